@@ -12,12 +12,11 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// maxByBytes bounds EvictRequest.By, as the name of an instance is bounded.
+// maxByBytes bounds EvictRequest.By, like the name of an instance.
 const maxByBytes = 128
 
-// admin answers admin clients, such as cmd/mortise, with the results of this node's own methods,
-// wherever the leader is. It decides nothing. A query that is forwarded to the leader names the
-// program and its rights, which package queries has filled in.
+// admin answers admin clients, such as cmd/mortise, with the results of this node's own methods. A
+// query that it forwards to the leader carries the program and its rights, from package queries.
 type admin struct {
 	query.UnimplementedAdminServer
 	n *Node
@@ -25,7 +24,6 @@ type admin struct {
 
 var _ query.AdminServer = admin{} // gRPC would check this only at the start
 
-// failed turns an error of this package into one that package queries can encode.
 func failed(err error) error {
 	if denied := (*NotAllowedError)(nil); errors.As(err, &denied) {
 		return (*session.NotAllowedError)(denied)
@@ -120,10 +118,10 @@ func eventsAnswer(events []Event, a *query.EventsAnswer) (_ *query.EventsAnswer,
 	return a, err
 }
 
-// maxBegin bounds the holds with which a watch begins, because they are sent in one answer.
+// maxBegin bounds the holds with which a watch begins: they are sent in one answer.
 const maxBegin = 20_000
 
-// Watch returns what there is now, or what has happened since q.After.
+// Watch returns the present state, or what has happened since q.After.
 func (a admin) Watch(ctx context.Context, q *query.WatchRequest) (*query.EventsAnswer, error) {
 	if q.After != 0 {
 		s, err := look(ctx, a.n, query.QueryClient.Watch, q)
@@ -157,11 +155,12 @@ func (a admin) Put(ctx context.Context, q *query.PutRequest) (*query.PutAnswer, 
 	return &query.PutAnswer{Revision: revision}, err
 }
 
-// Evict ends a hold for a program. The program names itself, and the leader adds the identity that
-// the program has proved.
+// Evict ends a hold for a program, which names itself. The leader adds the identity that the
+// program has proved.
 func (a admin) Evict(ctx context.Context, q *query.EvictRequest) (*query.Held, error) {
 	if by := string(q.By); len(by) == 0 || len(by) > maxByBytes || !plain.Is(by) {
-		return nil, fmt.Errorf("%w: By %q has not 1 to %d bytes, or %s", ErrBadRequest, by, maxByBytes, plain.NotText)
+		return nil, fmt.Errorf("%w: By %q is empty, has more than %d bytes, or %s", ErrBadRequest, by, maxByBytes,
+			plain.NotText)
 	}
 	if err := badForce(q.Token, string(q.Reason)); err != nil {
 		return nil, err

@@ -16,29 +16,27 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Config configures one instance. It is copied: changes after Start have no effect. The zero value
-// is a node on its own, for a laptop or a test; with Join it is one of several. The zero value of
-// every field means the documented default.
+// Config configures one instance. Start copies it. The zero value of a field means its default. The
+// zero Config is a node on its own, for a laptop or a test; with Join it is one of several.
 type Config struct {
-	// Name identifies this instance in errors, logs, Status and Founders. It must be unique in the
-	// cluster if Founders is used. 1 to 128 bytes. Default: the host name.
+	// Name identifies this instance in errors, logs, Status and Founders. With Founders it must be
+	// unique in the cluster. 1 to 128 bytes. Default: the host name.
 	Name string
 
-	// Cluster separates the clusters of one network: an instance talks only to instances of the
-	// same Cluster. It need not be secret. 1 to 128 bytes. Default: "mortise".
+	// Cluster separates the clusters of one network: an instance talks only to its own. It need not
+	// be secret. 1 to 128 bytes. Default: "mortise".
 	Cluster string
 
 	// Bind is the address to listen on, host:port. One TCP port carries all traffic. Default:
-	// ":7947" with Join. Without Join the node does not listen. Set Bind without Join only to reach
-	// a node on its own from outside its process, for example with cmd/mortise. An address other
-	// than a loopback address needs Secret, TLS, TLSFiles or Insecure. A loopback address without
-	// them is open to every user of this machine: they can take and break locks.
+	// ":7947" with Join. Without Join the node does not listen unless Bind is set, for example for
+	// cmd/mortise. An address other than a loopback address needs Secret, TLS, TLSFiles or
+	// Insecure. Without them a loopback address is open to every user of this machine.
 	Bind string
 
-	// Advertise is the address, host:port, at which other instances reach this one. Default: Bind
-	// if it names a host. Otherwise it is an address of this machine with the port of Bind: the
-	// source address of connections to the hosts of Join, or the address of the host name, or the
-	// machine's only address. Start fails rather than guess among several.
+	// Advertise is the address, host:port, at which others reach this instance. Default: Bind if it
+	// names a host. Otherwise an address of this machine with the port of Bind: the source address
+	// of connections to the hosts of Join, or the address of the host name, or the machine's only
+	// address. Start fails rather than guess among several.
 	Advertise string
 
 	// Join lists where other instances may be found. An entry has one of these forms:
@@ -47,27 +45,27 @@ type Config struct {
 	//	srv:///name                   all addresses of the hosts in its SRV records, with their ports
 	//	file:///path                  a file with one host:port per line; # begins a comment
 	//
-	// A file is read again when it has changed. Replace it by renaming a new one: otherwise a
-	// half-written list may be used for a moment.
+	// A file is read again when it has changed. Replace it by renaming a new one, or a half-written
+	// list may be used for a moment.
 	//
-	// Entries are resolved forever: every second without a leader and every ten seconds with one,
-	// with jitter. The list may contain the address of this instance. An entry without addresses
-	// blocks nothing; an entry that cannot be resolved blocks the founding of a group. On
-	// Kubernetes, set publishNotReadyAddresses on the headless Service: no pod is ready before the
-	// group is founded. With Join or JoinFunc, exactly one of Replicas and Founders is required.
-	// Default: none, a node on its own.
+	// Entries are resolved forever, with jitter: every second without a leader, every ten seconds
+	// with one. The list may contain this instance. An entry without addresses blocks nothing; one
+	// that cannot be resolved blocks the founding of a group. On Kubernetes, set
+	// publishNotReadyAddresses on the headless Service: no pod is ready before the group is
+	// founded. With Join or JoinFunc, exactly one of Replicas and Founders is required. Default:
+	// none, a node on its own.
 	Join []string
 
 	// JoinFunc returns further addresses, host:port each, from a discovery API of your own. It may
-	// be used with Join or instead of it. It is called every two seconds without a leader and every
-	// ten seconds with one, on its own goroutine, never twice at a time. Its context ends after two
-	// seconds, and when the node closes; JoinFunc must return then. While it fails or panics, no
-	// group is founded, and the addresses of its last successful call stay in use. Default: none.
+	// be used with Join or instead of it. One goroutine calls it every two seconds without a leader
+	// and every ten seconds with one. It must return when its context ends: after two seconds, or
+	// when the node closes. While it fails or panics, no group is founded, and the addresses of its
+	// last successful call stay in use. Default: none.
 	JoinFunc func(ctx context.Context) ([]string, error)
 
 	// Replicas is how many instances you run, all of them, for a fleet of fixed size. A group is
-	// founded only when that many instances reach each other. 1 to 16, because each instance asks
-	// all others; for a larger fleet use Founders.
+	// founded only when that many reach each other. 1 to 16, because each instance asks all others;
+	// for a larger fleet use Founders.
 	Replicas int
 
 	// Founders are the Names of the instances that found the group and vote in it, for example the
@@ -79,20 +77,20 @@ type Config struct {
 	// loss of a minority of them. Default: 3.
 	Voters int
 
-	// Zone names the failure domain of this instance. Voters are spread over zones, and Status
-	// shows the zone. At most 64 bytes. Default: "".
+	// Zone names the failure domain of this instance. Voters are spread over zones. At most 64
+	// bytes. Default: "".
 	Zone string
 
-	// Dir is a directory in which this instance keeps its part of the replicated state: every voter
-	// writes each change there before it counts. It lets a service survive the loss of a majority
-	// of the voters without a pause. Each instance needs its own directory, on a disk of its own
-	// machine. Default: "", in memory. A voter in memory that restarts is a new instance, and gets
-	// a vote again in place of its former self.
+	// Dir is a directory for this instance's part of the replicated state: every voter writes each
+	// change there before it counts. So a service survives the loss of a majority of the voters
+	// without a pause. Each instance needs its own directory, on a disk of its own machine.
+	// Default: "", in memory. A voter in memory that restarts is a new instance, which is given the
+	// vote of its former self.
 	Dir string
 
-	// DirFreeBytes is the free space in the file system of Dir below which this instance warns in
-	// the log, in Status and in Health. Measured on Linux only. Default: 64 MiB, eight segments of
-	// the log. Negative means no warning.
+	// DirFreeBytes is the free space for Dir below which this instance warns in the log, in Status
+	// and in Health. Measured on Linux only. Default: 64 MiB, eight segments of the log. Negative
+	// means no warning.
 	DirFreeBytes int64
 
 	// SessionTTL is how long the locks of an instance outlive its last renewal. 1 s to 10 min.
@@ -102,30 +100,30 @@ type Config struct {
 
 	// Grace is how long a newly founded group only queues requests, so that every hold of an
 	// earlier group is over before the first grant. At least SessionTTL, at most 1 h. Default: 0,
-	// the largest TTL. Negative means none, for tests and for a first deployment, where no earlier
-	// group can exist.
+	// the largest TTL. Negative means none, for tests and first deployments, which have no earlier
+	// group.
 	Grace time.Duration
 
-	// MaxSessionBytes bounds the memory of one voter that the locks, waiters and values of one
-	// session may use. A node has one session, and each [Node.NewSession] adds one. Each item is
-	// charged its worst case, including its copies in snapshots and in the log: 608 bytes for a
-	// request that holds or waits; another 192 if it has an owner, a value, labels, several keys or
-	// a delay; another 352 and 256 for each further key; and 6 for each byte of keys, values and
-	// labels. A request beyond the budget fails with ErrNoRoom. 1 MiB to 1 TiB, at most
-	// MaxGroupBytes. Default: 64 MiB, about 95,000 locks of 16-byte keys.
+	// MaxSessionBytes bounds the memory of one voter for the locks, waiters and values of one
+	// session: the node's, or one of [Node.NewSession]. Each item is charged its worst case,
+	// including its copies in snapshots and in the log: 608 bytes for a request that holds or
+	// waits; another 192 if it has an owner, a value, labels, several keys or a delay; another 352
+	// and 256 for each further key; and 6 for each byte of keys, values and labels. A request
+	// beyond the budget fails with ErrNoRoom. 1 MiB to 1 TiB, at most MaxGroupBytes. Default: 64
+	// MiB, about 95,000 locks of 16-byte keys.
 	MaxSessionBytes int64
 
-	// MaxGroupBytes bounds the memory of one voter that all sessions, locks, waiters, values and
-	// data together may use. The charges are those of MaxSessionBytes, plus 1,024 bytes for a
-	// session and 6 for each byte of its instance's description, 544 for data and 6 for each of its
-	// bytes. A sixteenth is reserved for sessions, so that an instance that restarts finds room.
-	// The default keeps the memory of a voter below 1 GiB in the worst case. Both budgets belong to
-	// the group, like SessionTTL: it begins with the defaults and adopts other values once all its
-	// instances name them. 1 MiB to 1 TiB. Default: 256 MiB, about 350,000 locks of 16-byte keys,
-	// or MaxSessionBytes if that is more.
+	// MaxGroupBytes bounds the memory of one voter for all sessions, locks, waiters, values and
+	// data. To the charges of MaxSessionBytes it adds 1,024 bytes for a session and 6 for each byte
+	// of its instance's description, and 544 for data and 6 for each of its bytes. A sixteenth is
+	// reserved for sessions, so that an instance that restarts finds room. With the default a voter
+	// stays below 1 GiB in the worst case. Both budgets belong to the group, like SessionTTL: it
+	// begins with the defaults and adopts other values once all its instances name them. 1 MiB to 1
+	// TiB. Default: 256 MiB, about 350,000 locks of 16-byte keys, or MaxSessionBytes if that is
+	// more.
 	MaxGroupBytes int64
 
-	// Secret turns on encryption. From it every instance derives the cluster's own authority and
+	// Secret turns on encryption: every instance derives from it the cluster's own authority and
 	// issues itself a certificate, so every connection is mutual TLS 1.3 without a PKI. Make one
 	// with `mortise secret`. A random text of your own (openssl rand -hex 32) is accepted if it is
 	// estimated at 128 bits or more, and costs 40 ms at the start. The root secret is the same on
@@ -134,10 +132,9 @@ type Config struct {
 	// serves. For secrets with other rights see ErrGuestSecret. Default: none.
 	Secret string
 
-	// OldSecrets are accepted beside a root Secret, for the change of a secret by rolling
-	// deployments. First add the new secret here on all instances, then swap the two, then drop the
-	// old one. Secrets derived from a secret are accepted as long as it stands in Secret or here.
-	// At most 8.
+	// OldSecrets are accepted beside a root Secret while it is changed by rolling deployments: add
+	// the new secret here on all instances, then swap the two, then drop the old one. Secrets
+	// derived from a secret are accepted while it stands in Secret or here. At most 8.
 	OldSecrets []string
 
 	// TLS replaces Secret if you run your own PKI. It needs certificates valid for both sides, and
@@ -152,17 +149,16 @@ type Config struct {
 	TLSFiles TLSFiles
 
 	// TLSPeers are the names that only instances' certificates carry, for TLS and TLSFiles: DNS
-	// names or SPIFFE IDs (spiffe://trust.domain/path). A certificate of the authorities with one
-	// of these names is an instance, trusted with every lock. A certificate with no name of
-	// TLSPeers or TLSGuests is refused by the dialing and by the accepting side. Names are compared
-	// literally: a wildcard in a certificate matches only if it is listed. List two names during a
-	// rename. Default: the ServerName of TLS or TLSFiles.
+	// names or SPIFFE IDs (spiffe://trust.domain/path). The holder of such a certificate is an
+	// instance, trusted with every lock. Both sides refuse a certificate with no name of TLSPeers
+	// or TLSGuests. Names are compared literally: a wildcard in a certificate matches only if it is
+	// listed. List two names during a rename. Default: the ServerName of TLS or TLSFiles.
 	TLSPeers []string
 
 	// TLSGuests are the names in certificates of programs that are not instances, for TLS and
-	// TLSFiles, each with its rights. Rights are written one per line, as in "lock cron/*\nread
-	// cron/*", or as "member", or as a whole capability text of mortise secret. Such a program only
-	// dials. The lists must be equal on all instances. Default: none.
+	// TLSFiles, with their rights: one per line, as in "lock cron/*\nread cron/*", or "member", or
+	// a whole capability text of mortise secret. Such a program only dials. The lists must be equal
+	// on all instances. Default: none.
 	TLSGuests map[string]string
 
 	// Insecure allows an address other than a loopback address without Secret, TLS or TLSFiles.
@@ -170,14 +166,13 @@ type Config struct {
 	Insecure bool
 
 	// History receives the record from which the judge decides later whether the cluster kept its
-	// promises. It is one line of JSON for every call of Lock, TryLock, Do and Unlock here, for
-	// every lock that was lost, and, while this instance votes, for every lock that the group
-	// grants or ends. The lines contain keys, tokens and instance names in clear.
-	// docs/CORRECTNESS.md explains how to judge the files of all instances. One goroutine writes
-	// whole lines in order, and no call waits for it. If the writer is too slow, lines are dropped:
-	// Close then returns an error, and the judge counts the calls as unknown. The writer is not
-	// closed. Recording costs about a microsecond per line and a goroutine per held lock. Default:
-	// nil, nothing is recorded.
+	// promises: a line of JSON for every call of Lock, TryLock, Do and Unlock here, for every lost
+	// lock, and, while this instance votes, for every lock that the group grants or ends. The lines
+	// contain keys, tokens and instance names in clear. docs/CORRECTNESS.md explains how to judge
+	// the files of all instances. One goroutine writes whole lines in order, and no call waits for
+	// it. If the writer is too slow, lines are dropped: Close then returns an error, and the judge
+	// counts the calls as unknown. The writer is not closed. Recording costs about a microsecond
+	// per line and a goroutine per held lock. Default: nil, no recording.
 	History io.Writer
 
 	// Hooks are called for metrics and traces. adapters/mortiseotel has a ready set. Nil means
@@ -192,8 +187,8 @@ type Config struct {
 }
 
 // TLSFiles names PEM files with this instance's certificate and key, and with the authorities that
-// issue all instances' certificates. They are read again when they have changed. A new set that is
-// broken is logged, and the old one stays in use.
+// issue all instances' certificates. They are read again when they have changed. If a new set is
+// broken, the error is logged and the old set stays in use.
 type TLSFiles struct {
 	Cert, Key, CA string
 
@@ -202,10 +197,9 @@ type TLSFiles struct {
 	ServerName string
 }
 
-// defaultPort is the port for instances with Join: next to 7946, the port of other gossip tools.
+// defaultPort is next to 7946, the port of other gossip tools.
 const defaultPort = "7947"
 
-// withDefaults returns a copy in which every zero value is replaced by its default.
 func (c Config) withDefaults() Config {
 	if c.Name == "" {
 		c.Name, _ = os.Hostname() // validate refuses an empty name
@@ -246,8 +240,7 @@ func (c Config) alone() bool { return len(c.Join) == 0 && c.JoinFunc == nil }
 // unreachable reports whether this is a node on its own that does not listen.
 func (c Config) unreachable() bool { return c.alone() && c.Bind == "" }
 
-// group returns the group settings of this configuration. A node on its own needs no grace: no
-// other instance can have been granted a lock of its group.
+// group returns the group settings. A node on its own needs no grace: it had no earlier group.
 func (c *Config) group() replica.Settings {
 	g := replica.Settings{
 		Replicas: c.Replicas, Founders: replica.Unique(c.Founders), Voters: c.Voters, SessionTTL: c.SessionTTL,
@@ -260,13 +253,13 @@ func (c *Config) group() replica.Settings {
 	return g
 }
 
-// This file keeps secrets out of printed output: a Config ends up in logs sooner or later.
+// A Config ends up in logs sooner or later, so the rest of this file keeps secrets out of printed
+// output.
 
-// redacted replaces a secret.
 const redacted = "[redacted]"
 
-// withoutSecrets returns a copy in which with replaces every secret, and without TLS, which may
-// hold a key.
+// withoutSecrets returns a copy with with in place of every secret, and without TLS, which may hold
+// a key.
 func (c Config) withoutSecrets(with string) Config {
 	if c.Secret != "" {
 		c.Secret = with
@@ -281,9 +274,9 @@ func (c Config) withoutSecrets(with string) Config {
 	return c
 }
 
-// Format implements [fmt.Formatter]. For every verb it prints [redacted] in place of Secret and
-// each of OldSecrets, and nothing of TLS. The fmt package does not call methods on unexported
-// fields: in a struct of your own, keep a Config in an exported field or behind a pointer.
+// Format implements [fmt.Formatter]. For every verb it prints [redacted] in place of each secret,
+// and nothing of TLS. The fmt package does not call methods on unexported fields: in a struct of
+// your own, keep a Config in an exported field or behind a pointer.
 func (c Config) Format(f fmt.State, verb rune) {
 	type config Config // without this method
 	c = c.withoutSecrets(redacted)

@@ -21,7 +21,6 @@ func (cs *configErrors) add(field, format string, args ...any) {
 	*cs = append(*cs, fmt.Errorf("Config.%s: %s", field, fmt.Sprintf(format, args...)))
 }
 
-// validate reports every mistake of a Config with defaults, by field name, or nil.
 func (c Config) validate() error {
 	var wrong configErrors
 	wrong.checkEach(c)
@@ -38,11 +37,10 @@ func (c Config) validate() error {
 	return fmt.Errorf("mortise: the configuration has %d mistake(s):\n%w", len(wrong), errors.Join(wrong...))
 }
 
-// minSessionTTL leaves room for renewals and for the margin between the deadlines of the holder and
-// the leader.
+// minSessionTTL leaves room for renewals and for the lease margin.
 const minSessionTTL = time.Second
 
-// checkEach checks each field by itself, so it also works on a Config that is not complete yet.
+// checkEach checks each field by itself, so it works on an incomplete Config too.
 func (cs *configErrors) checkEach(c Config) {
 	cs.checkText("Name", c.Name, 1, 128)
 	cs.checkText("Cluster", c.Cluster, 1, 128)
@@ -81,7 +79,6 @@ func (cs *configErrors) checkEach(c Config) {
 	}
 }
 
-// The bounds of both budgets.
 const (
 	minBudget = 1 << 20
 	maxBudget = 1 << 40
@@ -115,7 +112,6 @@ func (cs *configErrors) checkBind(c Config) {
 	}
 }
 
-// checkSecurity reports a choice of more than one kind of security, and the mistakes within one.
 func (cs *configErrors) checkSecurity(c Config) {
 	chosen := 0
 	for _, set := range [...]bool{c.Secret != "", c.TLS != nil, c.TLSFiles != TLSFiles{}, c.Insecure} {

@@ -60,7 +60,6 @@ func ConfigFromEnv(prefix string) (Config, error) {
 	return configFromEnv(prefix, os.Environ())
 }
 
-// environment is the reader of the variables of ConfigFromEnv.
 type environment struct{ *variables.Reader }
 
 func configFromEnv(prefix string, environ []string) (Config, error) {
@@ -111,7 +110,6 @@ func (e environment) advertise(bind string) string {
 	return net.JoinHostPort(ip.String(), port)
 }
 
-// secret returns the secret from its variable or from its file.
 func (e environment) secret() string {
 	text, path := e.Text("SECRET"), e.Text("SECRET_FILE")
 	switch {
@@ -141,7 +139,6 @@ func (e environment) oldSecrets() []string {
 	return list
 }
 
-// guests reads a file of names and rights.
 func (e environment) guests() map[string]string {
 	path := e.Text("TLS_GUESTS_FILE")
 	if path == "" {
@@ -163,7 +160,7 @@ func (e environment) guests() map[string]string {
 }
 
 // check reports, by variable, the mistakes that Start would report by field. Rules that involve
-// several fields are left to Start, because the program may still set fields.
+// several fields are left to Start: the program may still set fields.
 func (e environment) check(c Config) {
 	secret, old := "SECRET", "OLD_SECRETS"
 	if e.Set("SECRET_FILE") {

@@ -14,7 +14,7 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// scope is the value in the context of a lock: the lock, and the enclosing scope.
+// scope is the value in the context of a lock.
 type scope struct {
 	lock  *Lock // nil if there is only a token
 	token Token // without a lock
@@ -23,10 +23,9 @@ type scope struct {
 
 type scopeKey struct{}
 
-// TokenFrom returns the fencing token of the lock under which ctx stands, the innermost if there
-// are several. It reports false if ctx does not come from [Lock.Context], from [Node.Do] or from
-// [ContextWithToken]. Code deep in a call chain can so read the token before it writes to a
-// resource.
+// TokenFrom returns the fencing token of the innermost lock under which ctx stands, for code deep
+// in a call chain that writes to a resource. It reports false if ctx does not come from
+// [Lock.Context], [Node.Do] or [ContextWithToken].
 func TokenFrom(ctx context.Context) (Token, bool) {
 	s := scopeOf(ctx)
 	switch {
@@ -53,7 +52,7 @@ func scopeOf(ctx context.Context) *scope {
 // scope finds the lock under which a request is made. It returns a new handle of a lock that covers
 // the request, or else the innermost held lock of the same session. A lock that was entered again
 // counts where it was entered first: what was locked in between lies further in, and cannot be
-// unlocked without this request. The error says that a lock covers the request but not its terms.
+// unlocked without this request. The error means that a lock covers the request but not its terms.
 func (n *Node) scope(ctx context.Context, client *client.Client, r *Request) (again *Lock, under *client.Request,
 	err error) {
 	if ctx.Err() != nil {
@@ -105,7 +104,6 @@ func (l *Lock) first() *Lock {
 	return l
 }
 
-// covers reports whether a holder of l has what r asks for.
 func (l *Lock) covers(r *Request) bool {
 	permits, of := l.hold.Terms()
 	if r.Resume != 0 || r.Permits != 0 || permits != 0 && (of != 0 || !r.Shared) {
@@ -133,7 +131,6 @@ func (l *Lock) enter() bool {
 	return true
 }
 
-// The ways in which a handle ended.
 const (
 	handleIsLeft uint32 = iota + 1 // other handles hold the lock
 	handleWasLast
@@ -141,8 +138,8 @@ const (
 )
 
 // exit counts one handle less, on its first call for l. It reports whether other handles still hold
-// the lock, and whether this was the first call. A concurrent call for the same handle blocks,
-// because it must not return before the handle counts as unlocked.
+// the lock, and whether this was the first call. A concurrent call blocks, because it must not
+// return before the handle counts as unlocked.
 func (l *Lock) exit() (left, first bool) { return l.exitAs(0) }
 
 // exitAs is exit for a handle that ended as how says. Zero means that it was unlocked.
@@ -205,17 +202,15 @@ func (e *EnteredError) Error() string {
 		ErrBadRequest, e.Field, plain.Text(e.Key), e.Field)
 }
 
-// Is makes errors.Is(err, ErrBadRequest) true.
 func (e *EnteredError) Is(target error) bool { return target == ErrBadRequest }
 
-// handleLimit is the limit of a handle whose request has a MaxHold.
+// handleLimit is the MaxHold of one handle.
 type handleLimit struct {
 	until clock.Time
 	text  string        // why it is over then, for errors
 	done  chan struct{} // closed when the handle is over, or the hold
 }
 
-// limitTo sets a MaxHold on a new handle.
 func (l *Lock) limitTo(longest time.Duration) {
 	if longest == 0 {
 		return
@@ -253,14 +248,13 @@ func (l *Lock) watchLimit() {
 	}
 }
 
-// pastLimit reports whether the handle's time is over, by the clock.
 func (l *Lock) pastLimit() bool {
 	return l.limit != nil && !l.node.engine.Now().Before(l.limit.until)
 }
 
-// endOverdue ends a handle whose time is over and that was not unlocked before. It reports whether
-// the handle ended so, now or earlier. The code under the handle may still run, so if it was the
-// last one, the hold lapses and stays taken for its delay.
+// endOverdue ends a handle whose time is over, unless it was unlocked before, and reports whether
+// the handle has ended so. Its code may still run, so if it was the last handle, the hold lapses
+// and stays taken for its delay.
 func (l *Lock) endOverdue() bool {
 	if !l.pastLimit() {
 		return false

@@ -6,7 +6,6 @@ import (
 	"time"
 )
 
-// A request under a lock enters it again if the lock covers it, and otherwise is requested anew.
 // Permits never cover a request: others may hold permits too.
 func TestWhatALockCovers(t *testing.T) {
 	n := alone(t, Config{})

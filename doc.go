@@ -16,31 +16,31 @@
 //
 // # Kinds of locks
 //
-// [Request] has every kind of lock as a field of one call, [Node.Acquire]: exclusive, shared
-// (readers beside each other), a number of permits, and several keys at once, all or none. All
-// kinds wait in one queue per key and are granted in order by one rule, so no kind starves another.
-// Other fields limit waiting and holding, keep the lock taken after its holder has died, show data
-// to other callers, and notify the holder of waiters. [Node.Lock], [Node.RLock], [Node.LockAll],
-// [Node.TryLock] and [Node.Do] are shorthand for the common cases.
+// [Request] has every kind of lock as a field of one call, [Node.Acquire]: exclusive, shared, a
+// number of permits, and several keys at once, all or none. All kinds wait in one queue per key, in
+// order, so no kind starves another. Other fields limit waiting and holding, keep the lock taken
+// after its holder has died, show data to other callers, and notify the holder of waiters.
+// [Node.Lock], [Node.RLock], [Node.LockAll], [Node.TryLock] and [Node.Do] are shorthand for the
+// common cases.
 //
 // A request whose context comes from [Lock.Context], or from Do, is made under that lock. If the
 // lock covers the request, it is entered again. If requests wait for each other in a circle, the
 // last of them fails with a *[DeadlockError]. Without such a context neither happens: two
-// goroutines of one process that lock the same key exclude each other as two machines do.
+// goroutines of one process exclude each other as two machines do.
 //
 // [Node.Peek], [Node.List] and [Node.Check] report holders and waiters; [Node.ForceUnlock] ends a
 // hold that does not end by itself. Packages fence, election, tick, flight, stripe and locker build
 // on this API.
 //
-// [Hooks] are functions that a node calls for metrics, traces and logs; adapters/mortiseotel has a
-// set for OpenTelemetry. [Node.Status] returns the state that is better polled.
+// [Hooks] are for metrics, traces and logs; adapters/mortiseotel has a set for OpenTelemetry.
+// [Node.Status] returns the state that is better polled.
 //
 // # Compatibility
 //
 // Before v1.0.0 a minor version may change the API; CHANGELOG.md names each change. Within a minor
 // version the API of these packages is stable: this one, election, tick, fence, flight, stripe,
 // locker, console, mortisetest, the packages below them and the modules below adapters. All other
-// packages of this module may change with any commit. [Version] is the version of this code.
+// packages of this module may change with any commit.
 //
 // # Guarantees
 //
@@ -55,15 +55,15 @@
 //
 // # Concurrency
 //
-// Everything exported is safe for concurrent use. A Lock is not a sync.Locker: locking and
+// Everything exported is safe for concurrent use. A Lock is not a sync.Locker, because locking and
 // unlocking can fail, and a lock can be lost in between. So every acquisition returns a handle, and
 // only that handle can release it.
 //
 // # Cancellation
 //
-// A context bounds waiting. If the context ends, the call returns at once, even without a quorum.
-// Its error says what the call waited for, and its place in the queue is given up in the
-// background. [Lock.Unlock] releases even if its context has already ended.
+// A context bounds waiting. If it ends, the call returns at once, even without a quorum. The error
+// names what the call waited for. The place in the queue is given up in the background.
+// [Lock.Unlock] releases even if its context has already ended.
 //
 // # Failure
 //
@@ -74,20 +74,18 @@
 //
 // A key has 1 to 512 bytes of UTF-8 without control characters; one request may have 256 keys.
 // There may be 65,536 waiters per key, 131,072 instances, and 1,048,576 requests per instance,
-// where a request for several keys counts once for each. Keys that are not in use cost nothing: a
-// key disappears with its last holder or waiter.
+// where a request counts once for each of its keys. Keys that are not in use cost nothing.
 //
 // # Refused alternatives
 //
 // Locks based on synchronized clocks of several machines (Redlock), on gossip alone, or on a count
-// of members grant a lock twice when the network is cut. Client-side recipes over a replicated map
-// let waiters infer from reads that they hold a lock. Here the replicated state machine decides,
+// of members grant a lock twice when the network is cut. With client-side recipes over a replicated
+// map, waiters infer from reads that they hold a lock. Here the replicated state machine decides,
 // and reports the grant.
 package mortise
 
-// version is the release of this code; between two releases, the next one.
 const version = "v0.1.0"
 
 // Version returns the release of this code, in the form v1.2.3; between two releases, the next one.
-// It is a function because the value of a constant would be part of the stable API.
+// The value of a constant would be part of the stable API.
 func Version() string { return version }

@@ -18,7 +18,6 @@ const goodSecret = "msk1_a2bfff9c6250151c2086c5b899140b6f977fb1d9f63fc3653490576
 const oldSecretA, oldSecretB = "msk1_8b06eff9d884aff3122f597b40e3466123db53891ce2e1a68c79c6caa5f890b828caa9a0",
 	"msk1_fce38e2945acdb01a2ca7c0c20c34be2f27fa601311077694fe6df60ff5e074f18f593d1"
 
-// secretFile writes a file and returns its path.
 func secretFile(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "secret")
@@ -167,8 +166,7 @@ func TestAPrefixHasToBeOne(t *testing.T) {
 	}
 }
 
-// FuzzEnvironment reads arbitrary values as variables. Its errors may be logged, so they must not
-// contain a secret.
+// Errors may be logged, so they must not contain a secret.
 func FuzzEnvironment(f *testing.F) {
 	f.Add("JOIN", "dns:///orders:7947, a:1,", "hunter2hunter2hunter2")
 	f.Add("GRACE", "none", "hunter2")

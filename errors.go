@@ -13,9 +13,9 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// Each error has one meaning, and each of them means that the caller holds nothing. Test with
-// errors.Is; the text says what happened and what to do. If the context of a call ended, errors.Is
-// also reports the context's own error.
+// After each of these errors the caller holds nothing. Test with errors.Is; the text says what
+// happened and what to do. If the context of a call ended, errors.Is also reports the context's own
+// error.
 var (
 	// ErrHeld means that TryLock found the lock taken. The error is a *HeldError.
 	ErrHeld = errors.New("mortise: the lock is held")
@@ -29,31 +29,30 @@ var (
 
 	// ErrNotReady means that TryLock could not be decided: there has been no leader for 2 s, or the
 	// group is in its grace.
-	ErrNotReady = errors.New("mortise: not ready to decide")
+	ErrNotReady = errors.New("mortise: the group cannot answer now")
 
 	// ErrLeaving means that the node has begun to leave and accepts no new requests.
 	ErrLeaving = client.ErrLeaving
 
-	// ErrVoteLost means that Leave ended with a vote that no instance has taken over, although
-	// other instances stay. The text gives the reason. If it was the only vote of a group in
-	// memory, the locks of all instances end.
+	// ErrVoteLost means that no instance has taken over the vote of a node that left, although others
+	// stay. The text gives the reason. If it was the only vote of a group in memory, the locks of all
+	// instances end.
 	ErrVoteLost = instance.ErrVoteLost
 
 	// ErrClosed means that the node is closed.
 	ErrClosed = client.ErrClosed
 
-	// ErrQueueFull means that the queue of the key is full: by the group's limit or by
+	// ErrQueueFull means that the queue of the key is full, by the group's limit or by
 	// Request.MaxWaiting.
 	ErrQueueFull = client.ErrQueueFull
 
-	// ErrOverloaded means that this node has reached its own or the group's limit of unfinished
-	// requests. Try again when some have finished.
+	// ErrOverloaded means that this node has too many unfinished requests, by its own limit or the
+	// group's. Try again when some have finished.
 	ErrOverloaded = client.ErrOverloaded
 
-	// ErrNoRoom means that the group or this node has reached a limit of stored items: data of
-	// keys, detached holds, sessions of NewSession, or bytes. The text names what, and the budget
-	// that is used up (Config.MaxSessionBytes, Config.MaxGroupBytes). It passes when some are
-	// removed.
+	// ErrNoRoom means that the group or this node has reached a limit: data of keys, detached holds,
+	// sessions of NewSession, or bytes. The text names which, and the budget that is used up
+	// (Config.MaxSessionBytes, Config.MaxGroupBytes). It passes when some are removed.
 	ErrNoRoom = client.ErrNoRoom
 
 	// ErrConflict means that the data of a key has changed since the revision given to Put.
@@ -66,13 +65,13 @@ var (
 	// field.
 	ErrBadRequest = instance.ErrBadRequest
 
-	// ErrGuestSecret means that Config.Secret, or the certificate, grants rights on some keys only.
-	// Such a secret is for a guest: a program that only dials and is never a member.
+	// ErrGuestSecret means that Config.Secret, or the certificate, grants rights on some keys only. It
+	// is for a guest: a program that only dials and is never a member.
 	ErrGuestSecret = errors.New("mortise: a guest's secret cannot start an instance: use it with the commands of " +
 		"mortise, or derive one with -member")
 
-	// ErrNotAllowed means that a derived secret, or a certificate of a guest, does not grant what
-	// was asked for. The error is a *NotAllowedError.
+	// ErrNotAllowed means that a derived secret, or a guest's certificate, does not grant what was
+	// asked for. The error is a *NotAllowedError.
 	ErrNotAllowed = session.ErrNotAllowed
 
 	// ErrBadKey means that a key is empty, longer than 512 bytes, not UTF-8, or has control
@@ -89,22 +88,21 @@ type NotAllowedError struct {
 
 func (e *NotAllowedError) Error() string { return (*session.NotAllowedError)(e).Error() }
 
-// Is makes errors.Is(err, ErrNotAllowed) true.
 func (e *NotAllowedError) Is(target error) bool { return target == ErrNotAllowed }
 
-// HeldError describes the holder of the lock that TryLock asked for, as of the moment when the
+// HeldError describes the holder of the lock that TryLock asked for, at the moment when the
 // replicated state decided the request. errors.Is reports it as ErrHeld.
 type HeldError struct {
 	Key     string
 	Holder  string            // Name of the instance that holds it, or its ID if it has given no name
 	Token   Token             // of the present hold
-	Since   time.Time         // when it was granted, by the leader's wall clock; for display, not for comparison
+	Since   time.Time         // when it was granted, by the leader's wall clock; for display only
 	Waiters int               // how many wait behind the holder
 	Value   string            // Request.Value of the holder
 	Labels  map[string]string // Request.Labels of the holder
 	Session string            // ID of the holder's session: two incarnations of one instance have different ones
 
-	namesake bool // the holder has the name of the instance that asked, but a session of another incarnation
+	namesake bool // the holder has the name of the instance that asked, but is another incarnation
 }
 
 func (e *HeldError) Error() string {
@@ -125,12 +123,11 @@ func (e *HeldError) Error() string {
 		e.Since.Format(time.RFC3339), e.Token, value, e.Waiters)
 }
 
-// Is makes errors.Is(err, ErrHeld) true.
 func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 
-// DeadlockError reports that a request was refused because it would have waited, in a circle, for a
-// lock under which it is made itself. The other requests of the circle go on. Unlock what you hold
-// and begin again, or ask for all locks at once with LockAll.
+// DeadlockError reports that a request would have waited, in a circle, for a lock under which it is
+// made itself. The other requests of the circle go on. Unlock what you hold and begin again, or ask
+// for all locks at once with LockAll.
 //
 // Only a request whose context comes from a [Lock.Context] is known to be made under a lock. A
 // circle is found when its last request arrives. A circle of more than 10,000 requests is not
@@ -138,8 +135,8 @@ func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 // permits of a semaphore is found if nothing outside of the circle can give enough permits back,
 // and only in a group whose instances all know version 2 of the rules.
 type DeadlockError struct {
-	// Circle begins with the refused request. Each link waits for its key, which the next link
-	// holds or is queued for ahead of it. The last link waits for a lock of the first.
+	// Circle begins with the refused request. Each link waits for its key, which the next link holds
+	// or is queued for ahead of it. The last link waits for a lock of the first.
 	Circle []DeadlockLink
 
 	upgrade bool // the request asks alone for a key that it holds shared
@@ -182,7 +179,6 @@ func (e *ForcedError) Error() string {
 	return fmt.Sprintf("mortise: the lock was ended by force on %s: %s", plain.Text(e.By), plain.Text(e.Reason))
 }
 
-// Is makes errors.Is(err, ErrLost) true.
 func (e *ForcedError) Is(target error) bool { return target == ErrLost }
 
 // lossOf turns the error of a hold, from package client, into one of this package.
@@ -219,8 +215,6 @@ func deadlockError(e *client.DeadlockError) *DeadlockError {
 	return d
 }
 
-// ownError turns an error about a missing right into one of this package, and returns other errors
-// unchanged.
 func ownError(err error) error {
 	var denied *session.NotAllowedError
 	if errors.As(err, &denied) {

@@ -20,8 +20,8 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// Health reports the state of the voters, as the group's leader sees it. It is for operators who
-// want to stop an instance, and for deployment programs.
+// Health is the state of the voters, as the group's leader sees it, for operators who want to stop
+// an instance and for deployment programs.
 type Health struct {
 	Leader   string // Name of the instance that leads
 	Eligible int    // instances that could vote
@@ -44,9 +44,8 @@ type MissingVoter struct {
 	Silent   time.Duration // since this leader last heard from it
 }
 
-// Health asks the leader for the state of the voters. ctx bounds the wait for an answer. An error
-// that wraps the context's means that there is no leader; it names the voters that this instance
-// misses.
+// Health asks the leader for the state of the voters. ctx bounds the wait. An error that wraps the
+// context's means that there is no leader, and names the voters that this instance misses.
 func (n *Node) Health(ctx context.Context) (Health, error) {
 	if err := n.Err(); err != nil {
 		return Health{}, err
@@ -59,7 +58,6 @@ func (n *Node) Health(ctx context.Context) (Health, error) {
 		n.engine.AskDisks(ctx, status.Leader)), nil
 }
 
-// health turns a report of the leader into a Health with names.
 func (n *Node) health(p *instance.Picture, r voters.Report, leader nodeid.ID, remarks []string,
 	disks []instance.FaultyDisk) Health {
 	c, people := &p.Cluster, p.Names
@@ -124,14 +122,12 @@ func (h *Health) advice(quorum, sole bool) string {
 	return "any one instance may be stopped; wait for Ready of its successor before the next"
 }
 
-// foundersDiffer reports whether instances name different founders or numbers of replicas.
 func (h *Health) foundersDiffer() bool {
 	return slices.ContainsFunc(h.Differs, func(d string) bool {
 		return strings.HasPrefix(d, "Founders: ") || strings.HasPrefix(d, "Replicas: ")
 	})
 }
 
-// missing names the voters that the leader does not hear from.
 func (h *Health) missing() string {
 	var names []string
 	for _, m := range h.Missing {
@@ -155,7 +151,6 @@ func (h *Health) diskOf(instance string) *FaultyDisk {
 	return nil
 }
 
-// faulty names the disks that cost a vote and the remedies, or returns "".
 func (h *Health) faulty() string {
 	var list []string
 	for _, f := range h.Disks {
@@ -241,7 +236,6 @@ type FaultyDisk struct {
 	DiskFault
 }
 
-// diskFault converts a fault for the API; it returns nil for nil.
 func diskFault(f *instance.DiskFault) *DiskFault {
 	if f == nil {
 		return nil
@@ -249,7 +243,6 @@ func diskFault(f *instance.DiskFault) *DiskFault {
 	return &DiskFault{State: DiskState(f.State), Since: f.Since, Cause: f.Cause, Remedy: f.Remedy}
 }
 
-// faultyDisks converts faults for the API.
 func faultyDisks(list []instance.FaultyDisk) (all []FaultyDisk) {
 	for i := range list {
 		f := &list[i]
@@ -259,8 +252,7 @@ func faultyDisks(list []instance.FaultyDisk) (all []FaultyDisk) {
 }
 
 // The rest of this file is about membership. The leader's table of sessions defines it: every
-// instance opens one session, and so does every guest. Node.Members asks the leader for one page at
-// a time.
+// instance opens one session, and so does every guest.
 
 // Member is one instance of the group, or a guest, as the leader has it. Texts that it reports
 // about itself are escaped: a control character is shown as \u{1b}.
@@ -271,13 +263,13 @@ type Member struct {
 	Zone     string
 	Votes    bool // it is a voter; false for learners
 
-	// The following are set only in the results of Members and in Status.Members.
+	// The rest is set only in the results of Members and in Status.Members.
 
-	Version string    `json:",omitempty"` // of this library in its build, as it reports; "" if it has not reported one
+	Version string    `json:",omitempty"` // of this library in its build; "" if it has not reported one
 	Tier    Tier      `json:",omitempty"`
 	For     string    `json:",omitempty"` // the name in its derived secret or certificate; "" for the root tier
 	Session string    `json:",omitempty"` // ID of its session: Members can continue after it
-	Since   time.Time `json:",omitzero"`  // when it became a member, by its own clock; zero if it has not reported that
+	Since   time.Time `json:",omitzero"`  // when it became a member, by its own clock; zero if not reported
 	Leaving bool      `json:",omitempty"` // it is about to leave
 
 	// Seen is set only in Status.Voters: this instance is connected to it, or gossip sees it.
@@ -285,14 +277,13 @@ type Member struct {
 }
 
 // Members returns the members of the group, the oldest session first. It asks the leader for a
-// hundred at a time, and waits for a leader until ctx ends. The iteration begins after the member
-// whose Session is after, or at the first one if after is "". A member that is present during the
-// whole iteration is listed once. An instance that has lost a session and opened another is listed
-// with both until the first one has expired.
+// hundred at a time, and waits for a leader until ctx ends. It begins after the member whose
+// Session is after, or at the first one if after is "". A member that is present during the whole
+// iteration is listed once. An instance that has lost a session and opened another is listed with
+// both until the first one has expired.
 //
 // After an error, which comes with a zero Member, the iteration ends. Without a leader, Status has
-// the last page. The list is for display and monitoring: make no decision from it. Members is safe
-// for concurrent use.
+// the last page. The list is for display and monitoring: make no decision from it.
 func (n *Node) Members(ctx context.Context, after string) iter.Seq2[Member, error] {
 	return func(yield func(Member, error) bool) {
 		from, err := cursorBehind(after)
@@ -329,7 +320,7 @@ func cursorBehind(session string) (*query.SessionCursor, error) {
 	return &query.SessionCursor{At: id, Past: id}, nil
 }
 
-// membersPage asks the leader for a page, and caches it for Status if it is the first one.
+// membersPage asks the leader for a page, and caches the first one for Status.
 func (n *Node) membersPage(ctx context.Context, q *query.PageRequest) (*query.MemberList, error) {
 	page, err := look(ctx, n, query.QueryClient.Members, q)
 	if err == nil {
@@ -343,7 +334,6 @@ func (n *Node) membersPage(ctx context.Context, q *query.PageRequest) (*query.Me
 	return page, err
 }
 
-// membersOf converts a page for the API.
 func membersOf(page *query.MemberList) []Member {
 	list := make([]Member, 0, len(page.Members))
 	for _, m := range page.Members {

@@ -12,83 +12,77 @@ import (
 )
 
 // Hooks are functions that a node calls after an event, for metrics, traces and logs. Each may be
-// nil. Start copies Config.Hooks.
+// nil, which costs no measurement and no allocation. Start copies Config.Hooks.
 //
-// The goroutine that calls Acquire or Unlock calls Acquired or Unlocked right before it returns. A
-// slow hook delays only its caller; in Acquired the lock is already held. One goroutine of the node
-// calls all other hooks, one at a time and in the order of the events. There a slow hook delays the
-// others. If 1,024 calls wait, further calls are dropped, which is logged and counted in
-// Status.HooksDropped. The two kinds are not ordered against each other, except that Acquired has
-// returned before Lost and Leaked are called for the same lock. A panic in a hook is recovered and
-// logged. Close makes the calls that still wait, and gives up on a hook that has not returned after
-// 5 s. A hook may call Status; it must not call Close or Leave, and should not lock.
+// The goroutine that calls Acquire or Unlock calls Acquired or Unlocked right before it returns.
+// There a slow hook delays only its caller; in Acquired the lock is already held. One goroutine of
+// the node calls all other hooks, one at a time and in the order of the events. If 1,024 calls wait
+// there, further calls are dropped, which is logged and counted in Status.HooksDropped. The two
+// kinds are not ordered against each other, except that Acquired has returned before Lost and
+// Leaked are called for the same lock. A panic in a hook is recovered and logged. Close makes the
+// calls that still wait, and gives up on a hook that has not returned after 5 s. A hook may call
+// Status; it must not call Close or Leave, and should not lock.
 //
-// Values that are better polled are in [Node.Status]: how many locks are held and waited for, the
-// members and voters, the time that is left of the lease, and the share of time in which locks
-// could be granted.
-//
-// A nil hook costs no measurement and no allocation.
+// [Node.Status] has the values that are better polled.
 type Hooks struct {
-	// Mark is called at the beginning of every Acquire with the context of the call. It returns up
-	// to 64 bytes that travel with the request and appear as BehindMark on every instance that
-	// meets the lock, so a trace can link to the trace that blocked it. The result is copied. A
-	// mark that is too long is left out. So is one that does not fit beside Request.Value and
-	// Labels, when these take about 700 bytes or more.
+	// Mark is called at the beginning of every Acquire with the context of the call. It returns up to
+	// 64 bytes that travel with the request and appear as BehindMark on every instance that meets the
+	// lock, so a trace can link to the trace that blocked it. The result is copied. A mark that is too
+	// long is left out. So is one that does not fit beside Request.Value and Labels, when these take
+	// about 700 bytes or more.
 	Mark func(ctx context.Context) []byte
 
-	// Acquired is called at the end of every Acquire, Lock, TryLock and so on, granted or not, with
-	// the context of the call. Its result, which may be nil, is the Tag of all later events of that
-	// lock.
+	// Acquired is called at the end of every call that acquires, granted or not, with the context of
+	// the call. Its result, which may be nil, is the Tag of all later events of that lock.
 	Acquired func(ctx context.Context, e LockEvent) (tag any)
 
-	// Unlocked is called at the end of the first Unlock, UnlockSoon, Detach or Lapse of every
-	// handle, with the context of the call (context.Background() for UnlockSoon and Lapse, which
-	// have none). OutcomeLost means that the lock was no longer held.
+	// Unlocked is called at the end of the first Unlock, UnlockSoon, Detach or Lapse of every handle,
+	// with the context of the call (context.Background() for UnlockSoon and Lapse). OutcomeLost means
+	// that the lock was no longer held.
 	Unlocked func(ctx context.Context, e LockEvent)
 
 	// Lost is called when a lock ended that was not unlocked; Outcome is the reason.
 	Lost func(e LockEvent)
 
-	// Leaked is called when the program holds a lock but no handle of it is reachable, so it cannot
-	// be unlocked. Its code may still run, so the lock stays held until the session or
-	// Request.MaxHold ends. The garbage collector finds the leak, perhaps minutes later or never. A
-	// lock whose Lock.Context has not ended is not leaked. This hook costs eight allocations and a
-	// kilobyte per lock; the other three hooks of locks cost two allocations together.
+	// Leaked is called when a lock is held but no handle of it is reachable, so it cannot be unlocked.
+	// Its code may still run, so the lock stays held until the session or Request.MaxHold ends. The
+	// garbage collector finds the leak, perhaps minutes later or never. A lock whose Lock.Context has
+	// not ended is not leaked. This hook costs eight allocations and a kilobyte per lock; the other
+	// three hooks of locks cost two allocations together.
 	Leaked func(e LockEvent)
 
-	// Renewed is called with StateAcknowledged for each answer to a renewal of a session's lease.
-	// Took is the round trip including the confirmation by a majority. It is called with
-	// StateUnanswered for each renewal that was given up because the leader did not answer.
+	// Renewed is called with StateAcknowledged for each answer to a renewal of a session's lease; Took
+	// is the round trip including the confirmation by a majority. It is called with StateUnanswered
+	// for each renewal that was given up because the leader did not answer.
 	Renewed func(e NodeEvent)
 
-	// Session is called when the node's session, or one of NewSession, begins (StateOpened) and
-	// when it ends: StateClosed (in good order), StateExpired (the group has ended it),
-	// StateRestarted (this instance began a new incarnation) or StateStopped (the node was closed,
-	// and the session runs out).
+	// Session is called when the node's session, or one of NewSession, begins (StateOpened) and when
+	// it ends: StateClosed (in good order), StateExpired (the group has ended it), StateRestarted
+	// (this instance began a new incarnation) or StateStopped (the node was closed, and the session
+	// runs out).
 	Session func(e NodeEvent)
 
-	// Lease is called for each change of a session's lease: StateSafe, StateJeopardy or StateLost,
-	// as in Status.Lease. Left is the time that remains.
+	// Lease is called for each change of a session's lease: StateSafe, StateJeopardy or StateLost, as
+	// in Status.Lease. Left is the time that remains.
 	Lease func(e NodeEvent)
 
 	// Leader is called with StateNew and the leader's Name when this instance learns of another
-	// leader, or of the same one in a new Term. It is called with StateNone when no leader is
-	// known, and with StateAgain when the last one is found again. Only instances that vote know
-	// the Term.
+	// leader, or of the same one in a new Term; with StateNone when no leader is known; and with
+	// StateAgain when the last one is found again. Only instances that vote know the Term.
 	Leader func(e NodeEvent)
 
 	// Member is called with StateJoined or StateLeft, with Name and Instance, as gossip reports it.
 	// Not every instance gossips: Node.Members lists all.
 	Member func(e NodeEvent)
 
-	// Available is called with StateAvailable or StateUnavailable when this instance begins or
-	// ceases to be able to get locks: its session is attached to a leader, its lease is not lost
-	// and the group is past its grace. Took is how long the previous state lasted.
+	// Available is called with StateAvailable or StateUnavailable when this instance begins or ceases
+	// to be able to get locks: its session is attached to a leader, its lease is not lost and the
+	// group is past its grace. Took is how long the previous state lasted.
 	Available func(e NodeEvent)
 
-	// Synced is called after each append to the log on disk, if this instance votes and Config.Dir
-	// is set. Took is the time until the append was durable. State is StateSynced, or StateFailed
-	// with Err.
+	// Synced is called after each append to the log on disk, if this instance votes and Config.Dir is
+	// set. Took is the time until the append was durable. State is StateSynced, or StateFailed with
+	// Err.
 	Synced func(e NodeEvent)
 }
 
@@ -113,12 +107,12 @@ type LockEvent struct {
 	// Held is how long the lock had been held when it was unlocked, lost or found to be leaked.
 	// Zero for Acquired, and for a handle that leaves the lock to other handles.
 	Held time.Duration
-	// Behind describes the holder at the moment when the request was decided: the one that refused
-	// a Try, or the one that the request began to wait for. Nil if the lock was free or the request
-	// was not decided. For a request that waits, Waiters includes the request itself.
+	// Behind describes the holder at the moment when the request was decided: the one that refused a
+	// Try, or the one that the request began to wait for. Nil if the lock was free or the request was
+	// not decided. For a request that waits, Waiters includes it.
 	Behind *HeldError
 	// BehindMark is the result of Hooks.Mark for Behind, on the instance that holds the lock. Nil
-	// if there is none.
+	// means none.
 	BehindMark []byte
 	// Waiting is how many requests waited before this one; -1 means unknown.
 	Waiting int
@@ -138,9 +132,6 @@ type NodeEvent struct {
 	Err      error
 }
 
-// The rest of this file converts traced events into the types of Hooks.
-
-// lockEvent converts e for a hook.
 func lockEvent(e *trace.Event) LockEvent {
 	l := LockEvent{
 		Key: e.Key, Keys: e.Keys, Kind: LockKind(e.Kind), Try: e.Try, Purpose: e.Purpose, Outcome: outcome(e),
@@ -164,7 +155,6 @@ var outcomes = [...]Outcome{
 	trace.Leaked: OutcomeLeaked,
 }
 
-// outcome returns the Outcome of e.
 func outcome(e *trace.Event) Outcome {
 	switch e.End {
 	case trace.Refused:
@@ -175,7 +165,6 @@ func outcome(e *trace.Event) Outcome {
 	return outcomes[e.End]
 }
 
-// refusal returns the Outcome for an error of Acquire.
 func refusal(err error) Outcome {
 	var deadlock *DeadlockError
 	if errors.As(err, &deadlock) {
@@ -197,7 +186,6 @@ func refusal(err error) Outcome {
 	return OutcomeFailed
 }
 
-// asked describes r for the tracer.
 func (r *Request) asked() trace.Asked {
 	a := trace.Asked{Key: r.first(), Keys: max(len(r.Keys), 1), Kind: string(r.kind()), Try: r.Try}
 	if r.Labels != nil && purpose.Lasting(r.Labels) {
@@ -206,7 +194,6 @@ func (r *Request) asked() trace.Asked {
 	return a
 }
 
-// kind returns the kind of lock that r asks for.
 func (r *Request) kind() LockKind {
 	switch {
 	case r.Resume != 0:
@@ -221,7 +208,6 @@ func (r *Request) kind() LockKind {
 	return LockExclusive
 }
 
-// first returns the key that names the lock.
 func (r *Request) first() string {
 	key := r.Key
 	for i, k := range r.Keys {
@@ -232,7 +218,6 @@ func (r *Request) first() string {
 	return key
 }
 
-// lockHooks converts the hooks of locks for the tracer.
 func lockHooks(h *Hooks) (t trace.Config) {
 	if h == nil {
 		return t
@@ -253,7 +238,6 @@ func lockHooks(h *Hooks) (t trace.Config) {
 	return t
 }
 
-// nodeHooks converts the hooks of the instance for the engine.
 func nodeHooks(h *Hooks) *instance.Hooks {
 	if h == nil {
 		return nil

@@ -18,8 +18,8 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// KeyInfo lists the holders and waiters of a key, as the leader had them at a moment between the
-// call and its return.
+// KeyInfo lists the holders and waiters of a key, as the leader had them at a moment during the
+// call.
 type KeyInfo struct {
 	Key string
 	// Queue lists the holders first, then the waiters, in order: at most 1,000 from Peek and 3 from
@@ -67,7 +67,6 @@ func (n *Node) Peek(ctx context.Context, key string) (KeyInfo, error) {
 	return keyInfo(seen.Locks[0]), nil
 }
 
-// keyInfo converts a lock for the API.
 func keyInfo(l *query.Lock) KeyInfo {
 	info := KeyInfo{
 		Key: string(l.Key), Held: int(l.Held), Waiting: int(l.Waiting),
@@ -98,8 +97,8 @@ func keyInfo(l *query.Lock) KeyInfo {
 
 // List returns all keys that begin with prefix and are held or waited for, or have data, in the
 // order of their creation. A key that exists during the whole iteration is listed once; one that
-// appears or disappears meanwhile may be listed. It asks the leader for a hundred at a time. After
-// an error, which comes with a zero KeyInfo, the iteration ends.
+// appears or disappears meanwhile may be listed. List asks the leader for a hundred at a time.
+// After an error, which comes with a zero KeyInfo, it ends.
 func (n *Node) List(ctx context.Context, prefix string) iter.Seq2[KeyInfo, error] {
 	return func(yield func(KeyInfo, error) bool) {
 		q := &query.ListRequest{Prefix: []byte(prefix)}
@@ -125,14 +124,13 @@ type SessionInfo struct {
 	Holder  string // Name of the instance
 	Own     bool   // opened by NewSession or by a guest: not the first session of an instance
 	TTL     time.Duration
-	// Left is the time until it ends if its instance sends nothing more. Zero if the leader does
-	// not know it, for example right after its election.
+	// Left is as in Standing.
 	Left    time.Duration
 	Leaving bool // its instance is about to leave
 	Expired bool // it has expired, and only Request.LockDelay or Lock.Detach keeps locks in it
 
 	// Since is when its instance became a member, or its guest began, by the clock there. Zero if
-	// it has not reported that.
+	// not reported.
 	Since   time.Time
 	Held    int // how many keys it holds
 	Waiting int // how many keys it waits for
@@ -154,7 +152,6 @@ func (n *Node) Sessions(ctx context.Context) ([]SessionInfo, error) {
 	return all, nil
 }
 
-// sessionInfos converts a page of sessions for the API.
 func sessionInfos(page *query.SessionList) []SessionInfo {
 	list := make([]SessionInfo, 0, len(page.Sessions))
 	for _, each := range page.Sessions {
@@ -172,21 +169,19 @@ func sessionInfos(page *query.SessionList) []SessionInfo {
 	return list
 }
 
-// Check reports whether key is held with token. The answer is linearizable: it was true at a moment
-// between the call and its return. Check is for a resource that cannot compare tokens. A resource
-// that can compare them needs no query and does not depend on the group.
+// Check reports whether key was held with token at a moment during the call: the answer is
+// linearizable. It is for a resource that cannot compare tokens. One that can needs no query and
+// does not depend on the group.
 func (n *Node) Check(ctx context.Context, key string, token Token) (held bool, err error) {
 	seen, err := look(ctx, n, query.QueryClient.Check, &query.HoldRequest{Key: []byte(key), Token: uint64(token)})
 	return seen.GetHeld(), err
 }
 
-// ForceUnlock ends the hold of key with token, in whatever session it is. It is for an operator who
-// has seen that the hold will not end by itself. A hold of several keys ends with all of them. Once
-// the holder's instance has learned of it, [Lock.Err] returns a *[ForcedError] with the reason and
-// this instance's name. Until then its code may go on, and only the token protects the resource: if
-// you can, stop the holder first.
-//
-// The instance that leads writes a line into its log.
+// ForceUnlock ends the hold of key with token, in whatever session it is and with all its keys. It
+// is for an operator who has seen that the hold will not end by itself. Once the holder's instance
+// has learned of it, [Lock.Err] returns a *[ForcedError] with the reason and this instance's name.
+// Until then its code may go on, and only the token protects the resource: if you can, stop the
+// holder first. The leader writes a line into its log.
 //
 // ForceUnlock reports whether this call ended the hold, and false if no hold had that token. After
 // an error it may have ended the hold or not; call again.
@@ -214,7 +209,7 @@ func badForce(token uint64, reason string) error {
 }
 
 // ForceUnlockAll calls ForceUnlock for every hold of the keys that begin with prefix, and returns
-// how many holds it has ended. Holds that are granted meanwhile may be ended too.
+// how many it has ended. Holds that are granted meanwhile may be ended too.
 func (n *Node) ForceUnlockAll(ctx context.Context, prefix, reason string) (ended int, err error) {
 	for info, err := range n.List(ctx, prefix) {
 		if err != nil {
@@ -252,7 +247,7 @@ const (
 
 // look sends a query to the leader, wherever it is, until there is an answer or ctx ends.
 func look[Q, A any](ctx context.Context, n *Node, method queries.Method[query.QueryClient, Q, A], q *Q) (*A, error) {
-	doing := "look at the locks"
+	doing := "query the leader"
 	for {
 		if err := n.Err(); err != nil {
 			return nil, err
@@ -267,7 +262,7 @@ func look[Q, A any](ctx context.Context, n *Node, method queries.Method[query.Qu
 			return a, ownError(err)
 		}
 		if ctx.Err() == nil {
-			doing = fmt.Sprintf("look at the locks (last answer: %v)", err)
+			doing = fmt.Sprintf("query the leader (last answer: %v)", err)
 		}
 		pause(ctx, lookPause)
 	}
@@ -276,18 +271,18 @@ func look[Q, A any](ctx context.Context, n *Node, method queries.Method[query.Qu
 // Get returns the data of key and its revision, or nil and revision 0 if it has none. The answer is
 // linearizable. Data is for a few bytes that must outlive their writer and be the same for all: the
 // configuration in force, the version of an order, the progress of a job. It is kept in the memory
-// of every voter until Put removes it, and ends with the group: a newly founded group has none.
+// of every voter until Put removes it, and ends with the group.
 func (n *Node) Get(ctx context.Context, key string) (data []byte, revision uint64, err error) {
 	d, err := look(ctx, n, query.QueryClient.Get, &query.KeyRequest{Key: []byte(key)})
 	return d.GetValue(), d.GetRevision(), err
 }
 
-// Put sets the data of key, at most 4,096 bytes, if the present revision of the data is revision,
-// as returned by [Node.Get] or an earlier Put. Revision 0 means that the key has no data. It
-// returns the new revision. Empty data removes it; the new revision is 0 then. Put ignores locks.
-// If several callers put at the same revision, exactly one succeeds and the others fail with
-// ErrConflict. At most 16,384 keys can have data. Put fails with ErrNoRoom beyond that, or if the
-// group's budget (Config.MaxGroupBytes) has no room.
+// Put sets the data of key, at most 4,096 bytes, if revision is the present revision of the data,
+// as [Node.Get] or an earlier Put returned it. Revision 0 means that the key has no data. Put
+// returns the new revision. Empty data removes the data; the new revision is 0 then. Put ignores
+// locks. If several callers put at the same revision, exactly one succeeds and the others fail with
+// ErrConflict. At most 16,384 keys can have data. Beyond that, or if the group's budget
+// (Config.MaxGroupBytes) has no room, Put fails with ErrNoRoom.
 //
 // After any other error, as when ctx ends, the change may have taken effect, or may take effect
 // later; a Get does not settle that. To settle it, put once more at the same revision, and on
@@ -303,8 +298,8 @@ func (n *Node) Put(ctx context.Context, key string, data []byte, revision uint64
 	return n.put(ctx, &query.PutRequest{Key: []byte(key), Data: data, Revision: revision, Nonce: nonce[:]})
 }
 
-// put is Put, perhaps for an admin client. The nonce identifies the call, so that a query whose
-// answer was lost can be repeated.
+// put is Put, perhaps for an admin client. The nonce lets a query whose answer was lost be
+// repeated.
 func (n *Node) put(ctx context.Context, q *query.PutRequest) (uint64, error) {
 	key, data, revision := string(q.Key), q.Data, q.Revision
 	switch {

@@ -9,17 +9,17 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// Lock is one grant of one key, or of several at once, and the only handle that can release it. It
-// is held from the return of the call that granted it until Unlock, or until it is lost. A lock
-// that was entered again (see [Node.Acquire]) has several handles, each a Lock, and ends with the
-// last of them. It is safe for concurrent use and must not be copied.
+// Lock is one grant of one key, or of several at once. It is held from the return of the call that
+// granted it until Unlock, or until it is lost. Only its handle can release it. A lock that was
+// entered again (see [Node.Acquire]) has several handles, each a Lock, and ends with the last of
+// them. A Lock is safe for concurrent use and must not be copied.
 type Lock struct {
 	node  *Node
 	hold  client.Hold
 	call  *trace.Call  // nil without observers
 	watch *trace.Watch // nil without Hooks.Leaked
 
-	again    *Lock         // the first handle, if this is another one, which then has no hold and call of its own
+	again    *Lock         // the first handle, if this is another one, which has no hold and call of its own
 	exited   atomic.Uint32 // how this handle was unlocked; zero means not yet
 	counting sync.Mutex    // of the first handle: guards others; never held across a wait
 	limit    *handleLimit  // of a handle that entered a lock again with a MaxHold of its own
@@ -33,9 +33,8 @@ func (l *Lock) Key() string { return l.first().hold.Key() }
 func (l *Lock) Token() Token { return Token(l.first().hold.Token()) }
 
 // Err returns nil while the lock is held, and afterwards ErrLost or ErrUnlocked, with the reason.
-// It computes the result from the clock at each call, so a process that was stopped past its lease
-// sees the loss in its first call after it runs again. Once Err has returned an error it never
-// returns nil again.
+// Each call reads the clock, so a process that was stopped past its lease sees the loss in its
+// first call after it runs again. Once Err has returned an error it never returns nil again.
 func (l *Lock) Err() error {
 	switch how := l.exited.Load(); {
 	case how == handleIsLeft:
@@ -46,11 +45,9 @@ func (l *Lock) Err() error {
 	return lossOf(l.first().hold.Err())
 }
 
-// Done returns a channel that is closed when the lock is no longer held, for whatever reason. The
-// channel may close a little after Err has changed. Call Err before an effect that matters.
-//
-// If the lock was entered again, the channel is closed at the end of the lock, not at this handle's
-// Unlock.
+// Done returns a channel that is closed when the lock is no longer held, for whatever reason. It
+// may close a little after Err has changed: call Err before an effect that matters. If the lock was
+// entered again, the channel is closed at the end of the lock, not at this handle's Unlock.
 func (l *Lock) Done() <-chan struct{} {
 	if l.limit != nil {
 		return l.limit.done
@@ -60,7 +57,7 @@ func (l *Lock) Done() <-chan struct{} {
 
 // Wanted returns a channel that is closed when another request has to wait for this lock, if the
 // lock's own request set [Request.Notice]; otherwise it never closes. The other request may have
-// been given up since. The lock stays held: its holder may hurry, or unlock at a convenient moment.
+// been given up since. The holder may hurry, or unlock at a convenient moment.
 func (l *Lock) Wanted() <-chan struct{} { return l.first().hold.Wanted() }
 
 // Context returns a child of parent that ends when the lock is lost or released, or when the node
@@ -108,12 +105,12 @@ func (l *Lock) over() error {
 	}
 }
 
-// Unlock releases the lock. It does so even if ctx has ended: ctx bounds only the wait for the
-// confirmation. After it returns, with any error, the handle holds nothing. It returns nil once the
-// release is confirmed, also if called again. It returns ErrLost if the lock was lost before, and
-// ErrClosed if the node was closed before the confirmation. If the confirmation did not arrive in
-// time, the error wraps the context's. The release then takes effect when a leader is reached, or
-// else when the session ends.
+// Unlock releases the lock, even if ctx has ended: ctx bounds only the wait for the confirmation.
+// After it returns, with any error, the handle holds nothing. It returns nil once the release is
+// confirmed, also if called again; ErrLost if the lock was lost before; and ErrClosed if the node
+// was closed before the confirmation. If the confirmation did not arrive in time, the error wraps
+// the context's. The release then takes effect when a leader is reached, or else when the session
+// ends.
 func (l *Lock) Unlock(ctx context.Context) error { return l.release(ctx, mode{way: trace.Unlock}) }
 
 // Detach gives up this handle without ending the hold. The lock stays taken for
@@ -125,8 +122,7 @@ func (l *Lock) Unlock(ctx context.Context) error { return l.release(ctx, mode{wa
 // holds nothing; of Unlock and Detach the first call decides. It returns ErrLost if the lock was
 // lost before; the lock stays taken for its LockDelay then as well. It returns ErrNoRoom, and the
 // hold has ended, if the group has too many detached holds (65,536) or sessions, or no room in its
-// budget of bytes. If the lock was entered again, the last handle decides whether the hold ends or
-// stays.
+// budget of bytes. If the lock was entered again, the last handle decides how it ends.
 func (l *Lock) Detach(ctx context.Context) error { return l.release(ctx, mode{way: trace.Detach}) }
 
 // Lapse gives up the lock on behalf of a holder that is gone and has not unlocked. It is for a
@@ -145,7 +141,6 @@ type mode struct {
 	why string
 }
 
-// release gives up this handle.
 func (l *Lock) release(ctx context.Context, how mode) error {
 	if ctx == nil {
 		ctx = context.Background() // the lock is released in any case
@@ -157,7 +152,7 @@ func (l *Lock) release(ctx context.Context, how mode) error {
 	return l.releaseHold(ctx, how, left, first)
 }
 
-// releaseHold is the part of release after exit, which has returned left and first.
+// releaseHold is the part of release after exit.
 func (l *Lock) releaseHold(ctx context.Context, how mode, left, first bool) error {
 	f := l.first()
 	l.watch.Stop()
@@ -201,16 +196,15 @@ func (l *Lock) leave(first bool) error {
 	return nil
 }
 
-// UnlockSoon releases the lock and returns without waiting for a confirmation. It returns nil, or
-// ErrLost if the lock was lost before. After it returns the handle holds nothing, and the next
-// waiter is granted the lock as soon as after Unlock.
+// UnlockSoon releases the lock without waiting for a confirmation. It returns nil, or ErrLost if
+// the lock was lost before. After it returns the handle holds nothing, and the next waiter is
+// granted the lock as soon as after Unlock.
 //
 // It saves a round trip to a majority of the voters, about half of the cost of a short hold. In
 // return, three guarantees of Unlock are missing. UnlockSoon does not report whether the lock was
 // still held: call Err before the last effect, or fence it with the token. If the process dies at
 // that moment, the lock can stay taken until its session ends. And TryLock may still report the
-// lock as held after UnlockSoon has returned. Unlock may be called afterwards to wait for the
-// confirmation.
+// lock as held after UnlockSoon has returned. Call Unlock afterwards to wait for the confirmation.
 func (l *Lock) UnlockSoon() error {
 	return l.release(context.Background(), mode{way: trace.UnlockSoon})
 }

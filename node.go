@@ -21,25 +21,24 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// Node is one instance of the cluster. Start creates it. All methods are safe for concurrent use.
+// Node is one instance of the cluster. All methods are safe for concurrent use.
 type Node struct {
 	config Config // without secrets
 
 	engine *instance.Instance
-	// The engine owns the next two. They are set after its start, so callbacks of the engine must
-	// not use them.
+	// These two are set after the engine's start, so its callbacks must not use them.
 	client *client.Client
 	trace  *trace.Tracer // nil without observers
 
 	standby  atomic.Int64 // calls that wait for a lock whose purpose makes long waits normal
-	settled  atomic.Bool  // Ready has seen the voters settled, or has given up waiting for that
+	settled  atomic.Bool  // Ready has seen the voters settled, or has given up waiting
 	settleBy atomic.Int64 // clock.Time at which Ready gives up; zero until it is called
 }
 
-// Start starts a node. ctx bounds the start only. When it returns, the node listens, looks for the
-// others and accepts requests, which wait until there is a leader; see Ready. An error names every
-// mistake in the configuration at once, or the resource of the machine that was not available; then
-// nothing is left running. Close or Leave ends the node.
+// Start starts a node. ctx bounds the start only. When Start returns, the node listens, looks for
+// the others and accepts requests, which wait until there is a leader; see Ready. An error names
+// every mistake in the configuration at once, or the resource of the machine that was not
+// available; then nothing is left running. Close or Leave ends the node.
 func Start(ctx context.Context, config Config) (*Node, error) {
 	world := outside.From(ctx)
 	config = config.withDefaults()
@@ -68,7 +67,6 @@ func Start(ctx context.Context, config Config) (*Node, error) {
 	return n, nil
 }
 
-// engineConfig returns the configuration of the engine.
 func (n *Node) engineConfig(source *credentials.Source, world outside.World) instance.Config {
 	c := &n.config
 	return instance.Config{
@@ -97,8 +95,7 @@ func (n *Node) Err() error { return n.engine.Err() }
 // was lost. The error wraps [ErrVoteLost] if this instance voted, others stay, and none of them has
 // taken over the vote.
 //
-// One line in main runs it when the process is asked to end; examples/service shows a whole
-// program. If main returns on SIGTERM (see signal.NotifyContext):
+// If main returns on SIGTERM (see signal.NotifyContext; examples/service is a whole program):
 //
 //	defer node.Leave(context.Background())
 func (n *Node) Leave(ctx context.Context) error { return n.engine.Leave(ctx) }
@@ -108,22 +105,22 @@ func (n *Node) Leave(ctx context.Context) error { return n.engine.Leave(ctx) }
 // orderly end. Close is bounded, and may be called in every state and again.
 //
 // If the disk of Config.Dir does not answer, Close stops everything else and returns an error after
-// 20 s at most. A goroutine that is stuck in a system call cannot be ended: it ends when the call
-// returns, without a further effect, and until then the directory stays in use by this process.
-// Hooks that still wait to be called are called before Close returns; see [Hooks].
+// 20 s at most. A goroutine that is stuck in a system call ends when that call returns, without a
+// further effect; until then this process uses the directory. Hooks that still wait to be called
+// are called before Close returns; see [Hooks].
 func (n *Node) Close() error { return n.engine.Close() }
 
-// Recover abandons a group whose majority is lost for good; Status.Group shows its ID. It is the
-// manual way out, because no program can know that the missing voters will not come back. Call it
-// on every remaining instance of that group. Each of them ends its locks and forgets the group. As
-// soon as all instances that Founders or Replicas ask for are reachable (start new instances in the
-// places of the lost ones), they found the next group. Its tokens are above all that any of them
-// has seen, and it grants nothing until its grace is over. Members of the old group that are met
-// later join it by themselves.
+// Recover abandons a group whose majority is lost for good; Status.Group shows its ID. It is
+// manual, because no program can know that the missing voters will not come back. Call it on every
+// remaining instance of that group. Each of them ends its locks and forgets the group. As soon as
+// all instances that Founders or Replicas ask for are reachable (start new instances in the places
+// of the lost ones), they found the next group. Its tokens are above all that any of them has seen,
+// and it grants nothing until its grace is over. Members of the old group that are met later join
+// it by themselves.
 //
-// If the majority is only unreachable and not lost, two groups then grant the same locks: make sure
-// that the missing instances are gone. Recover fails, and changes nothing, if the group has a
-// leader or is not this instance's group. ctx bounds the wait for the disk.
+// If the majority is only unreachable, two groups then grant the same locks: make sure that the
+// missing instances are gone. Recover fails, and changes nothing, if the group has a leader or is
+// not this instance's group. ctx bounds the wait for the disk.
 func (n *Node) Recover(ctx context.Context, group string) error {
 	if err := n.Err(); err != nil {
 		return err
@@ -142,7 +139,7 @@ func (n *Node) Recover(ctx context.Context, group string) error {
 }
 
 // Format implements [fmt.Formatter]: it prints the node's name and the ID of its present
-// incarnation. For more see [Node.Status].
+// incarnation.
 func (n *Node) Format(f fmt.State, _ rune) {
 	if n == nil {
 		fmt.Fprint(f, "<nil>")
@@ -154,21 +151,23 @@ func (n *Node) Format(f fmt.State, _ rune) {
 // LogValue implements [slog.LogValuer], with the text of Format.
 func (n *Node) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(n)) }
 
-// Acquire is the general call; Lock, TryLock and Do are built on it. It returns a lock that is
-// held, or an error, and then the caller holds nothing, now or later. ctx, which must not be nil,
-// bounds the wait. When it ends, Acquire returns at once with an error that wraps the context's and
-// names what the call waited for. If the lock is free but ctx has already ended, Acquire still
-// fails.
+// Acquire returns a lock that is held, or an error, and then the caller holds nothing, now or
+// later. Lock, TryLock and Do are built on it. ctx, which must not be nil, bounds the wait. When it
+// ends, Acquire returns at once with an error that wraps the context's and names what the call
+// waited for. If ctx has already ended, Acquire fails even if the lock is free.
 //
 // If ctx comes from [Lock.Context] or from Do, the request is made under that lock. If that lock,
 // or one around it, covers the request, it is entered again: the result is another handle of the
 // same hold, with the same token. The lock is released when each of its handles is unlocked. An
 // exclusive lock covers an exclusive or a shared request for any of its keys, and a shared lock a
-// shared request; permits of a semaphore are always requested anew. Each handle has its own
-// MaxHold: it ends the handle, and the hold if it is the last one. LockDelay, Notice, Value and
-// Labels belong to the hold: a request for others than its first request had is refused with an
-// *[EnteredError]. If the request would have to wait, directly or through others, for a lock under
-// which it is made itself, it is refused with a *[DeadlockError].
+// shared request; permits of a semaphore are always requested anew. If the request would have to
+// wait, directly or through others, for a lock under which it is made itself, it fails with a
+// *[DeadlockError].
+//
+// Each handle has its own MaxHold: it ends the handle, and the hold if it is the last one.
+// LockDelay, Notice, Value and Labels belong to the hold. A request for another Value or other
+// Labels, for a Notice that the hold lacks, or for a longer LockDelay fails with an
+// *[EnteredError].
 func (n *Node) Acquire(ctx context.Context, r Request) (*Lock, error) {
 	return n.acquire(ctx, n.client, r)
 }
@@ -213,7 +212,6 @@ func (n *Node) obtain(ctx context.Context, client *client.Client, r *Request, ca
 	return l, nil
 }
 
-// check refuses a call that cannot succeed.
 func (n *Node) check(ctx context.Context, r *Request) error {
 	if err := n.admit(ctx); err != nil {
 		return err
@@ -230,7 +228,7 @@ func (n *Node) check(ctx context.Context, r *Request) error {
 	return r.badKeys()
 }
 
-// explainUnder is explain for a request that was made under the lock of under, which may be nil.
+// explainUnder is explain for a request made under the lock of under, which may be nil.
 func (n *Node) explainUnder(under *client.Request, r *Request, err error) error {
 	err = n.explain(r.String(), err)
 	var deadlock *DeadlockError
@@ -241,7 +239,6 @@ func (n *Node) explainUnder(under *client.Request, r *Request, err error) error 
 	return err
 }
 
-// admit refuses a call to a node that has ended or leaves.
 func (n *Node) admit(ctx context.Context) error {
 	if err := n.Err(); err != nil {
 		return err
@@ -260,8 +257,7 @@ func (n *Node) Lock(ctx context.Context, key string) (*Lock, error) {
 	return n.Acquire(ctx, Request{Key: key})
 }
 
-// RLock waits its turn and returns the lock, held together with other shared requests. See
-// [Request.Shared].
+// RLock is Lock for a shared request; see [Request.Shared].
 func (n *Node) RLock(ctx context.Context, key string) (*Lock, error) {
 	return n.Acquire(ctx, Request{Key: key, Shared: true})
 }
@@ -305,19 +301,19 @@ func joined(fn, unlock error) error {
 	return errors.Join(fn, unlock)
 }
 
-// settleTime bounds how long the first Ready waits for changes of the voters. A group that has no
-// instance to replace a voter must not block a deployment forever.
+// settleTime bounds how long the first Ready waits for the voters. A group without an instance to
+// replace a voter must not block a deployment forever.
 const settleTime = 30 * time.Second
 
 // Ready waits until this node can get locks: its session is attached to a leader and the group is
-// past its grace. On its first call it also waits, for at most 30 s, until no change of the voters
-// is due or in flight. So a rolling deployment that waits for Ready cannot outpace the replacement
-// of voters.
+// past its grace. The first call also waits, for at most 30 s, until no change of the voters is due
+// or in flight. So a rolling deployment that waits for Ready cannot outpace the replacement of
+// voters.
 //
-// It returns nil when ready. If ctx ends before, it returns an error that wraps the context's and
-// says what is missing. It returns the node's own error if the node has failed, and ErrLeaving if
-// the node has begun to leave. Use it for a readiness probe; docs/OPERATION.md explains how, for
-// a service that also has work without locks.
+// If ctx ends first, Ready returns an error that wraps the context's and names what is missing. It
+// returns the node's own error if the node has failed, and ErrLeaving if it has begun to leave. Use
+// Ready for a readiness probe; docs/OPERATION.md explains how, for a service that also has work
+// without locks.
 func (n *Node) Ready(ctx context.Context) error {
 	if err := n.admit(ctx); err != nil {
 		return err
@@ -361,10 +357,9 @@ func (n *Node) awaitVoters(ctx context.Context) (why string) {
 	return why
 }
 
-// settlePoll is the time between two queries whether the voters are settled.
+// settlePoll is the pause between two queries of awaitVoters.
 const settlePoll = 100 * time.Millisecond
 
-// settleError reports that the context of a Ready ended while it waited for the voters.
 type settleError struct {
 	err error
 	why string
@@ -374,7 +369,6 @@ func (e *settleError) Error() string { return e.err.Error() + " (" + e.why + ")"
 
 func (e *settleError) Unwrap() error { return e.err }
 
-// pause waits for d, or until ctx ends.
 func pause(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -7,8 +7,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/replica"
 )
 
-// An instance must name in its record the settings that it founds with. Otherwise a newly founded
-// group would at once adopt others.
+// An instance names in its record the settings that it founds with, or a new group would adopt
+// others.
 func TestRecordsNameWhatFounds(t *testing.T) {
 	for name, c := range map[string]Config{
 		"alone":    {},

@@ -17,8 +17,8 @@ import (
 
 // Token is a fencing token: a later grant of a key has a higher token. A resource that remembers
 // the highest token it has seen and refuses lower ones is safe even against a holder that was
-// stopped in the middle of its work. A Token marshals to JSON as a string, because it does not fit
-// into the numbers of JavaScript.
+// stopped in the middle of its work. It marshals to JSON as a string, because it does not fit into
+// the numbers of JavaScript.
 type Token uint64
 
 // MarshalJSON returns the decimal number as a JSON string.
@@ -38,15 +38,12 @@ func (t *Token) UnmarshalJSON(b []byte) error {
 }
 
 // Request says what to lock and how. With only Key set it asks for the ordinary exclusive lock and
-// waits its turn.
+// waits its turn. For a request that enters a lock again, see [Node.Acquire].
 //
 // All kinds wait in one queue per key and are granted first come, first served. The requests at its
 // head hold the lock as long as their permits together do not exceed the limit of any of them. An
 // exclusive request takes one permit of one; a shared request takes one permit and sets no limit.
 // So a waiting writer stops later readers, and a small request never passes a large one.
-//
-// If a request enters a lock again, MaxHold limits the new handle, and LockDelay, Notice, Value and
-// Labels must be zero or equal to those of the first request: see [Node.Acquire].
 //
 // Requests that hold a lock together have different tokens, and a resource that compares them would
 // refuse all but the newest. So let only writers pass their token: it is above those of all earlier
@@ -56,56 +53,53 @@ type Request struct {
 	Key string
 
 	// Keys are several keys to lock at once, instead of Key: at most 256, in any order; duplicates
-	// count once. All are granted in one moment with one token, which is above all earlier tokens
-	// of each key. Such a request queues on every key at once, and may block other requests for one
-	// key while it waits for another. Two such requests cannot deadlock each other.
+	// count once. All are granted in one moment with one token, which is above all earlier tokens of
+	// each key. Such a request queues on every key at once, and may block other requests for one key
+	// while it waits for another. Two such requests cannot deadlock each other.
 	Keys []string
 
-	// Try asks for an immediate answer: the request never queues, and fails with a *HeldError if
-	// the lock is not free.
+	// Try makes the request never queue: it fails with a *HeldError if the lock is not free.
 	Try bool
 
-	// Shared asks for a lock that other shared requests may hold at the same time, as a reader
-	// wants.
+	// Shared asks for a lock that other shared requests may hold at the same time: a reader's lock.
 	Shared bool
 
-	// Permits and Of make the lock a semaphore: the request takes Permits out of Of, 1 <= Permits
-	// <= Of. All requests should name the same Of. If holders differ, the lowest counts, so Of can
-	// be changed while the group runs. Zero for both means no semaphore.
+	// Permits and Of make the lock a semaphore: the request takes Permits out of Of, 1 <= Permits <=
+	// Of. All requests should name the same Of. If holders differ, the lowest counts, so Of can be
+	// changed while the group runs. Zero for both means no semaphore.
 	Permits, Of int
 
-	// MaxWaiting makes the request fail with ErrQueueFull if that many requests already wait for
-	// one of its keys. Zero means only the group's limit of 65,536.
+	// MaxWaiting makes the request fail with ErrQueueFull if that many requests already wait for one
+	// of its keys. Zero means only the group's limit of 65,536.
 	MaxWaiting int
 
 	// MaxHold ends the hold after that time, whatever its holder does; Err then returns an ErrLost
-	// that says so. The time is counted on this instance's boot-time clock from the moment when it
+	// with that reason. The time is counted on this instance's boot-time clock from the moment when it
 	// learns of the grant. MaxHold guards against code that hangs; the TTL ends the lease of a dead
-	// process. The code may still run, so the lock stays taken for LockDelay, and [Node.Audit]
-	// reports the end. Zero means no limit.
+	// process. The code may still run, so the lock stays taken for LockDelay, and [Node.Audit] reports
+	// the end. Zero means no limit.
 	MaxHold time.Duration
 
 	// LockDelay keeps the lock taken for that time, at most 7 days, when its holder is gone: its
-	// session has expired, its lease was not renewed, MaxHold has ended the hold, or the holder has
-	// called [Lock.Detach] or [Lock.Lapse]. A few seconds let the holder's effects in flight settle
-	// if the resource cannot compare tokens. Hours are for a hold that must outlive its process:
-	// see Resume. The leader counts the delay from the expiry of the session. A new leader starts
-	// the count again, and a newly founded group does not have the hold. An Unlock that arrives in
-	// time leaves no delay. If the session expires before the Unlock arrives, Unlock returns
-	// ErrLost, because the lock may stay taken.
+	// session has expired, its lease was not renewed, MaxHold has ended the hold, or [Lock.Detach] or
+	// [Lock.Lapse] was called. A few seconds let the holder's effects in flight settle if the resource
+	// cannot compare tokens. Hours are for a hold that must outlive its process: see Resume. The
+	// leader counts the delay from the expiry of the session. A new leader starts the count again, and
+	// a newly founded group does not have the hold. An Unlock that arrives in time leaves no delay. If
+	// the session expires before the Unlock arrives, Unlock returns ErrLost, because the lock may stay
+	// taken.
 	LockDelay time.Duration
 
 	// Resume takes over a hold of Key by its token, with all its keys, instead of waiting for the
-	// lock. The hold is one that stays for its LockDelay after its holder is gone, or one whose
-	// holder has passed on its token; that holder's lock ends with a *[ForcedError]. The result has
-	// a new, higher token, which fences off the former holder. LockDelay and Value are kept unless
-	// they are set here. ErrNotHeld means that no hold has this token; [Node.Peek] reports the
-	// present one. If ctx ends first, a hold with a LockDelay stays, but may have another token;
-	// one without may have ended.
+	// lock. The hold is one that stays for its LockDelay after its holder is gone, or one whose holder
+	// has passed on its token; that holder's lock ends with a *[ForcedError]. The result has a new,
+	// higher token, which fences off the former holder. LockDelay and Value are kept unless they are
+	// set here. ErrNotHeld means that no hold has this token; [Node.Peek] reports the present one. If
+	// ctx ends first, a hold with a LockDelay stays, but may have another token; one without may have
+	// ended.
 	Resume Token
 
-	// Notice lets the holder learn, by [Lock.Wanted], that another request waits for one of its
-	// keys.
+	// Notice closes [Lock.Wanted] when another request waits for one of the keys.
 	Notice bool
 
 	// Value is shown to other callers in HeldError.Value, for example what the holder does or its
@@ -113,9 +107,9 @@ type Request struct {
 	Value string
 
 	// Labels are named facts, shown like Value. Value and Labels together may take 1,024 bytes, as
-	// JSON. The label "mortise.purpose" with the value "job" marks holds that last long by design:
-	// the console, mortise doctor and the alerts do not warn about them. Packages election and tick
-	// set the label to "election", "tick" and "job".
+	// JSON. The label "mortise.purpose" with the value "job" marks holds that last long by design: the
+	// console, mortise doctor and the alerts do not warn about them. Packages election and tick set
+	// the label to "election", "tick" and "job".
 	Labels map[string]string
 }
 
@@ -193,10 +187,8 @@ func (r *Request) String() string {
 	return fmt.Sprintf("lock %v", some)
 }
 
-// maxShownKey is how many bytes of a too long key an error shows.
 const maxShownKey = 64
 
-// shownKey formats a key for errors. A key that is too long is cut.
 func shownKey(key string) string {
 	if len(key) <= int(lockfsm.DefaultLimits().KeyBytes) {
 		return fmt.Sprintf("%q", key)
@@ -204,7 +196,6 @@ func shownKey(key string) string {
 	return fmt.Sprintf("%q... (%d bytes)", strings.ToValidUTF8(key[:maxShownKey], "?"), len(key))
 }
 
-// badKey returns which rule a key breaks, or nil.
 func badKey(key string) error {
 	limit := int(lockfsm.DefaultLimits().KeyBytes)
 	rule := ""
@@ -236,11 +227,10 @@ func (r *Request) badKeys() error {
 	return nil
 }
 
-// maxMarkBytes bounds a mark of Hooks.Mark.
 const maxMarkBytes = 64
 
-// marked adds the mark to a request. A mark that is too long or does not fit is dropped: a trace
-// link is no reason to refuse a lock. It is also dropped for a Resume that keeps the hold's value.
+// marked adds the mark to a request. It drops a mark that is too long or does not fit: a trace link
+// is no reason to refuse a lock. It also drops it for a Resume that keeps the hold's value.
 func marked(mark []byte, r *Request, s client.Request) client.Request {
 	if len(mark) == 0 || len(mark) > maxMarkBytes || r.Resume != 0 && r.Value == "" && len(r.Labels) == 0 {
 		return s

@@ -19,7 +19,6 @@ const (
 	secretB = "msk1_8b06eff9d884aff3122f597b40e3466123db53891ce2e1a68c79c6caa5f890b828caa9a0"
 )
 
-// derived returns a secret derived from secretA for the label of the tests.
 func derived(t *testing.T, words ...string) string {
 	t.Helper()
 	c, err := capability.Build("cron-host", time.Time{}, words...)
@@ -55,7 +54,7 @@ func TestSecurityMistakesNameTheField(t *testing.T) {
 	}
 }
 
-// An inadmissible derived secret is refused before anything listens, and the error names the field.
+// The refusal comes before anything listens, and names the field.
 func TestDerivedSecretsAtStart(t *testing.T) {
 	guest, member := derived(t, "lock cron/*"), derived(t, "member")
 	join := []string{"127.0.0.1:1"}

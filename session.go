@@ -11,7 +11,7 @@ import (
 
 // Session is a lease of its own beside the node's. A short TTL frees its locks sooner after a
 // crash, but a shorter outage loses them. A session also lets the locks of one part of a service be
-// lost, or kept, together. All its methods are safe for concurrent use. It ends with its node.
+// lost, or kept, together. It ends with its node. All methods are safe for concurrent use.
 type Session struct {
 	node   *Node
 	client *client.Client

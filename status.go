@@ -39,11 +39,11 @@ type Status struct {
 	Leading bool   // this instance leads
 	Term    uint64 // of the group; 0 on an instance that does not vote
 	Votes   bool   // this instance is a voter
-	// Voters are the instances with a replica: the voters, and the learners, which receive the log
-	// and may become voters later.
+	// Voters are the instances with a replica: the voters, and the learners, which receive the log and
+	// may become voters later.
 	Voters []Member
-	// Promised is Config.Replicas, the configured number of instances. Zero means that the
-	// configuration names Founders, or that the node is on its own.
+	// Promised is Config.Replicas. Zero means that the configuration names Founders, or that the node
+	// is on its own.
 	Promised     int
 	VotersWanted int     // how many vote if all configured instances are there
 	Health       *Health // the state of the voters, on the leader; nil on others, which call Node.Health
@@ -64,22 +64,21 @@ type Status struct {
 	Held          int    // locks that this instance holds
 	Waiting       string // what this node waits for and the remedy, in a sentence; "" if nothing
 	Waiters       int    // calls on this instance that wait for a lock
-	// Standby counts those of Waiters that may wait long by design, by the label mortise.purpose,
-	// such as candidates of an election.
+	// Standby counts those of Waiters that may wait long by design, by the label mortise.purpose, such
+	// as candidates of an election.
 	Standby int
-	// Sessions are the IDs of its sessions in the group, its own first. If this process holds a
-	// lock, Standing.Session is one of them.
+	// Sessions are the IDs of its sessions in the group, its own first. If this process holds a lock,
+	// Standing.Session is one of them.
 	Sessions []string
-	// Namesake is a sentence about another instance with the same Name, which must not be; "" if
-	// none is seen.
+	// Namesake is a sentence about another instance with the same Name, which must not be; "" if none
+	// is seen.
 	Namesake    string
 	Err         error        // as Node.Err
 	Disk        *DiskFault   // the fault of the disk of Config.Dir; nil if there is none
 	FaultyDisks []FaultyDisk // those of all instances that this one knows; instances report faults to all voters
 
 	Age time.Duration // since Start
-	// Available is how long of Age this instance could be granted locks: attached to a leader, its
-	// lease not lost, and no grace.
+	// Available is how long of Age this instance could be granted locks; see Hooks.Available.
 	Available    time.Duration
 	HooksDropped uint64 // calls of Config.Hooks that were dropped because earlier ones were too slow
 }
@@ -120,7 +119,6 @@ func (n *Node) Status() Status {
 	return s
 }
 
-// fillSessions adds the state of the node's sessions.
 func (s *Status) fillSessions(p *instance.Picture) {
 	first := &p.Sessions[0]
 	s.Session, s.Lease = SessionPhase(first.Phase.String()), LeaseState(first.Lease.String())
@@ -169,7 +167,6 @@ func (c *Config) votersWanted() int {
 	return n - (n+1)%2
 }
 
-// fill adds the state of the cluster part.
 func (s *Status) fill(c *cluster.Status, leader nodeid.ID, people instance.InstanceNames, linked func(nodeid.ID) bool) {
 	s.Phase, s.Waiting, s.Namesake = Phase(c.Phase.String()), plain.Text(c.Waiting), plain.Text(c.Namesake)
 	if c.Group != 0 {
@@ -325,16 +322,15 @@ func (n *Node) explain(doing string, err error) error {
 	return fmt.Errorf("%w (%s)", err, doing)
 }
 
-// met is heldError for a caller of this node. An earlier incarnation of the same name may still
-// hold the lock.
+// met is heldError for a caller of this node: an earlier incarnation of it may still hold the lock.
 func (n *Node) met(e *client.HeldError) *HeldError {
 	h := heldError(e)
 	h.namesake = h.Holder == n.config.Name && !n.isOwn(e.Session)
 	return h
 }
 
-// because returns what a wait waits for, as the end of an error text: what the node itself waits
-// for, or else the holder when the request was queued.
+// because ends an error text with what a wait waits for: what the node itself waits for, or else
+// the holder when the request was queued.
 func (n *Node) because(behind *client.HeldError) string {
 	if waiting := n.Status().Waiting; waiting != "" {
 		return " (" + waiting + ")"
@@ -361,7 +357,6 @@ func (n *Node) because(behind *client.HeldError) string {
 		h.Since.Format(time.RFC3339), h.Token, others, advice)
 }
 
-// isOwn reports whether a session belongs to this node.
 func (n *Node) isOwn(id lockfsm.SessionID) bool {
 	for _, c := range n.engine.Clients() {
 		if c.Status().Session == id {
@@ -371,9 +366,9 @@ func (n *Node) isOwn(id lockfsm.SessionID) bool {
 	return false
 }
 
-// The words in Status, Event, LockEvent, NodeEvent and DiskFault have a type each, so that a
-// program can compare them with constants. In JSON they are strings with these values. A later
-// version may add words: a program must ignore a word that it does not know.
+// The words in Status, Event, LockEvent, NodeEvent and DiskFault have a type each. In JSON they are
+// strings with these values. A later version may add words: a program must ignore a word that it
+// does not know.
 
 // Phase is how far an instance has come in its present incarnation. It only advances; a new
 // incarnation begins at PhaseNewborn.

@@ -66,7 +66,7 @@ fips() { # FIPS 140-3
 # nothing and take ten times as long. Programs and pages take minutes under it, so they run under it
 # every night only.
 plain=$(go list ./cluster/founding ./cluster/voters ./lockfsm/... \
-  ./internal/{house,plain,mutants/...,sim,history,process} ./examples/... ./console ./cmd/...)
+  ./internal/{policy,plain,mutants/...,sim,history,process} ./examples/... ./console ./cmd/...)
 longest=$(go list ./internal/e2e) # it takes longest, so it begins first
 raced="$longest $(go list ./... | grep -vxF "$plain" | grep -vxF "$longest")"
 # These tests take minutes under the race detector, and others run the same code under it. So they
@@ -103,13 +103,14 @@ step "cores, programs and pages" go test -p=4 -count=1 $plain # programs and pag
 # binaries run at a time, since many wait for the network.
 step "all else, under the race detector" \
   go test -race -p=3 -cpu=1 -count=1 -timeout=60m -skip "$skip" $raced
-step "without it: long times, attacks, allocations, words" \
-  go test -count=1 -p=2 -run "$hours|$never" $there
-step "simulated clusters" scripts/sim "${seeds[@]}"
-step "simulated births" scripts/sim -b "${births[@]}"
-# Real processes wait most of the time, so the planted bugs run at the same time.
-machines=$(mktemp)
-trap 'kill $(jobs -p) 2>/dev/null || true; rm -f "$machines"' EXIT
+# Long times are mostly waited for, and real processes wait too, so others run at the same time.
+times=$(mktemp) machines=$(mktemp)
+trap 'kill $(jobs -p) 2>/dev/null || true; rm -f "$times" "$machines"' EXIT
+go test -count=1 -p=2 -run "$hours|$never" $there >"$times" 2>&1 &
+waits=$!
+step "simulated clusters" nice scripts/sim "${seeds[@]}"
+step "simulated births" nice scripts/sim -b "${births[@]}"
+step "long times, attacks, allocations, words (begun with the simulations)" ended "$waits" "$times"
 scripts/proctest "${real[@]}" >"$machines" 2>&1 &
 processes=$!
 step "planted bugs: the tests must notice them" scripts/planted "${bugs[@]}"

@@ -16,12 +16,11 @@ import (
 // Event is one change of one key, as [Node.Watch] and [Node.Audit] report it.
 type Event struct {
 	// Position orders the events of a group and of the groups founded in its place. Watch continues
-	// after it. It is 0 from an EventReset until the present state has been reported: a reader that
-	// has only a part of it must start over.
+	// after it. It is 0 from an EventReset until the present state is reported: a reader that has only
+	// a part of that state must start over.
 	Position uint64
 
-	// What has happened to Key. EventReset and EventCurrent concern the watch itself and have no
-	// key.
+	// What has happened to Key. EventReset and EventCurrent concern the watch itself and have no key.
 	What EventKind
 
 	Key     string
@@ -36,8 +35,8 @@ type Event struct {
 	Labels map[string]string // of a hold that began, from its Request
 
 	Cause Cause // of EventFreed and EventLeft; not set in the state after a reset
-	// By and Reason of a forced end are the instance on which it was called and the text that was
-	// given. Request.MaxHold and Lock.Lapse set Reason alone.
+	// By and Reason of a forced end are the instance on which it was called and the text given.
+	// Request.MaxHold and Lock.Lapse set Reason alone.
 	By, Reason string
 
 	Data     []byte
@@ -54,9 +53,9 @@ type Event struct {
 // holder to the next, no EventCurrent comes between EventFreed and EventHeld.
 //
 // Watch asks the leader and waits for one without a limit. An event may be stale when it is
-// reported: where a token should decide, do not decide by an event. Waiters in queues are not
-// reported; see [Node.Peek]. The iteration ends with its loop. It also ends, with an error and a
-// zero Event, when ctx ends or the node is closed.
+// reported: do not decide by an event where a token should decide. Waiters are not reported; see
+// [Node.Peek]. The iteration ends with its loop. It also ends, with an error and a zero Event, when
+// ctx ends or the node is closed.
 func (n *Node) Watch(ctx context.Context, prefix string, after uint64) iter.Seq2[Event, error] {
 	return n.watchFor(ctx, nil, prefix, after)
 }
@@ -82,7 +81,6 @@ func (n *Node) watchFor(ctx context.Context, from *query.Origin, prefix string, 
 	}
 }
 
-// toldEvent converts what a watch reports for the API.
 func toldEvent(t queries.WatchItem) Event {
 	switch {
 	case t.Reset:
@@ -95,7 +93,6 @@ func toldEvent(t queries.WatchItem) Event {
 	return e
 }
 
-// eventsOf converts the events of an answer.
 func eventsOf(list *query.EventList) (all []Event) {
 	for _, e := range list.GetEvents() {
 		all = append(all, eventOf(e))
@@ -103,7 +100,6 @@ func eventsOf(list *query.EventList) (all []Event) {
 	return all
 }
 
-// eventOf converts an event of the state machine for the API.
 func eventOf(e *query.Event) Event {
 	told := Event{
 		Position: e.Position, Key: string(e.Key), Token: Token(e.Token),
@@ -132,8 +128,8 @@ func eventOf(e *query.Event) Event {
 
 // Audit returns the last 256 events, the oldest first, in which a hold ended or lost its holder by
 // force, because its session was not renewed in time, by Request.MaxHold or by Lock.Lapse. They are
-// part of the replicated state: they outlive leaders, but not the group. To keep all of them, store
-// what Watch reports.
+// replicated state: they outlive leaders, but not the group. To keep all of them, store what Watch
+// reports.
 func (n *Node) Audit(ctx context.Context) ([]Event, error) {
 	s, err := look(ctx, n, query.QueryClient.Ends, &query.StateRequest{})
 	return eventsOf(s), err
@@ -153,7 +149,7 @@ const (
 	EventCurrent EventKind = "current"
 )
 
-// Cause says why a hold ended, or why its holder is gone.
+// Cause is why a hold ended, or why its holder is gone.
 type Cause string
 
 // The causes.

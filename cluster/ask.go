@@ -10,9 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// put asks a question as soon as fewer than maxAsks are under way and none to the same address.
-// Each question has its own goroutine, so a silent address occupies one slot and delays nothing
-// else.
+// put asks a question as soon as fewer than maxAsks are under way and none to the same address. So
+// a silent address occupies one slot and delays nothing else.
 func (c *Cluster) put(q founding.Question) {
 	o := &c.own
 	if o.busy >= maxAsks || o.asking[q.Addr] {
@@ -52,7 +51,6 @@ func (c *Cluster) result(q founding.Question, asked time.Duration, from nodeid.I
 	o.core.Result(c.now(), asked, q, outcome, from, answer)
 }
 
-// outcomeOf classifies what Net.Ask returned.
 func outcomeOf(answer []byte, err error) founding.Outcome {
 	if err == nil && len(answer) == 0 {
 		return founding.Silent

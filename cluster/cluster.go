@@ -67,7 +67,7 @@ func Start(cfg Config) (*Cluster, error) {
 // The asker has given up by then.
 const answerWithin = time.Second
 
-// Answer answers the question of another instance. It returns nil to stay silent.
+// Answer answers the question of another instance. Nil means silence.
 func (c *Cluster) Answer(from Asker, question []byte) []byte {
 	return asked(c, func() []byte { return c.answer(from, question) })
 }
@@ -96,8 +96,8 @@ func asked[T any](c *Cluster, answer func() T) (none T) {
 	return none
 }
 
-// Voter returns the address of the voter with the raft ID, if the group has one. It takes no lock,
-// so it may be called for every message.
+// Voter returns the address of the replica with the raft ID, if the group has one. It takes no
+// lock, so it may be called for every message.
 func (c *Cluster) Voter(raft uint64) (Voter, bool) {
 	v, ok := c.view.Load().byRaft[raft]
 	return v, ok
@@ -121,7 +121,6 @@ func (c *Cluster) Leave(ctx context.Context) {
 	}
 }
 
-// maxCloseWait is how long Close waits for a call to Host or Records that does not return.
 const maxCloseWait = 5 * time.Second
 
 // ErrHung is returned by Close if a call to Host or Records has not returned, for example because a
@@ -136,7 +135,7 @@ var ErrHung = errors.New("cluster: a call does not return: check the disk of the
 // s, Close ends everything else and returns ErrHung. The remaining goroutine ends when the call
 // returns, without sending, storing or deciding anything more.
 func (c *Cluster) Close() error {
-	if !c.closing.CompareAndSwap(false, true) { // not a sync.Once, which would hold a lock while it waits
+	if !c.closing.CompareAndSwap(false, true) { // a sync.Once would hold a lock while it waits
 		<-c.closed
 		return c.hung
 	}
@@ -162,10 +161,9 @@ func (c *Cluster) endGossip() {
 	}
 }
 
-// help runs f on a helper goroutine and reports whether it did. It does not after Close. Close
-// waits for f.
+// help runs f on a helper goroutine, for which Close waits. It reports false after Close.
 func (c *Cluster) help(f func()) bool {
-	c.in.mu.Lock() // ordered before or after close, so that nothing is added to helper while Close waits for it
+	c.in.mu.Lock() // so that nothing is added to helper while Close waits for it
 	defer c.in.mu.Unlock()
 	if c.in.closed {
 		return false
@@ -174,13 +172,10 @@ func (c *Cluster) help(f func()) bool {
 	return true
 }
 
-// now returns the time on the scale that the core uses.
 func (c *Cluster) now() time.Duration { return time.Duration(c.cfg.Clock.Now()) }
 
-// wall returns the wall clock in Unix milliseconds.
 func (c *Cluster) wall() int64 { return c.cfg.Wall().UnixMilli() }
 
-// random returns fresh random values for a turn.
 func (c *Cluster) random() founding.Random {
 	var r founding.Random
 	r.Instance = c.own.next.ID()
@@ -194,7 +189,6 @@ func (c *Cluster) random() founding.Random {
 	return r
 }
 
-// id returns a random number that is not zero.
 func (c *Cluster) id() uint64 {
 	for {
 		if w := c.word(); w != 0 {

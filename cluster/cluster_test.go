@@ -9,7 +9,6 @@ import (
 	"github.com/mortise-lock/mortise/cluster/founding"
 )
 
-// born starts n instances and returns when they are one group.
 func (f *fleet) born(n int) uint64 {
 	f.t.Helper()
 	for i := range n {
@@ -169,7 +168,7 @@ func TestGroupThatLostItsMajorityHealsByRestartInPlace(t *testing.T) {
 		if got := f.oneGroup(); got == group {
 			t.Error("still the group that lost its majority")
 		}
-		// AllBound is not called on an instance that first learns that the group is born.
+		// An instance that first learns that the group is born gets no AllBound.
 		got := strings.ReplaceAll(survivor.calls(), "all bound, ", "")
 		if got != "bound, member, restart, bound, member" {
 			t.Errorf("the survivor's host was told %q", got)

@@ -12,7 +12,6 @@ import (
 	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/cluster/gossip"
 	"github.com/mortise-lock/mortise/internal/clock"
-
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
@@ -29,9 +28,9 @@ type Config struct {
 	Settings founding.Settings
 	Rules    uint32 // newest version of the lock rules that this build knows; zero means 1
 
-	// Member is set for an instance with a member's secret. It asks others, and is asked by none.
-	// It neither gossips nor founds nor votes. An instance that Settings.Founders does not name
-	// does not gossip either.
+	// Member is set for an instance with a member's secret. It asks others, and is asked by none. It
+	// neither gossips nor founds nor votes. An instance that Settings.Founders does not name does not
+	// gossip either.
 	Member bool
 
 	Net     Net     // may be nil if Settings.Solo
@@ -42,39 +41,36 @@ type Config struct {
 	// all addresses of a name, without port; a name that does not exist has none. Nil means the
 	// system's resolver
 	Resolve func(ctx context.Context, host string) ([]string, error)
-	// Services returns the host:port of every SRV record under a name; a name that does not exist
-	// has none. Nil means the system's resolver.
+	// Services returns the host:port of every SRV record under a name; a name that does not exist has
+	// none. Nil means the system's resolver.
 	Services func(ctx context.Context, name string) ([]string, error)
 	// JoinFunc returns further addresses, host:port each, like an entry of Join. It is called
 	// repeatedly on its own goroutine, never concurrently. It must return when ctx ends, which is
 	// after two seconds or with Close. Nil means none.
 	JoinFunc func(ctx context.Context) ([]string, error)
-	// Changed receives the members that gossip saw before and sees now, whenever these or their
-	// data have changed. It is called on the owner goroutine, and once before Start returns. It
-	// must not block or keep the slices. May be nil.
+	// Changed receives the members that gossip saw before and sees now, whenever these or their data
+	// change. It is called on the owner goroutine, and once before Start returns. It must not block or
+	// keep the slices. May be nil.
 	Changed func(before, after []Member)
-	// Awaited returns the text to log in place of what this instance waits for, because the host
-	// may know the reason. It is called on the owner goroutine and must not block. If nil, the text
+	// Awaited returns the text to log in place of what this instance waits for, because the host may
+	// know the reason. It is called on the owner goroutine and must not block. Nil means that the text
 	// is logged unchanged.
 	Awaited func(waiting string) string
 	Random  func([]byte) // fills with unpredictable bytes; nil means crypto/rand
 	Logger  *slog.Logger // nil means slog.Default()
 }
 
-// gossips reports whether this instance gossips. It does if it is a founder; with Replicas every
-// instance is.
 func (cfg *Config) gossips() bool {
 	founds := cfg.Settings.Founds(cfg.Name)
 	return !cfg.Settings.Solo && !cfg.Member && founds
 }
 
-// withDefaults returns a copy with the defaults in place of zero values.
 func (cfg Config) withDefaults() Config {
 	if cfg.Wall == nil {
 		cfg.Wall = time.Now
 	}
 	if cfg.Random == nil {
-		cfg.Random = func(b []byte) { crand.Read(b) } // never fails: the program ends if the system has no randomness
+		cfg.Random = func(b []byte) { crand.Read(b) } // never fails: the program ends without randomness
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()
@@ -87,7 +83,6 @@ func (cfg Config) withDefaults() Config {
 // An address that Join may name fits into gossip's meta data; otherwise this does not compile.
 const _ = uint(gossip.MaxAddrBytes - discovery.MaxAddrBytes)
 
-// check returns all errors in cfg.
 func (cfg *Config) check() error {
 	var errs []error
 	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf("cluster: "+format, args...)) }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster/founding"
-
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
@@ -66,8 +65,7 @@ func TestACopiedDirectoryIsRefused(t *testing.T) {
 	}
 }
 
-// The copy starts where it cannot reach the original. When they meet, the one with the older life
-// refuses.
+// The copy starts where it cannot reach the original. When they meet, the older life refuses.
 func TestACopyThatWasCutOffIsFoundOutLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -91,7 +89,7 @@ func TestACopyThatWasCutOffIsFoundOutLater(t *testing.T) {
 	})
 }
 
-// Both start at the same moment from one copied directory: exactly one refuses.
+// If two start at once from one copied directory, exactly one refuses.
 func TestTwinsStartedTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -154,8 +152,7 @@ func restoreOlder(t *testing.T, name string) {
 	})
 }
 
-// The address of an earlier life, and an address that now belongs to another instance, are no
-// copies.
+// An earlier life's address, and one that now belongs to another instance, are no copies.
 func TestMovedInstancesAreNoCopies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -241,8 +238,8 @@ func TestChangedSettingsAreWarnedOf(t *testing.T) {
 	})
 }
 
-// The directory fails while the instance takes part. In every phase it makes no new promise, and
-// continues as far as it can.
+// When the directory fails, an instance in any phase makes no new promise, and continues as far as
+// it can.
 func TestADirectoryThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -290,7 +287,6 @@ func TestADirectoryThatFails(t *testing.T) {
 	})
 }
 
-// An instance whose directory fails while it joins still becomes a member.
 func TestAMemberWithoutADirectoryThatWorks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)

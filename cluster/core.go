@@ -14,14 +14,14 @@ import (
 // OwnState is what a Core sees of its own instance. The core calls its methods during its own
 // calls. They only read, and must not call the core.
 type OwnState interface {
-	// Facts returns what the replica here sees if it leads the group and has applied an entry of
-	// its own term, and that term.
+	// Facts returns what the replica here sees if it leads the group and has applied an entry of its
+	// own term, and that term.
 	Facts() (f voters.Facts, term uint64, leads bool)
 	// Guide returns the leader to which this instance is attached or is about to be. It is believed
 	// about the configuration, because a voter has named it. Zero means none.
 	Guide() nodeid.ID
-	// Leader returns the instance that leads the group as far as is known here, and its address.
-	// Zero means unknown.
+	// Leader returns the instance that is known here to lead the group, and its address. Zero means
+	// unknown.
 	Leader() (instance nodeid.ID, addr string)
 }
 
@@ -34,8 +34,7 @@ const (
 // newest life.
 type Voter = founding.Voter
 
-// Asker is the instance that asks a question: its proven ID, and the address at which it says that
-// it can be reached.
+// Asker is the instance that asks a question: its proven ID, and the address that it claims.
 type Asker = founding.Asker
 
 // CoreConfig configures a Core.
@@ -46,9 +45,8 @@ type CoreConfig struct {
 	OwnState OwnState
 }
 
-// Core makes all decisions of one instance as a part of the cluster. It joins the cores of founding
-// and lead with the address book, and decides what to tell which instance. An owner feeds it inputs
-// and then calls Turn, which takes three steps:
+// Core makes all decisions of one instance as a part of the cluster. An owner feeds it inputs and
+// then calls Turn, which takes three steps:
 //
 //	Tick ──▶ what founding has decided, to be stored
 //	Follow ──▶ what to tell the host, once that is stored
@@ -65,10 +63,10 @@ type Core struct {
 	raft      uint64                   // of this life. Zero means no replica that counts
 	unfit     bool                     // the directory cannot be written
 	join      []founding.Entry         // what Join resolves to
-	peers     map[string]gossip.Meta   // by memberlist's name: what gossip sees, including this instance
+	peers     map[string]gossip.Meta   // what gossip sees, by memberlist's name, with this instance
 	moved     bool                     // join or peers have changed since Founding.Places
 	rivals    map[string]time.Duration // since when an address hints at another group with a leader
-	rival     founding.InstanceInfo    // a member of such a group that has confirmed it. Zero means none
+	rival     founding.InstanceInfo    // a member of such a group that has confirmed it; may be zero
 	find      finder
 	spread    spreading
 	lead      lead.Lead
@@ -107,7 +105,6 @@ func (c *Core) Voter(raft uint64) (Voter, bool) { return c.book.Find(raft) }
 // too. The two can never merge.
 func (c *Core) Rival() (who founding.InstanceInfo, two bool) { return c.rival, c.rival.Group != 0 }
 
-// settled reports whether this instance takes part in a group that is born.
 func (c *Core) settled() bool {
 	return c.Founding.Phase() == founding.Member && !c.Founding.Settling() && c.Founding.Refusal() == ""
 }
@@ -173,7 +170,7 @@ func (c *Core) forget() {
 	c.acts, c.rival, c.report = Acts{}, founding.InstanceInfo{}, nil
 	c.linger(0)
 	for _, q := range c.inquiries {
-		q.asking, q.due = false, 0 // answers to questions of an earlier life are ignored
+		q.asking, q.due = false, 0 // ignores answers to questions of an earlier life
 	}
 }
 

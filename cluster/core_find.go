@@ -5,7 +5,6 @@ import (
 	"time"
 )
 
-// Times and limits of finding lost peers.
 const (
 	rejoinEvery = 5 * time.Second // plus up to the same again at random
 	rejoinPause = 5 * time.Second // between two attempts at an address that has answered a question
@@ -15,9 +14,9 @@ const (
 
 // finder decides which addresses to gossip with besides those that gossip sees. memberlist forgets
 // a member half a minute after it was declared dead, and two halves that have forgotten each other
-// never meet again by themselves. So the finder tries, a few at a time and forever, every address
-// that was ever seen, every founder that was met, and, with Replicas, every voter and every address
-// behind Join. The owner goroutine owns it.
+// never meet again. So the finder tries forever, a few at a time, every address that was ever seen
+// and every founder that was met. With Replicas it also tries every voter and every address behind
+// Join.
 type finder struct {
 	self  string
 	next  time.Duration
@@ -39,7 +38,6 @@ func (f *finder) met(addr string, now time.Duration) {
 	}
 }
 
-// remember keeps an address that gossip has seen.
 func (f *finder) remember(addr string) {
 	if addr == "" || addr == f.self || slices.Contains(f.known, addr) {
 		return

@@ -8,8 +8,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// This file decides when a leader looks at its voters, and answers questions about them. Package
-// lead decides what follows from a look.
+// This file decides when a leader looks at its voters. Package lead decides what follows.
 
 // Task is a question about the voters or their configuration.
 type Task struct {
@@ -24,7 +23,7 @@ type Task struct {
 	pushed   *pushing
 	attached bool
 
-	Query   *StatusQuery // set for a statusQuery, whose answer goes to StatusReplied instead of Done
+	Query   *StatusQuery // set for a status query, whose answer goes to StatusReplied instead of Done
 	inquiry *Inquiry
 }
 
@@ -103,5 +102,5 @@ func (c *Core) PeerLost(now time.Duration, instance nodeid.ID) {
 }
 
 // Report returns the state of the voters at the last look, or nil if this instance does not lead.
-// It is never changed.
+// It must not be changed.
 func (c *Core) Report() *voters.Report { return c.report }

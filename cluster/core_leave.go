@@ -8,8 +8,8 @@ import (
 
 // Limits of a departure.
 const (
-	// Leaderless is how long a leaver keeps asking for a leader to hand its vote to. It is longer
-	// than any election of a group that has a majority.
+	// Leaderless is how long a leaver keeps asking for a leader to hand its vote to. It is longer than
+	// any election of a group that has a majority.
 	Leaderless = 3 * time.Second
 	// FinalWait limits the wait for an answer when perhaps no instance is left: for the end of a
 	// session when all leave.
@@ -25,8 +25,7 @@ const (
 type Departure struct {
 	// Alone reports, at the end, that perhaps no instance is left to answer.
 	Alone bool
-	// Lost is, at the end, why the remaining instances lose a vote. Empty means that they lose
-	// none.
+	// Lost is, at the end, why the remaining instances lose a vote. Empty means that they lose none.
 	Lost string
 
 	stage  stage
@@ -51,9 +50,9 @@ type Step uint8
 // The steps of a departure. Part is the last one.
 const (
 	Release Step = iota + 1 // wait until it holds no lock, or its time is over
-	Ask                     // ask the leader about the replica, for at most Leaderless, and pass the answer to Heard
+	Ask                     // ask the leader about the replica, at most Leaderless; then Heard
 	Pause                   // wait for DepartPoll
-	Part                    // close its session if it holds no lock, within FinalWait if it is Alone, and stop
+	Part                    // close its session if it holds no lock, within FinalWait if Alone; stop
 )
 
 // Leaver is what an instance that leaves knows about itself.
@@ -87,7 +86,6 @@ func (d *Departure) Next(now time.Duration, l Leaver) Step {
 	return Part
 }
 
-// ask returns the step before a question to the leader.
 func (d *Departure) ask(l Leaver) Step {
 	switch {
 	case d.paused:
@@ -109,7 +107,7 @@ func (d *Departure) part(alone bool, lost string) Step {
 }
 
 // Heard records the answer of the leader. Nil means that no leader has answered for longer than an
-// election takes. Then there is no instance to take over the vote.
+// election takes. Then no instance can take over the vote.
 func (d *Departure) Heard(now time.Duration, l Leaver, said *VoterStatus) {
 	switch {
 	case said == nil && l.TimeOver: // the leader's last answer still holds

@@ -38,12 +38,12 @@ func (c *Core) Seen(now time.Duration, n gossip.News) {
 func (c *Core) Peers() map[string]gossip.Meta { return c.peers }
 
 // Resolved sets what Join leads to now. appeared are addresses that are new there. A member tries
-// these at once, a few at a time, so that an instance that returns at another address need not wait
+// them at once, a few at a time, so that an instance that returns at another address need not wait
 // for its turn among the lost. The core keeps the entries.
 func (c *Core) Resolved(now time.Duration, entries []founding.Entry, appeared []string) {
 	c.join, c.moved = entries, true
 	if c.Founding.Phase() != founding.Member {
-		return // all addresses are asked anyway, and an instance that answers is met
+		return // all addresses are asked anyway, and an answer counts as met
 	}
 	for _, addr := range appeared[:min(len(appeared), rejoinMany)] {
 		if !c.cfg.Gossips || len(c.cfg.Founding.Settings.Founders) > 0 {
@@ -77,7 +77,7 @@ const (
 )
 
 // rivalHints returns the addresses of instances that seem to belong to another group with a leader,
-// while this instance's group has one too. The hint is gossip, or their own answer to a question.
+// while this instance's group has one too. The hint is gossip, or their own answer.
 func (c *Core) rivalHints(now time.Duration) map[string]bool {
 	if c.Founding.Phase() != founding.Member || !c.Founding.HasLeader() {
 		return nil
@@ -94,9 +94,8 @@ func (c *Core) rivalHints(now time.Duration) map[string]bool {
 	return hints
 }
 
-// askRival looks for a member of another group that has a leader, while this instance's group has
-// one too. It returns when to look again. Gossip is only a hint: the instance itself has to confirm
-// it.
+// askRival looks for a member of another group that has a leader, and returns when to look again.
+// Gossip is only a hint: the instance itself has to confirm it.
 func (c *Core) askRival(now time.Duration) (next time.Duration) {
 	c.rival, next = founding.InstanceInfo{}, now+idle
 	hints := c.rivalHints(now)

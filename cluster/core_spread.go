@@ -10,7 +10,6 @@ import (
 
 // This file is how configurations spread: which one counts, and which instances are told.
 
-// Times and limits of spreading a configuration.
 const (
 	pullWithin       = 2 * time.Second // how long to wait for one peer that knows a newer one
 	pullSoon         = pullWithin / 8  // the same for a voter that does not lead
@@ -28,13 +27,13 @@ type spreading struct {
 	pushes   []*pushing    // to be made
 	attached []Voter       // to be told once, a few at a time
 	telling  int           // pushes to attached ones under way
-	before   []Voter       // the replicas before the last changes, until a look shows which instance leads
+	before   []Voter       // the replicas before the last changes, until a look shows the leader
 	pullAt   time.Duration // no instance is asked for a newer configuration before this time
 	pulls    int
 }
 
-// pushing tells one instance the newest configuration until it has answered, nothing listens
-// there, or no tries are left.
+// pushing tells one instance the newest configuration until it has answered, nothing listens there,
+// or no tries are left.
 type pushing struct {
 	to    nodeid.ID
 	addr  string
@@ -43,8 +42,8 @@ type pushing struct {
 }
 
 // Configured processes a configuration that was applied here or told by a voter or the leader. at
-// is the log index of the entry that made it. A configuration older than the known one changes
-// nothing here. One with the number of the known one, or with at == 0, may bring newer addresses.
+// is the log index of the entry that made it. One older than the known one changes nothing here.
+// One with the same number, or with at == 0, may bring newer addresses.
 func (c *Core) Configured(now time.Duration, group, at uint64, voters []Voter) {
 	if group == 0 || group != c.Founding.Group() {
 		return
@@ -52,7 +51,7 @@ func (c *Core) Configured(now time.Duration, group, at uint64, voters []Voter) {
 	known := c.book.At()
 	switch {
 	case at < known && at != 0:
-		c.Founding.Voters(now, group, at, voters) // an older one may show that the replica here was removed since
+		c.Founding.Voters(now, group, at, voters) // it may show that the replica here was removed since
 	case at <= known:
 		changed := false
 		for _, v := range voters {
@@ -70,7 +69,6 @@ func (c *Core) Configured(now time.Duration, group, at uint64, voters []Voter) {
 	}
 }
 
-// configure makes the address book that of the given configuration.
 func (c *Core) configure(now time.Duration, group, at uint64, voters []Voter) {
 	c.book.Configure(at, voters)
 	if c.raft != 0 { // it knows its own address best
@@ -115,9 +113,9 @@ func (c *Core) remember(before []Voter) {
 }
 
 // succeed makes a leader announce a new configuration to the replicas that it leaves out (rule 14
-// of package founding) and to the attached instances, so that these know the present voters when
-// the leader is gone. Several changes within a second may replace all voters, and an instance that
-// knows none of the new ones has to begin anew. The replicas that stay learn it from the log.
+// of package founding) and to the attached instances. Several changes within a second may replace
+// all voters, and an instance that knows none of the new ones has to begin anew when the leader is
+// gone. The replicas that stay learn it from the log.
 func (c *Core) succeed() {
 	before := c.spread.before
 	if before == nil || !c.lead.Leads() && c.wanted {
@@ -182,7 +180,6 @@ func (c *Core) pushTo(instance nodeid.ID) []byte {
 	})
 }
 
-// pushed records the outcome of an announcement.
 func (c *Core) pushed(now time.Duration, a *pushing, outcome founding.Outcome) {
 	if outcome == founding.Silent && a.tries > 0 {
 		a.due = now + pushPause
@@ -190,9 +187,8 @@ func (c *Core) pushed(now time.Duration, a *pushing, outcome founding.Outcome) {
 	}
 }
 
-// pull asks the leader or a known voter if gossip reports a newer configuration of this group.
-// Gossip is only a reason to ask: the report may be false, and the reporting instance would not be
-// believed.
+// pull asks the leader or a known voter if gossip reports a newer configuration of this group. The
+// report may be false, and the reporting instance would not be believed.
 func (c *Core) pull(now time.Duration, word uint64) {
 	s := &c.spread
 	if now < s.pullAt || !c.behind() {
@@ -207,7 +203,6 @@ func (c *Core) pull(now time.Duration, word uint64) {
 	c.Founding.Inquire(now, addr)
 }
 
-// pullDue returns when pull has something to do.
 func (c *Core) pullDue(now time.Duration) time.Duration {
 	if !c.behind() {
 		return now + idle

@@ -12,7 +12,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// sight is the OwnState of a test core.
 type sight struct {
 	facts  voters.Facts
 	term   uint64 // zero means that it does not lead
@@ -28,8 +27,7 @@ func (s *sight) Leader() (nodeid.ID, string) {
 	return s.leader, addrOf(1)
 }
 
-// replicas returns the first n replicas of the group that a test core belongs to; the first is its
-// own.
+// replicas returns the first n replicas of a test core's group; the first is its own.
 func replicas(n uint64) (list []Voter) {
 	for i := range n {
 		list = append(list, Voter{Raft: i + 1, Instance: nodeidtest.ID(i + 1), Addr: addrOf(int(i)), Life: 1})
@@ -59,7 +57,6 @@ func member(t *testing.T, s *sight) (c *Core, now time.Duration) {
 	return c, now
 }
 
-// turn does what an owner does, with nothing to store.
 func turn(c *Core, now time.Duration) ([]founding.Event, Acts) {
 	out := c.Tick(now, 1, founding.Random{Instance: nodeidtest.ID(9), Group: 9, Spread: 9})
 	return c.Follow(now, out.Events), c.Act(now, 99, 5)
@@ -73,7 +70,7 @@ func addresses(acts Acts) (list []string) {
 }
 
 // TestALeaderTellsAfterItsLook checks that a leader that applies a configuration before its first
-// look still tells the replica that is left out. One that does not lead tells none.
+// look still tells the replica that is left out.
 func TestALeaderTellsAfterItsLook(t *testing.T) {
 	for term, want := range map[uint64][]string{0: nil, 5: {addrOf(2)}} {
 		s := &sight{}
@@ -136,7 +133,7 @@ func TestAnAnnouncementNamesTheNewest(t *testing.T) {
 	}
 }
 
-// queried returns the statusQuery that a turn asks for, if any.
+// queried returns the status query that a turn asks for.
 func queried(t *testing.T, acts Acts) Task {
 	t.Helper()
 	if len(acts.Tasks) != 1 || acts.Tasks[0].Query == nil {
@@ -154,7 +151,7 @@ func TestAnInquiryFollowsAFew(t *testing.T) {
 	c.Inquire(&Inquiry{Raft: 3})
 	_, acts := turn(c, now)
 	e := queried(t, acts)
-	if e.To != s.leader || *e.Query != (StatusQuery{Group: testGroup, Instance: nodeidtest.ID(1), Raft: 3}) {
+	if e.To != s.leader || *e.Query != (StatusQuery{Group: testGroup, Instance: nodeidtest.ID(1), Raft: 3, At: 1}) {
 		t.Fatalf("it asks %+v", e)
 	}
 	for id := range uint64(queryHops) {
@@ -185,8 +182,7 @@ func TestAnInquiryFollowsAFew(t *testing.T) {
 	}
 }
 
-// TestARemovedReplicaGoesOnUntilTheLeaderSaysThatItMayStop checks rule 13 of package voters. The
-// replica does not ask longer than it runs.
+// TestARemovedReplicaGoesOnUntilTheLeaderSaysThatItMayStop checks rule 13 of package voters.
 func TestARemovedReplicaGoesOnUntilTheLeaderSaysThatItMayStop(t *testing.T) {
 	for _, ends := range []bool{false, true} {
 		c, now := member(t, &sight{leader: nodeidtest.ID(2)})

@@ -9,16 +9,14 @@ import (
 
 // Owner carries out what a Core decides in a turn, in the order of its methods.
 type Owner interface {
-	// Store makes Founding.State durable before its effects become visible. If that fails, the
-	// owner replaces the output by what Core.Unsaved returns.
+	// Store makes Founding.State durable before its effects become visible. If that fails, the owner
+	// replaces the output by what Core.Unsaved returns.
 	Store(*founding.Output)
 	// Ended reports whether the instance has ended: then nothing more is done.
 	Ended() bool
-	// Tell passes the decided events to the host.
 	Tell([]founding.Event)
 	// Question asks a question of founding, whose outcome goes to Core.Result.
 	Question(founding.Question)
-	// Carry hands a step to the log.
 	Carry(lead.Carry)
 	// Task asks a question, whose outcome goes to Core.Done or Core.StatusReplied.
 	Task(Task)

@@ -28,7 +28,7 @@ func (c *carried) Dismiss(uint64)             { c.calls = append(c.calls, "dismi
 func (c *carried) Ended() bool                { return c.last != "" && c.calls[len(c.calls)-1] == c.last }
 
 // TestTheOrderOfATurn checks that decisions are stored before the host learns them, and that the
-// host learns them before another instance can. Once the instance has ended nothing more is done.
+// host learns them before another instance can.
 func TestTheOrderOfATurn(t *testing.T) {
 	for last, want := range map[string][]string{
 		"": {"store", "tell", "task", "told", "dismiss"}, "store": {"store"}, "tell": {"store", "tell"},

@@ -9,7 +9,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// This file is how an instance asks the leader about the voters, and how it answers such questions.
+// This file is how an instance asks the leader about the voters, and how it answers.
 
 const (
 	queryEvery = 100 * time.Millisecond // between two attempts, plus up to half of it at random
@@ -23,7 +23,8 @@ type VoterStatus = lead.VoterStatus
 type StatusQuery struct {
 	Group    uint64
 	Instance nodeid.ID // the asking one
-	Raft     uint64    // of the replica
+	Raft     nodeid.ReplicaID
+	At       uint64 // newest configuration that the asking instance knows
 }
 
 // StatusReply is the answer to a StatusQuery: the leader's, or which instance leads.
@@ -33,7 +34,7 @@ type StatusReply struct {
 	Addr        string
 }
 
-// ReplyStatus answers a statusQuery. A leader looks again if its last look is not fresh, since it
+// ReplyStatus answers a status query. A leader looks again if its last look is not fresh, since it
 // may have lost its lead. fresh is a raft ID that was never used.
 func (c *Core) ReplyStatus(now time.Duration, q StatusQuery, fresh uint64) (a StatusReply) {
 	if q.Group != c.Founding.Group() {
@@ -43,7 +44,7 @@ func (c *Core) ReplyStatus(now time.Duration, q StatusQuery, fresh uint64) (a St
 		if !c.lead.Fresh(now) {
 			c.observe(now, fresh)
 		}
-		if status, leads := c.lead.VoterStatus(q.Raft, q.Instance); leads {
+		if status, leads := c.lead.VoterStatus(q.Raft, q.At, q.Instance); leads {
 			status.Leader = c.Founding.Instance()
 			return StatusReply{VoterStatus: &status}
 		}
@@ -57,8 +58,8 @@ func (c *Core) ReplyStatus(now time.Duration, q StatusQuery, fresh uint64) (a St
 	return a
 }
 
-// nextToAsk returns an instance to ask: by turns the leader as far as is known here, and a random
-// voter, since the former may be out of date. word is random.
+// nextToAsk returns an instance to ask: by turns the known leader and a random voter, since the
+// former may be out of date. word is random.
 func (c *Core) nextToAsk(try int, word uint64) (instance nodeid.ID, addr string) {
 	self := c.Founding.Instance()
 	if c.Founding.Phase() != founding.Member || c.cfg.Founding.Settings.Solo {
@@ -76,7 +77,7 @@ func (c *Core) nextToAsk(try int, word uint64) (instance nodeid.ID, addr string)
 }
 
 // Inquiry asks the leader about the voters, one question at a time, until it has answered or the
-// inquiry is given up. Its fields must be set before Inquire.
+// inquiry is given up. Caller, Own and Raft must be set before Inquire.
 type Inquiry struct {
 	Caller any    // opaque, for the owner
 	Own    bool   // about the present replica of this instance
@@ -108,9 +109,8 @@ func (c *Core) GiveUp(q *Inquiry) bool {
 	return at >= 0
 }
 
-// linger starts to ask whether a removed replica may stop. Zero ends that. A voter that has not
-// learned that the previous configuration is over may still need its vote (rule 13 of package
-// voters).
+// linger starts to ask whether a removed replica may stop (rule 13 of package voters). Zero ends
+// that.
 func (c *Core) linger(raft uint64) {
 	c.inquiries = slices.DeleteFunc(c.inquiries, func(q *Inquiry) bool { return q.lingers })
 	if raft != 0 {
@@ -151,7 +151,7 @@ func (c *Core) statusQuery(q *Inquiry) StatusQuery {
 	if q.Own {
 		raft = c.raft
 	}
-	return StatusQuery{Group: c.Founding.Group(), Instance: c.Founding.Instance(), Raft: raft}
+	return StatusQuery{Group: c.Founding.Group(), Instance: c.Founding.Instance(), Raft: raft, At: c.book.At()}
 }
 
 func (c *Core) queryStatus(q *Inquiry, to nodeid.ID, addr string) {
@@ -160,7 +160,7 @@ func (c *Core) queryStatus(q *Inquiry, to nodeid.ID, addr string) {
 	c.acts.Tasks = append(c.acts.Tasks, Task{To: to, Addr: addr, Query: &question, inquiry: q})
 }
 
-// StatusReplied records the answer to a statusQuery; ok is false if there is none. If an instance
+// StatusReplied records the answer to a status query; ok is false if there is none. If an instance
 // that does not lead names the leader, that one is asked at once.
 func (c *Core) StatusReplied(now time.Duration, e Task, a StatusReply, ok bool) {
 	q := e.inquiry
@@ -175,7 +175,6 @@ func (c *Core) StatusReplied(now time.Duration, e Task, a StatusReply, ok bool) 
 	}
 }
 
-// told processes the answer of a leader.
 func (c *Core) told(q *Inquiry, status *VoterStatus) {
 	switch {
 	case !q.lingers:

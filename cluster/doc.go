@@ -1,18 +1,15 @@
 // Package cluster finds the other instances, founds or joins a group with them, and keeps the
 // group's voters up to date. It is one [Core] and its owner. The core joins those of founding, lead
-// and voters with the address book; the simulation runs the same core. Package discovery looks up
-// Join, and package gossip spreads hints.
+// and voters with the address book; the simulation runs the same core.
 //
-// Three things happen side by side. First, this instance asks addresses behind Join until it
-// belongs to a group that has a leader. Package founding decides which, and its decisions go to a
-// [Host]. Second, package gossip spreads among the founders which instances run, in which zone, at
-// which address and in which group. With Replicas every instance is a founder; an instance that is
-// no founder does not gossip. Third, lost founders are looked for, forever.
+// Three things happen side by side. This instance asks addresses behind Join until it belongs to a
+// group that has a leader. Package gossip spreads among the founders which instances run, in which
+// zone, at which address and in which group; with Replicas every instance is a founder. And lost
+// founders are looked for, forever.
 //
-// Package discovery turns the entries of Join into IP addresses and ports. A lookup that finds no
-// address is an answer and blocks nothing. A failed lookup blocks founding and is named; known
-// addresses are still asked meanwhile. Status.Waiting also names entries that lead to no instance,
-// or only to this one, and what to do.
+// A failed lookup of an entry of Join blocks founding and is named; known addresses are still asked
+// meanwhile. A lookup that finds no address blocks nothing. Status.Waiting also names entries that
+// lead to no instance, or only to this one.
 //
 //	Net.Ask, Resolve, gossip's news, Answer, HasLeader, BornApplied,
 //	Configured, Retired, Look, RemovedPeer, QueryStatus, Recover, Adopt ──▶ inbox ──▶ owner ──▶ Host
@@ -23,9 +20,6 @@
 // In a turn the owner feeds the core the collected inputs, stores what Core.Tick has decided, tells
 // the Host what Core.Follow returns, and starts what Core.Act asks for. The owner itself decides
 // only how many questions run at once, and what to log.
-//
-// Package founding documents the phases of an instance: Newborn → Bound → Member, and back by a
-// restart in place.
 //
 // # Who votes
 //
@@ -42,9 +36,8 @@
 // The leader looks when the host calls Look, but at most every 50 ms; also when the last step asks
 // for it, and once a second.
 //
-// A configuration is identified by its number, the index of the log entry that made it; the higher
-// number is the newer one. It counts if the log here has applied it, or if a voter or the leader
-// has told it; package founding has the rule. It spreads in these ways:
+// A configuration's number is the index of the log entry that made it; the higher number is the
+// newer one. Package founding has the rule when it counts. It spreads in these ways:
 //
 //   - The log applies it (Configured).
 //   - Gossip carries its number. An instance that knows a lower one asks the leader or a known
@@ -56,26 +49,24 @@
 //     configuration (RemovedPeer).
 //
 // An instance that needs to know whether it may stop, or how the voters stand, asks the leader
-// (QueryStatus). Other instances answer with the leader's address. A removed replica runs until the
-// leader reports that it may stop (Host.Removed, Dismissed). An instance that leaves asks the same
-// way (Departure).
+// (QueryStatus). Other instances answer with the leader's address. A leaver asks the same way
+// (Departure), and so does a removed replica (Host.Removed, Dismissed).
 //
 // # Guarantees
 //
 // Gossip is advice: it names addresses to ask and to try. It never decides which instances vote,
-// ends a session or a replica, or changes an address. The address book maps a raft ID to its
-// instance and the address of the newest life. Only the configuration decides which instance has a
-// raft ID. An address changes by the instance's own report on a connection that has proved its ID,
-// by the log, or by a voter's report. The highest life number wins, and an entry is removed only
-// when its ID leaves the configuration. An older configuration never replaces a newer one.
+// ends a session or a replica, or changes an address. Only the configuration decides which instance
+// has a raft ID. An address changes by the instance's own report on a connection that has proved
+// its ID, by the log, or by a voter's report. The highest life number wins, and an entry is removed
+// only when its ID leaves the configuration. An older configuration never replaces a newer one.
 //
 // A step is carried out once. It is tried again only if the facts have changed, or after a second
 // without effect. Answers to questions of an earlier lead are ignored. Only a leader answers a
-// statusQuery, from a look at most 50 ms old.
+// StatusQuery, from a look at most 50 ms old.
 //
 // A life is over if its address refuses connections, or if another instance proves there that it is
 // a different one. Silence, gossip, an unsigned refusal and another program at that address prove
-// nothing. A replica is also over if its own instance has reported it on its own link (Gone).
+// nothing. A replica is also over if its own instance has reported it on its own link (PeerLost).
 //
 // A partition of any length heals. Every five to ten seconds some of the missing addresses are
 // tried, at most four at a time, forever: founders that were met, former members, and with Replicas
@@ -86,16 +77,15 @@
 // An instance that returns at another address is found behind its name within 12.5 seconds, or 1.25
 // seconds without a leader, even if it finds no other instance itself.
 //
-// With Config.Records every step is durable before others can observe it: the owner stores a
-// decision before it sends an answer, calls the Host or puts a question. Before gossip or the first
-// answer it increments the life number, by which the others know the newest address of an instance.
-// So all instances may return at new addresses at once, or at each other's.
+// With Config.Records the owner stores a decision before it sends an answer, calls the Host or puts
+// a question. Before gossip or the first answer it increments the life number, by which the others
+// know the newest address of an instance. So all instances may return at new addresses at once, or
+// at each other's.
 //
 // # Concurrency
 //
-// All methods of [Cluster] are safe for concurrent use. One owner goroutine holds the state. All
-// others post to its inbox, a slice that is swapped whole, or read the view that it publishes.
-// These goroutines exist:
+// All methods of [Cluster] are safe for concurrent use. One owner goroutine holds the state. Others
+// post to its inbox or read the view that it publishes. These goroutines exist:
 //
 //	owner    by Start         owns everything; woken by its inbox and one timer; ended by Close
 //	helpers  by the owner     one per question, lookup, gossip join and goodbye under way;
@@ -117,16 +107,16 @@
 // # Failure
 //
 // External problems end nothing: no answer, a name that does not resolve, different settings,
-// clocks that disagree, two groups. They appear as a sentence in Status.Waiting or a line in the
-// log. Start fails only for a Config that cannot work, or for a directory that cannot be read or
-// written, is damaged, belongs to another cluster or to another way of starting (Join), or was
-// refused. Close ends everything in every state, and may be called at any time. It waits for a Save
+// clocks that disagree, two groups. They appear in Status.Waiting or in the log. Start fails only
+// for a Config or a directory that cannot work. A directory cannot work if it cannot be read or
+// written, is damaged, was refused, or belongs to another cluster or to another way of starting
+// (Join). Close ends everything in every state, and may be called at any time. It waits for a Save
 // that is under way, at most 5 s.
 //
-// If a directory fails later, the instance goes on. It makes no new promise: it neither votes nor
-// founds (DurableHost.Unsaved), leaves a charter that it could not store, and otherwise stays a
-// member. A directory that is a copy, or was restored from an older one, excludes the instance
-// permanently (DurableHost.Refused), also at all later starts.
+// If a directory fails later, the instance makes no new promise: it neither votes nor founds
+// (DurableHost.Unsaved), leaves a charter that it could not store, and otherwise stays a member. A
+// directory that is a copy, or was restored from an older one, excludes the instance permanently
+// (DurableHost.Refused).
 //
 // # Limits
 //
@@ -136,15 +126,14 @@
 //
 // At most eight questions of founding run at a time, one second each, one for each address. In
 // addition there is one for each Prepare, probe and announcement under way; the replicas of a
-// configuration bound their number. A removed peer is told once a second, and at most 64 of them in
-// a second. A name and a zone have at most 128 bytes and an address 200 bytes, as in gossip. The
-// addresses of 256 former members are remembered. Packages discovery and gossip have limits of
-// their own.
+// configuration bound their number. A removed peer is told once a second, and at most 64 in a
+// second. A name and a zone have at most 128 bytes and an address 200 bytes. The addresses of 256
+// former members are remembered.
 //
 // # Refused alternative
 //
 // Founding and finding voters by gossip alone. Gossip reports an instance as dead when it merely
 // cannot reach it, forgets it half a minute later, and repeats what others say about a third. A
-// question that is asked directly, and answered by the one life that it is about, has none of these
-// faults and needs no time to converge.
+// question that is answered by the one life that it is about has none of these faults, and needs no
+// time to converge.
 package cluster

@@ -11,7 +11,7 @@ import (
 // ErrUnsaved is returned if the directory of an instance cannot be written.
 var ErrUnsaved = errors.New("cluster: the directory cannot be written")
 
-// notebook writes the decisions of founding into the records. The owner goroutine owns it.
+// notebook writes the decisions of founding into the records.
 type notebook struct {
 	records  Records // nil in memory mode
 	revision uint64  // of the stored State
@@ -112,9 +112,8 @@ func (n *notebook) save(changes map[string][]byte, o *owner) error {
 	return nil
 }
 
-// persist stores the state before any effect of a decision becomes visible. It blocks until that is
-// done. If it fails, persist returns false, reduces out to what needs no promise, and the pending
-// answer must not be sent.
+// persist stores the state before any effect of a decision becomes visible. If that fails, it
+// returns false and reduces out to what needs no promise, and the pending answer must not be sent.
 func (c *Cluster) persist(out *founding.Output) bool {
 	n := &c.own.notes
 	if n.records == nil || n.failed || n.revision == c.own.core.Founding.Revision() {
@@ -124,7 +123,7 @@ func (c *Cluster) persist(out *founding.Output) bool {
 	if err == nil {
 		err = n.save(make(map[string][]byte, 3), &c.own)
 	}
-	if c.ctx.Err() != nil { // closed, perhaps long ago: nothing more is sent or done
+	if c.ctx.Err() != nil { // closed: nothing more is sent or done
 		*out = founding.Output{}
 		return false
 	}

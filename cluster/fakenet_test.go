@@ -22,12 +22,11 @@ type fakeNet struct {
 	conns map[net.Conn][2]string
 	dials map[string]int // attempts to open a stream, by address
 	heard []heard        // recorded questions
-	taped bool           // questions are recorded
+	taped bool
 
 	fails func(what string) bool // reports whether a call fails. Nil means that none does
 }
 
-// failing returns the error of a call that fails, or nil.
 func (n *fakeNet) failing(what string) error {
 	if n.fails == nil || !n.fails(what) {
 		return nil
@@ -35,14 +34,12 @@ func (n *fakeNet) failing(what string) error {
 	return errCut
 }
 
-// heard is one question on the fakeNet, when it was sent.
 type heard struct {
 	at       time.Time
 	from, to string
 	question []byte
 }
 
-// tape starts a new recording of questions.
 func (n *fakeNet) tape() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -110,8 +107,7 @@ func (n *fakeNet) unlisten(p *fakePort) {
 	}
 }
 
-// cut makes everything between the two addresses silent, in both directions, and breaks the streams
-// between them.
+// cut silences two addresses for each other and breaks the streams between them.
 func (n *fakeNet) cut(a, b string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -137,7 +133,6 @@ func (n *fakeNet) heal() {
 	clear(n.cuts)
 }
 
-// reach returns the port that listens at an address, or the error of an attempt to reach it.
 func (n *fakeNet) reach(ctx context.Context, from, to string) (*fakePort, error) {
 	select {
 	case <-time.After(time.Millisecond):
@@ -174,7 +169,6 @@ const (
 	kindProbe       = 0x44
 )
 
-// nameOf names a kind of question for fakeNet.fails.
 func nameOf(kind byte) string {
 	switch kind {
 	case kindPrepare:
@@ -233,8 +227,7 @@ func (p *fakePort) owner() *Cluster {
 	return cluster()
 }
 
-// exchange delivers one question to the instance at an address and returns its answer. It reports
-// false for silence.
+// exchange delivers one question to the instance at an address. Silence is an error of ctx.
 func (p *fakePort) exchange(
 	ctx context.Context, addr string, to nodeid.ID, question []byte, answer func(other *fakePort, self Asker) bool,
 ) (from nodeid.ID, err error) {

@@ -12,10 +12,8 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/internal/clock"
-
-	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
-
 	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // fleet is several instances on one fakeNet, with a stand-in for raft.
@@ -33,7 +31,6 @@ type fleet struct {
 	logs   []string
 }
 
-// node is one instance and its host.
 type node struct {
 	*Cluster
 	f    *fleet
@@ -61,7 +58,6 @@ func newFleet(t *testing.T) *fleet {
 
 func addrOf(i int) string { return fmt.Sprintf("10.0.0.%d:7947", i+1) }
 
-// joinOf returns the addresses of the first n instances.
 func joinOf(n int) []string {
 	var join []string
 	for i := range n {
@@ -95,7 +91,6 @@ func (f *fleet) resolve(ctx context.Context, host string) ([]string, error) {
 	return hosts, nil
 }
 
-// Write collects log lines.
 func (f *fleet) Write(b []byte) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -115,8 +110,7 @@ func (f *fleet) logged(what string) int {
 	return n
 }
 
-// fleetKeys are the keys of the instances in the order of their starts: each has a higher ID than
-// those before it.
+// fleetKeys are the keys of the instances in the order of their starts, with ascending IDs.
 var fleetKeys = sync.OnceValue(func() []nodeid.Key { return nodeidtest.Ascending(512) })
 
 func (f *fleet) start(cfg Config) *node {
@@ -287,7 +281,6 @@ func (f *fleet) raft(d time.Duration) {
 	}
 }
 
-// leads reports whether the group has a leader that n reaches.
 func (f *fleet) leads(n *node, group uint64) bool {
 	var charter founding.Charter
 	near := 0
@@ -318,7 +311,6 @@ func (n *fakeNet) isCut(a, b string) bool {
 	return n.cuts[[2]string{a, b}]
 }
 
-// oneGroup fails unless all nodes are members of one group.
 func (f *fleet) oneGroup() uint64 {
 	f.t.Helper()
 	group := f.nodes[0].Status().Group
@@ -331,7 +323,6 @@ func (f *fleet) oneGroup() uint64 {
 	return group
 }
 
-// allSeeAll reports whether gossip shows all instances to all.
 func (f *fleet) allSeeAll() bool {
 	for _, n := range f.nodes {
 		if len(n.Members()) != len(f.nodes) {

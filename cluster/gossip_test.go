@@ -10,9 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
-
 	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // memberlist alone never heals this.
@@ -73,7 +72,6 @@ func TestACutHealsWithoutHelpFromJoin(t *testing.T) {
 	})
 }
 
-// The same name at a new address must not wait for anything.
 func TestSameNameAtANewAddressIsSeenAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -97,7 +95,6 @@ func TestSameNameAtANewAddressIsSeenAtOnce(t *testing.T) {
 	})
 }
 
-// Gossip reports an instance as dead, and the address book keeps it.
 func TestAddressBookKeepsInstancesThatGossipDeclaresDead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -149,8 +146,8 @@ func TestALabelKeepsClustersApart(t *testing.T) {
 		cfg.Label = "another"
 		f.start(cfg)
 		f.raft(10 * time.Second)
-		// The fake network passes questions between labels, which the real one refuses; gossip has
-		// to keep them apart by itself.
+		// The fake network passes questions between labels, which the real one refuses; gossip has to
+		// keep them apart by itself.
 		for _, n := range f.nodes {
 			if got := len(n.Members()); got != 1 {
 				t.Errorf("%s (%s) sees %d members by gossip, want itself alone", n.cfg.Name, n.cfg.Label, got)
@@ -187,8 +184,8 @@ func TestLeaveIsHeardAndBounded(t *testing.T) {
 	})
 }
 
-// A Close that overtakes a Leave lets it send the goodbye. The test tries several moments, since at
-// some the goodbye is sent together with other news.
+// A Close that overtakes a Leave lets it send the goodbye. At some of these moments the goodbye is
+// sent together with other news.
 func TestCloseWaitsForTheGoodbye(t *testing.T) {
 	for _, moment := range []time.Duration{0, 37, 71, 113, 167} {
 		synctest.Test(t, func(t *testing.T) {
@@ -209,7 +206,6 @@ func TestCloseWaitsForTheGoodbye(t *testing.T) {
 	}
 }
 
-// slowNet ends its questions late, as a loaded stack does.
 type slowNet struct {
 	*fakePort
 	late, ended *atomic.Int32
@@ -241,8 +237,7 @@ func TestCloseWaitsForQuestionsUnderWay(t *testing.T) {
 	})
 }
 
-// Close in every state, with and without peers that answer. The bubble fails on every
-// remaining goroutine.
+// The bubble fails on every remaining goroutine.
 func TestCloseInEveryState(t *testing.T) {
 	for _, after := range []time.Duration{0, 1, time.Millisecond, 20 * time.Millisecond, 150 * time.Millisecond,
 		400 * time.Millisecond,
@@ -282,7 +277,6 @@ func closeAfter(t *testing.T, after time.Duration, trouble string) {
 	if d := time.Since(began); d > 2*time.Second+time.Millisecond || (d > 0 && trouble != "leaving") {
 		t.Errorf("Close took %v", d)
 	}
-	// Whatever arrives now is dropped.
 	if n.Answer(Asker{Addr: "x"}, []byte{1}) != nil {
 		t.Error("a closed cluster answers")
 	}

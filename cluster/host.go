@@ -3,7 +3,6 @@ package cluster
 import (
 	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/cluster/voters"
-
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
@@ -14,38 +13,37 @@ import (
 type Host interface {
 	OwnState
 	// Bound is called when this instance is bound to the charter. The host starts raft with the ID
-	// raft. If raft is 0, the instance is listed without a vote, and the host starts nothing. The
+	// raft. Zero means that the instance is listed without a vote: the host starts nothing. The
 	// charter's slices must not be modified.
 	Bound(c founding.Charter, raft uint64)
-	// AllBound is called when all listed instances are bound: the group's leader may propose Born.
-	// It is called on every listed instance that does not first learn that the group is born, at
-	// most once in a life, so that a later leader knows it too.
+	// AllBound is called when all listed instances are bound: the group's leader may propose Born. It
+	// is called at most once in a life, on every listed instance that does not first learn that the
+	// group is born, so that a later leader knows it too.
 	AllBound(group uint64)
-	// Member is called when the group is born and this instance belongs to it: it has applied Born,
-	// a member has told it, or it has met a running group. The slice belongs to the host.
+	// Member is called when the group is born and this instance belongs to it: it has applied Born, a
+	// member has told it, or it has met a running group. The slice belongs to the host.
 	Member(group uint64, voters []Voter)
 	// Restart is the restart in place. It ends all locks, stops raft permanently, and returns when
 	// nothing of the old life runs any more. key belongs to the new life, which is newborn.
 	Restart(key nodeid.Key, reason error)
-	// Voters is called when the address book has changed: its replicas, including learners, or
-	// their addresses. The slice is the whole book and belongs to the host.
+	// Voters is called when the address book has changed: its replicas, including learners, or their
+	// addresses. The slice is the whole book and belongs to the host.
 	Voters(voters []Voter)
-	// Prepared is called when the group's leader has asked this instance for a replica under that
-	// raft ID. The host starts an empty one or, after a start with a directory, resumes its log. An
-	// earlier replica must end first.
+	// Prepared is called when the group's leader has asked this instance for a replica under that raft
+	// ID. The host starts an empty one or, after a start with a directory, resumes its log. An earlier
+	// replica must end first.
 	Prepared(group, raft uint64)
 	// Removed is called when a configuration without this instance's replica is committed. The
-	// instance continues as a plain member. Voters that do not know yet what is committed may need
-	// the vote of the replica, so it runs until Dismissed. A host that does not run it calls
-	// Retired. If the process ends first, the next start with the directory resumes the replica and
-	// calls Removed again.
+	// instance continues as a plain member. Other voters may still need the replica's vote, so it runs
+	// until Dismissed. A host that does not run it calls Retired. If the process ends first, the next
+	// start with the directory resumes the replica and calls Removed again.
 	Removed(raft uint64)
 	// Dismissed is called when a removed replica is no longer needed. The host ends it and calls
 	// Retired.
 	Dismissed(raft uint64)
-	// Carry hands a step to the log: AddLearner, where about is the new learner, Change or
-	// Transfer. It counts only if the replica still leads in that term. It must not block. The
-	// outcome is not reported; the next Facts show it.
+	// Carry hands a step to the log: AddLearner, where about is the new learner, Change or Transfer.
+	// It counts only if the replica still leads in that term. It must not block. The outcome is not
+	// reported; the next Facts show it.
 	Carry(term uint64, step voters.Step, about Voter)
 }
 
@@ -63,14 +61,14 @@ type Host interface {
 // what the log still holds of that ID.
 type DurableHost interface {
 	Host
-	// Refused is called when this instance may never take part again with this directory, because
-	// it was copied or restored from an older copy. The node fails. When Refused returns, raft must
-	// have stopped and all locks must have ended, since another process may have the same raft ID.
-	// It is the last call. err wraps ErrDirectory and contains the reason and what to do; every
-	// later Start returns it too.
+	// Refused is called when this instance may never take part again with this directory, because it
+	// was copied or restored from an older copy. The node fails. When Refused returns, raft must have
+	// stopped and all locks must have ended, since another process may have the same raft ID. It is
+	// the last call. err wraps ErrDirectory and contains the reason and what to do; every later Start
+	// returns it too.
 	Refused(err error)
 	// Unsaved is called when the records cannot be written any more. A voter must stop voting
-	// permanently before Unsaved returns. The instance continues as a member without a vote until
-	// it is restarted. A Restart may follow. err wraps ErrUnsaved.
+	// permanently before Unsaved returns. The instance continues as a member without a vote until it
+	// is restarted. A Restart may follow. err wraps ErrUnsaved.
 	Unsaved(err error)
 }

@@ -25,7 +25,7 @@ func TestCloseDoesNotWaitForAHungDisk(t *testing.T) {
 			d.stuck = true
 			d.mu.Unlock()
 		}
-		f.raft(5 * time.Second) // fake time: each instance that has to store a promise hangs
+		f.raft(5 * time.Second) // each instance that has to store a promise hangs
 		hung := 0
 		for _, n := range f.nodes {
 			began := time.Now()

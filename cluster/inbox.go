@@ -13,8 +13,8 @@ type inbox struct {
 	closed bool
 }
 
-// item is work for the owner. Items of a life are dropped when that life ends, so that a late
-// report of an old life is not taken for news of the new one.
+// item is work for the owner. Items of a life are dropped when it ends, so that a late report is
+// not taken for news of the new life.
 type item struct {
 	life uint64 // zero means of no particular life
 	do   func()
@@ -47,7 +47,6 @@ func (in *inbox) add(do func(), ofLife bool) bool {
 	return true
 }
 
-// take returns the queued items. Only the owner calls it.
 func (in *inbox) take() []item {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -56,14 +55,12 @@ func (in *inbox) take() []item {
 	return items
 }
 
-// lives reports whether the item's life has not ended.
 func (in *inbox) lives(it item) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	return it.life == 0 || it.life == in.life
 }
 
-// nextLife invalidates all items of the present life.
 func (in *inbox) nextLife() {
 	in.mu.Lock()
 	defer in.mu.Unlock()

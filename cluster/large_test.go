@@ -28,11 +28,9 @@ func (f *fleet) large(n int, all bool) {
 	}
 }
 
-// coldWithin is how long 256 instances that start together may take, in virtual time, until all are
-// members.
+// coldWithin is how long 256 instances that start together may take until all are members.
 const coldWithin = 8 * time.Second
 
-// A cold start of many instances: each asks a few, and only the founders gossip.
 func TestAColdStartOfManyInstances(t *testing.T) {
 	for _, all := range []bool{false, true} {
 		t.Run(fmt.Sprintf("Join names all: %v", all), func(t *testing.T) {
@@ -117,8 +115,8 @@ func TestAMemberThatDoesNotGossipAsksSeldom(t *testing.T) {
 	})
 }
 
-// Two groups that have leaders detect each other by an inquiry: an instance that does not gossip
-// reports it too.
+// Two groups that have leaders detect each other by an inquiry, also from an instance that does not
+// gossip.
 func TestAMemberThatDoesNotGossipSeesAnotherGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -147,7 +145,6 @@ func TestAMemberThatDoesNotGossipSeesAnotherGroup(t *testing.T) {
 	})
 }
 
-// The leader of a large fleet tells a configuration to a few instances at a time.
 func TestTheLeaderTellsAFewAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)

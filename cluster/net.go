@@ -15,8 +15,8 @@ var (
 	// ErrForeign is returned if the program that listens at the address is no instance of this
 	// cluster: it has another cluster label, another protocol, or sends garbage.
 	ErrForeign = errors.New("another cluster or another program listens there")
-	// ErrOther is returned if another instance than the intended one answers at the address, and
-	// has proved its ID.
+	// ErrOther is returned if another instance than the intended one answers at the address, and has
+	// proved its ID.
 	ErrOther = errors.New("another instance answers there")
 )
 
@@ -37,15 +37,16 @@ type SilentError struct {
 
 func (e *SilentError) Error() string { return "no answer: " + e.Why }
 
-// Net carries questions and gossip between instances. Ask carries those of package founding. All
-// methods are safe for concurrent use. An address is host:port.
+// Net carries questions and gossip between instances. All methods are safe for concurrent use. An
+// address is host:port.
 type Net interface {
-	// Ask asks the instance to, or any instance at the address if to is zero. It returns the answer
-	// and the proven ID of the answering instance, or one of the errors above. Any other error
-	// counts as silence. It returns soon after ctx ends. The question belongs to the caller.
+	// Ask asks the instance to, or any instance at the address if to is zero, a question of package
+	// founding. It returns the answer and the proven ID of the answering instance, or one of the
+	// errors above. Any other error counts as silence. It returns soon after ctx ends. The question
+	// belongs to the caller.
 	Ask(ctx context.Context, addr string, to nodeid.ID, question []byte) (answer []byte, from nodeid.ID, err error)
-	// QueryStatus sends a statusQuery to the instance to, or to any instance at the address if to
-	// is zero. Its errors are those of Ask.
+	// QueryStatus sends a status query to the instance to, or to any instance at the address if to is
+	// zero. Its errors are those of Ask.
 	QueryStatus(ctx context.Context, addr string, to nodeid.ID, q StatusQuery) (StatusReply, error)
 	// Probe returns nil if the instance to answers at the address. Its errors are those of Ask.
 	Probe(ctx context.Context, addr string, to nodeid.ID) error

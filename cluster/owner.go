@@ -12,7 +12,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// owner is the state of the owner goroutine.
 type owner struct {
 	core     *Core
 	key      nodeid.Key          // of this life
@@ -44,8 +43,8 @@ func newOwner(cfg *Config, resume founding.Config) owner {
 	return o
 }
 
-// keyOf returns the private key of a life of this instance: the present one, or the one that the
-// core has just begun.
+// keyOf returns the private key of a life: the present one, or the one that the core has just
+// begun.
 func (o *owner) keyOf(life nodeid.ID) nodeid.Key {
 	if life == o.next.ID() {
 		return o.next
@@ -53,15 +52,13 @@ func (o *owner) keyOf(life nodeid.ID) nodeid.Key {
 	return o.key
 }
 
-// begin makes the key of a newly begun life the present one, and returns it.
 func (o *owner) begin(life nodeid.ID, random func([]byte)) nodeid.Key {
 	o.key = o.keyOf(life)
 	o.next = nodeid.NewKey(random)
 	return o.key
 }
 
-// loop is the owner goroutine. Only it touches c.own; all others post to the inbox. It ends when
-// Close cancels c.ctx, and first waits for the helpers.
+// loop is the owner goroutine. It ends when Close cancels c.ctx, and first waits for the helpers.
 func (c *Cluster) loop() {
 	defer close(c.done)
 	defer c.helper.Wait()
@@ -117,7 +114,7 @@ func (h hands) Dismiss(raft uint64)          { h.cfg.Host.Dismissed(raft) }
 func (h hands) Told(told Told) { told.Inquiry.Caller.(chan VoterStatus) <- told.VoterStatus }
 
 func (h hands) Tell(events []founding.Event) {
-	h.publish() // before the host is called, so that it finds the change in the view
+	h.publish() // first, so that the host finds the change in the view
 	for _, e := range events {
 		if h.Ended() {
 			return
@@ -129,13 +126,12 @@ func (h hands) Tell(events []founding.Event) {
 	}
 }
 
-// carryOut carries out one decision of the core.
 func (c *Cluster) carryOut(e founding.Event) {
 	o := &c.own
 	switch e.Kind {
 	case founding.BoundTo:
-		c.cfg.Logger.Debug("bound to a charter", "group", idText(e.Group), "listed", len(e.Charter.List), "voters",
-			len(e.Charter.Voters))
+		c.cfg.Logger.Debug("accepted the proposal of a new group", "group", idText(e.Group), "listed",
+			len(e.Charter.List), "voters", len(e.Charter.Voters))
 		c.cfg.Host.Bound(e.Charter, e.Raft)
 	case founding.AllBound:
 		c.cfg.Host.AllBound(e.Group)

@@ -93,8 +93,7 @@ func (c *Cluster) pass(d time.Duration) {
 	}
 }
 
-// Each round of questions has all slots: an owner with a wrong count would soon stop asking. All
-// are asked, whatever happens to the earlier ones.
+// Each round of questions has all slots: an owner with a wrong count would soon stop asking.
 func TestEachRoundOfQuestionsHasAllPlaces(t *testing.T) {
 	for name, answer := range map[string]func(ctx context.Context) ([]byte, error){
 		"answered": func(context.Context) ([]byte, error) { return []byte("x"), nil },
@@ -151,8 +150,8 @@ func TestEachRoundOfQuestionsHasAllPlaces(t *testing.T) {
 	}
 }
 
-// Each restart in place begins a life that nothing of the earlier one reaches. It has its own key
-// and no waiting question, and drops late reports.
+// Each restart in place begins a life with its own key and no waiting question, which drops late
+// reports.
 func TestEachRestartInPlaceBeginsAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		silent := func(ctx context.Context) ([]byte, error) { <-ctx.Done(); return nil, ctx.Err() }
@@ -230,7 +229,6 @@ func (h *closingHost) Facts() (voters.Facts, uint64, bool) {
 	return h.node.Facts()
 }
 
-// closingDisk is the directory of a closingHost.
 type closingDisk struct {
 	*disk
 	host *closingHost
@@ -247,7 +245,7 @@ func (d closingDisk) Save(changes map[string][]byte) error {
 // Close gives up a call that hangs. When the call returns after all, nothing that waited for it is
 // sent, stored or asked: the host may be gone.
 func TestNothingIsSaidAfterClose(t *testing.T) {
-	for _, again := range []bool{false, true} { // a first start, or one with a directory that holds a group
+	for _, again := range []bool{false, true} { // a first start, or a directory that holds a group
 		for at := range 3 {
 			t.Run(fmt.Sprint("call ", at, " again ", again), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
@@ -302,7 +300,7 @@ func TestNothingIsSaidAfterClose(t *testing.T) {
 // Each call fails once. A group is founded, an instance joins it, a lost voter is replaced, and the
 // leader is found, in about the usual time.
 func TestOneCallThatFailsHoldsUpNothing(t *testing.T) {
-	const soon, late = 5 * time.Second, 12 * time.Second // a replica that was perhaps prepared is waited for
+	const soon, late = 5 * time.Second, 12 * time.Second // a perhaps prepared replica is waited for
 	for what, row := range map[string]struct {
 		calls  int64 // how many of them are tried
 		within time.Duration
@@ -353,7 +351,6 @@ func TestOneCallThatFailsHoldsUpNothing(t *testing.T) {
 	}
 }
 
-// A turn that Close has given up on does not process the rest of its inbox.
 func TestTheInboxIsNotReadOnAfterClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -377,7 +374,7 @@ func TestTheInboxIsNotReadOnAfterClose(t *testing.T) {
 	})
 }
 
-// Many calls of Look are one input of a turn, and the next turn takes the next.
+// Many calls of Look are one input of a turn.
 func TestLooksDoNotPileUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := idleOwner(t, &scriptedNet{})
@@ -396,7 +393,6 @@ func TestLooksDoNotPileUp(t *testing.T) {
 	})
 }
 
-// dismissedHost is a host that records which replicas it has to end.
 type dismissedHost struct {
 	*node
 	ended []uint64
@@ -418,8 +414,7 @@ func TestADismissedReplicaIsEnded(t *testing.T) {
 	})
 }
 
-// The outcome of a question is reported as it was: no form of silence counts as a foreign program,
-// and a known reason is named.
+// No form of silence counts as a foreign program, and a known reason is named.
 func TestWhatAQuestionCameToIsSaid(t *testing.T) {
 	for name, row := range map[string]struct {
 		answer []byte
@@ -450,7 +445,6 @@ func TestWhatAQuestionCameToIsSaid(t *testing.T) {
 	}
 }
 
-// answeringNet gives every question the same answer.
 type answeringNet struct {
 	*fakePort
 	answer []byte
@@ -462,7 +456,6 @@ func (n answeringNet) Ask(context.Context, string, nodeid.ID, []byte) ([]byte, n
 	return n.answer, nodeid.ID{}, n.err
 }
 
-// The configuration of an instance is in the charter that it proposes.
 func TestACharterHasWhatItsFoundersAreConfiguredWith(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -508,7 +501,6 @@ func TestWhatTheLogSaysIsAnswered(t *testing.T) {
 	})
 }
 
-// A statusQuery that its caller has given up asks no more instances.
 func TestStatusQueriesThatWereGivenUpEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)

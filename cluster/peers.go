@@ -5,9 +5,6 @@ import (
 	"github.com/mortise-lock/mortise/cluster/gossip"
 )
 
-// This file connects package gossip and the core.
-
-// push updates what gossip tells about this instance.
 func (c *Cluster) push() {
 	m := c.own.core.Meta()
 	if c.gossip == nil || m == c.own.told || c.own.core.Founding.Refusal() != "" {
@@ -25,7 +22,6 @@ func (c *Cluster) startGossip() (*gossip.Gossip, error) {
 	}, c.own.core.Meta())
 }
 
-// hearNews processes the news of gossip.
 func (c *Cluster) hearNews() {
 	for _, n := range c.gossip.Take() {
 		c.seen(n)

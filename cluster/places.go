@@ -29,7 +29,6 @@ func (c *Cluster) resolve(now time.Duration) time.Duration {
 	return next
 }
 
-// resolved processes the result of a lookup.
 func (c *Cluster) resolved(got discovery.Result) {
 	appeared := c.own.join.Take(c.now(), got)
 	c.own.core.Resolved(c.now(), c.own.join.Entries(), appeared)

@@ -16,7 +16,6 @@ import (
 	"github.com/mortise-lock/mortise/cluster/founding"
 )
 
-// names sets what a name of the fleet's DNS resolves to.
 func (f *fleet) names(name string, ips ...string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -117,7 +116,7 @@ func TestInstanceAtANewAddressIsFoundBehindItsName(t *testing.T) {
 		f.raft(20 * time.Second)
 		f.oneGroup()
 		for _, n := range f.nodes {
-			n.in.post(func() { n.own.core.find.next = n.now() + time.Hour }) // not by the search for lost peers
+			n.in.post(func() { n.own.core.find.next = n.now() + time.Hour }) // no search for lost peers
 		}
 		f.nodes[2].stop()
 		f.raft(time.Second)

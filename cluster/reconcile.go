@@ -5,10 +5,8 @@ import (
 	"github.com/mortise-lock/mortise/cluster/voters"
 )
 
-// This file is how the host triggers a look, and how a step reaches its log.
-
 // Look records that the result of Host.Facts may have changed: a role, a session, a link, the
-// progress of a replica. It is cheap, and may be called on any goroutine as often as needed.
+// progress of a replica. It is cheap, and may be called as often as needed.
 func (c *Cluster) Look() {
 	if c.looking.Swap(true) {
 		return
@@ -28,10 +26,9 @@ func (c *Cluster) Report() (voters.Report, bool) {
 	return voters.Report{}, false
 }
 
-// carry logs a step and hands it to the log.
 func (c *Cluster) carry(o lead.Carry) {
 	if o.Again {
-		c.cfg.Logger.Debug("changing the voters, again", "step", o.Step.Kind.String(), "why", o.Step.Why)
+		c.cfg.Logger.Debug("retrying a change of the voters", "step", o.Step.Kind.String(), "why", o.Step.Why)
 	} else {
 		args := []any{"step", o.Step.Kind.String(), "why", o.Step.Why}
 		if o.Step.Kind == voters.AddLearner {

@@ -13,7 +13,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// kinds returns the kinds of the steps that a host received.
 func kinds(steps []carry) (list []voters.Kind) {
 	for _, c := range steps {
 		list = append(list, c.step.Kind)
@@ -80,8 +79,8 @@ func TestADeadVoterIsReplaced(t *testing.T) {
 	})
 }
 
-// alone makes the first node of a fleet of three the only voter of a group, as its host reports it,
-// with one candidate at an address.
+// alone makes the first node of a fleet of three the only voter of a group, with one candidate at
+// an address.
 func (f *fleet) alone(candidate nodeid.ID, addr string) (*node, voters.Facts) {
 	n := f.nodes[0]
 	self := n.place()
@@ -227,7 +226,7 @@ func TestLooksAreAtMostOneIn50ms(t *testing.T) {
 		if n := len(n.looks(began)); n < 55 || n > 61 {
 			t.Errorf("%d looks in a minute of rest, want one each second", n)
 		}
-		if f.logged("voters") != f.logged("joined")+f.logged("born") {
+		if f.logged("voters") != f.logged("joined")+f.logged("is founded") {
 			t.Errorf("log lines while nothing changes:\n%s", strings.Join(f.logs, ""))
 		}
 	})

@@ -8,15 +8,14 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/cluster/gossip"
-
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // Records stores what has to survive a restart of an instance: a few small values under names that
 // this package owns. One goroutine at a time uses it.
 type Records interface {
-	// Load returns all values of this package. The result is empty for a new directory. The map
-	// belongs to the caller.
+	// Load returns all values of this package, none for a new directory. The map belongs to the
+	// caller.
 	Load() (map[string][]byte, error)
 	// Save makes all changes durable atomically, or none, and returns when they are durable. A nil
 	// value deletes. It keeps no reference to changes. An error is final: Save is not called again
@@ -47,7 +46,6 @@ const (
 
 func castagnoli(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
 
-// seal encodes content as a record.
 func seal(content []byte) []byte {
 	b := append([]byte{recordVersion}, content...)
 	return binary.BigEndian.AppendUint32(b, castagnoli(b))
@@ -109,7 +107,6 @@ func decodeIdentity(b []byte) (identity, error) {
 	return id, nil
 }
 
-// stored is what the last start has stored.
 type stored struct {
 	identity identity
 	state    founding.State
@@ -150,12 +147,11 @@ func recall(r Records) (*stored, error) {
 	return &s, nil
 }
 
-// refusal returns the error of an instance that may never take part again.
 func refusal(why string) error { return fmt.Errorf("%w: %s", ErrDirectory, why) }
 
 // StoredKey returns what Config.Key must be: the key of a directory that is bound to a charter or
-// belongs to a group. It returns the zero Key if a new key will do. life is the number of the last
-// start. An error wraps ErrDirectory and says what to do.
+// belongs to a group, or the zero Key if a new one will do. life is the number of the last start.
+// An error wraps ErrDirectory and says what to do.
 func StoredKey(r Records) (key nodeid.Key, life uint64, err error) {
 	s, err := recall(r)
 	if err != nil || s == nil {

@@ -11,10 +11,8 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster/founding"
-
-	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
-
 	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // disk is a directory in memory. Save takes a while, like a sync. It remembers every claim that was
@@ -36,7 +34,6 @@ type claim struct {
 
 func newDisk() *disk { return &disk{values: map[string][]byte{}, claims: map[claim]bool{}} }
 
-// copied returns what a copy of the directory would hold now.
 func (d *disk) copied() *disk {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -90,7 +87,6 @@ func (d *disk) is(what func() bool) bool {
 	return what()
 }
 
-// state returns the stored State of founding.
 func (d *disk) state(t *testing.T) founding.State {
 	t.Helper()
 	s, err := recall(d)
@@ -128,7 +124,6 @@ func claimed(by nodeid.ID, answer []byte) (claim, bool) {
 	return c, true
 }
 
-// durable gives the node of a configuration a directory.
 func (d *disk) durable(cfg Config) Config {
 	cfg.Records = d
 	return cfg

@@ -162,7 +162,6 @@ func TestAdoptedSettingsAreTold(t *testing.T) {
 	})
 }
 
-// An instance that runs alone ignores what changes voters, except for its own vote.
 func TestSoloHasAReportAndAStatus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)

@@ -15,7 +15,7 @@ const (
 	loudEvery    = time.Minute      // between two lines about the same mistake
 )
 
-// report is what was logged. The owner goroutine owns it.
+// report is what was logged.
 type report struct {
 	waiting    string        // what this instance waits for
 	since      time.Duration // since when
@@ -94,7 +94,6 @@ func (c *Cluster) report(now time.Duration) time.Duration {
 	return quiet
 }
 
-// belongs logs which group this instance belongs to now.
 func (c *Cluster) belongs(e founding.Event) {
 	c.own.said.line = ""
 	text := "joined the group"
@@ -104,7 +103,7 @@ func (c *Cluster) belongs(e founding.Event) {
 	case c.own.back:
 		text = "back in the group, from the directory"
 	case c.own.core.Raft() != 0:
-		text = "the group is born, with this instance as a voter"
+		text = "the group is founded, with this instance as a voter"
 	}
 	c.cfg.Logger.Info(text, "group", idText(e.Group), "voters", len(e.Voters), "instance",
 		c.own.core.Founding.Instance())
@@ -120,7 +119,7 @@ func (c *Cluster) waiting() string {
 	if !two {
 		waiting := c.own.core.Founding.Waiting()
 		if c.own.core.Founding.Phase() == founding.Bound {
-			return waiting // it waits for the instances of its charter: Join does not matter
+			return waiting // for the instances of its charter: Join does not matter
 		}
 		return waiting + c.own.join.Trouble(waiting)
 	}
@@ -135,7 +134,6 @@ func (c *Cluster) waiting() string {
 		idText(m.Group) + ")"
 }
 
-// logStranger logs that another instance has asked one that runs alone.
 func (c *Cluster) logStranger(from string) {
 	now := c.now()
 	if at := c.own.said.strangerAt; at != 0 && now-at < loudEvery {

@@ -22,7 +22,6 @@ type script struct {
 	spread [][]Voter
 }
 
-// carry is one call of Host.Carry.
 type carry struct {
 	at    time.Time
 	term  uint64
@@ -90,14 +89,14 @@ func (n *node) looks(since time.Time) []time.Time {
 	return slices.DeleteFunc(slices.Clone(n.asked), func(at time.Time) bool { return at.Before(since) })
 }
 
-// carried returns the steps that the host received.
+// carriedOut returns the steps that the host received.
 func (n *node) carriedOut() []carry {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return slices.Clone(n.steps)
 }
 
-// told returns how often the host received the address book, and the last one.
+// toldVoters returns how often the host received the address book, and the last one.
 func (n *node) toldVoters() (int, []Voter) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -107,7 +106,7 @@ func (n *node) toldVoters() (int, []Voter) {
 	return len(n.spread), n.spread[len(n.spread)-1]
 }
 
-// follow makes a node consider another one the leader.
+// follows makes a node consider another one the leader.
 func (n *node) follows(leader *node) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -146,7 +145,6 @@ type group struct {
 	before  func(c carry) // called before a step is applied; may be nil
 }
 
-// newGroup makes the first node of a born fleet the leader of its group.
 func (f *fleet) newGroup() *group {
 	f.t.Helper()
 	g := &group{f: f, leader: f.nodes[0], id: f.oneGroup(), at: 1, missing: map[uint64]time.Time{}}
@@ -192,7 +190,6 @@ func (f *fleet) here(v Voter) bool {
 	})
 }
 
-// run runs the group for a while.
 func (g *group) run(d time.Duration) {
 	for end := time.Now().Add(d); time.Now().Before(end); {
 		steps := g.leader.carriedOut()

@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"github.com/mortise-lock/mortise/cluster/founding"
-
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
@@ -53,7 +52,6 @@ func (c *Cluster) BornApplied(group uint64) {
 	c.in.postOfLife(func() { c.own.core.Founding.Born(c.now(), group) })
 }
 
-// strays makes RemovedPeers safe for concurrent use.
 type strays struct {
 	mu   sync.Mutex // guards told; held only for a short check
 	told RemovedPeers
@@ -61,7 +59,7 @@ type strays struct {
 
 // RemovedPeer records that an instance whose raft ID is in no configuration sends raft messages
 // here. It was removed and has not learned of it, so it is told the newest configuration, at most
-// once a second. RemovedPeer may be called for every message, on any goroutine.
+// once a second. RemovedPeer may be called for every message.
 func (c *Cluster) RemovedPeer(instance nodeid.ID, addr string) {
 	c.removedPeers.mu.Lock()
 	due := c.removedPeers.told.Due(instance, c.now())

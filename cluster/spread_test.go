@@ -32,7 +32,6 @@ func (f *fleet) settle() {
 	synctest.Wait()
 }
 
-// without returns a configuration with one replica less.
 func without(voters []Voter, raft uint64) []Voter {
 	return slices.DeleteFunc(slices.Clone(voters), func(v Voter) bool { return v.Raft == raft })
 }
@@ -194,9 +193,8 @@ func TestARemovedReplicaIsTold(t *testing.T) {
 	})
 }
 
-// The leader tells a new configuration to all attached instances at once. Several changes within a
-// second may replace all voters, and gossip is too slow for an instance that would then know none
-// of them.
+// Several changes within a second may replace all voters, and gossip is too slow for an instance
+// that would then know none of them.
 func TestTheLeaderTellsAllThatAreAttached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)

@@ -6,8 +6,8 @@ import (
 	"github.com/mortise-lock/mortise/cluster/founding"
 )
 
-// task asks a question of the core. Each runs on its own helper goroutine and ends after a
-// second. Answers that arrive in a later life are dropped.
+// task asks a question of the core. It runs on its own helper goroutine and ends after a second.
+// Answers that arrive in a later life are dropped.
 func (c *Cluster) task(e Task) {
 	if step := e.Prepare; step != nil {
 		c.cfg.Logger.Debug("asking an instance for a replica", "raft", idText(step.ID), "instance", step.Instance,
@@ -30,7 +30,6 @@ func (c *Cluster) task(e Task) {
 	})
 }
 
-// finished passes the outcome of a task to the core.
 func (c *Cluster) finished(e Task, outcome founding.Outcome, answer []byte) {
 	if declined := c.own.core.Done(c.now(), e, outcome, answer); declined != "" {
 		c.cfg.Logger.Debug("an instance has refused to start a replica", "instance", e.To, "why", declined)

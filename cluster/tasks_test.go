@@ -176,7 +176,6 @@ func TestProbesTellADeadLifeFromASilentOne(t *testing.T) {
 	}
 }
 
-// An answer counts only for the lead that asked.
 func TestAnswersToAnEarlierLeadAreDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -205,8 +204,8 @@ func TestAnswersToAnEarlierLeadAreDropped(t *testing.T) {
 	})
 }
 
-// A replica that has stopped by itself is known to be over by its instance's report on the stream,
-// though the stream stays.
+// A replica that has stopped by itself is over by its instance's report on the stream, though the
+// stream stays.
 func TestARetiredReplicaIsReplacedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)

@@ -7,7 +7,6 @@ import (
 	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/cluster/gossip"
 	"github.com/mortise-lock/mortise/cluster/voters"
-
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
@@ -40,10 +39,10 @@ type Status struct {
 	Phase    Phase
 	Instance nodeid.ID
 	Life     uint64   // number of this start; 1 in memory mode
-	Waiting  string   // one sentence: what this instance waits for and what to do; empty if it waits for nothing
+	Waiting  string   // one sentence: what this instance waits for and what to do; may be empty
 	Group    uint64   // zero means none
 	Voters   []Voter  // of Group, by raft ID
-	Namesake string   // one sentence: another instance has this one's name; empty if none is seen
+	Namesake string   // one sentence: another instance has this one's name; may be empty
 	Members  []Member // by name, then instance
 }
 
@@ -54,7 +53,6 @@ type view struct {
 	standing *voters.Report // of the last look; nil if this instance does not lead
 }
 
-// publish makes the present state readable.
 func (c *Cluster) publish() {
 	core := c.own.core
 	birth := core.Founding
@@ -73,7 +71,7 @@ func (c *Cluster) publish() {
 	c.tellMembers(c.view.Swap(v), v.Members)
 }
 
-// tellMembers reports a change of the members that gossip sees to Config.Changed, if it is set.
+// tellMembers reports a change of the members that gossip sees to Config.Changed.
 func (c *Cluster) tellMembers(before *view, after []Member) {
 	if c.cfg.Changed == nil {
 		return
@@ -136,5 +134,4 @@ func (c *Cluster) Status() Status {
 	return s
 }
 
-// idText formats an ID for logs.
 func idText(id uint64) string { return nodeid.Hex(id) }

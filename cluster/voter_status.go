@@ -24,7 +24,6 @@ func (c *Cluster) QueryStatusFor(ctx context.Context, raft uint64) (VoterStatus,
 	return c.queryStatus(ctx, Inquiry{Raft: raft})
 }
 
-// queryStatus asks until a leader has answered or ctx has ended.
 func (c *Cluster) queryStatus(ctx context.Context, q Inquiry) (VoterStatus, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -41,7 +40,7 @@ func (c *Cluster) queryStatus(ctx context.Context, q Inquiry) (VoterStatus, erro
 	}
 }
 
-// ReplyStatus answers a statusQuery of another instance. It reports false if this instance must
+// ReplyStatus answers a status query of another instance. It reports false if this instance must
 // stay silent.
 func (c *Cluster) ReplyStatus(q StatusQuery) (StatusReply, bool) {
 	a := asked(c, func() *StatusReply {

@@ -82,10 +82,13 @@ func TestTheLeaderAnswersEveryInstance(t *testing.T) {
 			func(id uint64) bool { return id == gone })
 		facts.Replicas = slices.DeleteFunc(slices.Clone(facts.Replicas),
 			func(r voters.Replica) bool { return r.ID == gone })
-		g.leader.lead(1, facts)
-		time.Sleep(lead.Pause)
-		if got, err := f.nodes[1].QueryStatusFor(ctx, gone); err != nil || !got.MayStop {
-			t.Errorf("%+v, %v about a replica that was removed", got, err)
+		for _, at := range []uint64{0, 5} { // the asking instance knows 1
+			facts.Config.At = at
+			g.leader.lead(1, facts)
+			time.Sleep(lead.Pause)
+			if got, err := f.nodes[1].QueryStatusFor(ctx, gone); err != nil || got.MayStop != (at > 0) {
+				t.Errorf("%+v, %v about a replica that configuration %d does not name", got, err, at)
+			}
 		}
 	})
 }

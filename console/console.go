@@ -97,7 +97,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if !slices.Contains(strings.Split(methods, ", "), r.Method) {
 		w.Header().Set("Allow", methods)
-		http.Error(w, "this is answered to "+methods, http.StatusMethodNotAllowed)
+		http.Error(w, "this path accepts only "+methods, http.StatusMethodNotAllowed)
 		return
 	}
 	answer(w, r)

@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/purpose"
 )
 
-// Node is the part of *mortise.Node that an Election uses. A wrapper for metrics or traces can
-// implement it too. It must be safe for concurrent use.
+// Node is the part of *mortise.Node that an Election uses, for wrappers. It must be safe for
+// concurrent use.
 type Node interface {
 	Acquire(ctx context.Context, r mortise.Request) (*mortise.Lock, error)
 	Peek(ctx context.Context, key string) (mortise.KeyInfo, error)
@@ -20,19 +20,19 @@ type Node interface {
 
 // Options configure Run. The zero value suits most services. It is copied.
 type Options struct {
-	// Backoff is how long Run pauses, after its function failed or the node was overloaded, before
-	// it campaigns again. Others can lead meanwhile. It doubles with every failure in a row, up to
-	// MaxBackoff; a leadership of MaxBackoff or longer starts a new row. Zero or less means 1 s.
+	// Backoff is how long Run pauses, after its function failed or the node was overloaded, before it
+	// campaigns again. It doubles with every failure in a row, up to MaxBackoff; a leadership of
+	// MaxBackoff or longer starts a new row. Zero or less means 1 s.
 	Backoff time.Duration
 
 	// MaxBackoff bounds the pause. Zero or less means 1 min, or Backoff if that is more.
 	MaxBackoff time.Duration
 
-	// Report is called on the goroutine of Run with each error that does not end Run. That is an
-	// error of its function; or the reason why a leadership was over before the function returned,
-	// such as mortise.ErrLost, wrapped together with the function's own error; or, with token 0,
-	// the reason why it could not campaign. Run has already resigned, so Report delays no other
-	// instance. Nil means that these errors are dropped.
+	// Report is called on the goroutine of Run with each error that does not end Run: an error of its
+	// function; or the reason why a leadership was over before the function returned, such as
+	// mortise.ErrLost, wrapped together with the function's own error; or, with token 0, the reason
+	// why it could not campaign. Run has already resigned, so Report delays no other instance. Nil
+	// means that these errors are dropped.
 	Report func(token mortise.Token, err error)
 }
 
@@ -51,9 +51,10 @@ func (o Options) withDefaults() Options {
 }
 
 // ErrLeading is the error of a Campaign or Run whose context comes from a leadership of the same
-// election through the same node. The lock would be entered again, and one instance would lead
+// election through the same node: the lock would be entered again, and one instance would lead
 // twice.
-var ErrLeading = errors.New("election: the context stands under a leadership of this election")
+var ErrLeading = errors.New("election: the context already belongs to a leadership of this election: use another " +
+	"context")
 
 // Election is one election, as one instance sees it. New creates it; it needs no Close. It is safe
 // for concurrent use.
@@ -65,9 +66,9 @@ type Election struct {
 	watch   func(context.Context, string, uint64) iter.Seq2[mortise.Event, error]
 }
 
-// New returns the election of a name. All instances that use the same name on nodes of one group
-// elect one leader. New sends nothing; an invalid name fails in the first campaign, with
-// mortise.ErrBadKey. The node must not be nil.
+// New returns the election of a name. All instances that use it on nodes of one group elect one
+// leader. New sends nothing; an invalid name fails in the first campaign, with mortise.ErrBadKey.
+// The node must not be nil.
 func New(node Node, name string, options Options) *Election {
 	return &Election{
 		name: name, options: options.withDefaults(), peek: node.Peek, watch: node.Watch,
@@ -127,7 +128,7 @@ type Leader struct {
 // waits for one until ctx ends. The errors are those of mortise.Node.Peek.
 func (e *Election) Leader(ctx context.Context) (Leader, error) {
 	info, err := e.peek(ctx, e.name)
-	// in the grace there is a queue but no leader
+	// In the grace there is a queue but no leader.
 	if err != nil || len(info.Queue) == 0 || info.Queue[0].Token == 0 {
 		return Leader{}, err
 	}

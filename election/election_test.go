@@ -70,7 +70,6 @@ func TestACampaignThatGivesUpLeavesTheQueue(t *testing.T) {
 	})
 }
 
-// observed returns what an observer reports of what a test does to the group.
 func observed(t *testing.T, g *group, o Options, do func()) (tokens []mortise.Token, last error) {
 	ctx, stop := context.WithCancelCause(t.Context())
 	var doing sync.WaitGroup

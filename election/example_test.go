@@ -36,8 +36,7 @@ func ExampleElection_Run() {
 	// <nil>
 }
 
-// A caller of Campaign keeps the leadership itself and resigns it. The next in the queue leads at
-// once.
+// A caller of Campaign resigns by itself. The next in the queue leads at once.
 func ExampleElection_Campaign() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})

@@ -23,7 +23,6 @@ type group struct {
 	happened chan struct{} // closed when one of the above, or refuses, changes; nil if none waits for it
 }
 
-// term is a grant, or a request that waits for one.
 type term struct {
 	group   *group
 	value   string
@@ -33,7 +32,6 @@ type term struct {
 	err     error
 }
 
-// election returns the election of one instance of the group.
 func (g *group) election(o Options) *Election {
 	return &Election{name: "e", options: o.withDefaults(), acquire: g.acquire, peek: g.peek, watch: g.watch}
 }
@@ -63,7 +61,7 @@ func (g *group) acquire(ctx context.Context, r mortise.Request) (grant, error) {
 	}
 }
 
-// serve grants the lock to the first of the queue. The caller holds mu.
+// serve grants the lock to the first of the queue. It needs mu.
 func (g *group) serve() {
 	if len(g.queue) > 0 && g.queue[0].token == 0 {
 		g.token++
@@ -89,7 +87,6 @@ func (g *group) peek(ctx context.Context, key string) (mortise.KeyInfo, error) {
 	return info, nil
 }
 
-// lose takes the lock from its holder.
 func (g *group) lose() {
 	g.mu.Lock()
 	first := g.queue[0]
@@ -97,7 +94,6 @@ func (g *group) lose() {
 	first.end(mortise.ErrLost)
 }
 
-// refuse makes the next call fail.
 func (g *group) refuse(err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

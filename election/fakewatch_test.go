@@ -7,7 +7,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// tell wakes the watchers after a change. The caller holds mu.
+// tell wakes the watchers after a change. It needs mu.
 func (g *group) tell(events ...mortise.Event) {
 	g.events = append(g.events, events...)
 	if g.happened != nil {
@@ -20,7 +20,6 @@ func (t *term) event(what mortise.EventKind) mortise.Event {
 	return mortise.Event{What: what, Key: "e", Holder: "node", Value: t.value, Token: t.token}
 }
 
-// forget makes the watchers start over with the present state.
 func (g *group) forget() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -28,7 +27,6 @@ func (g *group) forget() {
 	g.tell()
 }
 
-// watch is Node.Watch from position 0.
 func (g *group) watch(ctx context.Context, _ string, _ uint64) iter.Seq2[mortise.Event, error] {
 	return func(yield func(mortise.Event, error) bool) {
 		g.mu.Lock()

@@ -16,8 +16,8 @@ type grant interface {
 }
 
 // Leadership is one term of one leader. It ends by Resign or when it is lost, and never resumes:
-// the next term is another Leadership, with a higher token. Only Campaign and Run create one. It is
-// safe for concurrent use and must not be copied.
+// the next term has a higher token. Only Campaign and Run create one. It is safe for concurrent use
+// and must not be copied.
 type Leadership struct {
 	grant grant
 }
@@ -27,26 +27,25 @@ type Leadership struct {
 func (l *Leadership) Token() mortise.Token { return l.grant.Token() }
 
 // Err returns nil while this instance leads, and afterwards the reason: mortise.ErrLost, or
-// mortise.ErrUnlocked after Resign. It computes from the clock at each call, so it can report the
-// end before Done is closed. Once it has returned an error it never returns nil again.
+// mortise.ErrUnlocked after Resign. It reads the clock at each call, so it can report the end
+// before Done is closed. After an error it never returns nil again.
 func (l *Leadership) Err() error { return l.grant.Err() }
 
-// Done returns a channel that is closed when the leadership is over, for whatever reason. It may
-// close a little after Err has changed.
+// Done returns a channel that is closed when the leadership is over, perhaps a little after Err has
+// changed.
 func (l *Leadership) Done() <-chan struct{} { return l.grant.Done() }
 
 // Context returns a child of parent that ends with the leadership, or when the node begins to
 // leave. Its cause is mortise.ErrLost, ErrUnlocked, ErrLeaving or ErrClosed. mortise.TokenFrom
-// finds the token in it. Each call costs a goroutine until parent or the leadership ends: call it
-// once.
+// finds the token in it. Each call costs a goroutine until parent or the leadership ends.
 func (l *Leadership) Context(parent context.Context) context.Context {
 	return context.WithValue(l.grant.Context(parent), placeKey{}, &place{token: l.Token(), outer: placeOf(parent)})
 }
 
-// Resign ends the leadership, and the next candidate in the queue leads: end the work first. It
-// does so even if ctx has ended, which bounds only the wait for the confirmation. The errors are
-// those of mortise.Lock.Unlock: nil once it is confirmed, also if called again, and mortise.ErrLost
-// if the leadership was lost before.
+// Resign ends the leadership, and the next candidate leads: end the work first. It does so even if
+// ctx has ended, which bounds only the wait for the confirmation. The errors are those of
+// mortise.Lock.Unlock: nil once it is confirmed, also if called again, and mortise.ErrLost if the
+// leadership was lost before.
 func (l *Leadership) Resign(ctx context.Context) error { return l.grant.Unlock(ctx) }
 
 // place is the value in the context of a leadership: its token, and the enclosing place.

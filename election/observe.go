@@ -8,12 +8,11 @@ import (
 )
 
 // Observe returns the leaders as they change: first the present one, then each leadership as it
-// begins, also a repeated one of the same instance, and also one that is already over. No
-// leadership appears twice, and tokens rise. If there is no leader, the zero Leader appears once;
-// it does not appear between two leaders that follow each other at once. Observe uses
-// mortise.Node.Watch, so it does not poll. It skips leaderships only if the group no longer knows
-// the events, because the body of the loop took too long or the group was founded anew. It never
-// skips the present one. Without a majority nothing appears.
+// begins, even one that is already over. No leadership appears twice, and tokens rise. If there is
+// no leader, the zero Leader appears once, but not between two leaders that follow each other at
+// once. Observe does not poll. It skips leaderships only if the group no longer knows the events,
+// because the body of the loop took too long or the group was founded anew. It never skips the
+// present one. Without a majority nothing appears.
 //
 // The last pair is a zero Leader with an error: the cause of ctx's end, or the node's error, such
 // as mortise.ErrClosed. Observe runs on the goroutine of the loop and sends no query while the body
@@ -47,7 +46,7 @@ type observation struct {
 
 // news applies an event and returns whether to report the present leader. The lack of a leader is
 // reported only when all events are known, because another instance may lead already. After a reset
-// a reported hold appears again.
+// a repeated hold appears again.
 func (s *observation) news(e *mortise.Event) bool {
 	switch {
 	case e.What == mortise.EventReset:

@@ -9,7 +9,7 @@ import (
 )
 
 // The lock of a leadership has the label, also beside a value; the longest values are sent without
-// it rather than refused.
+// it.
 func TestALeadershipSaysThatItIsOne(t *testing.T) {
 	node, err := mortise.Start(t.Context(), mortise.Config{})
 	if err != nil {

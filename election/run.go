@@ -10,25 +10,24 @@ import (
 )
 
 // resignTime bounds how long Run waits for the confirmation of its resignation. Without a majority
-// it would wait forever, and the release is on its way. Run waits at all because a process that
-// exits right after Run would lose the release.
+// it would wait forever, and the release is on its way. Run waits because a process that exits
+// right after Run would lose the release.
 const resignTime = 5 * time.Second
 
 // Run takes part in the election: it campaigns with value, runs fn while it leads, and repeats. It
 // returns
 //
-//   - nil, if fn returned nil and its context had not ended: the work is done here. Other instances
-//     take the lead and run their own fn;
-//   - the cause of ctx's end, wrapped together with fn's own error if it had one. By then fn has
-//     returned and Run has resigned;
+//   - nil, if fn returned nil and its context had not ended: the work is done here, and other
+//     instances take the lead;
+//   - the cause of ctx's end, wrapped together with fn's own error if it had one, after Run has
+//     resigned;
 //   - mortise.ErrLeaving or ErrClosed if the node leaves or is closed, and other errors of Campaign
 //     that waiting does not cure, such as mortise.ErrBadKey.
 //
 // The context of fn ends with its leadership, with ctx, or when the node leaves. Then fn must end
-// what it has started and return, with nil or any error. If only the leadership was lost, Run
-// campaigns again after fn has returned. An error of fn whose context has not ended does not end
-// Run: it resigns, calls [Options.Report], and campaigns again after a pause, which ends early only
-// with ctx.
+// what it has started and return. If only the leadership was lost, Run campaigns again. An error of
+// fn whose context has not ended does not end Run: it resigns, calls [Options.Report], and
+// campaigns again after a pause, which ends early only with ctx.
 //
 // To step down and stay a candidate, fn ends its work, calls [Leadership.Resign] and returns. If fn
 // panics or calls runtime.Goexit, Run resigns first. Run waits for the confirmation of any
@@ -47,7 +46,6 @@ func (e *Election) Run(ctx context.Context, value string, fn func(ctx context.Co
 	}
 }
 
-// turn is the result of one campaign of Run.
 type turn struct {
 	token  mortise.Token // 0 if it did not lead
 	lasted time.Duration // from the grant to the resignation
@@ -56,7 +54,6 @@ type turn struct {
 	failed bool // Run pauses first
 }
 
-// turn campaigns once, and runs fn if it leads.
 func (e *Election) turn(ctx context.Context, value string, fn func(context.Context, *Leadership) error) turn {
 	l, err := e.Campaign(ctx, value)
 	switch {
@@ -104,8 +101,8 @@ func passing(err error) bool {
 		errors.Is(err, mortise.ErrNotReady) || errors.Is(err, mortise.ErrNoRoom) || errors.Is(err, mortise.ErrLost)
 }
 
-// causeText joins the reason for which a context ended and the error of fn, unless that only
-// repeats the reason.
+// causeText joins the reason for which a context ended and the error of fn, unless that repeats the
+// reason.
 func causeText(over, err error) error {
 	if err == nil || err == context.Canceled || errors.Is(err, over) {
 		return over
@@ -128,7 +125,6 @@ func (b *backoff) next(lasted time.Duration) time.Duration {
 	return b.last
 }
 
-// sleep waits for d, or until ctx ends.
 func sleep(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

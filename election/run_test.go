@@ -42,7 +42,6 @@ func (s *stage) exit() {
 	s.on--
 }
 
-// told is a Report that records its calls.
 type told struct {
 	mu     sync.Mutex // guards all below
 	tokens []mortise.Token
@@ -147,7 +146,6 @@ func TestRunWaitsForItsFunctionAndLeadsAgain(t *testing.T) {
 	})
 }
 
-// Others lead while the function of a lost leadership still runs.
 func TestADeafFunctionDelaysItsOwnInstanceOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &group{}
@@ -209,7 +207,6 @@ func TestRunPausesAfterFailures(t *testing.T) {
 	})
 }
 
-// A pause after a failure blocks no other candidate.
 func TestAFailureLetsOthersLead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &group{}
@@ -239,7 +236,7 @@ func TestAPanicResignsAndGoesOn(t *testing.T) {
 	})
 }
 
-// Run returns even if the confirmation of a resignation never arrives.
+// Even if the confirmation of a resignation never arrives.
 func TestRunDoesNotWaitForeverToResign(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &group{unheard: true}
@@ -276,7 +273,6 @@ func TestWhatEndsRun(t *testing.T) {
 	}
 }
 
-// Run ends at once if asked while it waits for its turn or pauses.
 func TestRunEndsWhileItWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &group{}
@@ -329,7 +325,6 @@ func TestSteppingDownGoesRound(t *testing.T) {
 	})
 }
 
-// The function is not called if the leadership is over before.
 func TestAFunctionIsNotCalledForWhatIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, r := &group{}, &told{}
@@ -354,8 +349,7 @@ func TestAFunctionIsNotCalledForWhatIsLost(t *testing.T) {
 	})
 }
 
-// endedAlready is a lost grant: like those of a lost lock, its contexts have ended when they are
-// created.
+// endedAlready is a lost grant: as with a lost lock, its contexts have ended when they are created.
 type endedAlready struct{ grant }
 
 func (e endedAlready) Context(parent context.Context) context.Context {

@@ -62,7 +62,7 @@ func (b *bucket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(o.data)
 }
 
-// put writes without a condition. The caller holds mu.
+// put writes without a condition. It needs mu.
 func (b *bucket) put(path, token string, data []byte) {
 	b.writes++
 	o := object{token: token, etag: strconv.Quote(strconv.Itoa(b.writes)), data: data}

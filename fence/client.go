@@ -18,15 +18,15 @@ const (
 )
 
 // Transport is a client's [http.RoundTripper] that adds the token of the request's context
-// ([FromContext]). It does not change the request that it is given. Its fields must not change
-// after the first call; then it is safe for concurrent use.
+// ([FromContext]). It does not change the given request. Its fields must not change after the first
+// call; then it is safe for concurrent use.
 //
 // A client that follows a redirect sends the token there, too. A token is not a secret and proves
 // nothing.
 type Transport struct {
 	Base http.RoundTripper // nil means http.DefaultTransport
-	// Resource names what the request writes to, usually the lock's key. Nil or "" leaves that to
-	// the server.
+	// Resource names what the request writes to, usually the lock's key. Nil or "" leaves that to the
+	// server.
 	Resource func(*http.Request) string
 	Require  bool // a request without a token is not sent, and fails with ErrNoToken
 }
@@ -77,7 +77,6 @@ func ResponseError(r *http.Response) error {
 	return stale
 }
 
-// resourceOf returns the resource that a header names, or "".
 func resourceOf(h http.Header) string {
 	resource, err := url.PathUnescape(h.Get(ResourceHeader))
 	if err != nil {
@@ -86,8 +85,8 @@ func resourceOf(h http.Header) string {
 	return resource
 }
 
-// tokenOf reads the token of a request. It fails with ErrNoToken if there is none, and with
-// ErrBadToken if it is malformed or there are two.
+// tokenOf fails with ErrNoToken if there is no token, and with ErrBadToken if it is malformed or
+// there are two.
 func tokenOf(h http.Header) (mortise.Token, error) {
 	switch values := h.Values(TokenHeader); len(values) {
 	case 0:
@@ -99,7 +98,6 @@ func tokenOf(h http.Header) (mortise.Token, error) {
 	}
 }
 
-// refuse answers in place of the handler.
 func refuse(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff") // the text repeats what the client sent

@@ -6,11 +6,10 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// carriedKey is the context key of a token that came from elsewhere.
 type carriedKey struct{}
 
-// carried is such a token, with the token of this process's lock under which the context stood
-// then.
+// carried is a token that came from elsewhere, with the token of this process's lock under which
+// the context stood then.
 type carried struct {
 	token mortise.Token
 	outer mortise.Token // zero means none
@@ -25,8 +24,8 @@ func NewContext(ctx context.Context, token mortise.Token) context.Context {
 
 // FromContext returns the token under which ctx stands: that of a lock of this process
 // ([mortise.TokenFrom]), or one that a request carried (NewContext); the inner one if there are
-// both. It reports false if there is neither. Code deep in a call chain need not know whether the
-// lock is held here or by the caller of a service.
+// both. It reports false if there is neither. So code need not know whether the lock is held here
+// or by the caller of a service.
 func FromContext(ctx context.Context) (mortise.Token, bool) {
 	local, locked := mortise.TokenFrom(ctx)
 	came, ok := ctx.Value(carriedKey{}).(carried)
@@ -39,8 +38,8 @@ func FromContext(ctx context.Context) (mortise.Token, bool) {
 // Run asks store whether token is admitted and, if so, runs fn with a context that carries it. If
 // the store is a [Section], fn runs in it, so that no fn of a lower token is still writing.
 // Otherwise fn can be overtaken while it runs, and must fence its own write with the token from
-// [FromContext]. The middlewares are built on Run; use it for other protocols. Run returns the
-// error of fn, or the reason why fn did not run.
+// [FromContext]. Use Run for protocols that have no middleware here. It returns the error of fn, or
+// the reason why fn did not run.
 func Run(ctx context.Context, store Store, resource string, token mortise.Token, fn func(context.Context) error) error {
 	work := func(ctx context.Context) error { return fn(NewContext(ctx, token)) }
 	if section, ok := store.(Section); ok {

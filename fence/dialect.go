@@ -10,7 +10,7 @@ import (
 // Dialect is the syntax of a database: its placeholders, quotes and upsert.
 type Dialect int
 
-// The dialects. The zero value is invalid, so a forgotten dialect is an error.
+// The zero value is invalid, so a forgotten dialect is an error.
 const (
 	PostgreSQL Dialect = iota + 1 // and compatible databases with INSERT … ON CONFLICT; $1
 	SQLite                        // 3.24 or later; ?
@@ -99,7 +99,7 @@ func plain(name string) bool {
 // usable as a key.
 func (d Dialect) nameType() string {
 	if d == MySQL {
-		// MySQL's text types treat A and a as equal, and some ignore trailing spaces
+		// MySQL's text types treat A and a as equal, and some ignore trailing spaces.
 		return fmt.Sprintf("varbinary(%d)", maxResource)
 	}
 	return "text"

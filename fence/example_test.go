@@ -15,8 +15,7 @@ import (
 	"github.com/mortise-lock/mortise/fence"
 )
 
-// A holder that was stopped for too long comes back and writes. The resource has seen a higher
-// token by then and refuses.
+// A holder that was stopped for too long writes. The resource has seen a higher token and refuses.
 func Example() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
@@ -45,8 +44,7 @@ func Example() {
 	// true
 }
 
-// Do ends the context of the older holder, and lets a newer one wait until the older one has
-// returned.
+// Do ends the context of the older holder, and lets a newer one wait until that has returned.
 func ExampleMark_Do() {
 	ctx := context.Background()
 	var mark fence.Mark
@@ -60,8 +58,8 @@ func ExampleMark_Do() {
 	// Output: fence: token 5 of "orders/42" is older than 6, the highest seen
 }
 
-// A service writes for its clients: the client sends the token of its lock, the server compares it,
-// and the handler finds it in its context.
+// The client sends the token of its lock, the server compares it, and the handler finds it in its
+// context.
 func ExampleGuard() {
 	ctx := context.Background()
 	guard := fence.Guard{
@@ -127,8 +125,7 @@ func ExampleWriteFile() {
 	// of the new holder <nil>
 }
 
-// An object that only the newest holder can write. webStore, in bucket_test.go, shows the two
-// methods that a store with ETags needs.
+// webStore, in bucket_test.go, shows the two methods that a store with ETags needs.
 func ExamplePut() {
 	ctx := context.Background()
 	server := httptest.NewServer(&bucket{})
@@ -142,8 +139,7 @@ func ExamplePut() {
 	// fence: token 5 of "report.txt" is older than 6, the highest seen
 }
 
-// A row that carries the token of its last writer. Update runs this statement, and reports whether
-// the row was missing or the token stale.
+// Update runs this statement, and reports whether the row was missing or the token stale.
 func ExampleRow_Statement() {
 	row := fence.Row{Dialect: fence.PostgreSQL, Table: "orders"}
 	query, args, err := row.Statement(42, 7, "state = $1", "paid")
@@ -155,7 +151,6 @@ func ExampleRow_Statement() {
 	// [paid 7 42 7] <nil>
 }
 
-// The statement of a migration that creates the table of marks.
 func ExampleTable_Schema() {
 	text, err := fence.Table{Dialect: fence.PostgreSQL}.Schema()
 	fmt.Println(strings.Replace(text, " (", "\n(", 1), err)

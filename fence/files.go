@@ -26,8 +26,8 @@ func (f Files) Advance(ctx context.Context, resource string, token mortise.Token
 }
 
 // Do implements [Section]. It holds the lock of the resource while fn runs, whatever the token: an
-// fn that hangs blocks all other callers until its process ends. It protects data outside of the
-// process. Memory that goroutines share needs a [Mark], or a lock of its own.
+// fn that hangs blocks all other callers until its process ends. Memory that goroutines share needs
+// a [Mark], or a lock of its own.
 func (f Files) Do(ctx context.Context, resource string, token mortise.Token, fn func(context.Context) error) error {
 	if err := check(resource, token); err != nil {
 		return err
@@ -46,18 +46,17 @@ func (f Files) Do(ctx context.Context, resource string, token mortise.Token, fn 
 //
 // It takes the system lock on path+".lock", compares with the mark in path+".mark", makes the new
 // mark durable, and only then renames path+".new", which it has written and synced, to path. So at
-// every moment, even after a crash, readers find one whole write or the one before, and never a
-// lower token's after a higher one's. WriteFile has these limits:
+// every moment, even after a crash, readers find one whole write, and never a lower token's after a
+// higher one's. WriteFile has these limits:
 //
 //   - It does not notice programs that write the file without WriteFile.
-//   - A writer that is stopped between comparing and renaming keeps the lock. Others wait for it as
-//     long as their ctx allows; they do not overtake it. The system releases the lock when that
-//     process ends.
+//   - A writer that is stopped between comparing and renaming keeps the lock until its process
+//     ends. Others wait for it as long as their ctx allows.
 //   - The lock belongs to one machine's kernel (flock; on Windows an unshared open file). On a
 //     network file system that does not carry locks between machines it protects nothing: use [Put]
 //     or a [Table] there. On systems without either it fails with errors.ErrUnsupported.
-//   - After a crash between the two steps the mark may be ahead of the file. The present holder of
-//     the lock then has that token or a higher one.
+//   - After a crash between the two steps the mark may be ahead of the file, but not of the present
+//     holder's token.
 //
 // The files .mark and .lock stay; deleting them makes the register forget. If path is a symbolic
 // link the link is replaced. On Windows the write fails while a reader has the file open.

@@ -59,8 +59,7 @@ func TestWriteFile(t *testing.T) {
 	}
 }
 
-// Many writers write with random tokens, and a reader sees only whole writes, whose tokens never
-// fall.
+// Many writers write with random tokens. A reader sees only whole writes, whose tokens never fall.
 func TestWriteFileNeverGoesBack(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "register")
 	const writers, rounds = 6, 20
@@ -105,13 +104,12 @@ func TestWriteFileNeverGoesBack(t *testing.T) {
 	reading.Wait()
 }
 
-// content is what token writes: several pages.
 func content(token mortise.Token) []byte {
 	return []byte(strings.Repeat(fmt.Sprintln(uint64(token)), 3000))
 }
 
 // A writer that is stopped in the middle blocks the next one. That one gives up with its context,
-// and its error says what it waited for.
+// and its error names what it waited for.
 func TestFilesWaitForTheOther(t *testing.T) {
 	files := fence.Files{Dir: t.TempDir()}
 	err := files.Do(t.Context(), "a", 5, func(context.Context) error {
@@ -129,7 +127,7 @@ func TestFilesWaitForTheOther(t *testing.T) {
 	}
 }
 
-// An unreadable mark does not count as zero, because zero would admit every token.
+// An unreadable mark does not count as zero, which would admit every token.
 func TestADamagedMarkIsAnError(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "report")
 	for _, text := range []string{"", "mortise fence 1\n", "mortise fence 2\n5\n\"a\"\n",
@@ -147,7 +145,6 @@ func TestADamagedMarkIsAnError(t *testing.T) {
 	}
 }
 
-// A temporary file that a crash has left does not block a later write.
 func TestALeftoverIsReplaced(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "report")
 	for _, name := range []string{path + ".new", path + ".mark.new"} {

@@ -19,24 +19,23 @@ import (
 //
 // If the store is a [Section], such as [Mark], the handler runs in it: no handler of a lower token
 // is running or starts later, and its context ends when a higher token is seen. With another store,
-// such as [Table], a handler can be overtaken while it runs, and must fence its own write, for
-// example by [Tx]. The same applies to work that a handler leaves behind when it returns.
+// such as [Table], a handler can be overtaken, and must fence its own write, for example by [Tx].
+// The same applies to work that a handler leaves behind.
 //
-// Wrap the handlers that write; reads need no token. A client that may write may also send the
-// highest possible token and lock all others out: admit only clients that you trust. A Guard may be
-// copied; it is safe for concurrent use if its functions are.
+// Wrap the handlers that write; reads need no token. Admit only clients that you trust: one that
+// may write can send the highest token and lock all others out. A Guard may be copied; it is safe
+// for concurrent use if its functions are.
 type Guard struct {
 	Store Store // required
 
 	// Resource returns what a request writes to. Nil means the resource of the header
-	// Mortise-Resource. Then all clients must use the same names, and a request without the header
-	// is malformed. If the server can derive the resource, for example from the path, set this
-	// function.
+	// Mortise-Resource. Then all clients must use the same names, and a request without the header is
+	// malformed. Set it if the server can derive the resource, for example from the path.
 	Resource func(*http.Request) string
 
 	Optional bool // a request without a token is passed on unguarded
-	// Failed is called with errors of the store that are not refusals. Nil means that they are
-	// dropped. The client never sees them.
+	// Failed is called with errors of the store that are not refusals, which the client never sees.
+	// Nil means that they are dropped.
 	Failed func(*http.Request, error)
 }
 
@@ -71,7 +70,6 @@ func (g Guard) Wrap(next http.Handler) http.Handler {
 	})
 }
 
-// resource returns what the request writes to.
 func (g Guard) resource(r *http.Request) (string, error) {
 	if g.Resource != nil {
 		return g.Resource(r), nil

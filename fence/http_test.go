@@ -25,7 +25,6 @@ func seen(calls *atomic.Int64) http.Handler {
 	})
 }
 
-// brokenStore always fails.
 type brokenStore struct{}
 
 func (brokenStore) Advance(context.Context, string, mortise.Token) error {
@@ -106,7 +105,6 @@ func TestGuardAnswers(t *testing.T) {
 	}
 }
 
-// A token travels over a real connection, and the refusal comes back as an error.
 func TestTransportMeetsGuard(t *testing.T) {
 	var calls atomic.Int64
 	mark := &fence.Mark{}
@@ -155,7 +153,6 @@ func TestTransportMeetsGuard(t *testing.T) {
 	}
 }
 
-// recorder is a RoundTripper that keeps what it is sent.
 type recorder struct{ sent *http.Request }
 
 func (r *recorder) RoundTrip(q *http.Request) (*http.Response, error) {
@@ -188,8 +185,8 @@ type closer struct {
 
 func (c *closer) Close() error { c.closed = true; return nil }
 
-// A request that was admitted and then stopped must not write after a newer one: the newer one ends
-// its context and waits.
+// A request that was admitted and then stopped must not write after a newer one, which ends its
+// context and waits.
 func TestGuardKeepsHandlersApart(t *testing.T) {
 	register := "" // written without a lock, so that the race detector checks the order
 	arrived := make(chan bool)

@@ -13,14 +13,13 @@ import (
 type Step struct {
 	Resource string        // what is worked on, and whose mark is compared with Token
 	Token    mortise.Token // the holder's
-	// ID distinguishes the step from others of the resource: the ID of a request, a message, an
-	// order line. The rules for names of resources apply. It must be the same when another holder
-	// of the lock repeats the step. "" means the token itself: then only repetitions under one
-	// grant are recognized, and the next holder does the work again.
+	// ID distinguishes the step from others of the resource: the ID of a request, a message, an order
+	// line. The rules for names of resources apply. It must be the same when another holder of the
+	// lock repeats the step. "" means the token itself: then only repetitions under one grant are
+	// recognized, and the next holder does the work again.
 	ID string
 }
 
-// id checks the step and returns its ID.
 func (s Step) id() (string, error) {
 	if err := check(s.Resource, s.Token); err != nil {
 		return "", err
@@ -43,9 +42,8 @@ const DefaultLedger = "mortise_step"
 // Work in the transaction that is passed to fn takes effect exactly once, however often any holder
 // repeats the step, until Forget. It never takes effect after a higher token of the resource has
 // been seen. Work outside of that transaction, such as a charged card or a sent mail, is done at
-// least once. If the process dies after the effect and before the commit, the step is not recorded,
-// and a repetition does it again. So pass the ID on to a service that recognizes repetitions
-// itself.
+// least once: if the process dies before the commit, a repetition does it again. So pass the ID on
+// to a service that recognizes repetitions itself.
 type Ledger struct {
 	Marks Table  // where the tokens are compared; the ledger uses its DB and Dialect
 	Name  string // the table of the results; "" means DefaultLedger; may have a schema prefix
@@ -130,8 +128,7 @@ func (l Ledger) Do(ctx context.Context, step Step, fn func(*sql.Tx) ([]byte, err
 }
 
 // Forget deletes the results of resource that were stored under a token lower than before, and
-// returns their number. Their steps would be done again, so keep them as long as one may be
-// repeated.
+// returns their number. Keep results as long as their steps may be repeated.
 func (l Ledger) Forget(ctx context.Context, resource string, before mortise.Token) (int64, error) {
 	if err := check(resource, before); err != nil {
 		return 0, err

@@ -16,9 +16,9 @@ import (
 // That is right for resources in the same memory. For others use a [Table] or [Files], or, with one
 // instance, set Floor to the highest token that is stored with them.
 type Mark struct {
-	// Limit is how many resources are remembered, not counting those in use by Do. Zero means
-	// 65,536. At the limit the half with the lowest tokens is forgotten, and the floor rises to the
-	// highest of these. It must not be changed after the first call.
+	// Limit is how many resources are remembered, without those in use by Do. Zero means 65,536. At
+	// the limit the half with the lowest tokens is forgotten, and the floor rises to the highest of
+	// these. It must not be changed after the first call.
 	Limit int
 
 	// Floor is the token below which a resource that is not remembered is refused. Zero refuses
@@ -31,10 +31,8 @@ type Mark struct {
 	cells map[string]*cell // nil until the first use
 }
 
-// defaultLimit is the limit of a Mark without a Limit.
 const defaultLimit = 1 << 16
 
-// cell is the state of one resource.
 type cell struct {
 	highest mortise.Token // zero means forgotten: the cell exists only because it is in use
 	turn    mortise.Token // the token of all runs in progress
@@ -90,7 +88,7 @@ func (m *Mark) Forget(resource string) {
 	}
 }
 
-// admits returns nil or a *StaleError. The caller holds mu.
+// admits returns nil or a *StaleError. It needs mu.
 func (m *Mark) admits(resource string, token mortise.Token) error {
 	if c := m.cells[resource]; c != nil && c.highest > 0 {
 		if token < c.highest {
@@ -104,8 +102,7 @@ func (m *Mark) admits(resource string, token mortise.Token) error {
 	return nil
 }
 
-// advance admits or refuses token, records it, and cancels the runs that it overtakes. The caller
-// holds mu.
+// advance admits or refuses token, records it, and cancels the runs that it overtakes. It needs mu.
 func (m *Mark) advance(resource string, token mortise.Token) (*cell, error) {
 	if err := m.admits(resource, token); err != nil {
 		return nil, err
@@ -127,7 +124,7 @@ func (m *Mark) advance(resource string, token mortise.Token) (*cell, error) {
 
 // makeRoom forgets the half with the lowest tokens if there is no room for one more. So the floor
 // refuses only resources whose holders have been silent the longest, and the sort happens once per
-// Limit/2 new resources. The caller holds mu.
+// Limit/2 new resources. It needs mu.
 func (m *Mark) makeRoom() {
 	if m.cells == nil {
 		m.cells = map[string]*cell{}
@@ -157,7 +154,7 @@ func (m *Mark) makeRoom() {
 	}
 }
 
-// tidy drops a cell without a mark and without a user. The caller holds mu.
+// tidy drops a cell without a mark and without a user. It needs mu.
 func (m *Mark) tidy(resource string, c *cell) {
 	if c.highest == 0 && !c.used() {
 		delete(m.cells, resource)

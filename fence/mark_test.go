@@ -145,7 +145,6 @@ func TestDoWaitsForLowerTokens(t *testing.T) {
 	})
 }
 
-// A caller that gives up waiting leaves the mark at its token.
 func TestDoGivesUpWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mark fence.Mark
@@ -167,7 +166,7 @@ func TestDoGivesUpWaiting(t *testing.T) {
 	})
 }
 
-// Runs of one token are not kept apart: a holder may write from many goroutines.
+// A holder may write from many goroutines.
 func TestDoRunsOneTokenTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mark fence.Mark
@@ -180,7 +179,6 @@ func TestDoRunsOneTokenTogether(t *testing.T) {
 	})
 }
 
-// After a panic of fn no waiter is blocked.
 func TestDoSurvivesAPanic(t *testing.T) {
 	var mark fence.Mark
 	func() {

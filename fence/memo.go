@@ -9,12 +9,12 @@ import (
 // Memo is a [Ledger] in memory. Its zero value is ready to use; it is safe for concurrent use and
 // must not be copied.
 //
-// fn of one step does not return nil twice as long as the process lives and fewer than Limit steps
-// have been done since; a forgotten step is done again. An fn that fails or is interrupted may have
-// had an effect, and runs again when the step is repeated.
+// In one process, fn of one step does not return nil twice while fewer than Limit steps have been
+// done since; a forgotten step is done again. An fn that fails or is interrupted may have had an
+// effect, and runs again when the step is repeated.
 type Memo struct {
-	// Marks compares the tokens; nil means a Mark of the memo's own. It must not be changed after
-	// the first call.
+	// Marks compares the tokens. Nil means a Mark of the memo's own. It must not be changed after the
+	// first call.
 	Marks Store
 
 	// Limit is how many results are kept. Zero means 65,536. The oldest result is dropped first. It
@@ -57,7 +57,6 @@ func (m *Memo) Do(ctx context.Context, step Step, fn func(context.Context) ([]by
 	return slices.Clone(result), err
 }
 
-// once waits until the step is done, or does it.
 func (m *Memo) once(ctx context.Context, key stepKey, fn func(context.Context) ([]byte, error)) ([]byte, error) {
 	for {
 		o, mine := m.claim(key)
@@ -110,7 +109,7 @@ func (m *Memo) work(ctx context.Context, key stepKey, o *outcome,
 	return result, err
 }
 
-// keep records a finished step and drops the oldest beyond the limit. The caller holds mu.
+// keep records a finished step and drops the oldest beyond the limit. It needs mu.
 func (m *Memo) keep(key stepKey) {
 	limit := m.Limit
 	if limit <= 0 {

@@ -74,7 +74,6 @@ func TestMemoTogether(t *testing.T) {
 	}
 }
 
-// A step that fails or panics is not done: the next caller tries.
 func TestMemoTriesAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var memo fence.Memo
@@ -110,7 +109,7 @@ func TestMemoTriesAgain(t *testing.T) {
 	})
 }
 
-// The oldest results are dropped: the limit bounds memory, and so the guarantee.
+// The limit bounds memory, and so the guarantee.
 func TestMemoForgetsTheOldest(t *testing.T) {
 	memo := fence.Memo{Limit: 2, Marks: &fence.Mark{}}
 	runs := 0

@@ -10,7 +10,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// Object is the description of an object by a store with conditional writes, without its data.
+// Object describes an object in a store with conditional writes, without its data.
 type Object struct {
 	Token mortise.Token // from its metadata; zero if there is none
 	// Version is what a conditional write compares: an ETag, a generation. It is never empty for an
@@ -23,21 +23,21 @@ type Object struct {
 // implementation is a few lines around the store's own client; the example of [Put] has one for
 // HTTP. Its methods are called on the goroutine that called Put.
 type ObjectStore interface {
-	// Head returns the description of name, by a read that is consistent with conditional writes.
-	// The error wraps ErrMissing if there is no such object.
+	// Head returns the description of name, by a read that is consistent with conditional writes. The
+	// error wraps ErrMissing if there is no such object.
 	Head(ctx context.Context, name string) (Object, error)
 
-	// PutIf writes data, and token in the metadata of the object, in one step, if the object still
-	// has that version. An empty version means that the object must not exist. If it has another
-	// version, PutIf writes nothing and the error wraps ErrChanged.
+	// PutIf writes data, and token in the metadata of the object, in one step, if the object still has
+	// that version. An empty version means that the object must not exist. If it has another version,
+	// PutIf writes nothing and the error wraps ErrChanged.
 	PutIf(ctx context.Context, name, version string, token mortise.Token, data []byte) error
 }
 
 var (
 	// ErrMissing means that there is no such row or object.
-	ErrMissing = errors.New("fence: there is none")
+	ErrMissing = errors.New("fence: no such row or object")
 	// ErrChanged means that an object has changed since it was read.
-	ErrChanged = errors.New("fence: it has changed meanwhile")
+	ErrChanged = errors.New("fence: the object has changed since it was read")
 )
 
 // putTries is how often Put tries. Each failed try means that another write succeeded, and holders
@@ -49,11 +49,10 @@ const putTries = 32
 // An object without a token, written without fencing, is replaced.
 //
 // Put reads the object's token and version, compares, and writes on the condition that the version
-// is still the same. If it is not, Put starts over; after 32 tries it fails with ErrChanged.
-// Because the store compares and writes in one step, a writer that is stopped in between does no
-// harm and blocks no other. After any error other than these two the write may have happened: call
-// Put again with the same token. A deleted object loses its mark: if old holders may still exist,
-// write an empty object instead.
+// is still the same. If it is not, Put starts over; after 32 tries it fails with ErrChanged. A
+// writer that is stopped in between does no harm and blocks no other. After any error other than
+// these two the write may have happened: call Put again with the same token. A deleted object loses
+// its mark: if old holders may still exist, write an empty object instead.
 func Put(ctx context.Context, store ObjectStore, name string, token mortise.Token, data []byte) error {
 	if _, err := Int64(token); err != nil {
 		return err
@@ -82,7 +81,6 @@ func Put(ctx context.Context, store ObjectStore, name string, token mortise.Toke
 	return fmt.Errorf("%w: %.64q, %d times in a row", ErrChanged, name, putTries)
 }
 
-// pause waits for d, or returns the cause of the end of ctx.
 func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -92,7 +92,6 @@ func TestPutNeverGoesBack(t *testing.T) {
 	all.Wait()
 }
 
-// oddStore returns what its fields say.
 type oddStore struct {
 	seen   fence.Object
 	head   error
@@ -119,7 +118,7 @@ func TestPutAndOddStores(t *testing.T) {
 		"gives no version":  {oddStore{seen: fence.Object{Token: 1}}, nil, 0},
 		"changes all day": {oddStore{seen: fence.Object{Version: "1"},
 			put: fmt.Errorf("412: %w", fence.ErrChanged)}, fence.ErrChanged, 32},
-		// the error decides
+		// The error decides.
 		"missing, with data": {oddStore{head: fence.ErrMissing, seen: fence.Object{Version: "9", Token: 9}}, nil, 1},
 	} {
 		err := fence.Put(t.Context(), &c.store, "a", 5, nil)

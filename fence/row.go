@@ -18,8 +18,8 @@ const DefaultColumn = "fence_token"
 // no table of marks and no extra round trip. Its value may be copied and is safe for concurrent
 // use.
 //
-// It protects rows that exist, and only from guarded statements. A row that is deleted takes its
-// mark along: to guard creation and deletion too, use a [Table].
+// It protects rows that exist, and only from guarded statements. A deleted row loses its mark: to
+// guard creation and deletion too, use a [Table].
 type Row struct {
 	Dialect Dialect
 	Table   string // may have a schema prefix; quoted, as in Table
@@ -33,7 +33,6 @@ type DB interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// names are the quoted names of a Row.
 type names struct{ table, key, column string }
 
 func (r Row) names() (n names, err error) {
@@ -54,8 +53,7 @@ func (r Row) names() (n names, err error) {
 	return n, errors.Join(errs[:]...)
 }
 
-// Condition returns the condition under which a statement may write, with its one argument, for a
-// statement of your own:
+// Condition returns the condition for a statement of your own, with its one argument:
 //
 //	("fence_token" IS NULL OR "fence_token" <= $3)
 //

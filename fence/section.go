@@ -14,7 +14,7 @@ type run struct {
 // Do implements [Section]. Runs of one token run at the same time. A higher token is recorded at
 // once: lower ones are refused from then on, and the contexts of their runs end. Do then waits
 // until these runs have returned. ctx bounds that wait: if it ends, fn does not run, and the token
-// stays recorded. If ctx has already ended, nothing is recorded. An fn that ignores its context so
+// stays recorded. If ctx has already ended, nothing is recorded. So an fn that ignores its context
 // blocks only later tokens of the same resource.
 func (m *Mark) Do(ctx context.Context, resource string, token mortise.Token, fn func(context.Context) error) error {
 	if err := check(resource, token); err != nil {
@@ -34,7 +34,6 @@ func (m *Mark) Do(ctx context.Context, resource string, token mortise.Token, fn 
 	return fn(ctx)
 }
 
-// enter waits until token may run.
 func (m *Mark) enter(ctx context.Context, resource string, token mortise.Token, r *run) (*cell, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -75,9 +75,8 @@ func (s sidecar) read() (mortise.Token, error) {
 	return token, nil
 }
 
-// replaceFile replaces the content of the file at path with data, atomically and durably. The
-// caller holds the lock, so one name for the temporary file is enough, and a crash leaves at most
-// one.
+// replaceFile replaces the content of the file at path atomically and durably. The caller holds the
+// lock, so one name for the temporary file is enough, and a crash leaves at most one.
 func replaceFile(path string, data []byte, perm os.FileMode) error {
 	fresh := path + ".new"
 	// An existing file would keep its permissions.
@@ -113,7 +112,7 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// The pauses between two tries to lock a file. A blocking lock of the system could not end with a
+// Between two tries to lock a file, since a blocking lock of the system could not end with a
 // context.
 const (
 	pauseMin = time.Millisecond
@@ -121,7 +120,7 @@ const (
 )
 
 // lockFile waits for the system lock on the file at path, which it creates if needed and never
-// removes. If a process removed it, it and a waiter could lock two different files of that name.
+// removes: otherwise a process and a waiter could lock two different files of that name.
 func lockFile(ctx context.Context, path string, perm os.FileMode) (unlock func() error, err error) {
 	for wait := pauseMin; ; wait = min(2*wait, maxPause) {
 		f, err := tryLockFile(path, perm|0o600)

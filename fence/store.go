@@ -15,11 +15,10 @@ import (
 // Store remembers for each resource the highest token that it has seen. [Mark], [Table] and [Files]
 // are stores; fencetest.Run tests others.
 type Store interface {
-	// Advance returns nil and records token if no higher token of the resource has been seen; the
-	// same token is admitted any number of times. Otherwise it returns a *StaleError and changes
-	// nothing. ErrBadToken and ErrBadResource mean that an argument is invalid. After any other
-	// error token may have been recorded or not; a retry is safe. ctx bounds the wait. Safe for
-	// concurrent use.
+	// Advance returns nil and records token if no higher token of the resource has been seen; the same
+	// token is admitted any number of times. Otherwise it returns a *StaleError and changes nothing.
+	// ErrBadToken and ErrBadResource mean that an argument is invalid. After any other error token may
+	// have been recorded or not; a retry is safe. ctx bounds the wait. Safe for concurrent use.
 	Advance(ctx context.Context, resource string, token mortise.Token) error
 }
 
@@ -27,23 +26,22 @@ type Store interface {
 type Section interface {
 	Store
 
-	// Do advances the mark as Advance does and then runs fn. No fn of a lower token is still
-	// running when fn starts, and none starts later. Do returns the error of fn, or the reason why
-	// fn did not run. The context of fn may end early, with a *StaleError as its cause, when a
-	// higher token has been seen.
+	// Do advances the mark as Advance does and then runs fn. No fn of a lower token is still running
+	// when fn starts, and none starts later. Do returns the error of fn, or the reason why fn did not
+	// run. The context of fn may end early, with a *StaleError as its cause, when a higher token has
+	// been seen.
 	Do(ctx context.Context, resource string, token mortise.Token, fn func(context.Context) error) error
 }
 
 var (
 	// ErrStale means that a higher token has been seen. The error is a [*StaleError].
 	ErrStale = errors.New("fence: the token is stale")
-	// ErrBadToken means that a value is not a fencing token: those are positive and fit into 63
-	// bits.
+	// ErrBadToken means that a value is not a fencing token, which is positive and fits into 63 bits.
 	ErrBadToken = errors.New("fence: not a token")
-	// ErrBadResource means that a text cannot name a resource: 1 to 512 bytes of UTF-8 without
-	// control characters, like a lock's key.
+	// ErrBadResource means that a text cannot name a resource: 1 to 512 bytes of UTF-8 without control
+	// characters, like a lock's key.
 	ErrBadResource = errors.New("fence: not a resource")
-	// ErrNoToken means that a context or a request carries no token but needs one.
+	// ErrNoToken means that a context or a request needs a token and carries none.
 	ErrNoToken = errors.New("fence: no token")
 )
 
@@ -53,8 +51,8 @@ type StaleError struct {
 	Resource string        // what was to be written
 	Token    mortise.Token // the token that was refused
 	Highest  mortise.Token // the highest that has been seen
-	// Forgotten means that the resource is not remembered, and Highest is the floor of the [Mark].
-	// The token may be the newest all the same; a new grant of the lock is admitted.
+	// Forgotten means that the resource is not remembered, and Highest is the floor of the [Mark]. The
+	// token may still be the newest; a new grant of the lock is admitted.
 	Forgotten bool
 }
 
@@ -68,8 +66,8 @@ func (e *StaleError) Error() string {
 
 func (e *StaleError) Is(target error) bool { return target == ErrStale }
 
-// Int64 converts a token for a database. It fails with ErrBadToken for 0, which is not a token, and
-// for tokens above 63 bits, which no group grants before 2109.
+// Int64 converts a token for a database. It fails with ErrBadToken for 0, and for tokens above 63
+// bits, which no group grants before 2109.
 func Int64(token mortise.Token) (int64, error) {
 	if token == 0 || token > math.MaxInt64 {
 		return 0, fmt.Errorf("%w: %d is not between 1 and %d", ErrBadToken, uint64(token), int64(math.MaxInt64))
@@ -77,7 +75,6 @@ func Int64(token mortise.Token) (int64, error) {
 	return int64(token), nil
 }
 
-// tokenDigits is the number of digits of the highest token.
 const tokenDigits = 19
 
 // ParseToken parses a token in a header: decimal digits only, without leading zeros. It fails with

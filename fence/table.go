@@ -13,8 +13,8 @@ import (
 const DefaultTable = "mortise_fence"
 
 // Table is a [Store] in a database table with one row for each resource: (resource text primary
-// key, token bigint not null). Its value may be copied and is safe for concurrent use. A row is
-// never deleted here; deleting it deletes the mark.
+// key, token bigint not null). Its value may be copied and is safe for concurrent use. It never
+// deletes a row; deleting it deletes the mark.
 //
 // [Table.Tx] moves the mark inside the transaction that writes, and so protects it. The row is
 // locked until that transaction ends, so no other write comes between the comparison and the write.
@@ -62,8 +62,7 @@ func (t Table) Create(ctx context.Context) error {
 
 var errNoDB = errors.New("fence: Table.DB is not set")
 
-// Tx advances the mark of resource in the [DefaultTable] within the caller's transaction; see
-// [Table.Tx].
+// Tx is [Table.Tx] for the [DefaultTable].
 func Tx(ctx context.Context, tx *sql.Tx, dialect Dialect, resource string, token mortise.Token) error {
 	return Table{Dialect: dialect}.Tx(ctx, tx, resource, token)
 }
@@ -88,7 +87,7 @@ func (t Table) Tx(ctx context.Context, tx *sql.Tx, resource string, token mortis
 	if t.Dialect == MySQL {
 		return advanceMySQL(ctx, tx, name, resource, token)
 	}
-	// The same token is written too, because the write locks the row until the transaction ends.
+	// The same token is written too: the write locks the row until the transaction ends.
 	text := fmt.Sprintf("INSERT INTO %s AS mark (resource, token) VALUES (%s, %s) "+
 		"ON CONFLICT (resource) DO UPDATE SET token = excluded.token WHERE mark.token <= excluded.token",
 		name, t.Dialect.placeholder(1), t.Dialect.placeholder(2))

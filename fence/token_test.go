@@ -89,7 +89,6 @@ func TestFromContextTakesTheInnerToken(t *testing.T) {
 	}
 }
 
-// advanceOnly hides that a store is a Section.
 type advanceOnly struct{ fence.Store }
 
 func TestRun(t *testing.T) {

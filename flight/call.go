@@ -9,7 +9,6 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// errExited is the result of a call whose function called runtime.Goexit.
 var errExited = errors.New("flight: the function ended its goroutine (runtime.Goexit)")
 
 // call is one run of the functions, and the callers that wait for it.
@@ -41,7 +40,6 @@ func (p *PanicError) Unwrap() error {
 	return err
 }
 
-// outcome returns the result to a caller.
 func (c *call[T]) outcome() (T, error) {
 	if c.panicked != nil {
 		panic(c.panicked)

@@ -56,7 +56,6 @@ func (c *cache) write(token mortise.Token) (string, error) {
 
 func nothing(context.Context) (string, bool, error) { return "", false, nil }
 
-// result is what a caller got, on its own goroutine.
 type result struct {
 	value    string
 	err      error
@@ -203,8 +202,8 @@ func TestACallerWhoseContextHasEndedBeginsNothing(t *testing.T) {
 	})
 }
 
-// The lock is lost during a computation: its context ends, its callers learn why, and the next
-// instance computes. A computation that ignores its context writes late, and its token reveals it.
+// The callers learn why the lock was lost, and the next instance computes. A computation that
+// ignores its context writes late, and its token reveals it.
 func TestALostLockEndsTheComputationAndFencesIt(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var locks fakelock.Locks
@@ -235,7 +234,7 @@ func TestALostLockEndsTheComputationAndFencesIt(t *testing.T) {
 	})
 }
 
-// A cache read can take longer than the lease: nothing is computed after the lock is gone.
+// A cache read can take longer than the lease: nothing is computed after the lock is lost.
 func TestNothingIsComputedOnALockThatIsGone(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var locks fakelock.Locks
@@ -360,7 +359,6 @@ func TestANodeThatLeavesEndsTheCall(t *testing.T) {
 	})
 }
 
-// unconfirmed is a locker whose releases are never confirmed, as without a majority.
 type unconfirmed struct{}
 
 func (unconfirmed) Do(ctx context.Context, _ string, fn func(context.Context, mortise.Token) error) error {

@@ -99,20 +99,20 @@ func (g *Group[T]) quit(key string, c *call[T]) {
 	}
 }
 
-// forget prevents further callers from joining a call. The caller holds mu.
+// forget prevents further callers from joining a call. It needs mu.
 func (g *Group[T]) forget(key string, c *call[T]) {
 	if g.calls[key] == c {
 		delete(g.calls, key)
 	}
 }
 
-// run is the goroutine of a call. The first caller starts it, and it ends when the functions have
-// returned or the lock could not be had.
+// run is the goroutine of a call. It ends when the functions have returned or the lock could not be
+// had.
 func (g *Group[T]) run(ctx context.Context, key string, c *call[T]) {
 	var err error
 	defer func() { g.publish(key, c, causeText(ctx, err)) }()
 	err = g.locker.Do(ctx, key, func(held context.Context, token mortise.Token) error {
-		// Publish before the lock is released, because the callers need not wait for that.
+		// Publish before the lock is released: the callers need not wait for that.
 		defer func() { g.publish(key, c, c.err) }()
 		c.work(held, token)
 		return nil

@@ -14,16 +14,16 @@ import (
 // nothing is held.
 var ErrWait = errors.New("locker: not locked within the wait limit")
 
-// attempt is one call of Do of a Locker, and the only place that knows whether fn has begun. fn
-// begins at most once, never after the wait limit has passed and never after Do has returned. So if
-// fn did not begin, the caller may try elsewhere.
+// attempt is one call of Do of a Locker, and alone knows whether fn has begun. fn begins at most
+// once, never after the wait limit has passed and never after Do has returned. So if fn did not
+// begin, the caller may try elsewhere.
 type attempt struct {
 	wait  time.Duration // how long fn may take to begin; zero means as long as ctx allows
 	admit func() error  // called once, when fn is about to begin; an error refuses it; may be nil
 	phase atomic.Int32
 }
 
-// The phases of an attempt. It leaves waiting once.
+// An attempt leaves waiting once.
 const (
 	waiting = iota
 	begun   // fn runs, or has run
@@ -39,7 +39,7 @@ func (a *attempt) do(ctx context.Context, l Locker, key string,
 	defer stop()
 	err = l.Do(limited, key, func(ctx context.Context, token mortise.Token) error {
 		if !a.phase.CompareAndSwap(waiting, begun) {
-			return errors.New("locker: the lock came a second time, or after the call had given up")
+			return errors.New("locker: the Locker ran the function a second time, or after its caller had given up")
 		}
 		if a.admit != nil {
 			if err := a.admit(); err != nil {
@@ -47,7 +47,7 @@ func (a *attempt) do(ctx context.Context, l Locker, key string,
 				return err
 			}
 		}
-		// if the Locker puts no token there, TokenFrom would find an outer lock's
+		// If the Locker puts no token there, TokenFrom would find an outer lock's.
 		if found, ok := mortise.TokenFrom(ctx); !ok || found != token {
 			ctx = mortise.ContextWithToken(ctx, token)
 		}
@@ -81,7 +81,7 @@ func (a *attempt) settle(ctx context.Context, key string, err error) (began bool
 	case phase == expired && ctx.Err() != nil: // both at once: report the caller's own limit
 		return false, fmt.Errorf("locker: lock %q: %w", key, ended(ctx))
 	case phase == expired:
-		// not %w: err is about a context that is not the caller's
+		// Not %w: err is about a context that is not the caller's.
 		return false, fmt.Errorf("%w: lock %q, %v: %v", ErrWait, key, a.wait, err)
 	case err == nil:
 		return false, fmt.Errorf("locker: lock %q: the Locker returned nil without running the function", key)

@@ -9,33 +9,32 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// BothConfig names the two locks that a Both holds, and their roles.
+// BothConfig configures a Both.
 type BothConfig struct {
-	// First is locked first and unlocked last, and always excludes. Required. All instances must
-	// have the same First: see Both.
+	// First is locked first and unlocked last, and always excludes. Required, and the same on all
+	// instances: see Both.
 	First Locker
 
 	// Second is locked under First and unlocked before it. Required.
 	Second Locker
 
-	// Authority selects the token that fn gets: FirstLock or SecondLock. Tokens of two lockers
-	// cannot be compared with each other; change the authority only when the resource may forget
-	// the tokens that it has seen. Required, because a migration depends on this choice.
+	// Authority selects the token that fn gets: FirstLock or SecondLock. Tokens of two lockers cannot
+	// be compared; change the authority only when the resource may forget the tokens that it has seen.
+	// Required, because a migration depends on this choice.
 	Authority Authority
 
-	// Observe makes Second optional: it is locked as well, but if that fails, or its lock is lost,
-	// OnSecond is called and the work continues under First alone. So the work does not exclude
-	// programs that use only Second. It requires FirstLock as the Authority. [Via] tells fn when
-	// Second is missing.
+	// Observe makes Second optional: if it cannot be locked, or its lock is lost, OnSecond is called
+	// and the work continues under First alone. So the work does not exclude programs that use only
+	// Second. It requires FirstLock as the Authority. [Via] tells fn when Second is missing.
 	Observe bool
 
-	// Wait is how long the work waits for Second with Observe. Default: 1s. It must not be set
-	// without Observe, where the caller's context is the bound.
+	// Wait is how long the work waits for Second with Observe. Default: 1s. It must not be set without
+	// Observe, where the caller's context is the bound.
 	Wait time.Duration
 
-	// OnSecond is called, with Observe, with each error of Second, on the goroutine of the call,
-	// which waits for its return. Several goroutines may call it at once. Required with Observe,
-	// because these errors show whether Second is reliable.
+	// OnSecond is called, with Observe, with each error of Second, on the goroutine of the call, which
+	// waits for its return. Several goroutines may call it at once. Required with Observe, because
+	// these errors show whether Second is reliable.
 	OnSecond func(key string, err error)
 }
 
@@ -56,12 +55,11 @@ const (
 //	Both{First: old, Second: node}                   wait until this runs everywhere
 //	node                                             the old service may be removed
 //
-// Two calls cannot wait for each other as long as all instances have the same First. A call that
-// waits for First of a key holds nothing of that key. A call that waits for Second holds First, so
-// it is the only Both that waits there, and the holder of Second, which uses Second alone, waits
-// for neither. If one instance reverses the order, two calls can each hold what the other waits
-// for, until a context ends. Nested calls need an order of their keys, as with any lock. It is safe
-// for concurrent use.
+// If all instances have the same First, two calls cannot wait for each other. A call that waits for
+// First of a key holds nothing of that key. A call that waits for Second holds First, so it is the
+// only Both that waits there, and the holder of Second waits for neither. If one instance reverses
+// the order, two calls can each hold what the other waits for, until a context ends. Nested calls
+// need an order of their keys, as with any lock. It is safe for concurrent use.
 type Both struct{ config BothConfig }
 
 // NewBoth returns a Both, or an error that names every mistake of the configuration.
@@ -127,7 +125,7 @@ func (b *Both) require(ctx context.Context, key string, first mortise.Token,
 }
 
 // observe runs fn under First, and under Second if that can be locked; ctx and token belong to
-// First. The error of fn is hidden from Second, so an error of Second is always its own.
+// First. It hides the error of fn from Second, so an error of Second is always its own.
 func (b *Both) observe(ctx context.Context, key string, token mortise.Token,
 	fn func(context.Context, mortise.Token) error) error {
 	result := errors.New("locker: Second returned before the function did")
@@ -137,7 +135,7 @@ func (b *Both) observe(ctx context.Context, key string, token mortise.Token,
 		return nil
 	})
 	if !began && ctx.Err() != nil {
-		return fmt.Errorf("locker: the first lock was held, the second not yet: lock %q: %w", key, ended(ctx))
+		return fmt.Errorf("locker: gave up waiting for the second lock while it held the first: lock %q: %w", key, ended(ctx))
 	}
 	if err != nil {
 		b.config.OnSecond(key, err)

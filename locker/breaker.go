@@ -16,17 +16,15 @@ var ErrOpen = errors.New("locker: the breaker is open")
 
 // BreakerConfig configures a Breaker.
 type BreakerConfig struct {
-	// Locker is called while the breaker is closed. Required.
 	Locker Locker
 
 	// Wait is how long fn may take to begin; longer is a failure, [ErrWait]. It does not bound fn
-	// itself. Required, because no default fits: a lock that is held for long looks like a locker
-	// that is down. Set it well above the longest wait in a healthy queue, and below the deadlines
-	// of the callers: a caller that gives up earlier does not count.
+	// itself. Required, because no default fits: a lock that is held for long looks like a locker that
+	// is down. Set it well above the longest wait in a healthy queue, and below the deadlines of the
+	// callers: a caller that gives up earlier does not count.
 	Wait time.Duration
 
-	// Failures is how many calls in a row must fail to open the breaker: 1 to 1,000,000. Default:
-	// 5.
+	// Failures is how many calls in a row must fail to open the breaker: 1 to 1,000,000. Default: 5.
 	Failures int
 
 	// Pause is how long it stays open before one call is let through as a probe. Default: 10s.
@@ -34,31 +32,30 @@ type BreakerConfig struct {
 
 	// Fallback is called while the breaker is open. It gives up the guarantee of Locker: holders of
 	// the two do not exclude each other. While it is in use, and until the last holder of each side
-	// has ended, two calls may work under one key: on two instances that each fall back to a Local;
-	// on an instance that falls back and one that still reaches the Locker; and in this process,
-	// before and after the change. That can happen even if the Locker works, when a lock is held
-	// for longer than Wait.
+	// has ended, two calls may work under one key: on two instances that each fall back to a Local; on
+	// an instance that falls back and one that still reaches the Locker; and in this process, before
+	// and after the change. That can happen even if the Locker works, when a lock is held for longer
+	// than Wait.
 	//
-	// Use a Fallback where a lock saves work, and never alone where it protects data: there fence
-	// with tokens. The tokens of a Local are below every node's, so the resource refuses its
-	// holders. [Via] tells fn which Locker holds its lock. Default: none, calls fail with ErrOpen.
+	// Use a Fallback where a lock saves work, and never alone where it protects data: there fence with
+	// tokens. The tokens of a Local are below every node's, so the resource refuses its holders. [Via]
+	// tells fn which Locker holds its lock. Default: none, calls fail with ErrOpen.
 	Fallback Locker
 
-	// OnChange is called with every change of the state, on the goroutine of the call that caused
-	// it, which waits for its return. Several goroutines may call it at once; Number orders the
-	// changes. Default: none.
+	// OnChange is called with every change of the state, on the goroutine of the call that caused it,
+	// which waits for its return. Several goroutines may call it at once; Number orders the changes.
+	// Default: none.
 	OnChange func(Change)
 }
 
-// Breaker is a Locker that stops calling a failing one, so that its callers do not wait for it one
-// after the other. It only counts whether fn begins:
+// Breaker is a Locker that stops calling a failing one. It only counts whether fn begins:
 //
 //   - success: fn has begun. Its error, a panic and the loss of the lock do not count against the
 //     Locker.
 //   - failure: fn has not begun within Wait, or the Locker returned an error or panicked.
 //   - neither: ctx ended; or a working Locker refused this call (see [Temporary], except
 //     ErrNotReady); or the error is mortise.ErrBadKey, ErrBadRequest, *DeadlockError, ErrLeaving or
-//     ErrClosed. The last two come from the program itself, and a fallback must not undo them.
+//     ErrClosed. A fallback must not undo the last two, which come from the program itself.
 //
 // After Failures failures in a row it opens. Then calls go to the Fallback, or fail with ErrOpen.
 // After Pause one call is let through as the probe: success closes the breaker, failure opens it
@@ -96,7 +93,7 @@ func NewBreaker(c BreakerConfig) (*Breaker, error) {
 	return &Breaker{config: c, circuit: circuit{failures: c.Failures, pause: c.Pause}}, nil
 }
 
-// State returns the present state. It becomes HalfOpen only when a call arrives.
+// State becomes HalfOpen only when a call arrives.
 func (b *Breaker) State() State {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -120,7 +117,6 @@ func (b *Breaker) Do(ctx context.Context, key string, fn func(ctx context.Contex
 	return b.fallBack(ctx, key, err, fn)
 }
 
-// try calls the Locker and reports the result, even if it panics.
 func (b *Breaker) try(ctx context.Context, key string, turn uint64,
 	fn func(context.Context, mortise.Token) error) (began bool, err error) {
 	verdict, cause := failure, errors.New("locker: the Locker panicked")
@@ -140,7 +136,7 @@ func (b *Breaker) try(ctx context.Context, key string, turn uint64,
 	return began, err
 }
 
-// harmless reports whether the error of a call whose fn did not begin does not count against the
+// harmless reports whether the error of a call whose fn did not begin is not held against the
 // Locker.
 func harmless(err error) bool {
 	return deadlocked(err) || is(err, mortise.ErrBadKey, mortise.ErrBadRequest, mortise.ErrLeaving, mortise.ErrClosed,
@@ -175,7 +171,6 @@ func (b *Breaker) report(turn uint64, v verdict, cause error) {
 	b.tell(change)
 }
 
-// tell reports a change, if there is one.
 func (b *Breaker) tell(change Change) {
 	if b.config.OnChange != nil && change.Number != 0 {
 		b.config.OnChange(change)

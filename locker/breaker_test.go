@@ -15,8 +15,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// patient is a Locker that works, fails with an error, or blocks until the context ends, as
-// configured.
+// patient is a Locker that works, fails with an error, or blocks until the context ends.
 type patient struct {
 	Local
 	mu    sync.Mutex
@@ -73,7 +72,6 @@ func (b *breakerBench) call(ctx context.Context) error {
 	return b.Do(ctx, "k", func(ctx context.Context, _ mortise.Token) error { b.ways = Via(ctx); return nil })
 }
 
-// open makes three calls fail.
 func (b *breakerBench) open(t *testing.T) {
 	t.Helper()
 	b.under.set(errors.New("down"), false)
@@ -85,7 +83,6 @@ func (b *breakerBench) open(t *testing.T) {
 	}
 }
 
-// TestBreakerStates goes through the states in virtual time.
 func TestBreakerStates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBreakerBench(t, nil)
@@ -134,7 +131,6 @@ func TestBreakerStates(t *testing.T) {
 	})
 }
 
-// Exactly one probe passes, whatever the number of callers.
 func TestBreakerLetsOneProbeThrough(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBreakerBench(t, nil)
@@ -192,8 +188,7 @@ func TestBreakerFallback(t *testing.T) {
 	})
 }
 
-// Some results do not count for or against the Locker. A probe with such a result leaves its place
-// to the next call.
+// A probe with a result that does not count leaves its place to the next call.
 func TestBreakerDoesNotCount(t *testing.T) {
 	for name, call := range map[string]func(t *testing.T, b *breakerBench) error{
 		"an error of fn": func(t *testing.T, b *breakerBench) error {
@@ -288,7 +283,7 @@ func TestBreakerCountsAtTheBeginning(t *testing.T) {
 	})
 }
 
-// The result of a call that entered before the breaker opened does not affect a later state.
+// A call that entered before the breaker opened does not affect a later state.
 func TestBreakerIgnoresStaleResults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBreakerBench(t, nil)

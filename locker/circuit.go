@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// This file is the state of a Breaker, without locks, clocks and hooks: which calls may pass, and
-// what their results change.
+// This file is the state of a Breaker, without locks, clocks and hooks.
 
 // State is the state of a Breaker.
 type State int
@@ -36,7 +35,6 @@ type Change struct {
 	Cause    error // why it opened, else nil
 }
 
-// verdict is the result of a call with respect to the Locker.
 type verdict int
 
 const (
@@ -58,7 +56,6 @@ type circuit struct {
 	probing bool      // while HalfOpen: the probe is in progress
 }
 
-// enter reports whether a call may go to the Locker, and in which turn.
 func (c *circuit) enter(now time.Time) (turn uint64, ok bool, change Change) {
 	switch {
 	case c.state == Closed:

@@ -6,7 +6,6 @@ import (
 	"time"
 )
 
-// All mistakes of a configuration are reported at once, by field.
 func TestConfigurationsTellAllMistakes(t *testing.T) {
 	made := func(_ any, err error) error { return err }
 	for _, c := range []struct {

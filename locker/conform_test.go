@@ -93,7 +93,6 @@ func observing(t *testing.T, first, second locker.Locker, hook func(string, erro
 		Authority: locker.FirstLock, Observe: true, OnSecond: hook}))
 }
 
-// failing returns a Locker that refuses every valid key.
 func failing(err error) locker.Locker {
 	return locker.Func(func(ctx context.Context, key string, fn func(context.Context, mortise.Token) error) error {
 		checked := new(locker.Local).Do(ctx, key, func(context.Context, mortise.Token) error { return nil })

@@ -1,9 +1,7 @@
-// Package locker lets a service choose its lock implementation and degrade deliberately. It has one
-// small interface, a locker inside the process, and wrappers that retry, break the circuit, hold
-// two locks at once, or keep tenants apart.
+// Package locker lets a service choose its lock implementation and degrade deliberately.
 //
 // [Locker] has one method, Do, which *mortise.Node implements. A service that takes a Locker is
-// tested with a [Local], runs on a node, and can be put behind a wrapper without a change:
+// tested with a [Local], runs on a node, and can use a wrapper without a change:
 //
 //	Local      locks within this process: for tests, programs with one instance, and fallbacks
 //	Func       a function as a Locker: an adapter of another lock service, or a fake
@@ -16,8 +14,8 @@
 //
 // # Guarantees
 //
-//   - Every wrapper runs fn at most once per call, whatever the lockers under it do, and under the
-//     lock that its configuration names.
+//   - Every wrapper runs fn at most once per call, whatever the lockers under it do, under the lock
+//     that its configuration names.
 //   - A call that did not run fn returns an error and holds nothing.
 //   - The token passed to fn is the one that [mortise.TokenFrom] finds in its context.
 //   - An option that gives up a guarantee has a name: [BreakerConfig].Fallback,
@@ -31,22 +29,19 @@
 //
 // # Failure
 //
-// A panic in fn passes through and unlocks. Constructors check configurations and report all
-// mistakes at once, by field. A wrapper that was not made by its constructor returns an error from
-// every call.
+// A panic in fn passes through and unlocks. Constructors report all mistakes of a configuration, by
+// field. A wrapper that its constructor did not make returns an error from every call.
 //
 // # Limits
 //
 // Pauses and wait limits use package time, so a machine that sleeps stretches them; they protect
 // nothing. A wrapper gives up only when the Locker under it returns after its context has ended.
-// Processes share no state: the limits of a Router and the state of a Breaker belong to this
-// instance.
+// The limits of a Router and the state of a Breaker belong to this instance.
 //
 // # Refused alternative
 //
-// An interface with handles: Lock returns a lock with Unlock, Token, Err, Done and Context. A fake
-// would need a second type with five methods that are hard to get right, and every wrapper would
-// have to wrap the handle too. A handle can be leaked, kept after a fallback has ended, or released
-// twice. With Do the work is inside the call, so a wrapper knows whether it has begun and when it
-// is over.
+// An interface with handles: Lock returns a lock with Unlock, Token, Err, Done and Context. Every
+// fake and every wrapper would need a second type with five methods that are hard to get right. A
+// handle can be leaked, kept after a fallback has ended, or released twice. With Do a wrapper knows
+// whether the work has begun and when it is over.
 package locker

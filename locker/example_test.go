@@ -133,8 +133,8 @@ func ExampleBreaker() {
 		fmt.Println(err)
 	}
 	// Output:
-	// mortise: not ready to decide: no quorum
-	// the breaker is open - mortise: not ready to decide: no quorum
+	// mortise: the group cannot answer now: no quorum
+	// the breaker is open - mortise: the group cannot answer now: no quorum
 	// report, via [fallback]
 	// <nil>
 	// report, via [fallback]

@@ -12,23 +12,22 @@ import (
 // Local is a Locker with locks in memory, for tests, for programs with one instance, and for
 // fallbacks. The zero value is ready to use. It is safe for concurrent use and must not be copied.
 //
-// Callers of one key are served in order. A caller whose context ends leaves the queue at once; if
-// it is granted the lock at that moment, the lock passes to the next. A local lock cannot be lost:
-// the context of fn ends with the caller's, or when fn has returned, with [mortise.ErrUnlocked] as
-// its cause. A call with the context of fn, for the same key, enters the lock again, as with a
-// node, and the last call to return unlocks. Unlike a node, a Local does not detect deadlocks: they
-// last until a context ends. A key that is not in use costs nothing.
+// Callers of one key are served in order. A caller whose context ends leaves the queue at once; a
+// lock that it is granted at that moment passes to the next. A local lock cannot be lost: the
+// context of fn ends with the caller's, or when fn has returned, with [mortise.ErrUnlocked] as its
+// cause. A call with the context of fn, for the same key, enters the lock again, as with a node,
+// and the last call to return unlocks. Unlike a node, a Local does not detect deadlocks: they last
+// until a context ends. A key that is not in use costs nothing.
 //
 // The tokens of each Local rise across all keys, beginning at 1. They are below every token of a
-// node on purpose: a resource that has seen the token of a node refuses the holder of a Local, and
-// a Local never leaves a token behind that blocks a node.
+// node on purpose: a resource that has seen a node's token refuses the holder of a Local, and a
+// Local never leaves a token behind that blocks a node.
 type Local struct {
 	mu    sync.Mutex
-	keys  map[string]*list.List // of *waiter, the longest waiting first; a key in the map is held
+	keys  map[string]*list.List // of *waiter, in order; a key in the map is held
 	token mortise.Token         // the last that was granted
 }
 
-// waiter is a call that has to wait.
 type waiter struct {
 	granted chan struct{} // closed under mu when this call gets the lock
 	token   mortise.Token // set before granted is closed
@@ -48,7 +47,6 @@ func (l *Local) Do(ctx context.Context, key string, fn func(ctx context.Context,
 	return fn(mortise.ContextWithToken(ctx, h.token), h.token)
 }
 
-// hold is a held lock and the number of its calls.
 type hold struct {
 	local *Local
 	key   string
@@ -56,7 +54,6 @@ type hold struct {
 	calls int // under local.mu; zero means that the hold is over
 }
 
-// insideKey is the context key of the holds under which a context stands.
 type insideKey struct{}
 
 // inside is a hold under which a context stands, and the enclosing ones.
@@ -110,7 +107,6 @@ func (l *Local) exit(h *hold) {
 	}
 }
 
-// lock waits its turn and returns the token, or an error.
 func (l *Local) lock(ctx context.Context, key string) (mortise.Token, error) {
 	l.mu.Lock()
 	queue, taken := l.keys[key]
@@ -153,7 +149,6 @@ func (l *Local) leave(key string, place *list.Element) {
 	}
 }
 
-// pass gives the held lock of key to the next waiter, or removes the key.
 func (l *Local) pass(key string) {
 	queue := l.keys[key]
 	next := queue.Front()

@@ -65,8 +65,8 @@ func badKey(key string) error {
 		maxKeyBytes)
 }
 
-// ended returns why ctx has ended, so that errors.Is finds both the context's own error and the
-// caller's cause.
+// ended returns why ctx has ended: errors.Is finds both the context's own error and the caller's
+// cause.
 func ended(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if cause == err {
@@ -75,21 +75,18 @@ func ended(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", err, cause)
 }
 
-// mistakes collects the mistakes of a configuration, one error each.
 type mistakes []error
 
 func (m *mistakes) add(field, format string, args ...any) {
 	*m = append(*m, fmt.Errorf("%s: %s", field, fmt.Sprintf(format, args...)))
 }
 
-// need reports a missing Locker.
 func (m *mistakes) need(field string, l Locker) {
 	if l == nil {
 		m.add(field, "is missing")
 	}
 }
 
-// err returns all mistakes as one error, or nil.
 func (m mistakes) err() error {
 	if len(m) == 0 {
 		return nil

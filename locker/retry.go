@@ -10,33 +10,31 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// RetryConfig configures a Retry. The zero value of every field but Locker means the documented
-// default.
+// RetryConfig configures a Retry. Every field except Locker has a default for its zero value.
 type RetryConfig struct {
-	// Locker is the Locker to call. Required.
 	Locker Locker
 
-	// Attempts is how often one call of Do calls it, including the first time: 1 to 1000. Default:
-	// 5.
+	// Attempts is how often one call of Do calls the Locker, including the first time: 1 to 1000.
+	// Default: 5.
 	Attempts int
 
 	// Pause is the longest pause after the first attempt; it doubles with each further one, up to
-	// MaxPause. Every pause is random between 0 and that bound, so that calls that failed together
-	// do not retry together. 1ms to 1h. Default: 20ms.
+	// MaxPause. Every pause is random between 0 and that bound, so that calls that failed together do
+	// not retry together. 1ms to 1h. Default: 20ms.
 	Pause time.Duration
 
 	// MaxPause bounds the doubling: Pause to 1h. Default: 2s, or Pause if that is longer.
 	MaxPause time.Duration
 
-	// Temporary reports whether to retry after an error that [Temporary] does not know, such as one
-	// of another lock service. It is never called for an error of a call in which fn has begun, nor
-	// for one that [Final] knows. Several goroutines may call it at once. Default: no other error.
+	// Temporary reports whether to retry after an error that [Temporary] does not know, such as one of
+	// another lock service. It is never called for an error of a call in which fn has begun, nor for
+	// one that [Final] knows. Several goroutines may call it at once. Default: no other error.
 	Temporary func(error) bool
 }
 
 // Retry is a Locker that calls another one again after a temporary error. It never retries once fn
-// has begun, whatever the error, so fn runs at most once. Waiting in a queue happens in the Locker
-// and is not repeated. It is safe for concurrent use.
+// has begun, so fn runs at most once. Waiting in a queue happens in the Locker and is not repeated.
+// It is safe for concurrent use.
 type Retry struct{ config RetryConfig }
 
 // NewRetry returns a Retry, or an error that names every mistake of the configuration.
@@ -69,8 +67,8 @@ func NewRetry(c RetryConfig) (*Retry, error) {
 
 // Temporary reports whether the same call may succeed a moment later: after mortise.ErrNotReady,
 // ErrHeld, ErrOverloaded (which a *LimitError matches), ErrQueueFull and ErrNoRoom. A node's Do
-// returns the last three of these, its TryLock all. Temporary cannot know whether fn has run; only
-// a wrapper around fn does.
+// returns the last three of these, its TryLock all. Only a wrapper around fn knows whether fn has
+// run.
 func Temporary(err error) bool {
 	return !Final(err) && is(err, mortise.ErrNotReady, mortise.ErrHeld, mortise.ErrOverloaded, mortise.ErrQueueFull,
 		mortise.ErrNoRoom)
@@ -122,12 +120,10 @@ func (r *Retry) Do(ctx context.Context, key string, fn func(ctx context.Context,
 	}
 }
 
-// again reports whether to retry after an error that kept fn from beginning.
 func (r *Retry) again(err error) bool {
 	return Temporary(err) || !Final(err) && r.config.Temporary != nil && r.config.Temporary(err)
 }
 
-// longest returns the bound of the pause after that many attempts.
 func (r *Retry) longest(tried int) time.Duration {
 	longest := r.config.Pause
 	for range tried - 1 {

@@ -119,7 +119,6 @@ func TestLockerThatRunsNothingIsFoundOut(t *testing.T) {
 	}
 }
 
-// Pauses are random below bounds that double up to MaxPause, over the whole range.
 func TestRetryPauses(t *testing.T) {
 	bounds := []time.Duration{10, 20, 40, 50, 50}
 	var widest, narrowest [5]time.Duration
@@ -181,8 +180,7 @@ func TestRetryEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// Wrappers put the token where TokenFrom finds it, also for a fake that does not, and under another
-// lock.
+// Also for a fake that does not, and under another lock.
 func TestWrappersPutTheToken(t *testing.T) {
 	plain := Func(func(ctx context.Context, _ string, fn func(context.Context, mortise.Token) error) error {
 		return fn(ctx, 5)

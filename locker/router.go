@@ -14,22 +14,21 @@ import (
 // is held.
 var ErrNoRoute = errors.New("locker: no route for this key")
 
-// Route assigns the keys that begin with Prefix to a Locker, with limits.
+// Route assigns the keys that begin with Prefix to a Locker, with limits for this instance.
 type Route struct {
-	// Prefix is a byte-wise prefix of keys. Write "tenant-1/" with the slash, or it includes the
-	// keys of tenant-10. "" matches every key that no other route matches. At most 512 bytes, and
-	// each prefix once per Router.
+	// Prefix is a byte-wise prefix of keys. Write "tenant-1/" with the slash, or it includes the keys
+	// of tenant-10. "" matches every key that no other route matches. At most 512 bytes, and each
+	// prefix once per Router.
 	Prefix string
 
 	// Locker locks these keys. Several routes may share one. Required.
 	Locker Locker
 
-	// MaxHolds is how many calls of this route may hold a lock at once, on this instance. Required,
-	// 1 or more.
+	// MaxHolds is how many calls of this route may hold a lock at once. Required, 1 or more.
 	MaxHolds int
 
-	// MaxWaiting is how many calls of this route may wait for a lock at once, on this instance. A
-	// call that finds the lock free counts until it has it. Required, 1 or more.
+	// MaxWaiting is how many calls of this route may wait for a lock at once. A call that finds the
+	// lock free counts until it has it. Required, 1 or more.
 	MaxWaiting int
 }
 
@@ -52,15 +51,14 @@ func (e *LimitError) Is(target error) bool { return target == mortise.ErrOverloa
 // Router is a Locker that passes each call to the route with the longest Prefix of its key. A call
 // beyond a limit of its route never waits: it fails with a *LimitError. MaxWaiting is checked when
 // the call arrives. MaxHolds is checked then, and again when the lock is granted, which is then
-// given back. So one route has at most MaxHolds + MaxWaiting requests in its Locker, and however
-// many callers it has, they cannot delay another route. Nested calls count separately; as no call
-// waits for a limit, they cannot wait for themselves. It is safe for concurrent use.
+// given back. So one route has at most MaxHolds + MaxWaiting requests in its Locker, and cannot
+// delay another route. Nested calls count separately; as no call waits for a limit, they cannot
+// wait for themselves. It is safe for concurrent use.
 type Router struct {
 	routes  map[string]*lane
 	lengths []int // of the prefixes, without duplicates, the longest first
 }
 
-// lane is a route and the counts of its calls.
 type lane struct {
 	Route
 	mu             sync.Mutex
@@ -117,7 +115,7 @@ func (r *Router) Do(ctx context.Context, key string, fn func(ctx context.Context
 	if err := l.enter(key); err != nil {
 		return err
 	}
-	holds := false // a call counts as holding until Do returns, because only then is the lock free again
+	holds := false // until Do returns, because only then is the lock free again
 	defer func() { l.leave(holds) }()
 	a := attempt{admit: func() error {
 		err := l.grant(key)
@@ -128,7 +126,6 @@ func (r *Router) Do(ctx context.Context, key string, fn func(ctx context.Context
 	return err
 }
 
-// lane returns the route with the longest prefix of key, or nil.
 func (r *Router) lane(key string) *lane {
 	for _, n := range r.lengths {
 		if n > len(key) {
@@ -141,7 +138,6 @@ func (r *Router) lane(key string) *lane {
 	return nil
 }
 
-// enter counts a call as waiting, or refuses it.
 func (l *lane) enter(key string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -107,7 +107,6 @@ func TestRouterKeepsTenantsApart(t *testing.T) {
 	})
 }
 
-// quiet checks that no call is counted any more.
 func quiet(t *testing.T, r *Router) {
 	t.Helper()
 	for prefix, l := range r.routes {

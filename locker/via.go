@@ -12,13 +12,12 @@ const (
 	FirstOnly = "first only" // the First of a Both with Observe holds it, the Second does not
 )
 
-// viaKey is the context key of the result of Via.
 type viaKey struct{}
 
 // Via returns, in fn, the path of its call through the Breakers and Boths of its Locker, outermost
-// first. A Both that holds both locks adds nothing of its own, only the path of First (and, without
-// Observe, of Second). In nested calls the innermost call through this package counts. The caller
-// owns the slice.
+// first. A Both that holds both locks adds only the path of First (and, without Observe, of
+// Second). In nested calls the innermost call through this package counts. The caller owns the
+// slice.
 //
 //	if slices.Contains(locker.Via(ctx), locker.Fallback) { … }
 func Via(ctx context.Context) []string {
@@ -27,12 +26,11 @@ func Via(ctx context.Context) []string {
 }
 
 // via returns a child of ctx with these path elements added in front. The innermost wrapper runs
-// first, and the outermost last.
+// first.
 func via(ctx context.Context, ways ...string) context.Context {
 	return context.WithValue(ctx, viaKey{}, slices.Concat(ways, Via(ctx)))
 }
 
-// noVia returns ctx without the path of an enclosing call.
 func noVia(ctx context.Context) context.Context {
 	if ctx.Value(viaKey{}) == nil {
 		return ctx

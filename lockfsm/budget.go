@@ -4,25 +4,22 @@ package lockfsm
 // charter.
 //
 // A charge is what one thing costs one voter in the worst case, not the size of its struct. A byte
-// of a key is in the state, in the snapshot that the log keeps and in the next snapshot while it is
-// taken (once in chunks, once whole). It is also in the log behind that snapshot, which is up to
-// one and a half times as long as a snapshot. TestChargesCoverTheHeap compares the charges with the
-// heap.
+// of a key is in the state, in the last snapshot, and twice in the next one while it is taken. It
+// is also in the log behind the last snapshot, which is up to one and a half times as long as that.
+// TestChargesCoverTheHeap compares the charges with the heap.
 //
-// The group pays for each session, entry, key and value once. A session pays for its record and for
-// each of its requests as if no other session named the same keys, so its charges never depend on
-// other sessions. Data belongs to no session: only the group pays for it.
+// The group pays for each session, entry, key and value once. A session pays for its record and its
+// requests as if no other session named the same keys, so its charges never depend on others. Only
+// the group pays for data.
 //
 // Only a command that makes the state grow is refused: Acquire, Open, Put, and Detach, whose hold
 // then ends as it does when there are too many sessions. Nothing that was granted is revoked when a
 // budget shrinks, and every command that frees something succeeds.
 //
-// The charges follow from the state, so a snapshot does not store them; Restore computes them
-// again.
+// A snapshot does not store the charges; Restore computes them again.
 
 const (
-	// copiesCharged is the number of copies of a byte of content that a voter keeps in the worst
-	// case.
+	// copiesCharged is how many copies of a byte of content a voter keeps in the worst case.
 	copiesCharged = 6
 
 	sessionCharge = 1024 // structs, three maps, the leader's lease, and its place in snapshots
@@ -31,16 +28,15 @@ const (
 	restCharge    = 192  // what few requests have: see rest
 	dataCharge    = 288  // struct, nonce and revision, and their place in snapshots
 
-	// sessionsReserve is a divisor: one such part of the group's budget is reserved for Open. An
-	// instance must be able to open its session when locks and data have used up the rest, or a
-	// voter that restarts could not take part.
+	// sessionsReserve is a divisor: this part of the group's budget is reserved for Open. Otherwise a
+	// voter that restarts could not take part when locks and data have used up the budget.
 	sessionsReserve = 16
 
 	// maxBudget keeps every sum of charges from overflowing.
 	maxBudget = 1 << 50
 )
 
-// Usage is the part of the group's budget that is used up.
+// Usage is how much of the group's budget is used up.
 type Usage struct {
 	Bytes  uint64 // charged
 	Budget uint64 // Limits.GroupBytes
@@ -62,8 +58,8 @@ func content(bytes int) uint64 { return copiesCharged * uint64(bytes) }
 func (s *session) ownCharge() uint64 { return sessionCharge + content(len(s.record)) }
 
 // restCharge is what the group pays for the parts that few requests have. It depends on their
-// content, not on whether the struct exists: a restored replica has none where another replica may
-// have an empty one.
+// content, not on whether the struct exists: a restored replica may have none where another has an
+// empty one.
 func (e *entry) restCharge() uint64 {
 	if e.extra == nil {
 		return 0
@@ -91,7 +87,7 @@ func (e *entry) requestCharge() uint64 {
 }
 
 // charge adds a request to its session's charges and to the group's. The group's keys, entries and
-// locks are counted where they are linked and unlinked.
+// locks are counted where they are linked.
 func (m *Machine) charge(e *entry) {
 	if e.extra == nil { // the usual case, in line
 		e.session.charged += entryCharge + lockCharge + content(len(e.lock.key))
@@ -101,8 +97,7 @@ func (m *Machine) charge(e *entry) {
 	m.bulk += e.restCharge()
 }
 
-// refund takes back what charge has added. It must be called before anything of the request
-// changes.
+// refund takes back what charge has added. It must be called before the request changes.
 func (m *Machine) refund(e *entry) {
 	if e.extra == nil {
 		e.session.charged -= entryCharge + lockCharge + content(len(e.lock.key))
@@ -129,7 +124,7 @@ func (c *view) chargeOf() uint64 {
 }
 
 // overBudget returns the code and the size of the budget that has no room for the request of c, or
-// 0. It counts every key as new for the group too.
+// 0. It counts every key as new to the group.
 func (m *Machine) overBudget(s *session, c *view) (Code, uint64) {
 	charge := c.chargeOf()
 	if budget := m.charter.Limits.SessionBytes; s.charged+charge > budget {
@@ -138,8 +133,8 @@ func (m *Machine) overBudget(s *session, c *view) (Code, uint64) {
 	return m.overGroupBudget(charge)
 }
 
-// overGroupBudget returns OverGroupBudget and the group's budget if that has no room for another
-// charge beside the reserve for sessions, and 0 otherwise.
+// overGroupBudget returns OverGroupBudget and the group's budget if the charge does not fit beside
+// the reserve for sessions, and 0 otherwise.
 func (m *Machine) overGroupBudget(charge uint64) (Code, uint64) {
 	budget := m.charter.Limits.GroupBytes
 	if m.charged()+charge > budget-budget/sessionsReserve {
@@ -181,8 +176,8 @@ func (m *Machine) restAfter(e *entry, c *view) uint64 {
 	return e.extra.charge(c.owner, value, max(delayMS, c.delayMS))
 }
 
-// overPut is overBudget for the data of c, which replaces that of l. Data that does not grow is
-// always accepted.
+// overPut is overBudget for the data of c, which replaces that of l. Data that does not grow always
+// fits.
 func (m *Machine) overPut(l *lock, c *view) (Code, uint64) {
 	more, less := content(len(c.value)), uint64(0)
 	if l == nil {

@@ -9,7 +9,6 @@ import (
 	"time"
 )
 
-// filler fills a group with things of one kind until one is refused.
 type filler struct {
 	t        *testing.T
 	m        *Machine
@@ -41,7 +40,7 @@ func (f *filler) acquire(i int, c Command) Code {
 	return f.apply(c).Code
 }
 
-// shapes are the things that cost a voter most, each as a function that adds the nth one.
+// shapes are the things that cost a voter most, as functions that add the nth one.
 func shapes() map[string]func(f *filler, n int) Code {
 	key := func(n, size int) string { return fmt.Sprintf("%0*d", size, n) }
 	long := strings.Repeat("v", MaxValueBytes)
@@ -113,9 +112,9 @@ func shapes() map[string]func(f *filler, n int) Code {
 	}
 }
 
-// TestChargesCoverTheHeap fills an eighth of the default budget with each of the things that cost
-// most. The memory that they cost a voter must be at most their charges: the state itself, three
-// copies of its snapshot, and a log of one and a half.
+// TestChargesCoverTheHeap fills an eighth of the default budget with each of these. Their memory
+// must be at most their charges: the state itself, three copies of its snapshot, and a log of one
+// and a half.
 func TestChargesCoverTheHeap(t *testing.T) {
 	for name, add := range shapes() {
 		t.Run(name, func(t *testing.T) {

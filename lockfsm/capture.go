@@ -6,15 +6,15 @@ import (
 )
 
 // Capture is a snapshot that is taken in small steps, so that a large state does not keep its owner
-// from granting. It is the state at the moment of [Machine.Capture], byte for byte what Snapshot
-// would have returned then, whatever commands are applied between the steps.
+// from granting. It is what Snapshot would have returned at the moment of [Machine.Capture], byte
+// for byte, whatever commands are applied between the steps.
 //
 // A cursor walks the lists of sessions and of locks, which have the order of the snapshot and grow
-// only at their ends. A session or lock that is about to change or be removed, and has not been
-// written, is first encoded and set aside. It is written when the cursor reaches its place. The
-// field seen of a session or a lock is the number of the capture that has written it or set it
-// aside, or of the last capture before it was made. So while no capture is under way all have the
-// same number, and a command pays one comparison for each session or lock that it changes.
+// only at their ends. A session or lock that changes before it is written is first encoded and set
+// aside, until the cursor reaches its place. The field seen of a session or a lock is the number of
+// the capture that has written it or set it aside, or of the last capture before it was made. So
+// while no capture is under way all have the same number, and a command pays one comparison for
+// each session or lock that it changes.
 //
 // A Capture belongs to the owner of its Machine until Step has reported the end. From then on it
 // shares nothing with the Machine.
@@ -26,7 +26,7 @@ type Capture struct {
 	lastLock    uint64 // the same for the places of locks
 	locks       int
 	atLocks     bool   // the sessions are written
-	before      uint64 // the ID of the session that was written last
+	before      uint64 // of the session that was written last
 	overlay     overlay
 	scratch     []byte
 	tail        []byte
@@ -34,22 +34,20 @@ type Capture struct {
 }
 
 const (
-	// chunkBytes is the size of the chunks in which the snapshot is collected. One buffer would be
-	// copied whole each time it grows.
+	// chunkBytes is the size of the chunks of the snapshot. One buffer would be copied whole each time
+	// it grows.
 	chunkBytes = 64 << 10
-	// roomBytes is the space for any session, or for a lock with a short queue. A long queue makes
-	// its chunk grow.
+	// roomBytes is the space for any session, or for a lock with a short queue. A long queue makes its
+	// chunk grow.
 	roomBytes = MaxRecordBytes + 128
 
-	// placesOfLocks is below the places of all locks and above those of sessions, which are their
-	// IDs.
+	// placesOfLocks is below the places of all locks and above the IDs of all sessions.
 	placesOfLocks = 1 << 63
 )
 
-// Capture begins a snapshot of the present state. There is one at a time: a new one ends the
-// previous one, which is then done and appends nothing. An abandoned capture keeps the memory that
-// it has collected. The capture of a failed machine is done at once and appends nothing; one that
-// began before the failure continues.
+// Capture begins a snapshot of the present state. A new capture ends the previous one, which is
+// then done and appends nothing. An abandoned capture keeps its memory. The capture of a failed
+// machine is done at once and appends nothing; one that began before the failure continues.
 func (m *Machine) Capture() *Capture {
 	if m.failed != nil {
 		return &Capture{}
@@ -77,8 +75,8 @@ func (c *Capture) Step(n int) (done bool) {
 	return c.m == nil
 }
 
-// next writes the next session or lock in the order of places, from the lists or from those set
-// aside, and returns its count for Step.
+// next writes the session or lock at the next place, from the lists or from those set aside, and
+// returns its count for Step.
 func (c *Capture) next() int {
 	s, l, aside := c.session, c.lock, c.overlay.first()
 	switch {
@@ -139,7 +137,7 @@ func (c *Capture) end() {
 	*c = Capture{chunks: c.chunks}
 }
 
-// appendID appends a session's ID as the difference to the previous one.
+// appendID appends the difference to the previous session's ID.
 func (c *Capture) appendID(b []byte, id uint64) []byte {
 	b = binary.AppendUvarint(b, id-c.before)
 	c.before = id
@@ -153,10 +151,10 @@ func (c *Capture) chunk() *[]byte {
 	return &c.chunks[len(c.chunks)-1]
 }
 
-// AppendTo appends the snapshot to b if Step has reported the end, and nothing otherwise. It reads
-// and copies the snapshot once, with at most one allocation. It calls pause between chunks, which
-// take some tens of microseconds each, so that more urgent work can have the processor. It may run
-// on another goroutine than the Machine's, and changes nothing in the Capture.
+// AppendTo appends the snapshot to b if Step has reported the end, and nothing otherwise. It
+// allocates at most once. It calls pause between chunks, which take some tens of microseconds each,
+// so that more urgent work can have the processor. It may run on another goroutine than the
+// Machine's, and changes nothing in the Capture.
 func (c *Capture) AppendTo(b []byte, pause func()) []byte {
 	if c.m != nil || c.chunks == nil {
 		return b
@@ -166,8 +164,8 @@ func (c *Capture) AppendTo(b []byte, pause func()) []byte {
 		size += len(chunk)
 	}
 	if room := len(b) + size; cap(b) < room {
-		// Not slices.Grow: that clears the whole buffer in one go, in which the runtime cannot
-		// preempt this goroutine, and a stop of the world would wait for it.
+		// Not slices.Grow: that clears the whole buffer in one go, in which the runtime cannot preempt
+		// this goroutine, and a stop of the world would wait for it.
 		b = append(make([]byte, 0, room), b...)
 	}
 	sum := uint32(0)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// AppendTo must be preemptible at any moment while it assembles a large snapshot. The runtime stops
-// all goroutines now and then, and they all wait for the last one to stop.
+// AppendTo must be preemptible while it assembles a large snapshot: when the runtime stops all
+// goroutines, they all wait for the last one to stop.
 func TestAppendToCanBeStopped(t *testing.T) {
 	if runtime.GOMAXPROCS(0) == 1 {
 		t.Skip("one processor runs one goroutine at a time")
@@ -43,14 +43,12 @@ func TestAppendToCanBeStopped(t *testing.T) {
 	t.Errorf("assembling 256 MB took %v, and stopping it up to %v", took, worst)
 }
 
-// stopping returns the distribution of the times that it took to stop all goroutines.
 func stopping() *metrics.Float64Histogram {
 	samples := []metrics.Sample{{Name: "/sched/pauses/stopping/other:seconds"}}
 	metrics.Read(samples)
 	return samples[0].Value.Float64Histogram()
 }
 
-// longest returns the longest time that is in now and not in before.
 func longest(before, now *metrics.Float64Histogram) (d time.Duration) {
 	for i, n := range now.Counts {
 		if n > before.Counts[i] {

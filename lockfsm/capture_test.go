@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// filming is a machine of which captures are taken between commands. plain follows the same log
-// without captures.
+// filming takes captures of a machine between commands. plain follows the same log without
+// captures.
 type filming struct {
 	t        *testing.T
 	rand     *rand.Rand
@@ -23,7 +23,6 @@ type filming struct {
 	replaced int
 }
 
-// step begins, steps, ends or reads a capture at random, between two commands.
 func (f *filming) step(moment func() picture) {
 	f.t.Helper()
 	r := f.rand
@@ -51,7 +50,6 @@ func (f *filming) begin(moment picture) {
 	}
 }
 
-// read wants the bytes and the twin's state of the moment at which the capture was begun.
 func (f *filming) read() {
 	f.t.Helper()
 	f.taken++
@@ -72,10 +70,8 @@ func (f *filming) apply(s step) Result {
 	return f.m.Apply(s.index, s.term, s.command)
 }
 
-// TestCaptureIsOfItsMoment begins captures at random places of a random log and steps them between
-// the following commands. The bytes must be those of the moment, whatever the commands change. It
-// catches a function that changes the state and has not called sessionChanges or lockChanges
-// before.
+// TestCaptureIsOfItsMoment steps captures between random commands. The bytes must be those of the
+// moment at which it began. It catches a change of the state before sessionChanges or lockChanges.
 func TestCaptureIsOfItsMoment(t *testing.T) {
 	ran, taken, replaced := 0, 0, 0
 	for seed := range uint64(seedsOf(150)) {
@@ -112,8 +108,8 @@ func seedsOf(n int) int {
 	return n
 }
 
-// TestCaptureOfManyLocks does the same with hundreds of sessions and locks, so that many are set
-// aside at a time, far ahead of the cursor.
+// TestCaptureOfManyLocks has so many sessions and locks that many are set aside at a time, far
+// ahead of the cursor.
 func TestCaptureOfManyLocks(t *testing.T) {
 	for seed := range uint64(seedsOf(15)) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
@@ -170,8 +166,8 @@ func crowdCommand(r *rand.Rand, i int, live []*session) Command {
 	return c
 }
 
-// TestCaptureWhileAnotherReads: after Step has reported the end, AppendTo runs while the machine
-// goes on. The race detector checks it.
+// The race detector checks that AppendTo, after Step has reported the end, may run beside the
+// machine.
 func TestCaptureWhileAnotherReads(t *testing.T) {
 	w, a, b := crowded(t)
 	w.do(Command{Kind: Adopt, Settings: []byte("settings")}, Done)
@@ -192,8 +188,7 @@ func TestCaptureWhileAnotherReads(t *testing.T) {
 	}
 }
 
-// TestCaptureOfTheFailed: a failed machine gives no capture. A capture begun before the failure has
-// the state before it.
+// A failed machine gives no capture. A capture begun before has the state before the failure.
 func TestCaptureOfTheFailed(t *testing.T) {
 	w, _, _ := crowded(t)
 	want := w.m.Snapshot(nil)
@@ -213,9 +208,8 @@ func TestCaptureOfTheFailed(t *testing.T) {
 	}
 }
 
-// TestStepIsSmall: a step does no more than it was asked to, also where much was set aside, nothing
-// is left to write, or new locks have come at the end. One large item, such as a long queue, counts
-// by its size.
+// A step does no more than it was asked to, also where much was set aside, nothing is left to
+// write, or new locks have come at the end. A long queue counts by its size.
 func TestStepIsSmall(t *testing.T) {
 	const waiters = 500
 	for _, released := range []int{0, 400, 1000} {
@@ -235,8 +229,8 @@ func TestStepIsSmall(t *testing.T) {
 		for ; !c.Step(10); steps++ {
 			p.acquire()
 		}
-		// A lock that was set aside can be visited twice: at its own place in the list, if it is
-		// still there, and among those set aside.
+		// A lock that was set aside can be visited twice: in the list, if it is still there, and among
+		// those set aside.
 		if most := 2 * (1000 + waiters) / 10; steps < 100 || steps > most {
 			t.Errorf("%d released: %d steps, want 100 to %d", released, steps, most)
 		}
@@ -246,8 +240,7 @@ func TestStepIsSmall(t *testing.T) {
 	}
 }
 
-// TestCaptureEnds: a capture ends although commands add more than it writes; it does not visit what
-// they add.
+// A capture does not visit what commands add meanwhile, so it ends.
 func TestCaptureEnds(t *testing.T) {
 	p := newPairs(t, 1<<12)
 	p.w.session(2)
@@ -267,7 +260,6 @@ func TestCaptureEnds(t *testing.T) {
 	}
 }
 
-// TestAsides: the heap returns places in ascending order, whatever is pushed in between.
 func TestAsides(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 5))
 	for range 100 {
@@ -298,8 +290,7 @@ func TestAsides(t *testing.T) {
 	}
 }
 
-// TestPutTogetherWithPauses: on few processors all goroutines would wait for the one that assembles
-// a large snapshot.
+// On few processors all goroutines would wait for the one that assembles a large snapshot.
 func TestPutTogetherWithPauses(t *testing.T) {
 	c := newCrowd(t, 10, 20_000).m.Capture()
 	for !c.Step(1000) {

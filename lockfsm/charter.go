@@ -7,51 +7,48 @@ import (
 )
 
 // Limits bounds what callers can make the group store. They are part of the charter, because
-// replicas that disagreed about a limit would diverge. Commands that free something are exempt from
-// all of them.
+// replicas that disagreed about a limit would diverge. Commands that free something are exempt.
 type Limits struct {
 	// KeyBytes is the longest key, in bytes.
 	KeyBytes uint32
-	// WaitersPerLock bounds the requests that wait for one lock; holders do not count.
+	// WaitersPerLock bounds the requests that wait for one lock, without its holders.
 	WaitersPerLock uint32
 	// EntriesPerSession bounds what one session holds and waits for.
 	EntriesPerSession uint32
-	// Sessions bounds the sessions of the group.
-	Sessions uint32
-	// SessionBytes is the budget of one session, and GroupBytes that of all sessions, locks and
-	// data together. Both bound the memory that they may cost a voter, by the charges of budget.go.
-	// Adopt can change both.
+	Sessions          uint32
+	// SessionBytes is the budget of one session, GroupBytes that of all sessions, locks and data. They
+	// bound the memory that these may cost a voter, by the charges of budget.go. Adopt can change
+	// both.
 	SessionBytes, GroupBytes uint64
 }
 
-// DefaultLimits returns the limits that a group is founded with: keys of 512 bytes, 65,536 waiters
-// per lock, 1,048,576 entries per session, 131,072 sessions, 64 MiB of memory per session and 256
-// MiB for the group.
+// DefaultLimits returns the limits of a new group: keys of 512 bytes, 65,536 waiters per lock,
+// 1,048,576 entries per session, 131,072 sessions, 64 MiB of memory per session and 256 MiB for the
+// group.
 func DefaultLimits() Limits {
 	return Limits{KeyBytes: 512, WaitersPerLock: 65_536, EntriesPerSession: 1_048_576, Sessions: 131_072,
 		SessionBytes: 64 << 20, GroupBytes: 256 << 20}
 }
 
-// Charter is what a group is founded with. It is the same on every replica. Commands can change
-// Rules, SessionTTL, Settings and the budgets of Limits. It is a plain value, except for Settings.
+// Charter is what a group is founded with, the same on every replica. Commands can change Rules,
+// SessionTTL, Settings and the budgets of Limits. It is a plain value, except for Settings.
 type Charter struct {
-	// Group names the group. The rules do not read it.
+	// Group is not read by the rules.
 	Group uint64
-	// FoundedUnixMS is the founding time: positive, before 2109. The first revision is derived from
-	// it.
+	// FoundedUnixMS is the founding time: positive, before 2109. The first revision follows from it.
 	FoundedUnixMS int64
-	// Rules is the version of the rules in force: at the founding, 1 to RulesVersion.
+	// Rules is the rules version in force: at the founding, 1 to RulesVersion.
 	Rules uint32
 	// SessionTTL is positive. It is the longest TTL that a session gets when it is opened. Sessions
-	// that were opened under a longer one keep theirs.
+	// opened under a longer one keep theirs.
 	SessionTTL time.Duration
-	// Grace is how long after the founding nothing is granted. Zero means not at all. The machine
-	// has no clock: the leader measures the grace and then commits EndGrace.
+	// Grace is how long after the founding nothing is granted. Zero means not at all. The leader
+	// measures it and commits EndGrace.
 	Grace  time.Duration
 	Limits Limits
-	// Settings are what the instances have agreed on beyond the rules. They are opaque here, at
-	// most MaxSettingsBytes long. New copies them. Those of [Machine.Charter] are shared with the
-	// machine and must not be changed; they stay valid.
+	// Settings are what the instances have agreed on beyond the rules. They are opaque, at most
+	// MaxSettingsBytes long. New copies them. Those of [Machine.Charter] are shared with the machine:
+	// they must not be changed, and stay valid.
 	Settings []byte
 }
 
@@ -60,14 +57,14 @@ const (
 	revisionBits = 21
 	// maxRevision keeps revisions, and with them tokens, positive as int64.
 	maxRevision Revision = 1<<63 - 1
-	// revisionReserve is more than one command can use: at most one revision for itself and one per
-	// lock. A machine that has fewer left fails rather than wrap around.
+	// revisionReserve is more than one command can use: one revision for itself and one per lock. A
+	// machine that has fewer left fails rather than wrap around.
 	revisionReserve Revision = 1 << 40
 	// maxFoundedUnixMS leaves a second such reserve above the first revision.
 	maxFoundedUnixMS = 1<<(63-revisionBits) - 1<<(41-revisionBits)
 )
 
-// validate reports every error of the charter, for a build that knows the rules up to newest.
+// validate reports every error of the charter to a build that knows the rules up to newest.
 func (c Charter) validate(newest uint32) error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }

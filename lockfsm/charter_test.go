@@ -7,7 +7,6 @@ import (
 	"time"
 )
 
-// TestCharterErrors: the error lists everything that is wrong, each by the name of its field.
 func TestCharterErrors(t *testing.T) {
 	_, err := New(Charter{FoundedUnixMS: -1, Rules: RulesVersion + 1, Grace: -1})
 	if !errors.Is(err, ErrRules) {
@@ -38,8 +37,8 @@ func TestCharterErrors(t *testing.T) {
 	}
 }
 
-// TestRevisionsStayPositive: from the first founding time to the last, revisions rise, start above
-// those of any earlier founding, and stay positive as int64.
+// Revisions rise from the first founding time to the last, start above those of any earlier
+// founding, and stay positive as int64.
 func TestRevisionsStayPositive(t *testing.T) {
 	for _, founded := range []int64{1, 946_684_800_000, time.Now().UnixMilli(), maxFoundedUnixMS} {
 		c := smallCharter()
@@ -58,7 +57,6 @@ func TestRevisionsStayPositive(t *testing.T) {
 	}
 }
 
-// TestRevisionsDoNotWrap: a machine near the end of the counter fails instead.
 func TestRevisionsDoNotWrap(t *testing.T) {
 	w, a, _ := crowded(t)
 	w.m.rev = maxRevision - revisionReserve

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// The invariants that Check tests, by the numbers that its errors name:
+// The invariants that Check tests:
 //
 //	 1  The revision lies between the first one and the largest; the wall stamp is not before the
 //	    founding; the rules are known.
@@ -42,8 +42,8 @@ import (
 //	18  Data has a revision and a value within bounds, and is counted.
 //	19  The charges are the sums that budget.go defines.
 
-// Check returns an error for each broken invariant, at most 20, or nil. It reads the whole state
-// and takes time and memory in proportion. It is for tests, for Restore and for diagnostics.
+// Check returns an error for each broken invariant, at most 20, or nil. It takes time and memory in
+// proportion to the state. It is for tests, Restore and diagnostics.
 func (m *Machine) Check() error {
 	c := checker{m: m}
 	c.group()
@@ -62,11 +62,11 @@ type checker struct {
 	seen Counts
 }
 
-// maxComplaints keeps the report of a state that is wrong everywhere readable.
+// maxComplaints keeps the report of a thoroughly broken state readable.
 const maxComplaints = 20
 
-// broken records an error. Its callers use it behind ||, so that the message is formatted only when
-// an invariant is broken.
+// broken records an error. Callers put it behind ||, so that the message is formatted only when an
+// invariant is broken.
 func (c *checker) broken(invariant int, format string, args ...any) bool {
 	if len(c.errs) < maxComplaints {
 		c.errs = append(c.errs, fmt.Errorf("lockfsm: invariant %d: %s", invariant, fmt.Sprintf(format, args...)))

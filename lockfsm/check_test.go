@@ -82,7 +82,6 @@ func TestCheckNotices(t *testing.T) {
 	}
 }
 
-// TestCheckIsBrief: a state that is wrong everywhere gives a readable report.
 func TestCheckIsBrief(t *testing.T) {
 	w := newWorld(t)
 	for n := range 100 {

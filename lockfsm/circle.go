@@ -1,24 +1,24 @@
 package lockfsm
 
-// circleSteps bounds the search for a circle, in visited entries. A circle beyond it is not found,
-// and its members wait until one gives up.
+// circleSteps bounds the entries that a search visits. The members of a circle beyond it wait until
+// one gives up.
 const circleSteps = 10_000
 
 // maxLinks bounds the part of a circle that a result reports.
 const maxLinks = 64
 
-// A request waits for every request before it in a queue. A held lock does not end as long as a
-// request waits that was made under it, however far below. So a request that waits, through any
-// number of steps, for a lock under which it was made itself would wait forever. Only a new request
-// adds edges to the wait-for graph, at the ends of its queues. So a circle is found when it is
-// closed, by a backward search from the request that would close it, the youngest of the circle.
-// That request is refused, and the others go on. Requests that several goroutines make side by side
-// under one lock do not wait for each other: each can end before the other.
+// A request waits for every request before it in a queue. A held lock does not end while a request
+// waits that was made under it, however far below. So a request that waits, through any number of
+// steps, for a lock under which it was made would wait forever. Only a new request adds edges to
+// the wait-for graph, at the ends of its queues. So a circle is found when it is closed, by a
+// backward search from the request that closes it, which is then refused. Requests that several
+// goroutines make side by side under one lock do not wait for each other: each can end before the
+// other.
 //
 // An exclusive request waits for all before it. A shared request waits for the exclusive ones
 // before it, and so for all before those. Whether it waits for another shared one is undecided
-// here: the permits of a third may suffice. Where the search has left such a question open,
-// circle_permits.go answers it.
+// here: the permits of a third may suffice. circle_permits.go answers the questions that this
+// search leaves open.
 
 type search struct {
 	m     *Machine
@@ -26,7 +26,7 @@ type search struct {
 	seen  map[*entry]bool
 	path  []Link
 	steps int
-	open  bool // it has skipped a request that may or may not be waited for
+	open  bool // it has skipped a request that the new one may wait for
 }
 
 // circular reports whether the new request of c would close a circle, which it stores in m.circle.
@@ -51,15 +51,14 @@ func (e *entry) owner() *entry {
 	return e.session.requests[e.extra.owner]
 }
 
-// behind searches one queue in which the new request would be the last.
 func (f *search) behind(s *session, key []byte, c *view) bool {
 	l := f.m.locks[string(key)]
 	return l != nil && !l.takes(c) && f.waits(s, l, l.last, c.permits == 0)
 }
 
 // waits searches the part of l's queue that a request of session s waits for. e is the last entry
-// before that request, and alone reports whether the request is exclusive. Where the search has
-// been before, it has seen the rest of the queue too.
+// before that request, and alone reports whether it is exclusive. An entry that was seen ends the
+// search: the rest of the queue was seen with it.
 func (f *search) waits(s *session, l *lock, e *entry, alone bool) bool {
 	f.path = append(f.path, Link{Session: s.id, Record: s.record, Key: l.key})
 	for ; e != nil && !f.seen[e] && f.steps < circleSteps; e = e.ahead {
@@ -77,8 +76,8 @@ func (f *search) waits(s *session, l *lock, e *entry, alone bool) bool {
 	return false
 }
 
-// of searches what keeps a request from ending: what it waits for itself, except in the queue of
-// except, and what the requests made under it wait for.
+// of searches what keeps a request from ending: what it waits for, except in the queue of except,
+// and what the requests made under it wait for.
 func (f *search) of(e *entry, except *lock) bool {
 	if e.token == 0 {
 		for _, each := range e.all(new([1]*entry)) {

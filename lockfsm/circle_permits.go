@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// permitSteps bounds the search for a circle through permits, in visited entries. A circle beyond
-// it is not found, and its members wait until one gives up.
+// permitSteps bounds the entries that a search visits. The members of a circle beyond it wait until
+// one gives up.
 const permitSteps = 20_000
 
 // game finds circles through permits, where circle.go cannot decide which of several holders a
@@ -15,12 +15,12 @@ const permitSteps = 20_000
 // of steps, and simulates how they end. A request ends if it holds, or has room in all its queues,
 // and no request that was made under it is left.
 //
-// If the new request is left, it is not served whatever the others do. If it would be served when
-// it is not counted as made under its owner's lock, then it waits for its own end and is refused. A
-// circle that existed before also keeps it waiting, but is no reason to refuse it.
+// If the new request is left, it is never served. If it would be served when it is not counted as
+// made under its owner's lock, it waits for its own end and is refused. A circle that existed
+// before also keeps it waiting, but is no reason to refuse it.
 //
 // The moves are in the order of the places, and which requests are collected does not depend on the
-// order in which they are found. So each replica finds the same within the same bound.
+// order in which they are found. So every replica finds the same within the same bound.
 type game struct {
 	players []*player
 	of      map[*entry]*player // by the entry that leads the request
@@ -35,7 +35,7 @@ type player struct {
 	permits, of uint32
 	above       *player // the request under which it was made, if that is in the game
 	under       int     // how many in the game were made under it
-	left        int     // how many of those have not ended
+	left        int     // how many of those are left
 	ended       bool
 }
 
@@ -46,7 +46,7 @@ type row struct {
 	least   uint32
 }
 
-// circularByPermits reports whether the new request of c would wait for its own end. If so it
+// circularByPermits reports whether the new request of c would wait for its own end, and if so
 // stores the circle in m.circle.
 func (m *Machine) circularByPermits(s *session, c *view) bool {
 	if m.charter.Rules < PermitCirclesSince {
@@ -191,7 +191,7 @@ func (p *player) stay() {
 }
 
 // path returns the shortest way from the new request to one under which it is made, through the
-// players that remain at the end of the game.
+// players that are left.
 func (g *game) path(s *session, c *view) []Link {
 	type step struct {
 		before int // in ways

@@ -6,9 +6,8 @@ import (
 	"testing"
 )
 
-// TestCirclesThroughPermits checks both sides of the rule by simulating each state to its end,
-// where every request ends that can. An accepted request never leaves one that cannot end. A
-// refused one would have left one.
+// TestCirclesThroughPermits plays each state to its end, where every request ends that can. An
+// accepted request never leaves one that cannot end; a refused one would have.
 func TestCirclesThroughPermits(t *testing.T) {
 	refused, alone := 0, 0
 	for seed := range uint64(300) {
@@ -89,7 +88,6 @@ type contestant struct {
 	permits, of uint32
 }
 
-// players lists the requests of one session, or of all sessions if of is 0.
 func (m *Machine) players(of SessionID) (all []contestant) {
 	for id, s := range m.sessions {
 		for _, e := range s.requests {
@@ -111,8 +109,8 @@ func (m *Machine) players(of SessionID) (all []contestant) {
 	return all
 }
 
-// playOut removes the requests that can end, again and again, and returns the others. A request
-// ends if it holds, or has room in all its queues, and no request that was made under it is left.
+// playOut removes the requests that can end, again and again, and returns the others. The rule is
+// that of game.
 func playOut(all []contestant) []contestant {
 	for {
 		i := slices.IndexFunc(all, func(p contestant) bool {
@@ -137,8 +135,7 @@ func (p contestant) room(all []contestant, key string) bool {
 	return taken <= uint64(least)
 }
 
-// TestPermitCirclesByVersion: the rule holds only once its version is in force; before that
-// replicas of other builds would decide otherwise.
+// Before its version is in force, replicas of other builds would decide otherwise.
 func TestPermitCirclesByVersion(t *testing.T) {
 	w := newWorld(t)
 	a := w.session(1)
@@ -157,8 +154,7 @@ func TestPermitCirclesByVersion(t *testing.T) {
 	w.check()
 }
 
-// TestPermitCircleIsBounded: behind a queue longer than the bound no circle is found, and the
-// search stays short.
+// Behind a queue longer than the bound no circle is found, and the search stays short.
 func TestPermitCircleIsBounded(t *testing.T) {
 	w := newWorld(t)
 	w.do(Command{Kind: Raise, Version: PermitCirclesSince}, Done)

@@ -6,13 +6,13 @@ import "time"
 // ones are added at the end.
 //
 // The machine does not know the sender of a command. Stamp, Born, EndGrace, Raise, Expire, Adopt,
-// Evict and Put are reserved to the leader. Code that accepts commands from other instances must
-// reject these kinds.
+// Evict and Put are reserved to the leader: code that accepts commands from other instances must
+// reject them.
 type Kind uint8
 
 const (
 	// Stamp carries the leader's wall clock in WallUnixMS. The state keeps the largest one, only to
-	// show to people since when a lock is held.
+	// show since when a lock is held.
 	Stamp Kind = 1
 	// Born founds the group. Every other command is refused before it.
 	Born Kind = 2
@@ -22,54 +22,49 @@ const (
 	Raise Kind = 4
 	// Open opens a session of Opener with Nonce, TTL and Record.
 	Open Kind = 5
-	// Attach begins an attachment of Session. It carries Epoch, Live, in Number the first number
-	// that the session has not used, and the Nonce that the session was opened with. The nonce
-	// keeps a mistaken instance out.
+	// Attach begins an attachment of Session. It carries Epoch, Live, in Number the first number that
+	// the session has not used, and the Nonce of its Open, which keeps a mistaken instance out.
 	Attach Kind = 6
 	// Leaving marks Session's instance as about to leave.
 	Leaving Kind = 7
 	// Close ends Session and everything in it.
 	Close Kind = 8
-	// Expire ends Session like Close, if the log entry that carries it is of term Term. Holds of
-	// the session with a Delay stay until Expire comes again.
+	// Expire ends Session like Close, if the log entry that carries it is of term Term. Holds with a
+	// Delay stay until Expire is repeated.
 	Expire Kind = 9
-	// Acquire asks for the lock Key as request Number, or for Key and Keys together. With a Token
-	// it instead resumes the hold of Key that has this token, of any session; if that hold has
-	// several keys, all of them. With Try it never queues. Permits and Of define with which
-	// requests it can share the lock, Most how many may wait before it, Owner under which request
-	// it is made, and Value what other requests are shown of it.
+	// Acquire asks for the lock Key as request Number, or for Key and Keys together. With a Token it
+	// instead resumes the hold that has this token and Key, of any session, with all its keys. With
+	// Try it never queues. Permits and Of define which requests can share the lock, and Most how many
+	// may wait before it. Owner is the request under which it is made, and Value is what others are
+	// shown of it.
 	Acquire Kind = 10
 	// Release gives back what request Number holds or waits for.
 	Release Kind = 11
-	// Cancel withdraws request Number. It does the same as Release; there are two kinds so that a
-	// log shows the difference.
+	// Cancel does the same as Release; there are two kinds so that a log shows the difference.
 	Cancel Kind = 12
 	// Adopt changes the charter: SessionTTL to TTL, the budgets to SessionBytes and GroupBytes, and
 	// Settings. A field that is zero or empty changes nothing. Live sessions keep their TTL, since
-	// their clients count on it. What exceeds a smaller budget stays.
+	// their clients count on it, and what exceeds a smaller budget stays.
 	Adopt Kind = 13
-	// Evict ends the request that holds Key with Token, of any session; if that request has several
-	// keys, all of them. Record names the instance that asks for it, and Value the reason. Number
-	// is the sender's, and the result returns it.
+	// Evict ends the request that holds Key with Token, of any session, with all its keys. Record
+	// names the instance that asks for it, and Value the reason. Number is the sender's; the result
+	// returns it.
 	Evict Kind = 14
-	// Detach gives up request Number without ending its hold at once. If the request holds its lock
-	// and has a Delay, the hold stays as if its session had expired, until the delay has passed or
-	// an Acquire resumes it. Otherwise the request ends. Since version 2 of the rules a Value gives
-	// the reason if the hold ends for another cause than its holder's wish.
+	// Detach gives up request Number without ending its hold at once. A hold with a Delay stays as if
+	// its session had expired, until the delay has passed or an Acquire resumes it. Any other request
+	// ends. Since version 2 of the rules a Value gives the reason if the holder did not ask for the
+	// end.
 	Detach Kind = 15
-	// Put sets the data of Key to Value, or removes it if Value is empty. It succeeds only if the
-	// data is still the one of Revision. Zero means that there must be none. Nonce makes Put
-	// idempotent until another Put changes the data. Number is the sender's, and the result returns
-	// it.
+	// Put sets the data of Key to Value, or removes it if Value is empty. It succeeds only if the data
+	// is still the one of Revision. Zero means that there must be none. Nonce makes Put idempotent
+	// until another Put changes the data. Number is the sender's; the result returns it.
 	Put Kind = 16
 )
 
 // Command is one input of the machine, decoded. Every command carries Rules, Session, Epoch and
-// Number. Besides these, each kind uses the fields that its comment names; the others are not
-// encoded.
+// Number; its kind defines which other fields it uses, and only those are encoded.
 //
-// A Command is a plain value. It is safe for concurrent use as long as it and its slices are not
-// changed.
+// A Command is a plain value, safe for concurrent use as long as it and its slices are not changed.
 type Command struct {
 	// Rules is the lowest rules version that knows this command, with these fields. Zero means 1.
 	Rules uint32
@@ -77,56 +72,52 @@ type Command struct {
 	// Session and Epoch name the session that the command speaks for, and its attachment.
 	Session SessionID
 	Epoch   Epoch
-	// Number is the request's number; for Attach it is the first number not yet used.
+	// Number is the request's; in Attach it is the first one not yet used.
 	Number Number
 	// Key is the lock's name: 1 to Limits.KeyBytes bytes of UTF-8 without control characters.
 	Key string
-	// Keys are further locks that the request wants together with Key: ascending, above Key, at
-	// most MaxKeys with it.
+	// Keys are further locks that the request wants with Key: ascending, above Key, at most MaxKeys
+	// with it.
 	Keys []string
 	Try  bool
-	// Permits is how much of a lock the request takes, and Of the total that it names. Both zero
-	// means the whole lock, as a mutex. Permits 1 with Of zero means any number beside each other,
-	// as readers. Otherwise it is a semaphore: Permits <= Of, Of > 1.
+	// Permits is how much of a lock the request takes, and Of the total that it names. Both zero means
+	// the whole lock, as a mutex. Permits 1 with Of zero means any number beside each other, as
+	// readers. Otherwise it is a semaphore: Permits <= Of, Of > 1.
 	Permits, Of uint32
-	// Owner is the number of the request under whose lock this one is made, which must be lower.
-	// Zero means none. The machine uses it to find circles of waiting requests.
+	// Owner is the number of the request under whose lock this one is made, which must be lower. Zero
+	// means none.
 	Owner Number
-	// Most refuses the request if that many wait already. Zero means that only the group's limit
-	// applies.
+	// Most refuses the request if that many wait already. Zero means only the group's limit.
 	Most uint32
 	// Delay is for how long the lock stays taken when the session of its holder expires, or after
-	// Detach: at most MaxDelay, in whole milliseconds. The leader measures it and commits Expire
-	// once more.
+	// Detach: at most MaxDelay, in whole milliseconds. The leader measures it.
 	Delay time.Duration
-	// Notice asks for a notice when the request holds the lock and another request waits for it.
+	// Notice asks for a notice when the request holds the lock and another one waits for it.
 	Notice bool
-	// Value is shown to requests that wait for the holder. It is opaque here, at most MaxValueBytes
-	// long. Append only reads it; Decode returns a copy.
+	// Value is shown to requests that wait for the holder. It is opaque, at most MaxValueBytes long.
+	// Append only reads it; Decode returns a copy.
 	Value []byte
 	// Token is that of a present hold.
 	Token Token
 	// Revision is that of the data that a Put replaces.
 	Revision Revision
-	// Term is the term in which an expiry was decided.
-	Term uint64
-	// Nonce is random and chosen by the opener. It identifies repetitions. It proves nothing, since
-	// every voter has it.
-	Nonce Nonce
-	// Opener is what the session belongs to.
+	Term     uint64
+	// Nonce is random, chosen by the opener, and identifies repetitions. It proves nothing: every
+	// voter has it.
+	Nonce  Nonce
 	Opener Opener
-	// TTL is what the opener asks for. The group's TTL is the upper bound; zero means the group's.
-	// In Adopt it is the group's new TTL; zero means no change. Negative values cannot be decoded.
+	// TTL is what the opener asks for, at most the group's. Zero means the group's. In Adopt it is the
+	// group's new TTL; zero means no change. Negative values cannot be decoded.
 	TTL time.Duration
-	// Record describes the instance to its peers. It is opaque here, at most MaxRecordBytes long.
-	// Append only reads it; Decode returns a copy.
+	// Record describes the instance to its peers. It is opaque, at most MaxRecordBytes long. Append
+	// only reads it; Decode returns a copy.
 	Record []byte
-	// Live names the requests that the sender still wants, all below Number. The ranges must ascend
+	// Live names the requests that the sender still wants, all below Number, in ascending ranges
 	// without overlap.
 	Live       []Range
 	WallUnixMS int64
 	Version    uint32
-	// Settings are the group's new settings. Empty means no change. They are opaque here, at most
+	// Settings are the group's new settings. Empty means no change. They are opaque, at most
 	// MaxSettingsBytes long. Append only reads them; Decode returns a copy.
 	Settings []byte
 	// SessionBytes and GroupBytes are the group's new budgets, at most 2^50 each. Zero means no
@@ -134,8 +125,8 @@ type Command struct {
 	SessionBytes, GroupBytes uint64
 }
 
-// Header is the part that all commands have in common. It begins every command at every rules
-// version, so that a refusal can name a command that is too new to be read.
+// Header is the part that begins every command at every rules version, so that a refusal can name a
+// command that is too new to be read.
 type Header struct {
 	Rules   uint32
 	Kind    Kind

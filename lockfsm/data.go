@@ -1,15 +1,14 @@
 package lockfsm
 
-// Data is what a key has beside its queue: a few bytes that stay until a Put changes them. They
-// belong to no session. A Put names the revision that its sender has read. So if two callers put at
-// once, the second is refused, and neither overwrites data that it has not read.
+// Data is a few bytes beside a key's queue, which stay until a Put changes them. They belong to no
+// session. A Put names the revision that its sender has read, so it never overwrites data that the
+// sender has not read.
 type Data struct {
 	Value    []byte // never changed, so results may share it
 	Revision Revision
 	nonce    Nonce // of the Put, to recognize a repetition
 }
 
-// put changes the data of a key if it is still at the revision that the sender has read.
 func (m *Machine) put(c *view, res *Result) {
 	if !validKey(c.key, m.charter.Limits.KeyBytes) {
 		res.Code = BadKey
@@ -54,8 +53,8 @@ func (m *Machine) set(key []byte, d Data) {
 	m.noteData(l, d)
 }
 
-// clear removes the data of a lock, if there is any. A repetition cannot be recognized afterwards;
-// it is told that there is no data, which is what it asked for.
+// clear removes the data of a lock, if there is any. A repetition is told that there is no data,
+// which is what it asked for.
 func (m *Machine) clear(l *lock) Data {
 	if l == nil || l.data == nil {
 		return Data{}

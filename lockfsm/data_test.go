@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestDataIsBounded: at most MaxData keys can have data, whether or not they have a queue. A key
-// that has data can still be changed.
+// At most MaxData keys can have data, with or without a queue. A key with data can still be
+// changed.
 func TestDataIsBounded(t *testing.T) {
 	w := newWorld(t)
 	s := w.session(1)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Next splits the first command off a batch of commands and returns it without its size prefix, as
-// Apply, Decode and Peek take it. Nothing is copied: both results share the batch's memory, and
+// Next splits the first command off a batch and returns it without its size prefix, as Apply,
+// Decode and Peek expect it. Both results share the batch's memory, and
 // batch[:len(batch)-len(rest)] is the command with its prefix. The error wraps ErrMalformed. The
 // rest of the batch is then lost, because the start of the next command is unknown.
 func Next(batch []byte) (command, rest []byte, err error) {
@@ -34,9 +34,8 @@ func Peek(command []byte) (Header, error) {
 	return h, nil
 }
 
-// PeekNonce reads the nonce of an Open or an Attach, which follows the header, and ignores the
-// rest. It allocates only if it fails. The error wraps ErrMalformed, also for any other kind of
-// command.
+// PeekNonce reads the nonce of an Open or an Attach and ignores the rest. It allocates only if it
+// fails. The error wraps ErrMalformed, also for any other kind of command.
 func PeekNonce(command []byte) (Nonce, error) {
 	r := reader{b: command}
 	var h Header
@@ -52,11 +51,10 @@ func PeekNonce(command []byte) (Nonce, error) {
 }
 
 // Decode reads one command, without its size prefix. The result shares no memory with the input.
-// Decode allocates at most a small multiple of the input's own size, whatever lengths the input
-// states. It accepts exactly one encoding of each command: appending the result gives the same
-// bytes again.
+// Decode allocates at most a small multiple of the input's size, whatever lengths the input states.
+// It accepts exactly one encoding of each command, the one of Append.
 //
-// The error wraps ErrMalformed or, for a command of a rules version above RulesVersion, ErrRules.
+// The error wraps ErrMalformed or, for a rules version above RulesVersion, ErrRules.
 func Decode(command []byte) (Command, error) {
 	r := reader{b: command}
 	var v view
@@ -90,8 +88,8 @@ func Decode(command []byte) (Command, error) {
 	return c, nil
 }
 
-// view is a command as Apply reads it: in place, with its variable parts still in the log entry. It
-// is valid as long as the entry.
+// view is a command as Apply reads it: its variable parts stay in the log entry, and are valid as
+// long as that.
 type view struct {
 	Header
 	key, record []byte
@@ -237,7 +235,7 @@ func (r *reader) positive(limit uint64, what string) uint64 {
 	return v
 }
 
-// keys walks the further keys of an Acquire, which have been validated to ascend.
+// keys walks the further keys of an Acquire, which are known to ascend.
 type keys struct {
 	b    []byte
 	left int
@@ -251,7 +249,7 @@ func (k *keys) next() []byte {
 	return key
 }
 
-// keys reads the keys after the first one. They must ascend, so that no lock is named twice.
+// keys reads the keys after the first. They must ascend, so that no lock is named twice.
 func (r *reader) keys(before []byte) keys {
 	count := int(r.positive(MaxKeys-1, "keys"))
 	all := r.b
@@ -267,8 +265,7 @@ func (r *reader) keys(before []byte) keys {
 	return keys{b: all[:len(all)-len(r.b)], left: count}
 }
 
-// nonce reads a nonce, which must not be zero: two openers that forgot theirs would share a
-// session.
+// nonce reads a nonce. A zero one is refused: two openers that forgot theirs would share a session.
 func (r *reader) nonce() (n Nonce) {
 	copy(n[:], r.take(uint64(len(n)), "nonce"))
 	if n == (Nonce{}) {
@@ -289,8 +286,8 @@ func (r *reader) opener() (o Opener) {
 }
 
 // ranges reads the live numbers of an Attach whose first unused number is next. They must lie below
-// it. The result reports a named number that is not live as finished, which would be wrong for a
-// number that can still be used.
+// it: a named number that is not live is reported as finished, which would be wrong for one that
+// can still be used.
 func (r *reader) ranges(next Number) ranges {
 	count := r.count(2, "live")
 	all := r.b

@@ -42,9 +42,9 @@ const (
 	acquireFlags = 511
 )
 
-// Append appends the command with its size prefix to b, so that commands appended one after another
-// form one log entry, which [Next] takes apart. It does not validate: a command that no machine
-// accepts is encoded all the same, and refused there.
+// Append appends the command with its size prefix to b. Commands appended one after another form
+// one log entry, which [Next] splits. Append does not validate: the machine refuses a wrong
+// command.
 func (c Command) Append(b []byte) []byte {
 	start := len(b)
 	b = append(b, 0) // the size, if it fits in one byte
@@ -115,7 +115,6 @@ func (c Command) appendFields(b []byte) []byte {
 	return b
 }
 
-// append encodes o: the instance, a byte that states whether there is a capability, and its hash.
 func (o *Opener) append(b []byte) []byte {
 	b = append(b, o.Instance[:]...)
 	if o.Capability == [32]byte{} {

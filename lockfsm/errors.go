@@ -5,8 +5,7 @@ import "errors"
 var (
 	// ErrMalformed is returned by Next, Peek and Decode for bytes that are no command.
 	ErrMalformed = errors.New("lockfsm: malformed command")
-	// ErrSnapshot is returned by Restore for bytes that are no snapshot, or one of an impossible
-	// state.
+	// ErrSnapshot is returned by Restore for bytes that are no snapshot of a possible state.
 	ErrSnapshot = errors.New("lockfsm: bad snapshot")
 	// ErrRules means that the group uses rules that this build does not know. Run a newer build.
 	ErrRules = errors.New("lockfsm: rules version too new for this build")

@@ -2,11 +2,11 @@ package lockfsm
 
 import "strings"
 
-// Changes of holds and data are events, which every replica numbers alike. The last ones are kept
-// in memory. A watcher asks for those after the last one that it has seen, and either misses none
-// or is told that it did. They are not part of the replicated state: a replica restored from a
-// snapshot starts with none, but continues the count. The audit log is part of it: the last ends of
-// holds that were not their holder's doing, kept for operators.
+// Changes of holds and data are events, with the same numbers on every replica. The last ones are
+// kept in memory. A watcher asks for those after the last one that it has seen, and either misses
+// none or is told that it did. They are not replicated state: a restored replica starts with none,
+// but continues the count. The audit log is replicated: the last ends of holds that were not their
+// holder's doing, kept for operators.
 
 // EventKind is the kind of an event.
 type EventKind uint8
@@ -69,11 +69,11 @@ const (
 )
 
 // eventLog is the event log, a ring. Event n, counted from 1, is at (n-1-from) % eventsKept. Every
-// grant and every end is written here on every replica, with or without a watcher. So the items are
-// small, and become Events only when they are read.
+// replica writes every grant and every end, with or without a watcher. So the items are small, and
+// become Events only when they are read.
 type eventLog struct {
 	events []loggedEvent
-	from   uint64 // the number of events before the first one written here
+	from   uint64 // the number of events before the first one here
 }
 
 type loggedEvent struct {
@@ -86,7 +86,7 @@ type loggedEvent struct {
 	cause      Cause
 }
 
-// eventHolder: a session as its events store it. It is separate because events outlive the session.
+// eventHolder is a session as its events store it, since events outlive the session.
 type eventHolder struct {
 	id     SessionID
 	record []byte // never changed, so results may share it
@@ -103,7 +103,7 @@ func (m *Machine) event(h *loggedEvent, number uint64) Event {
 	return e
 }
 
-// setCause sets the cause of all removals until the command is over.
+// setCause sets the cause of the present command's removals.
 func (m *Machine) setCause(c Cause, how *How) { m.cause, m.how = c, how }
 
 func (m *Machine) noteGrant(e *entry) { m.noteAll(e, Began, 0) }
@@ -150,7 +150,7 @@ func (m *Machine) note(l *lock, e *entry, what EventKind, cause Cause, how *How)
 	}
 }
 
-// next returns the slot for the next event, when past events were before it.
+// next returns the slot for the event after so many past ones.
 func (r *eventLog) next(past uint64) *loggedEvent {
 	if len(r.events) == 0 {
 		r.from = past
@@ -167,7 +167,7 @@ func (m *Machine) position(number uint64) uint64 { return uint64(m.charter.first
 // Position returns the position of the last event.
 func (m *Machine) Position() uint64 { return m.position(m.past) }
 
-// Since returns the events after a position whose keys begin with prefix, at most so many, and the
+// Since returns at most so many events after a position, of keys that begin with prefix, and the
 // position up to which it has searched. It reports false if the event right after the position is
 // no longer in the log, or if the position is of another group.
 func (m *Machine) Since(after uint64, prefix string, most int) (events []Event, upTo uint64, ok bool) {
@@ -188,8 +188,8 @@ func (m *Machine) Since(after uint64, prefix string, most int) (events []Event, 
 	return events, m.Position(), true
 }
 
-// auditLog is the audit log, a ring: the last events of holds that ended, or lost their holder, not
-// by the holder's doing.
+// auditLog is a ring: the last events of holds that ended, or lost their holder, by force or by
+// expiry.
 type auditLog struct {
 	events []Event
 	oldest int

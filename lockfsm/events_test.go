@@ -89,8 +89,8 @@ func (t *twin) happened(before map[twinHold]bool, by Command) (all []string) {
 	return all
 }
 
-// TestSinceNeverHasAGap: a watcher that asks for the events after its last one gets the next one,
-// or is told that it is no longer available.
+// A watcher that asks for the events after its last one gets the next one, or is told that it is
+// gone.
 func TestSinceNeverHasAGap(t *testing.T) {
 	w := newWorld(t)
 	s := w.session(1)
@@ -148,7 +148,7 @@ func TestSinceNeverHasAGap(t *testing.T) {
 	}
 }
 
-// TestEndsAreBounded: the last 256 ends are kept in order, and are part of snapshots.
+// The last 256 ends are kept in order, and are part of snapshots.
 func TestEndsAreBounded(t *testing.T) {
 	w := newWorld(t)
 	for i := range endsKept + 10 {

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// FuzzDecode: no bytes make Next, Peek or Decode panic, and an accepted command has exactly one
-// encoding.
+// FuzzDecode: no bytes make Next, Peek or Decode panic, and an accepted command has one encoding.
 func FuzzDecode(f *testing.F) {
 	var batch []byte
 	for _, c := range everyKind() {
@@ -37,9 +36,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// FuzzApply applies any bytes to a machine in use. A command that decodes must do what the twin
-// does; any other bytes must change nothing. The first byte chooses between a group that grants and
-// one in its grace.
+// FuzzApply: a command that decodes must do what the twin does; any other bytes must change
+// nothing. The first byte chooses between a group that grants and one in its grace.
 func FuzzApply(f *testing.F) {
 	_, a, b := crowded(f)
 	for _, c := range everyKind() {
@@ -121,9 +119,9 @@ func judgeOne(t *testing.T, m *Machine, twin *twin, command []byte) {
 	}
 }
 
-// FuzzRestore: no bytes make Restore panic. A snapshot that it accepts satisfies the invariants, is
-// the only one of its state, and gives a machine like any other. The checksum is corrected first,
-// or no change would pass it.
+// FuzzRestore: no bytes make Restore panic. An accepted snapshot satisfies the invariants, is the
+// only one of its state, and gives a machine like any other. The checksum is corrected first, or no
+// change would pass it.
 func FuzzRestore(f *testing.F) {
 	w, a, _ := crowded(f)
 	f.Add(w.m.Snapshot(nil))
@@ -163,9 +161,7 @@ func FuzzRestore(f *testing.F) {
 	})
 }
 
-// FuzzCapture applies any bytes to a machine with a capture under way, a few steps between any two
-// commands. The capture has the state of its beginning, and the commands do what they do without
-// it.
+// FuzzCapture applies any bytes between the steps of a capture. Neither may affect the other.
 func FuzzCapture(f *testing.F) {
 	_, a, b := crowded(f)
 	release := Command{Kind: Release, Session: a, Epoch: 1, Number: 1}.Append(nil)

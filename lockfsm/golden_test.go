@@ -16,8 +16,7 @@ import (
 )
 
 // TestGoldenLogs replays command logs of earlier builds, one per testdata/golden/*.log, and wants
-// the results and the snapshot that those builds produced. A replica of this build must not diverge
-// from one of theirs, and must read its snapshots.
+// their results and snapshot. A replica of this build must not diverge from one of theirs.
 //
 // The log of a release is never rewritten. Before the first release it may be: delete the file and
 // run with -rewrite.
@@ -94,7 +93,6 @@ func readGolden(t *testing.T, log []byte) {
 	}
 }
 
-// resultLine encodes a result in a form that stays the same when Result gains fields.
 func resultLine(r Result) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%d %d %d %d %d %x %d %d %d", r.Kind, r.Code, r.Session, r.Epoch, r.Number, r.Nonce, r.Token,
@@ -155,6 +153,5 @@ func writeGolden(t *testing.T) []byte {
 	return log.Bytes()
 }
 
-// goldenSeed was chosen because its run produces many different outcomes and ends with queues that
-// are not empty.
+// goldenSeed gives many different outcomes, and queues that are not empty at the end.
 const goldenSeed = 105

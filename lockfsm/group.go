@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// stamp keeps the largest wall stamp. Leaders' clocks differ, and "held since" must not jump back
+// stamp keeps the largest wall stamp: leaders' clocks differ, and "held since" must not jump back
 // with a change of leader.
 func (m *Machine) stamp(c *view) Code {
 	if c.wallUnixMS > m.wallUnixMS {
@@ -24,7 +24,6 @@ func (m *Machine) applyBorn() Code {
 	return Done
 }
 
-// endGrace grants all requests that only the grace kept waiting.
 func (m *Machine) endGrace() Code {
 	if m.graceOver {
 		return Done
@@ -40,8 +39,8 @@ func (m *Machine) endGrace() Code {
 	return Done
 }
 
-// raise raises the rules version. A replica that does not know the new one fails here: under the
-// old rules its state would silently diverge.
+// raise raises the rules version. A replica that does not know the new one fails here: its state
+// would silently diverge.
 func (m *Machine) raise(index uint64, c *view) Code {
 	if c.version <= m.charter.Rules {
 		return Done
@@ -56,8 +55,8 @@ func (m *Machine) raise(index uint64, c *view) Code {
 	return Done
 }
 
-// adopt changes the charter. A command that changes nothing takes no revision, so a leader that
-// does not know whether its command was applied may repeat it.
+// adopt changes the charter. Without a change it takes no revision, so a leader may repeat the
+// command.
 func (m *Machine) adopt(c *view) Code {
 	ttl := c.ttl > 0 && c.ttl != m.charter.SessionTTL
 	settings := len(c.settings) > 0 && !bytes.Equal(c.settings, m.charter.Settings)

@@ -3,35 +3,32 @@ package lockfsm
 import "time"
 
 // SessionID names a session. It is the revision at which the session was opened, so it is never
-// used twice, and nothing can be sent under it before the answer to Open is known. Zero is no
-// session.
+// used twice, and is unknown before the answer to Open. Zero is no session.
 type SessionID uint64
 
 // Revision counts the changes of the state. It starts at the founding time in Unix milliseconds
-// shifted left by 21 bits and only rises. It stays a positive int64 until 2109. Zero is no
-// revision.
+// shifted left by 21 bits, only rises, and stays a positive int64 until 2109. Zero is no revision.
 type Revision uint64
 
-// Token fences a resource. It is a revision taken for one grant only, so the later of two grants
-// has the higher token. Zero means "not granted".
+// Token fences a resource. It is a revision taken for one grant only, so a later grant has a higher
+// token. Zero means "not granted".
 type Token uint64
 
-// Number numbers the requests of one session. A session's numbers rise, gaps are allowed, and no
-// number is used for two requests. The first is 1; the largest is [MaxNumber].
+// Number numbers the requests of one session. Numbers rise, gaps are allowed, and none is used
+// twice. The first is 1; the largest is [MaxNumber].
 type Number uint64
 
 // Epoch counts the attachments of one session. A session starts at epoch 0, and each Attach must
 // name a higher one.
 type Epoch uint64
 
-// Nonce makes Open idempotent. The opener draws it at random and uses it for every sending of one
-// Open. All zero is refused: two openers that forget to draw one would share a session, and with it
-// every lock.
+// Nonce makes Open idempotent. The opener draws it at random, once for all sendings of one Open.
+// Zero is refused: two openers that forget to draw one would share a session.
 type Nonce [16]byte
 
-// Opener is what a session belongs to: the instance that opened it, by its authenticated ID, and
-// the hash of the capability in its certificate, which is zero for a full instance. The leader
-// writes it, and lets only the same opener speak for the session.
+// Opener is what a session belongs to: the authenticated ID of the instance that opened it, and the
+// hash of the capability in its certificate, which is zero for a full instance. The leader writes
+// it, and lets only the same opener speak for the session.
 type Opener struct {
 	Instance   [16]byte
 	Capability [32]byte

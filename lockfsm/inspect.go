@@ -5,12 +5,12 @@ import "strings"
 // LockInfo describes one lock for diagnostics.
 type LockInfo struct {
 	Key string
-	// Queue lists the requests from the front, as many as the caller asked for, or fewer if they
-	// are large.
+	// Queue lists the requests from the front, at most as many as asked for, or fewer if they are
+	// large.
 	Queue []Standing
 	// Held and Waiting count the whole queue.
 	Held, Waiting int
-	// Data is what the key has beside its queue. It must not be changed, and stays valid.
+	// Data must not be changed, and stays valid.
 	Data Data
 }
 
@@ -22,8 +22,8 @@ type Standing struct {
 	Record []byte
 	Number Number
 	Place  Revision
-	// Token is 0 while the request waits. Watch is then the place that it waits for, which may be
-	// in another queue. Zero means that only the grace keeps it waiting.
+	// Token is 0 while the request waits. Watch is then the place that it waits for, which may be in
+	// another queue. Watch 0 means that only the grace keeps it waiting.
 	Token       Token
 	Watch       Revision
 	SinceUnixMS int64 // the wall stamp at the grant
@@ -33,7 +33,7 @@ type Standing struct {
 	Keys []string
 	// Value is shared with the machine. It must not be changed, and stays valid.
 	Value []byte
-	// Gone reports that the session has expired, and that only the request's delay keeps the lock.
+	// Gone reports that the session has expired, and only the request's delay keeps the lock.
 	Gone bool
 }
 
@@ -49,8 +49,8 @@ func (m *Machine) Inspect(key string, most int) (LockInfo, bool) {
 	return l.info(l.first, most, &room), true
 }
 
-// Holders describes the lock of that name like Inspect, but with only those holders in Queue and
-// Held that stand behind a place. It reports false if there are none.
+// Holders is Inspect with only the holders behind a place in Queue and Held. It reports false if
+// there are none.
 func (m *Machine) Holders(key string, behind Revision, most int) (LockInfo, bool) {
 	l := m.locks[key]
 	if l == nil {
@@ -71,8 +71,7 @@ func (m *Machine) Holders(key string, behind Revision, most int) (LockInfo, bool
 	return i, len(i.Queue) > 0
 }
 
-// inspectBytes bounds the records, keys and values of one answer, which has a few numbers for each
-// request besides. One request is always returned.
+// inspectBytes bounds the records, keys and values of one answer. One request is always returned.
 const inspectBytes = 256 << 10
 
 func (l *lock) info(e *entry, most int, room *int) LockInfo {
@@ -116,15 +115,15 @@ func (m *Machine) Holds(key string, token Token) bool {
 // Cursor is a place in the list of all locks, from which a walk continues. The zero value is the
 // beginning.
 type Cursor struct {
-	Key   string // the last lock visited: the walk continues behind it, if it still exists
+	Key   string // the last lock visited: the walk continues behind it if it still exists
 	Place uint64 // otherwise the walk begins anew and skips the locks up to this place
 }
 
 // Walk lists locks whose names begin with prefix, in the order in which the names appeared: at most
 // so many locks, with at most so many requests of each queue. It visits about budget locks and then
 // stops, so that a large state does not keep its owner from granting. more reports that there may
-// be others behind the cursor. A lock that exists from the first call to the last is listed once.
-// One that appears or disappears meanwhile may be missing.
+// be others behind the cursor. A lock that exists from the first call to the last is listed once;
+// one that appears or disappears meanwhile may be missing.
 func (m *Machine) Walk(c Cursor, prefix string, locks, queue, budget int) (all []LockInfo, next Cursor, more bool) {
 	l := m.firstLock
 	if at := m.locks[c.Key]; at != nil && at.position <= c.Place {
@@ -147,8 +146,7 @@ func (m *Machine) Walk(c Cursor, prefix string, locks, queue, budget int) (all [
 	return all, next, false
 }
 
-// EntryInfo describes a live request in one queue, for tests and recorders. A request for several
-// keys has one in each.
+// EntryInfo describes a live request in one queue, for tests and recorders.
 type EntryInfo struct {
 	Key         string
 	Session     SessionID

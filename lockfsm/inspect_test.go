@@ -30,8 +30,7 @@ func TestInspect(t *testing.T) {
 	}
 }
 
-// TestWalk: a walk in steps, while names appear and disappear, lists a name once if it exists from
-// the beginning to the end.
+// A walk in steps, while names appear and disappear, lists a name once if it exists throughout.
 func TestWalk(t *testing.T) {
 	for seed := range 200 {
 		r := rand.New(rand.NewPCG(uint64(seed), 3))
@@ -88,7 +87,6 @@ func TestWalk(t *testing.T) {
 	}
 }
 
-// TestInspectIsBounded: large requests make a short answer, and a walk in more steps.
 func TestInspectIsBounded(t *testing.T) {
 	w := newWorld(t)
 	w.do(Command{Kind: Adopt, SessionBytes: 1 << 30, GroupBytes: 1 << 30}, Done)

@@ -2,15 +2,12 @@ package lockfsm
 
 import "math"
 
-// lock is the queue of one name, and its data. It exists exactly as long as it has an entry or
-// data.
+// lock is the queue of one name, and its data. It exists exactly as long as it has either.
 //
 // The entries that fit beside each other, counted from the front, are inside: nothing in this queue
 // keeps them waiting. An entry fits if all permits taken, with its own, are at most the lowest
-// total that it or an inside entry names. So an exclusive entry is alone, readers stand beside
-// readers, and a semaphore gives out as many permits as it has. The first entry that does not fit
-// ends the row. So a writer stops later readers, and a small request never passes a large one. An
-// entry stays inside until it is removed.
+// total that it or an inside entry names. The first entry that does not fit ends the row, so a
+// writer stops later readers. An entry stays inside until it is removed.
 type lock struct {
 	key         string
 	first, last *entry
@@ -26,8 +23,8 @@ type lock struct {
 	prev, next  *lock
 }
 
-// shares reports whether permits and of describe a request that shares its lock. An exclusive one
-// must have 0 for both, so that each kind has one description.
+// shares reports whether permits and of are valid. Both must be 0 for an exclusive request, so that
+// each kind has one description.
 func shares(permits, of uint32) bool {
 	if of == 0 {
 		return permits == 1
@@ -45,7 +42,7 @@ func (e *entry) terms() (permits, of uint32) {
 	return 1, 1
 }
 
-// fits reports whether a request of these terms would be inside behind the entries that are.
+// fits reports whether a request of these terms would be inside, behind the present ones.
 func (l *lock) fits(permits, of uint32) bool {
 	return l.taken == 0 || uint64(l.taken)+uint64(permits) <= uint64(min(l.least, of))
 }
@@ -55,7 +52,6 @@ func (l *lock) takes(c *view) bool {
 	return l.boundary == nil && l.fits(e.terms())
 }
 
-// arrives admits e, the last in the queue, or makes it wait.
 func (l *lock) arrives(e *entry) {
 	switch permits, of := e.terms(); {
 	case l.boundary != nil:
@@ -78,8 +74,7 @@ func (l *lock) admit(e *entry) {
 	l.taken += permits
 }
 
-// removed must be called when e has been taken out of l's queue. It admits the entries that fit
-// now.
+// removed must be called when e has left l's queue. It admits the entries that fit now.
 func (m *Machine) removed(l *lock, e *entry) {
 	switch {
 	case e.holding:
@@ -98,8 +93,8 @@ func (m *Machine) removed(l *lock, e *entry) {
 	}
 }
 
-// discharge takes back the permits of e, which has left the queue. Only if e was the last to name
-// the lowest total are the others visited.
+// discharge takes back the permits of e, which has left the queue. It visits the others only if e
+// was the last to name the lowest total.
 func (l *lock) discharge(e *entry) {
 	permits, of := e.terms()
 	l.taken -= permits
@@ -139,8 +134,8 @@ func (l *lock) holder() *entry {
 	return nil
 }
 
-// lockFor returns the lock of that name, and makes it if there is none. Only then does it copy the
-// name.
+// lockFor returns the lock of that name, and makes it if there is none. It copies the name only
+// then.
 func (m *Machine) lockFor(key []byte) *lock {
 	if l := m.locks[string(key)]; l != nil {
 		return l

@@ -3,7 +3,7 @@ package lockfsm
 import "fmt"
 
 // Machine is the state of one group and the rules by which it changes. It is not safe for
-// concurrent use: only its owner may call it.
+// concurrent use.
 type Machine struct {
 	charter   Charter // Rules, SessionTTL and Settings are those in force
 	supported uint32  // RulesVersion; tests set others, as other builds would have
@@ -29,8 +29,7 @@ type Machine struct {
 
 	failed error
 
-	// The following is not replicated state: it belongs to captures, lives for one command, or
-	// saves an allocation.
+	// Not replicated: this belongs to captures, lives for one command, or saves an allocation.
 	capture   *Capture // the one under way, or nil
 	captures  uint32   // how many were begun
 	lastPlace uint64   // the last one given to a lock
@@ -51,7 +50,7 @@ type Machine struct {
 type Counts struct{ Sessions, Locks, Entries, Waiters int }
 
 // New returns the machine of an unborn group. The error lists everything that is wrong with the
-// charter. It wraps ErrRules if the charter's rules are too new for this build.
+// charter, and wraps ErrRules if its rules are too new for this build.
 func New(c Charter) (*Machine, error) { return newMachine(c, RulesVersion) }
 
 func newMachine(c Charter, supported uint32) (*Machine, error) {
@@ -66,10 +65,10 @@ func newMachine(c Charter, supported uint32) (*Machine, error) {
 	}, nil
 }
 
-// Apply carries out one command, as [Next] returns it, of the log entry at index of term. It is
-// total: it returns a result for every input and never panics. Equal inputs on equal states give
-// equal results and equal states. The index is only used in errors. The command may be changed
-// after the call.
+// Apply carries out one command, as [Next] returns it, of the log entry at index of term. It
+// returns a result for every input and never panics. Equal inputs on equal states give equal
+// results and states. The index is only used in errors. The caller may change the command after the
+// call.
 func (m *Machine) Apply(index, term uint64, command []byte) Result {
 	var res Result
 	m.apply(index, term, command, &res)
@@ -91,8 +90,8 @@ func (m *Machine) apply(index, term uint64, command []byte, res *Result) {
 	if m.rev > maxRevision-revisionReserve && m.failed == nil {
 		m.failed = fmt.Errorf("%w at entry %d: recover the group under a new charter", ErrRevisions, index)
 	}
-	// The rules version is checked first. A later version may have changed the meaning of the kind
-	// or of the bytes behind the header, and older and newer builds must give the same answer.
+	// First, since a later version may have changed the kind or the bytes behind the header, and older
+	// and newer builds must give the same answer.
 	if m.failed != nil || c.Rules > m.charter.Rules {
 		res.Code = Unsupported
 		return
@@ -154,8 +153,8 @@ func (m *Machine) dispatch(index, term uint64, c *view, res *Result) {
 }
 
 // ApplyEntry applies all commands of one log entry in order and passes each result to each, unless
-// that is nil. Where the bytes stop being commands, one Malformed result stands for the rest. each
-// must copy what it keeps or changes of a result.
+// that is nil. each must copy what it keeps or changes. Where the bytes stop being commands, one
+// Malformed result stands for the rest.
 func (m *Machine) ApplyEntry(index, term uint64, batch []byte, each func(*Result)) {
 	for len(batch) > 0 {
 		command, rest, err := Next(batch)
@@ -178,12 +177,11 @@ func (m *Machine) bump() Revision {
 }
 
 // Failed returns nil, or why this replica can no longer follow the log: it met a rules version that
-// this build does not know (wraps ErrRules), or ran out of revisions (wraps ErrRevisions). From
-// then on it refuses every command, and the node must retire.
+// this build does not know (wraps ErrRules), or ran out of revisions (wraps ErrRevisions). It then
+// refuses every command, and the node must retire.
 func (m *Machine) Failed() error { return m.failed }
 
-// Charter returns the charter with the rules version, TTL, budgets and settings that are now in
-// force.
+// Charter returns the charter as it is now in force.
 func (m *Machine) Charter() Charter { return m.charter }
 
 // Born reports whether the group is founded.
@@ -192,5 +190,5 @@ func (m *Machine) Born() bool { return m.born }
 // GraceOver reports whether locks are granted.
 func (m *Machine) GraceOver() bool { return m.graceOver }
 
-// Counts returns the number of sessions, of locks, of entries, and of waiting entries.
+// Counts returns the size of the state.
 func (m *Machine) Counts() Counts { return m.counts }

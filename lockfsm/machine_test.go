@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestApplyEntry: the commands of an entry are applied in order, each with its result. One result
-// stands for the rest after bytes that are no command.
+// The commands of an entry are applied in order. One result stands for the rest after bytes that
+// are no command.
 func TestApplyEntry(t *testing.T) {
 	w, a, b := crowded(t)
 	batch := Command{Kind: Release, Session: a, Epoch: 1, Number: 1}.Append(nil)
@@ -36,7 +36,7 @@ func TestApplyEntry(t *testing.T) {
 	}
 }
 
-// TestApplyKeepsNothing: the owner may reuse the entry's bytes right after Apply.
+// The owner may reuse the entry's bytes right after Apply.
 func TestApplyKeepsNothing(t *testing.T) {
 	w := newWorld(t)
 	s := w.session(1)
@@ -67,8 +67,7 @@ func TestApplyKeepsNothing(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeft: after many locks and sessions have come and gone the tables are empty, and the
-// pools are bounded.
+// After many locks and sessions the tables are empty, and the pools are bounded.
 func TestNothingIsLeft(t *testing.T) {
 	w := newWorld(t)
 	const requests = 3 * maxSpare
@@ -99,8 +98,7 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
-// TestFailedRefusesAll: a machine that met rules from the future refuses every command, and gives
-// no snapshot that would hide it.
+// A machine that met rules from the future gives no snapshot that would hide it.
 func TestFailedRefusesAll(t *testing.T) {
 	w, a, _ := crowded(t)
 	w.do(Command{Kind: Raise, Version: RulesVersion + 1}, Unsupported)
@@ -120,8 +118,7 @@ func TestFailedRefusesAll(t *testing.T) {
 	}
 }
 
-// TestUnsupportedCanBeAddressed: the result names the sender's session and number, although nothing
-// after the header was read.
+// The result names the sender's session and number, although nothing after the header was read.
 func TestUnsupportedCanBeAddressed(t *testing.T) {
 	w, a, _ := crowded(t)
 	r := w.do(Command{Rules: 9, Kind: Acquire, Session: a, Epoch: 1, Number: 7, Key: "k"}, Unsupported)
@@ -130,7 +127,6 @@ func TestUnsupportedCanBeAddressed(t *testing.T) {
 	}
 }
 
-// TestSessionsOutlivesApply: later commands do not change what Sessions has returned.
 func TestSessionsOutlivesApply(t *testing.T) {
 	w, a, b := crowded(t)
 	got := w.m.Sessions()
@@ -141,7 +137,7 @@ func TestSessionsOutlivesApply(t *testing.T) {
 	}
 }
 
-// TestLongQueue removes a long queue from the middle. Each cancel changes only the entry behind it.
+// Each cancel in the middle of a long queue changes only the entry behind it.
 func TestLongQueue(t *testing.T) {
 	const length = 60_000
 	w := newWorld(t)

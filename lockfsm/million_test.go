@@ -74,7 +74,7 @@ const million = 1_000_000
 
 // BenchmarkMillionLocks measures the cost of a million held locks: the memory of each; a release
 // and an acquire; the longest step of a capture and all steps together; the same with commands
-// between the steps that release and acquire locks; the work after the last step; and a Restore.
+// between the steps; the work after the last step; and a Restore.
 func BenchmarkMillionLocks(b *testing.B) {
 	if testing.Short() {
 		b.Skip("its setup takes seconds")
@@ -134,8 +134,8 @@ func BenchmarkEndOfASession(b *testing.B) {
 	}
 }
 
-// film takes captures with that many releases and acquires between the steps. It reports the time
-// of the steps alone and of the pairs.
+// film takes captures with so many releases and acquires between the steps. It reports the time of
+// the steps alone and of the pairs.
 func (c *crowdOf) film(b *testing.B, pairs int) []byte {
 	var steps, longest, between, longestBetween, behind time.Duration
 	var snapshot []byte

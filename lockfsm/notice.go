@@ -2,7 +2,7 @@ package lockfsm
 
 import "slices"
 
-// wanted notifies the holders of the locks in which the new entry e waits, if they asked for a
+// wanted notifies the holders of the locks that the new entry e waits for, if they asked for a
 // notice and have not had it. It lists them in fired, as fire does.
 func (m *Machine) wanted(e *entry) {
 	for _, each := range e.all(new([1]*entry)) {
@@ -29,8 +29,8 @@ func (m *Machine) wantedAt(e *entry) {
 	}
 }
 
-// markNoticed marks a request that holds its locks as told that another request waits for one of
-// them. The mark stays, even if that request gives up.
+// markNoticed marks a holding request as told that another one waits. The mark stays, even if that
+// one gives up.
 func (m *Machine) markNoticed(e *entry) {
 	for _, each := range e.all(new([1]*entry)) {
 		m.lockChanges(each.lock)

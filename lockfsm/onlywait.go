@@ -1,13 +1,12 @@
 package lockfsm
 
-// OnlyWait reports whether all that a batch would do, if it were applied now, is to let new
-// requests wait. Such a batch may be applied later without delaying any request: a place in a queue
-// has no use before the lock is released. It must be applied before anything that would admit one
-// of the requests.
+// OnlyWait reports whether a batch, applied now, would only let new requests wait. Such a batch may
+// be applied later without delaying any request: a place in a queue has no use before the lock is
+// released. It must be applied before anything that would admit one of the requests.
 //
-// settled means that no command is on its way to this machine. Then a held lock stays held until
-// another command comes. Otherwise a request only waits if others wait before it, since the end of
-// the hold may be on its way.
+// settled means that no command is on its way to this machine, so a held lock stays held until
+// another command arrives. Otherwise a request only waits if others wait before it, since the end
+// of the hold may be on its way.
 //
 // A request that needs its answer at once does not count, even if it would wait: one that may find
 // the queue too long or a circle, and one whose holder asked for a notice. When in doubt OnlyWait

@@ -2,8 +2,7 @@ package lockfsm
 
 import "testing"
 
-// TestOnlyWait: OnlyWait rejects what would do more than wait. TestTwin checks that what it accepts
-// only waits.
+// TestTwin checks the other side: what OnlyWait accepts only waits.
 func TestOnlyWait(t *testing.T) {
 	w := newWorld(t)
 	a, b := w.session(1), w.session(2)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A session belongs to its opener. The nonce alone, which every voter has, opens it for no other
-// instance and no other capability. A snapshot keeps the opener.
+// The nonce alone, which every voter has, opens a session for no other instance and no other
+// capability. A snapshot keeps the opener.
 func TestANonceIsNoProof(t *testing.T) {
 	m, err := New(Charter{FoundedUnixMS: 1, SessionTTL: time.Second, Rules: 1, Limits: DefaultLimits()})
 	if err != nil {

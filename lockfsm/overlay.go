@@ -2,7 +2,7 @@ package lockfsm
 
 import "math"
 
-// sessionChanges must be called before anything changes that a snapshot stores of s, and before s
+// sessionChanges must be called before anything of s that a snapshot stores changes, and before s
 // is removed.
 func (m *Machine) sessionChanges(s *session) {
 	if s.seen != m.captures {
@@ -10,8 +10,8 @@ func (m *Machine) sessionChanges(s *session) {
 	}
 }
 
-// lockChanges must be called before anything changes that a snapshot stores of l, its queue or the
-// entries in it, and before l is removed.
+// lockChanges must be called before anything that a snapshot stores of l, its queue or its entries
+// changes, and before l is removed.
 func (m *Machine) lockChanges(l *lock) {
 	if l.seen != m.captures {
 		m.capture.keepLock(l)
@@ -30,8 +30,8 @@ func (c *Capture) keepLock(l *lock) {
 	c.overlay.push(overlayItem{l.position, copied(c.scratch)})
 }
 
-// overlayItem is a session or a lock as it was before it changed, encoded. A session is encoded
-// without its ID.
+// overlayItem is a session or a lock, encoded before it changed. A session is encoded without its
+// ID.
 type overlayItem struct {
 	place uint64 // the ID of a session, the place of a lock
 	body  []byte

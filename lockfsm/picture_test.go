@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// picture is the whole state in a form to which both the machine and its twin can be converted, for
-// comparison and for failure messages. Sessions ascend by ID, entries by place.
+// picture is the whole state in a form for both the machine and its twin, for comparison and
+// failure messages. Sessions ascend by ID, entries by place.
 type picture struct {
 	group    groupPicture
 	sessions []sessionPicture
@@ -136,7 +136,6 @@ func (t *twin) picture() picture {
 	return p
 }
 
-// keep returns a copy of r that outlives the next Apply.
 func keep(r Result) Result {
 	r.States, r.Fired, r.Circle = slices.Clone(r.States), slices.Clone(r.Fired), slices.Clone(r.Circle)
 	if r.Holder != nil {

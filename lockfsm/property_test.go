@@ -8,7 +8,6 @@ import (
 	"testing"
 )
 
-// step is one applied command, kept so that a run can be repeated.
 type step struct {
 	index, term uint64
 	command     []byte
@@ -24,9 +23,9 @@ func encode(t testing.TB, c Command) []byte {
 }
 
 // TestTwin drives the machine and its naive twin through the same random commands. After each it
-// wants the same results, the same wake-ups and the same state, with all invariants satisfied. Now
-// and then the machine is replaced by one restored from its snapshot. One seed is one run: go test
-// -run 'TestTwin/seed=17$'.
+// wants the same results, wake-ups and state, with all invariants satisfied. Now and then the
+// machine is replaced by one restored from its snapshot. One seed is one run: go test -run
+// 'TestTwin/seed=17$'.
 func TestTwin(t *testing.T) {
 	seen := map[outcome]int{}
 	seeds, ran := 400, 0
@@ -59,8 +58,8 @@ type outcome struct {
 // waited counts the commands that OnlyWait had accepted.
 const waited Code = 0xff
 
-// allMet wants the workload to have produced every possible outcome of each kind. A property that
-// is never tested always holds.
+// allMet wants the workload to have produced every possible outcome of each kind, since a property
+// that is never tested always holds.
 func allMet(t *testing.T, seen map[outcome]int) {
 	everyone := []Code{NotBorn, Unsupported, Done}
 	ofSession := []Code{NotBorn, Unsupported, NoSession, Stale}
@@ -84,7 +83,6 @@ func allMet(t *testing.T, seen map[outcome]int) {
 	}
 }
 
-// run is a log together with the charter that it runs on.
 type run struct {
 	charter   Charter
 	supported uint32
@@ -167,7 +165,6 @@ func again(t *testing.T, m *Machine) *Machine {
 	return n
 }
 
-// alwaysRestored runs the log once normally and once with a restore after every command.
 func (r run) alwaysRestored(t *testing.T) {
 	t.Helper()
 	a, b := r.machine(t), r.machine(t)
@@ -187,8 +184,6 @@ func (r run) alwaysRestored(t *testing.T) {
 	}
 }
 
-// restoredAtEveryPrefix restores once at each place of the log and follows it from there to the
-// end.
 func (r run) restoredAtEveryPrefix(t *testing.T) {
 	t.Helper()
 	final := r.machine(t)
@@ -212,7 +207,7 @@ func (r run) restoredAtEveryPrefix(t *testing.T) {
 	}
 }
 
-// judge checks three promises and uses no other rule: a key's tokens rise, its holders fit beside
+// judge checks three promises without the other rules: a key's tokens rise, its holders fit beside
 // each other, and no request passes one that waits for the whole lock.
 type judge struct {
 	highest map[string]Token

@@ -6,8 +6,8 @@ import (
 )
 
 // entry is the place of one live request in one queue. A request for several keys has one entry in
-// each of their queues, all with the same revision and, once granted, the same token. The first of
-// them leads the request: it alone is in its session's list and in the lookup by number.
+// each of their queues, with the same revision and token. The first of them leads the request: it
+// alone is in its session's list and in the lookup by number.
 type entry struct {
 	lock         *lock // nil once the entry is gone
 	ahead, after *entry
@@ -17,9 +17,9 @@ type entry struct {
 	rev          Revision // its place: the entry's key is <lock>/<rev>
 	token        Token    // 0 while it waits
 	sinceUnixMS  int64    // the wall stamp at the grant
-	watch        Revision // what its session was told last; only set in the first entry of a request
+	watch        Revision // what its session was told last; only in the first entry of a request
 	permits, of  uint32   // see shares
-	holding      bool     // see lock.edge
+	holding      bool     // see lock.boundary
 	notice       bool     // it asks for a notice when a request waits for it
 	told         bool     // it has had that notice
 	extra        *extra   // nil for most
@@ -33,7 +33,6 @@ type extra struct {
 	delayMS uint32
 }
 
-// push makes the entries of c for session s, at the ends of their queues.
 func (m *Machine) push(s *session, c *view, rev Revision) *entry {
 	e := m.pushOne(c.key, s, c, rev)
 	if c.hasRest() {
@@ -95,9 +94,8 @@ func (m *Machine) enqueue(e *entry) {
 	}
 }
 
-// remove takes a request out of all lists, in constant time for each of its keys wherever it stands
-// in the queue (discharge has the exception). The effect on others is computed by fire, after all
-// removals of the command.
+// remove takes a request out of all lists, in constant time for each of its keys (discharge has the
+// exception). fire computes the effect on others, after all removals of the command.
 func (m *Machine) remove(e *entry) {
 	if e.token != 0 {
 		m.noteEnd(e)
@@ -141,8 +139,8 @@ func (m *Machine) removeOne(e *entry) {
 // touch records that the state of e's request may be about to change.
 func (m *Machine) touch(e *entry) { m.touched = append(m.touched, e.lead()) }
 
-// all returns the entries of e's request. room holds the answer if there is one entry, so that
-// nothing is allocated.
+// all returns the entries of e's request. room holds the answer if there is one entry, to allocate
+// nothing.
 func (e *entry) all(room *[1]*entry) []*entry {
 	if e.extra != nil && e.extra.entries != nil {
 		return e.extra.entries
@@ -155,8 +153,7 @@ func (e *entry) lead() *entry { return e.all(new([1]*entry))[0] }
 
 // fire ends a command that removed entries or ended the grace. It visits the surviving touched
 // requests in the order of their places, grants those that nothing keeps waiting any more, and
-// lists all whose state has changed. The order is part of the rules, since it determines the
-// tokens.
+// lists all whose state has changed. The order is part of the rules: it determines the tokens.
 func (m *Machine) fire() {
 	live := m.touched[:0]
 	for _, e := range m.touched {
@@ -210,7 +207,7 @@ func (e *entry) value() []byte {
 	return e.extra.value
 }
 
-// grant gives a request its locks with one token, which is higher than every token given before.
+// grant gives a request its locks with one token, higher than every token before.
 func (m *Machine) grant(e *entry) {
 	token := Token(m.bump())
 	e.watch = 0

@@ -21,8 +21,8 @@ func (s *spares) spareEntry() *entry {
 	return new(entry)
 }
 
-// recycleEntry clears e, by which fire recognizes a touched entry that is gone. e is not reused
-// before that: no command makes an entry after it has removed one.
+// recycleEntry clears e, by which fire recognizes a touched entry that is gone. No command makes an
+// entry after it has removed one, so e is not reused before that.
 func (s *spares) recycleEntry(e *entry) {
 	*e = entry{}
 	if len(s.entries) < maxSpare {

@@ -1,8 +1,7 @@
 package lockfsm
 
-// use marks number n as used and reports whether it was new. The first command that carries a
-// number uses it up, even if it is refused or gives up a request that never arrived. What arrives
-// under it later finds it finished.
+// use marks number n as used and reports whether it was new. The first command with a number uses
+// it up, even if it is refused or gives up a request that never arrived.
 func (m *Machine) use(s *session, n Number) (Revision, bool) {
 	if n < s.next {
 		return 0, false
@@ -80,7 +79,7 @@ func (m *Machine) validKeys(c *view) bool {
 	return valid
 }
 
-// refuseOne returns why a new request is not accepted into the queue of one key, or 0.
+// refuseOne is refuse for the queue of one key.
 func (m *Machine) refuseOne(key []byte, c *view, res *Result) Code {
 	l := m.locks[string(key)]
 	switch {
@@ -106,9 +105,9 @@ func (m *Machine) report(e *entry, res *Result) {
 	}
 }
 
-// name writes into a result which request stands in the way at l: the one that holds it, or else
-// the first in the queue. In the grace it writes nothing. ofSeveral means that the request asks for
-// several keys.
+// name writes into a result which request stands in the way at l: the holder, or else the first in
+// the queue. In the grace it writes nothing. ofSeveral means that the request asks for several
+// keys.
 func (m *Machine) name(l *lock, res *Result, ofSeveral bool) {
 	if !m.graceOver {
 		return
@@ -127,8 +126,8 @@ func (m *Machine) name(l *lock, res *Result, ofSeveral bool) {
 	res.Holder = &m.holder
 }
 
-// release ends one request, whether it holds or waits. A request is named by its number, so a
-// repeated or late command can never hit the session's next hold of the same lock.
+// release ends one request, whether it holds or waits. It is named by its number, so a late command
+// cannot hit the session's next hold of the same lock.
 func (m *Machine) release(c *view) Code {
 	s, code := m.of(c)
 	if s == nil {
@@ -147,8 +146,8 @@ func (m *Machine) release(c *view) Code {
 	return Done
 }
 
-// evict ends the request that holds a lock with a token. A token is given once, so a repeated or
-// late command cannot hit another hold.
+// evict ends the request that holds a lock with a token. A token is given once, so a late command
+// cannot hit another hold.
 func (m *Machine) evict(c *view, res *Result) {
 	res.Code = Finished
 	e := m.holds(c.key, c.token)

@@ -8,11 +8,11 @@ import (
 )
 
 // Restore returns the machine that a snapshot describes. It shares no memory with the snapshot. No
-// input makes it panic, or use more memory than a fixed multiple of the input's size, and what it
-// returns satisfies [Machine.Check].
+// input makes it panic, or use more memory than a fixed multiple of the input's size, and its
+// result satisfies [Machine.Check].
 //
-// The error wraps ErrSnapshot, and also ErrRules if the state follows rules that this build does
-// not know.
+// The error wraps ErrSnapshot, and also ErrRules if this build does not know the rules of the
+// state.
 func Restore(snapshot []byte) (*Machine, error) { return restore(snapshot, RulesVersion) }
 
 func restore(snapshot []byte, supported uint32) (*Machine, error) {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// locksReader reads the locks of a snapshot. It reads queue by queue, so the entries of a request
-// that stands in several queues are apart.
+// locksReader reads the locks of a snapshot, queue by queue, so the entries of a request for
+// several keys are apart.
 type locksReader struct {
 	*reader
 	m       *Machine
@@ -17,7 +17,7 @@ type locksReader struct {
 	index   map[*extra]int // in several
 }
 
-// several is a request that stands in several queues, while it is assembled.
+// several is a request in several queues, while it is assembled.
 type several struct {
 	extra *extra
 	want  int
@@ -128,7 +128,8 @@ func (r *locksReader) terms(e *entry) {
 	}
 }
 
-// part adds an entry to its request. known is the request's first entry read, nil if that is e.
+// part adds an entry to its request. known is the request's first entry read; nil means that e is
+// the first.
 func (r *locksReader) part(e, known *entry, flags byte) {
 	want := int(r.positive(MaxKeys, "several"))
 	speaks := flags&(entryOwnerFlag|entryValueFlag|entryDelayFlag) != 0
@@ -150,8 +151,8 @@ func (r *locksReader) part(e, known *entry, flags byte) {
 	}
 }
 
-// join checks that each request that stands in several queues is complete, and makes the entry with
-// its lowest key its lead.
+// join checks that each request in several queues is complete, and makes the entry with its lowest
+// key its lead.
 func (r *locksReader) join() {
 	for _, s := range r.several {
 		all := s.extra.entries
@@ -170,8 +171,7 @@ func (r *locksReader) join() {
 	}
 }
 
-// list enters the requests into the sessions' lists in the order of their numbers, which runs
-// across locks.
+// list enters the requests into the sessions' lists in the order of their numbers.
 func (r *locksReader) list() {
 	if r.fault != "" {
 		return

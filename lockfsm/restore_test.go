@@ -7,7 +7,6 @@ import (
 	"testing"
 )
 
-// TestDamagedSnapshot: Restore refuses a snapshot with any single bit flipped, or cut anywhere.
 func TestDamagedSnapshot(t *testing.T) {
 	w, _, _ := crowded(t)
 	snapshot := w.m.Snapshot(nil)
@@ -25,8 +24,8 @@ func TestDamagedSnapshot(t *testing.T) {
 	}
 }
 
-// TestForgedSnapshot: a damaged snapshot with a good checksum, such as a buggy build would write,
-// is refused or describes a possible state. It never panics.
+// A damaged snapshot with a good checksum, such as a buggy build would write, is refused or
+// describes a possible state.
 func TestForgedSnapshot(t *testing.T) {
 	w, _, _ := crowded(t)
 	snapshot := w.m.Snapshot(nil)
@@ -60,7 +59,6 @@ func TestForgedSnapshot(t *testing.T) {
 	t.Logf("%d of %d single-byte forgeries describe a possible state", accepted, len(body)*256)
 }
 
-// TestNewerSnapshot: a snapshot of a future format or of future rules is refused.
 func TestNewerSnapshot(t *testing.T) {
 	c := smallCharter()
 	c.Rules = RulesVersion + 1
@@ -80,8 +78,8 @@ func TestNewerSnapshot(t *testing.T) {
 	}
 }
 
-// TestLyingSnapshot: counts that exceed the bytes are refused before memory is reserved for them,
-// also if they would be negative as an int.
+// Counts that exceed the bytes are refused before memory is reserved for them, also if they would
+// be negative as an int.
 func TestLyingSnapshot(t *testing.T) {
 	w := newWorld(t)
 	body := w.m.Snapshot(nil)
@@ -103,7 +101,7 @@ func TestLyingSnapshot(t *testing.T) {
 	}
 }
 
-// TestSnapshotAppends: the caller's bytes stay, and the snapshot does not depend on them.
+// The caller's bytes stay, and the snapshot does not depend on them.
 func TestSnapshotAppends(t *testing.T) {
 	w, _, _ := crowded(t)
 	alone, behind := w.m.Snapshot(nil), w.m.Snapshot([]byte("abc"))
@@ -112,8 +110,6 @@ func TestSnapshotAppends(t *testing.T) {
 	}
 }
 
-// TestRestoreSharesNothing: a restored machine shares nothing with the snapshot or with the machine
-// that it was taken of.
 func TestRestoreSharesNothing(t *testing.T) {
 	w, a, _ := crowded(t)
 	w.do(Command{Kind: Adopt, Settings: []byte("settings")}, Done)

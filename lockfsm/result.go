@@ -35,7 +35,7 @@ const (
 	TooManyEntries Code = 11
 	// TooManySessions: the group has too many sessions (Limits.Sessions).
 	TooManySessions Code = 12
-	// InGrace: a Try came before the end of the grace, when it is unknown whether the lock is free.
+	// InGrace: a Try came during the grace, when it is unknown whether the lock is free.
 	InGrace Code = 13
 	// Unsupported: the command needs a higher rules version than the group's, or the machine has
 	// failed. Nothing changed.
@@ -43,33 +43,30 @@ const (
 	// Malformed: the bytes are no command. Nothing changed.
 	Malformed Code = 15
 	// Deadlock: the request would wait, directly or through others, for a lock under which it was
-	// made. Circle is the circle.
+	// made: see Circle.
 	Deadlock Code = 16
-	// NotHeld: no request holds the lock with the token that was to be resumed.
+	// NotHeld: no request holds the lock with the token to resume.
 	NotHeld Code = 17
 	// Changed: the data is not at the revision that the Put named. Data is the present data.
 	Changed Code = 18
 	// TooMuchData: too many keys have data (MaxData).
 	TooMuchData Code = 19
-	// OverSessionBudget: the session's budget of bytes is used up (Limits.SessionBytes). Budget is
-	// that budget.
+	// OverSessionBudget: Limits.SessionBytes is used up.
 	OverSessionBudget Code = 20
-	// OverGroupBudget: the group's budget of bytes is used up (Limits.GroupBytes). Budget is that
-	// budget.
+	// OverGroupBudget: Limits.GroupBytes is used up.
 	OverGroupBudget Code = 21
 )
 
-// Change is the state of one live request. If Token is not 0, the request holds its lock, or all
-// its locks, with that token. Otherwise it waits, and Watch is the revision of its predecessor in
-// the first queue, by key, in which it must wait. Watch 0 then means that only the grace keeps it
-// waiting.
+// Change is the state of one live request. If Token is not 0, the request holds all its locks with
+// that token. Otherwise it waits, and Watch is the revision of its predecessor in the first queue,
+// by key, in which it must wait. Watch 0 then means that only the grace keeps it waiting.
 type Change struct {
 	Session SessionID
 	Number  Number
 	Token   Token
 	Watch   Revision
-	// Wanted reports that the request holds its lock, has asked for a notice, and that another
-	// request waits or has waited for it since.
+	// Wanted reports that the request holds its lock, has asked for a notice, and another request
+	// waits or has waited since.
 	Wanted bool
 }
 
@@ -81,17 +78,17 @@ type Holder struct {
 	// Record is the holder's instance record. It must not be changed.
 	Record []byte
 	Token  Token
-	// SinceUnixMS is the group's wall stamp at the grant. It is for display; no decision may depend
-	// on it.
+	// SinceUnixMS is the group's wall stamp at the grant. It is for display; no decision may depend on
+	// it.
 	SinceUnixMS int64
-	// Waiters is the number of requests that wait for the lock.
+	// Waiters is how many requests wait for the lock.
 	Waiters int
 	// Value is the holder's. It must not be changed.
 	Value []byte
 }
 
-// Link is one step of a circle: the session waits for Key, which the session of the next link holds
-// or stands before it in the queue for.
+// Link is one step of a circle: the session waits for Key, and the session of the next link holds
+// it or stands before it in the queue.
 type Link struct {
 	Session SessionID
 	// Record is the session's instance record. It must not be changed.
@@ -104,8 +101,7 @@ type Link struct {
 type Result struct {
 	Kind Kind
 	Code Code
-	// Session, Epoch and Number are the command's. For Open, Session is the session that now
-	// exists.
+	// Session, Epoch and Number are the command's. For Open, Session is the one that now exists.
 	Session SessionID
 	Epoch   Epoch
 	Number  Number
@@ -115,34 +111,34 @@ type Result struct {
 	Token Token
 	// Watch is set with Waiting, see [Change].
 	Watch Revision
-	// TTL is, for Open, the TTL of the session: what was asked for, at most the group's. For Expire
-	// it is for how much longer locks of the session stay taken, after which Expire is due again.
-	// Zero means that none do.
+	// TTL is, for Open, the TTL of the session: what was asked for, at most the group's. For Expire it
+	// is for how much longer locks of the session stay taken, after which Expire is due again. Zero
+	// means that none do.
 	TTL time.Duration
-	// Holder is set with Held, and with Waiting unless only the grace keeps the request waiting. A
-	// request that gives up can so report what was in its way.
+	// Holder is set with Held, and with Waiting unless only the grace keeps the request waiting. So a
+	// request that gives up can report what was in its way.
 	Holder *Holder
-	// Detached is set with the Done of a Detach that leaves its hold behind. It is the session that
-	// now has the hold, gone as after Expire, for TTL.
+	// Detached is set with the Done of a Detach that leaves its hold behind: the session that now has
+	// the hold, gone as after Expire, for TTL.
 	Detached SessionID
-	// Evicted is set with the Done of an Evict, and when an Acquire resumes a hold. It is the
-	// request that ended without its session's doing.
+	// Evicted is set with the Done of an Evict, and when an Acquire resumes a hold: the request that
+	// was ended.
 	Evicted *Eviction
-	// Data is set with the Done of a Put and with Changed: the present data of the key, zero if it
-	// has none. It must not be changed, and stays valid.
+	// Data is set with the Done of a Put and with Changed: the present data of the key, zero if none.
+	// It must not be changed, and stays valid.
 	Data *Data
-	// Circle is set with Deadlock. It begins with the request and its key; the last link's key
-	// belongs to a request under which the new one was made. A long circle is cut off at its end.
+	// Circle is set with Deadlock. It begins with the request and its key; the last link's key belongs
+	// to a request under which the new one was made. A long circle is cut off at its end.
 	Circle []Link
 	// Budget is set with OverSessionBudget and OverGroupBudget: the budget in bytes.
 	Budget uint64
-	// States lists, after an Attach that took effect, every live request of the session in
-	// ascending order of number. A number that the command named and States lacks is finished.
+	// States lists, after an Attach that took effect, every live request of the session in ascending
+	// order of number. A number that the command named and States lacks is finished.
 	States []Change
-	// Fired lists the requests of any session, other than the command's own, whose state the
-	// command changed: those now granted, those with a new predecessor, and holders with a notice.
-	// It is in the order of their places, and each is listed at most once. An Acquire that resumes
-	// a hold lists its own request if that must be told that another waits.
+	// Fired lists the other requests, of any session, whose state the command changed: those now
+	// granted, those with a new predecessor, and holders with a notice. It is in the order of their
+	// places, each at most once. An Acquire that resumes a hold lists its own request if that must be
+	// told that another waits.
 	Fired []Change
 }
 
@@ -155,8 +151,8 @@ type Eviction struct {
 	// Record is the instance record of the session. By and Reason are the Record and Value of the
 	// Evict. They must not be changed.
 	Record, By, Reason []byte
-	// Taker is the instance record of the session that has resumed the hold, if that ended it. It
-	// must not be changed.
+	// Taker is the instance record of the session that has resumed the hold, if any. It must not be
+	// changed.
 	Taker []byte
 }
 

@@ -2,11 +2,11 @@ package lockfsm
 
 // A hold can outlive its holder. When its session expires, or detaches it, the hold stays for its
 // delay. Any session that knows its token can resume it: a restarted process, or the next service
-// in a chain. The resumed hold has a new token, so that the old one is fenced off, and keeps its
-// place in the queue. The hold of a live holder is resumed in the same way; that holder is told.
+// in a chain. The resumed hold keeps its place in the queue and has a new token, which fences off
+// the old one. The hold of a live holder is resumed in the same way; that holder is told.
 
-// detach gives up a request without ending its hold, if that has a delay. The hold moves to a
-// session of its own, which is gone from the beginning.
+// detach gives up a request. A hold with a delay moves to a session of its own, which is gone from
+// the beginning.
 func (m *Machine) detach(c *view, res *Result) Code {
 	s, code := m.of(c)
 	if s == nil {
@@ -50,15 +50,14 @@ func (m *Machine) detach(c *view, res *Result) Code {
 	return Done
 }
 
-// manyDetached reports whether no hold can be detached. Gone sessions take at most half of the
-// places for sessions, so that instances can still open one.
+// manyDetached reports whether no more holds can be detached. Gone sessions take at most half of
+// the places for sessions, so that instances can still open one.
 func (m *Machine) manyDetached() bool {
 	limit, gone := uint64(m.charter.Limits.Sessions), uint64(len(m.sessions)-len(m.nonces))
 	return uint64(m.counts.Sessions) >= limit || 2*gone >= limit
 }
 
-// resume moves the hold of a lock with a token to the session and number of c, and gives it a new
-// token.
+// resume moves the hold of a lock with a token to the session and number of c, with a new token.
 func (m *Machine) resume(s *session, c *view, res *Result) {
 	e := m.holds(c.key, c.token)
 	switch {

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// TestDetachedHoldsLeaveRoomForInstances: an instance that detaches as many holds as possible does
-// not keep others from opening a session.
+// An instance that detaches as many holds as possible does not keep others from opening a session.
 func TestDetachedHoldsLeaveRoomForInstances(t *testing.T) {
 	charter := Charter{FoundedUnixMS: 1, SessionTTL: time.Second, Rules: 1, Limits: DefaultLimits()}
 	charter.Limits.Sessions = 10

@@ -2,12 +2,10 @@
 
 package lockfsm
 
-// This file and rules_nextrules.go hold everything in which a later version of the rules differs
-// from the earlier ones. A new version adds its part here. The package comment lists what it may
-// add.
+// This file and rules_nextrules.go hold everything in which a later version of the rules differs.
+// The package comment lists what a version may add.
 
-// RulesVersion is the newest version of the rules that this build knows. See the package comment
-// for what a version means.
+// RulesVersion is the newest version of the rules that this build knows; see the package comment.
 const RulesVersion uint32 = 2
 
 // laterState is the state that versions above 2 have added.
@@ -19,7 +17,7 @@ type laterState struct{}
 func (k Kind) laterName() string { return "unknown kind" }
 
 // later reads the fields of a kind that versions above 2 have added. It refuses a kind under a
-// version that does not have it, as a build that does not know the kind would.
+// version that does not have it, as an older build would.
 func (r *reader) later(*view) { r.fail("kind") }
 
 // later carries out a command of such a kind.
@@ -29,5 +27,4 @@ func (m *Machine) later(*view) Code { return Malformed }
 // builds must write the same bytes.
 func (m *Machine) appendLater(b []byte) []byte { return b }
 
-// restoreLater reads what appendLater has written.
 func (m *Machine) restoreLater(*reader) {}

@@ -4,13 +4,12 @@ package lockfsm
 
 // LapsesSince is the version since which a Detach can give, in Value, the reason why a hold ends or
 // is left although its holder has not released it: the client of an agent has died, or the hold has
-// lasted as long as its request allows. The cause of such an end is Expired, and the audit log
-// keeps it.
+// lasted as long as its request allows. Its cause is Expired, and the audit log keeps it.
 const LapsesSince = 2
 
 // PermitCirclesSince is the version since which a request is also refused as a deadlock if it would
-// wait for its own end through permits that only blocked requests could return. The command is
-// unchanged, so the version in force decides, not that of the command.
+// wait for its own end through permits that only blocked requests could return. The version in
+// force decides, since the command is unchanged.
 const PermitCirclesSince = 2
 
 // lapses reports whether the command ends a hold that its holder has not released.

@@ -4,13 +4,12 @@ package lockfsm
 
 import "encoding/binary"
 
-// This file simulates a future build: with the build tag nextrules the rules have a version 3. It
-// lets tests upgrade a running cluster from one build to another before a second version exists,
-// and is in no release. Version 3 adds as little as possible, but touches all that a real one
-// would: a kind, its command, its state and the snapshot.
+// This file simulates a future build, which is in no release: with the build tag nextrules the
+// rules have a version 3. It lets tests upgrade a running cluster from one build to another before
+// a real version 3 exists. It adds as little as possible, but touches all that a real one would: a
+// kind, its command, its state and the snapshot.
 
-// RulesVersion is the newest version of the rules that this build knows. See the package comment
-// for what a version means.
+// RulesVersion is the newest version of the rules that this build knows; see the package comment.
 const RulesVersion uint32 = 3
 
 // Mark counts. Since version 3.

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// arguments are the words of a line that have not been used yet, and the first error in them.
+// arguments are the unused words of a line, and the first error in them.
 type arguments struct {
 	words []string
 	err   error

@@ -19,7 +19,6 @@ func (s *script) label(id SessionID) string {
 	return "nobody"
 }
 
-// result prints a result: one line for the command, and one for each request in it.
 func (s *script) result(r Result) string {
 	var b strings.Builder
 	b.WriteString(r.Code.String())
@@ -120,7 +119,6 @@ func (s *script) behind(watch Revision) string {
 	return fmt.Sprintf(", watches %d", s.rev(uint64(watch)))
 }
 
-// terms prints how the request of e differs from an exclusive one.
 func terms(e *entry) (text string) {
 	switch {
 	case e.of != 0:

@@ -18,8 +18,7 @@ type script struct {
 	err     error
 }
 
-// run executes one line and returns what is to be printed: the result, or the error in the line,
-// and the state.
+// run executes one line and returns the result, or the error in the line, and the state.
 func (s *script) run(words []string) string {
 	s.err = nil
 	name, args := words[0], arguments{words: words[1:]}
@@ -82,7 +81,6 @@ func (s *script) group(a *arguments) string {
 	return s.state()
 }
 
-// restore continues with a machine restored from the snapshot of the present one.
 func (s *script) restore() string {
 	snapshot := s.m.Snapshot(nil)
 	m, err := restore(snapshot, s.m.supported)
@@ -127,8 +125,8 @@ func (s *script) apply(term uint64, c Command) string {
 	return s.result(r) + s.state()
 }
 
-// command parses a line as a command. Sessions are named as in their open. A line without an epoch
-// means the session's present one; for attach, the next.
+// command parses a line. Sessions are named as in their open. A line without an epoch means the
+// present one; for attach, the next.
 func (s *script) command(name string, a *arguments) Command {
 	c := Command{Rules: uint32(a.number("needs", 1))}
 	kinds := map[string]Kind{}
@@ -211,7 +209,6 @@ func (s *script) ofSession(c *Command, a *arguments) {
 	}
 }
 
-// shape reads how a request differs from an exclusive one.
 func (s *script) shape(c *Command, a *arguments) {
 	if a.flag("shared") {
 		c.Permits = 1

@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// session is one opener's session in the group. Its entries are listed in the order of arrival,
-// which is also the order of their numbers: only a number above all earlier ones makes or resumes
-// an entry.
+// session is one opener's session. Its entries are in the order of arrival, which is also that of
+// their numbers: only a number above all earlier ones makes or resumes an entry.
 type session struct {
 	*eventHolder // its ID, and its record
 	nonce        Nonce
@@ -57,7 +56,7 @@ func (m *Machine) Sessions() []SessionInfo {
 // SessionCursor is a place in the list of all sessions, from which a walk continues. The zero value
 // is the beginning. To begin behind a session, set both fields to its ID.
 type SessionCursor struct {
-	At   SessionID // the last session visited: the walk continues behind it, if it still exists
+	At   SessionID // the last session visited: the walk continues behind it if it still exists
 	Past SessionID // otherwise the walk begins anew and skips the sessions up to this one
 }
 
@@ -107,8 +106,7 @@ func (s *session) info() SessionInfo {
 		Opener: s.opener}
 }
 
-// open makes a session, or finds the one that the same opener has made if its first answer was
-// lost.
+// open makes a session, or finds the one of the same Open if its first answer was lost.
 func (m *Machine) open(c *view, res *Result) {
 	s := m.nonces[c.nonce]
 	if s == nil {
@@ -147,16 +145,15 @@ func (m *Machine) of(c *view) (*session, Code) {
 	return s, Done
 }
 
-// attach begins a new attachment. It shuts out everything that earlier attachments sent and that is
-// still under way, and ends the requests that the session no longer names. After it both ends agree
-// on every number. Session IDs are no secret, so the command must bring the nonce of the session's
-// Open. That is no proof, since every voter has the nonce: the leader lets only the session's
-// Opener through.
+// attach begins a new attachment. It shuts out everything still under way from earlier ones, and
+// ends the requests that the session no longer names. After it both ends agree on every number.
+// Session IDs are no secret, so the command must bring the nonce of the session's Open. That is no
+// proof, since every voter has it: the leader lets only the session's Opener through.
 func (m *Machine) attach(c *view) Code {
 	s := m.sessions[c.Session]
 	switch {
 	case s == nil || s.gone || c.nonce != s.nonce:
-		return NoSession // without the nonce there is no such session
+		return NoSession
 	case c.Epoch <= s.epoch:
 		return Stale
 	}
@@ -202,8 +199,8 @@ func (m *Machine) close(c *view) Code {
 }
 
 // expire ends a session whose TTL has run out at a leader. Renewals leave no trace in the state, so
-// the state cannot tell whether the decision still stands. The term can: within one term one leader
-// decides, and it acknowledges no renewal after it has proposed the Expire.
+// only the term tells whether the decision still stands: within one term one leader decides, and it
+// acknowledges no renewal after it has proposed the Expire.
 //
 // Locks with a delay stay taken. The session stays with them, gone, and expires once more for each
 // of their delays, the shortest first.
@@ -265,8 +262,8 @@ func (e *entry) delay() time.Duration {
 
 func (e *entry) delayed() bool { return e.token != 0 && e.extra != nil && e.extra.delayMS != 0 }
 
-// end removes a session and all its entries in one step. No lock is granted in between to a request
-// that is about to be removed.
+// end removes a session and all its entries in one step, so that none of them is granted a lock in
+// between.
 func (m *Machine) end(s *session) {
 	m.bump()
 	for s.first != nil {

@@ -52,9 +52,9 @@ const (
 	entryFlags       = 127
 )
 
-// Snapshot appends the whole state to b. Equal logs give equal bytes, on every replica, even if a
-// replica was itself restored from a snapshot on the way. A failed machine appends nothing: its
-// state is not the one that the log leads to.
+// Snapshot appends the whole state to b. Equal logs give equal bytes on every replica, even if a
+// replica was restored from a snapshot on the way. A failed machine appends nothing: its state is
+// not that of the log.
 //
 // The bytes are those of a [Capture] begun now. Snapshot does not disturb a capture under way.
 func (m *Machine) Snapshot(b []byte) []byte {
@@ -112,7 +112,7 @@ func (c Charter) appendTo(b []byte) []byte {
 	return append(b, c.Settings...)
 }
 
-// appendTo appends all but the ID, which the caller writes as the difference to the previous one.
+// appendTo appends all but the ID, which the caller writes.
 func (s *session) appendTo(b []byte) []byte {
 	b = s.opener.append(append(b, s.nonce[:]...))
 	b = binary.AppendUvarint(b, uint64(s.epoch))
@@ -183,8 +183,7 @@ func (m *Machine) appendTail(b []byte) []byte {
 	return m.appendLater(b)
 }
 
-// appendTerms appends the fields that few entries have, after a byte that states which of them
-// follow.
+// appendTerms appends the fields that few entries have, after a byte that names those that follow.
 func (e *entry) appendTerms(b []byte) []byte {
 	var flags byte
 	if e.permits != 0 {

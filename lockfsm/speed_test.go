@@ -40,8 +40,7 @@ func (p *pairs) release(n Number) Result {
 	return p.apply(Command{Kind: Release, Session: p.session, Epoch: 1, Number: n})
 }
 
-// TestAllocations: an acquire of a free lock and its release leave one allocation, the name. A
-// hand-over leaves none.
+// An acquire of a free lock and its release allocate the name, a hand-over nothing.
 func TestAllocations(t *testing.T) {
 	p := newPairs(t, 64)
 	free := func() {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestMain adds the flag that rewrites the transcripts from what the machine does now. Read the
-// difference before you commit it: it is a change of the rules.
+// TestMain adds the flag that rewrites the transcripts. Read the difference before you commit it:
+// it is a change of the rules.
 func TestMain(m *testing.M) {
 	flag.Bool("rewrite", false, "rewrite the expected parts of testdata")
 	flag.Parse()
@@ -18,9 +18,9 @@ func TestMain(m *testing.M) {
 
 func rewriting() bool { return flag.Lookup("rewrite").Value.String() == "true" }
 
-// TestTranscripts runs each testdata/*.txt on its own machine. The files consist of comments (#)
-// and of steps: a command, a line "----", and its output up to an empty line. testdata/README.md
-// describes the commands.
+// TestTranscripts runs each testdata/*.txt on its own machine. A file has comments (#) and steps: a
+// command, a line "----", and its output up to an empty line. testdata/README.md describes the
+// commands.
 func TestTranscripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -47,7 +47,6 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
-// replay returns the transcript with every expected part replaced by the actual one.
 func replay(t *testing.T, input string) string {
 	var out strings.Builder
 	s := &script{names: map[string]SessionID{}}
@@ -73,7 +72,6 @@ func replay(t *testing.T, input string) string {
 	return strings.TrimRight(out.String(), "\n") + "\n"
 }
 
-// firstDifference returns the first lines that differ, and their line number, or 0.
 func firstDifference(got, want string) (string, string, int) {
 	a, b := strings.Split(got, "\n"), strings.Split(want, "\n")
 	for i := range max(len(a), len(b)) {

@@ -49,8 +49,6 @@ func (t *twin) groupCharge() (sum uint64) {
 	return sum
 }
 
-// refuseGrowth refuses growth of the state beyond the part of the budget that is for locks and
-// data.
 func (t *twin) refuseGrowth(more uint64, r *Result) bool {
 	budget := t.charter.Limits.GroupBytes
 	if t.groupCharge()+more <= budget-budget/16 {

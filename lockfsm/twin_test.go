@@ -10,9 +10,8 @@ import (
 )
 
 // twin is a second implementation of the rules, as simple as possible: one flat list of entries in
-// the order of arrival, without queues, lookups or linked lists. It computes anew whatever Machine
-// maintains. It finds which requests a command woke by comparing the states of all before and
-// after.
+// the order of arrival. It computes anew whatever Machine maintains, and finds which requests a
+// command woke by comparing the states before and after.
 type twin struct {
 	charter     Charter
 	supported   uint32
@@ -109,8 +108,7 @@ func fit(row []twinEntry) bool {
 	return taken <= least
 }
 
-// stuck returns the first key at which others keep e waiting: where it and all before it do not fit
-// beside each other.
+// stuck returns the first key at which others keep e waiting.
 func (t *twin) stuck(e twinEntry) (string, bool) {
 	for _, key := range e.keys {
 		if !fit(append(t.before(key, e.place), e)) {
@@ -128,7 +126,6 @@ func (t *twin) states() []Change {
 	return all
 }
 
-// settle grants what can be granted, oldest first.
 func (t *twin) settle() {
 	if t.grace || !t.born {
 		return
@@ -267,7 +264,6 @@ func (t *twin) evict(c Command, r *Result) {
 	}
 }
 
-// sweep removes the gone sessions that hold nothing.
 func (t *twin) sweep() {
 	t.sessions = slices.DeleteFunc(t.sessions, func(s twinSession) bool {
 		return s.gone && !slices.ContainsFunc(t.entries, func(o twinEntry) bool { return o.session == s.id })
@@ -333,7 +329,6 @@ func (t *twin) takeUp(s *twinSession, c Command, r *Result) {
 	}
 }
 
-// detach moves a hold with a delay to a session of its own.
 func (t *twin) detach(s *twinSession, c Command, r *Result) {
 	e := t.find(c.Session, c.Number)
 	if c.Number >= s.next || e == nil || e.token == 0 || e.delay == 0 {
@@ -595,13 +590,13 @@ func (t *twin) good(key string) bool {
 }
 
 // circular reports whether e, at the end of its queues, would wait for a request under which it was
-// made. It follows the wait-for graph until it finds nothing new.
+// made.
 func (t *twin) circular(e twinEntry) bool {
 	return t.waitsForOneOf(e) || t.charter.Rules >= 2 && !t.ends(e, e.owner) && t.ends(e, 0)
 }
 
 // ends reports whether e, made under owner, would be served if each request ended as soon as it
-// could. A request ends that holds or fits, and has none left that was made under it.
+// could: once it holds or fits, and none is left that was made under it.
 func (t *twin) ends(e twinEntry, owner Number) bool {
 	e.owner = owner
 	left := append(slices.Clone(t.entries), e)

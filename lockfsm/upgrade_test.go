@@ -17,9 +17,8 @@ const markKind Kind = 200
 // marksVersion is the version that has it.
 const marksVersion = 3
 
-// upgradeLog draws a log in which a group moves to a version of the rules from the one before it,
-// and returns the place of the Raise. Commands of the new version come before and after it, some of
-// them under a version without them.
+// upgradeLog draws a log in which a group moves to a version of the rules from the one before, and
+// returns the place of the Raise. Commands of the new version come before and after it.
 func upgradeLog(seed uint64, to uint32) (run, int) {
 	r := rand.New(rand.NewPCG(seed, 2))
 	log := run{charter: charterFor(r)}
@@ -50,8 +49,7 @@ func upgradeLog(seed uint64, to uint32) (run, int) {
 	return log, raise
 }
 
-// replica is one machine of a build that knows the rules up to some version, while it follows a
-// log.
+// replica follows a log as a build that knows the rules up to some version.
 type replica struct {
 	m     *Machine
 	after [][]byte // the result of each step, and the snapshot after it
@@ -64,8 +62,7 @@ func (r *replica) follow(steps []step) {
 	}
 }
 
-// on returns a machine of another build in the state of m, as after a restart with a directory, or
-// from a snapshot without one.
+// on returns a machine of another build in the state of m, as after a restart.
 func on(t *testing.T, m *Machine, supported uint32) *Machine {
 	t.Helper()
 	n, err := restore(m.Snapshot(nil), supported)
@@ -75,10 +72,10 @@ func on(t *testing.T, m *Machine, supported uint32) *Machine {
 	return n
 }
 
-// TestUpgradeInAnyOrder: old and new builds side by side, whenever they are upgraded, are
-// byte-for-byte equal replicas until the group is raised, and the new ones are equal forever. A
-// build that is too old fails exactly at the Raise. Replicas share only the log and snapshots, so
-// one replica that changes its build at each place of the log, and back, stands for all orders.
+// Old and new builds side by side are byte-for-byte equal replicas until the group is raised, and
+// the new ones are equal forever. A build that is too old fails exactly at the Raise. Replicas
+// share only the log and snapshots, so one that changes its build at each place of the log, and
+// back, stands for all orders.
 func TestUpgradeInAnyOrder(t *testing.T) {
 	for seed := range uint64(12) {
 		to := 2 + uint32(seed%2)
@@ -112,7 +109,6 @@ func TestUpgradeInAnyOrder(t *testing.T) {
 	}
 }
 
-// tooOld wants r, which was not upgraded, to have failed at the Raise.
 func tooOld(t *testing.T, r, reference *replica, raise int, version uint32) {
 	t.Helper()
 	same(t, raise, r.after[:raise], reference.after[:raise])
@@ -124,8 +120,8 @@ func tooOld(t *testing.T, r, reference *replica, raise int, version uint32) {
 	}
 }
 
-// joins wants a replica that starts from another's snapshot after the Raise to equal all others. A
-// build that is too old must refuse the snapshot.
+// joins wants a replica that starts from a snapshot after the Raise to equal all others. A build
+// that is too old must refuse the snapshot.
 func joins(t *testing.T, log run, at int, reference *replica, to uint32) {
 	t.Helper()
 	log.supported = to
@@ -151,8 +147,7 @@ func same(t *testing.T, at int, got, want [][]byte) {
 	}
 }
 
-// lapsed wants Detaches with a reason to be refused before the Raise, and to have their events
-// after it.
+// lapsed wants Detaches with a reason to be refused before the Raise, and to have events after it.
 func lapsed(t *testing.T, log run, raise int) {
 	t.Helper()
 	log.supported = LapsesSince
@@ -177,8 +172,8 @@ func lapsed(t *testing.T, log run, raise int) {
 	t.Logf("%d refused, told %d times", refused, told)
 }
 
-// marked wants the command of version 3 to be refused alike by old and new builds before the Raise.
-// After it the command must work, and snapshots must count it.
+// marked wants old and new builds to refuse the command of version 3 before the Raise. After it the
+// command must work, and snapshots must count it.
 func marked(t *testing.T, log run, raise int) {
 	t.Helper()
 	seen := map[string]int{}
@@ -213,8 +208,8 @@ func marked(t *testing.T, log run, raise int) {
 	}
 }
 
-// TestTheNextBuild runs this package's upgrade tests in the build that knows the next version. That
-// build must replay the logs of this build and of all earlier ones to the same bytes.
+// TestTheNextBuild runs the upgrade tests in the build that knows the next version. It must replay
+// the logs of this build and of all earlier ones to the same bytes.
 func TestTheNextBuild(t *testing.T) {
 	if testing.Short() || RulesVersion >= marksVersion || os.Getenv("MORTISE_BUG") != "" {
 		t.Skip("only in a full run of the present build")

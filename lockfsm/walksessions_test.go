@@ -31,9 +31,8 @@ func (w *world) another(i int) SessionID {
 	return id
 }
 
-// TestWalkSessionsListsEachOnce: sessions end and begin between two pages, also the one at which
-// the walk stands. A session that lives throughout is listed once, in order, and no page exceeds
-// its budget.
+// Sessions end and begin between two pages, also the one at which the walk stands. A session that
+// lives throughout is listed once, in order, and no page exceeds its budget.
 func TestWalkSessionsListsEachOnce(t *testing.T) {
 	for seed := range uint64(100) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -82,8 +81,7 @@ func TestWalkSessionsListsEachOnce(t *testing.T) {
 	}
 }
 
-// TestWalkSessionsKeepsToItsBudget: also if the session at which the walk stands has ended, so that
-// it must begin anew.
+// Also if the session at which the walk stands has ended, so that it must begin anew.
 func TestWalkSessionsKeepsToItsBudget(t *testing.T) {
 	w, ids := openSessions(t, 1000)
 	c := SessionCursor{At: ids[899] + 1, Past: ids[899]} // the session At has ended
@@ -101,7 +99,7 @@ func TestWalkSessionsKeepsToItsBudget(t *testing.T) {
 	}
 }
 
-// BenchmarkSessionsPage: a page of sessions costs the same, however many sessions there are.
+// A page costs the same, however many sessions there are.
 func BenchmarkSessionsPage(b *testing.B) {
 	for _, n := range []int{100, 10_000} {
 		w, ids := openSessions(b, n)

@@ -20,8 +20,7 @@ func (r *reader) fail(what string) {
 	r.b = nil
 }
 
-// uvarint reads an unsigned varint in its shortest form. One value has one encoding, so decoding
-// and encoding again gives the same bytes.
+// uvarint reads an unsigned varint in its shortest form, so that one value has one encoding.
 func (r *reader) uvarint(what string) uint64 {
 	if len(r.b) > 0 && r.b[0] < 0x80 {
 		v := uint64(r.b[0])
@@ -79,7 +78,7 @@ func (r *reader) take(n uint64, what string) []byte {
 	return v
 }
 
-// count reads the number of items that follow, each at least size bytes long. A false count so
+// count reads the number of items that follow, each at least size bytes long. So a false count
 // cannot reserve memory that the bytes do not fill.
 func (r *reader) count(size int, what string) int {
 	return int(r.max(uint64(len(r.b)/size), what))

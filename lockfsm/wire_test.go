@@ -13,8 +13,7 @@ import (
 	"time"
 )
 
-// TestKindsArePinned: every log contains these numbers, so they never change. A new kind gets the
-// next one.
+// Every log contains these numbers, so they never change. A new kind gets the next one.
 func TestKindsArePinned(t *testing.T) {
 	want := map[Kind]uint8{
 		Stamp: 1, Born: 2, EndGrace: 3, Raise: 4, Open: 5, Attach: 6, Leaving: 7, Close: 8, Expire: 9, Acquire: 10,
@@ -37,8 +36,7 @@ func TestKindsArePinned(t *testing.T) {
 	}
 }
 
-// TestCodesArePinned: builds send each other these numbers, so they never change. A new code gets
-// the next one.
+// Builds send each other these numbers, so they never change. A new code gets the next one.
 func TestCodesArePinned(t *testing.T) {
 	want := map[Code]uint8{
 		Done: 1, Granted: 2, Waiting: 3, Held: 4, Finished: 5, Stale: 6, NoSession: 7, NotBorn: 8, BadKey: 9,
@@ -94,7 +92,6 @@ func everyKind() []Command {
 	}
 }
 
-// TestLayout pins the bytes of one command of each kind.
 func TestLayout(t *testing.T) {
 	want := []string{
 		"0b" + "0101000000" + "80d095ffbc31",
@@ -168,7 +165,6 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestZeroRulesMeansOne: the sender of a command may ignore versions.
 func TestZeroRulesMeansOne(t *testing.T) {
 	c, err := Decode(encode(t, Command{Kind: Born}))
 	if err != nil || c.Rules != 1 {
@@ -176,7 +172,6 @@ func TestZeroRulesMeansOne(t *testing.T) {
 	}
 }
 
-// TestLongCommand crosses the sizes at which the size prefix grows.
 func TestLongCommand(t *testing.T) {
 	for _, n := range []int{100, 119, 120, 121, 122, 127, 128, 16_380, 16_390, 3_000_000} {
 		want := Command{Rules: 1, Kind: Acquire, Key: strings.Repeat("k", n)}
@@ -187,7 +182,6 @@ func TestLongCommand(t *testing.T) {
 	}
 }
 
-// TestUndecodable: Append encodes these commands, and Decode refuses them.
 func TestUndecodable(t *testing.T) {
 	nonce := Nonce{1}
 	for name, c := range map[string]Command{
@@ -244,7 +238,7 @@ func TestUndecodable(t *testing.T) {
 	}
 }
 
-// TestLyingLengths: a few bytes that claim a large length must not cause large allocations.
+// A few bytes that claim a large length must not cause large allocations.
 func TestLyingLengths(t *testing.T) {
 	huge := "ffffffffff7f"
 	for name, text := range map[string]string{
@@ -281,7 +275,6 @@ func TestLyingLengths(t *testing.T) {
 	}
 }
 
-// TestDecodeSharesNothing: a decoded command outlives its buffer.
 func TestDecodeSharesNothing(t *testing.T) {
 	b := encode(t, Command{Kind: Open, Nonce: Nonce{1}, Record: []byte("abc")})
 	c, err := Decode(b)

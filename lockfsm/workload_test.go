@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// workload draws commands such as clients, keepers and a bad network would send. Most are sensible.
-// Some are repetitions, come from old attachments, have numbers out of order, cancel before they
-// acquire, or have names at and beyond the limit.
+// workload draws commands such as clients, keepers and a bad network would send. Some are
+// repetitions, come from old attachments, have numbers out of order, cancel before they acquire, or
+// have names at and beyond the limit.
 type workload struct {
 	rand    *rand.Rand
 	t       *twin // read only: the source of sensible choices
@@ -19,7 +19,7 @@ type workload struct {
 	term    uint64
 }
 
-// charterFor draws the charter of one seed. Its limits are small, so that they are reached.
+// charterFor draws the charter of one seed, with limits so small that they are reached.
 func charterFor(r *rand.Rand) Charter {
 	c := Charter{
 		Group: 7, FoundedUnixMS: 1 + r.Int64N(1<<40), Rules: 1, SessionTTL: 10 * time.Second,
@@ -33,7 +33,7 @@ func charterFor(r *rand.Rand) Charter {
 	return c
 }
 
-// budgetsFor draws the budgets of a seed. In one of two seeds they are small enough to be reached.
+// budgetsFor draws budgets. In one of two seeds they are small enough to be reached.
 func budgetsFor(r *rand.Rand) (session, group uint64) {
 	if r.IntN(2) == 0 {
 		return 1 << 20, 1 << 20
@@ -200,7 +200,6 @@ func (w *workload) shape(c *Command, s twinSession) {
 	c.Value = make([]byte, r.IntN(3))
 }
 
-// takeUp names a hold, mostly an existing one.
 func (w *workload) takeUp(c *Command) {
 	r := w.rand
 	e := w.t.entries[r.IntN(len(w.t.entries))]
@@ -214,8 +213,7 @@ func (w *workload) takeUp(c *Command) {
 	}
 }
 
-// number picks a request to end: usually a live one of the session, sometimes one that is over or
-// has not arrived.
+// number picks a request to end, sometimes one that is over or has not arrived.
 func (w *workload) number(s twinSession) Number {
 	var live []Number
 	for _, e := range w.t.entries {

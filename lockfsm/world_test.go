@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// world is a born group without a grace, for tests that need no founding. Its revisions are small,
-// so that encoded session IDs are short enough for a fuzzer to hit.
+// world is a born group without a grace. Its revisions are small, so that encoded session IDs are
+// short enough for a fuzzer to hit.
 type world struct {
 	t testing.TB
 	m *Machine
@@ -26,7 +26,6 @@ func newWorld(t testing.TB) *world {
 	return w
 }
 
-// do applies c and wants that code.
 func (w *world) do(c Command, want Code) Result {
 	w.t.Helper()
 	r := w.m.Apply(1, 1, encode(w.t, c))
@@ -69,7 +68,6 @@ func crowded(t testing.TB) (w *world, a, b SessionID) {
 	return w, a, b
 }
 
-// kinds is a world with a request of each kind, held and waiting.
 func kinds(t testing.TB) *world {
 	w := newWorld(t)
 	a, b := w.session(1), w.session(2)

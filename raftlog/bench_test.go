@@ -8,9 +8,9 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// sink is an Applier that counts bytes and wakes the benchmark that waits for them.
+// sink is an Applier that counts bytes and wakes the benchmark.
 type sink struct {
-	mu      sync.Mutex // guards applied; cond waits on it
+	mu      sync.Mutex // guards applied
 	cond    sync.Cond
 	applied int
 	entries int
@@ -63,7 +63,7 @@ func startSink(b *testing.B) (*Log, *sink) {
 
 const benchBatch = 64
 
-// One caller waits for each batch to be applied: two goroutine switches and one entry.
+// One caller waits for each batch: two goroutine switches and one entry.
 func BenchmarkProposeApply(b *testing.B) {
 	l, s := startSink(b)
 	batch := make([]byte, benchBatch)
@@ -74,7 +74,7 @@ func BenchmarkProposeApply(b *testing.B) {
 	}
 }
 
-// Many callers each wait for their own batch, with group commit.
+// Many callers each wait for their own batch.
 func BenchmarkProposeApplyParallel(b *testing.B) {
 	l, s := startSink(b)
 	batch := make([]byte, benchBatch)

@@ -6,13 +6,13 @@ import (
 	"hash/fnv"
 )
 
-// checker observes all replicas of a run and keeps the only legal history: an entry that any
-// replica has applied is committed forever.
+// checker observes all replicas of a run. An entry that any replica has applied must be committed
+// forever.
 type checker struct {
 	entries map[uint64]committed // by index
 	last    uint64               // highest index applied anywhere
 	leaders map[uint64]uint64    // term -> its leader
-	next    map[uint64]uint64    // term -> number of the next batch proposed in it that must be applied
+	next    map[uint64]uint64    // term -> number of the next batch of it that must be applied
 	configs map[uint64]string    // by index
 	faults  []string
 }
@@ -34,7 +34,6 @@ func (k *checker) fault(format string, args ...any) {
 	}
 }
 
-// role checks that each term has one leader.
 func (k *checker) role(id uint64, r Role) {
 	if !r.Leading {
 		return
@@ -46,7 +45,7 @@ func (k *checker) role(id uint64, r Role) {
 }
 
 // applied checks that entries at equal indexes are equal, and that each batch is applied once, in
-// order, without gaps, in the term that it was proposed for.
+// order, without gaps, and in its own term.
 func (k *checker) applied(id, index, term uint64, data []byte, state uint64) {
 	if seen, ok := k.entries[index]; ok {
 		if seen.term != term || seen.data != string(data) || seen.state != state {
@@ -70,8 +69,8 @@ func (k *checker) applied(id, index, term uint64, data []byte, state uint64) {
 	}
 }
 
-// configured checks that configurations at equal indexes are equal, each newer than the previous
-// one, with a voter and with the contexts of all members.
+// configured checks that configurations at equal indexes are equal, and that each is newer than the
+// previous one and has a voter and all contexts.
 func (k *checker) configured(id uint64, before, now Configuration) {
 	got := fmt.Sprintf("%d %d %d %d %v", now.Index, now.Voters, now.Outgoing, now.Learners, now.Members)
 	if want, ok := k.configs[now.Index]; ok && got != want {
@@ -88,7 +87,7 @@ func (k *checker) configured(id uint64, before, now Configuration) {
 	}
 }
 
-// batch is a batch of the runs: its term, and its number among those accepted in that term.
+// batch is a batch of the runs: its term, and its number in that term.
 type batch struct{ term, number uint64 }
 
 const batchBytes = 16
@@ -102,7 +101,7 @@ func decodeBatch(b []byte) batch {
 	return batch{binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])}
 }
 
-// machine is the state machine of the runs: a hash of everything that was applied.
+// machine is a hash of everything that was applied.
 type machine struct {
 	index, state uint64
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // cluster is a group of Cores on one goroutine, with faults of network and disks from its random
-// source. One seed is one run.
+// source.
 type cluster struct {
 	t        *testing.T
 	config   CoreConfig
@@ -26,9 +26,9 @@ type cluster struct {
 	snaps    []*raftpb.Message
 	cut      map[[2]uint64]bool // one way
 	sum      hash.Hash64
-	log      []string // of the whole run; nil means none is kept
+	log      []string // of the whole run, if verbose
 	verbose  bool
-	lose     func(*raftpb.Message) bool // messages that the network always loses
+	lose     func(*raftpb.Message) bool // the network always loses these
 	reshapes bool                       // the configuration changes
 	next     uint64                     // next unused ID, if reshapes is set
 	hideLoss bool                       // report no lost snapshot (a mutant)
@@ -98,7 +98,6 @@ func (c *cluster) leader() *replica {
 	return best
 }
 
-// deliver encodes and delivers one message.
 func (c *cluster) deliver(m *raftpb.Message) bool {
 	r := c.replica(m.GetTo())
 	if r == nil || r.core == nil || c.cut[[2]uint64{m.GetFrom(), m.GetTo()}] {
@@ -137,7 +136,7 @@ func (c *cluster) chaos(loss float64, crashes bool) {
 	case p < 0.80:
 		r.now = r.now.Add(testTick)
 		if c.random.IntN(200) == 0 {
-			r.now = r.now.Add(100 * testTick) // it was stopped for a while
+			r.now = r.now.Add(100 * testTick) // it was stopped
 		}
 		if r.save != nil && r.core.hang.saveTicks > c.config.ElectionTicks {
 			r.sync() // a leader has offered its lead by now; longer hangs have their own tests
@@ -162,7 +161,6 @@ func (c *cluster) chaos(loss float64, crashes bool) {
 	}
 }
 
-// work makes requests of callers: batches and confirmations, sometimes several in one turn.
 func (c *cluster) work(r *replica) {
 	for range 1 + c.random.IntN(5) {
 		r.propose()
@@ -211,7 +209,7 @@ func (c *cluster) settle(rounds int) {
 	c.pass(rounds)
 }
 
-// pass lets time pass for all replicas, with working disks and the present network.
+// pass lets time pass, with working disks and the present network.
 func (c *cluster) pass(ticks int) {
 	for range ticks {
 		for _, r := range c.replicas {
@@ -225,7 +223,6 @@ func (c *cluster) pass(ticks int) {
 	}
 }
 
-// drain delivers all messages under way, in order.
 func (c *cluster) drain() {
 	rounds := 0
 	for busy := true; busy; {

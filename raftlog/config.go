@@ -18,25 +18,23 @@ type Config struct {
 	// Group and ID name the log and must not be zero. The store must hold the same (see Found).
 	Group, ID uint64
 
-	// Store keeps the log. After a successful Start the Log owns it and closes it.
+	// After a successful Start the Log owns the Store and closes it.
 	Store Store
 
-	// Applier is the state machine.
 	Applier Applier
 
-	// Send sends each message to the replica that its To names. It must not block and may lose
-	// messages. They are shared with raft: Send may keep them but must not change them. It must not
-	// keep the slice. It is called on the owner goroutine.
+	// Send sends each message to the replica that its To names. It must not block, and may lose
+	// messages. It may keep the messages but not the slice, and must not change them. It is called on
+	// the owner goroutine.
 	Send func([]*raftpb.Message)
 
-	// SendDuplicates sends messages that Send was also given on a second connection, which loses
-	// other packets than the first. Otherwise it is like Send. Nil means there is no second
-	// connection.
+	// SendDuplicates is like Send, for messages that Send was also given. It uses a second connection,
+	// which loses other packets. Nil means there is none.
 	SendDuplicates func([]*raftpb.Message)
 
-	// SendSnapshot sends one message that carries a snapshot (m.Snapshot) to replica m.To. It must
-	// not block. It must call done once, at any time and on any goroutine, and report whether the
-	// receiver has taken the message. Until then that replica is sent nothing else.
+	// SendSnapshot sends one message that carries a snapshot (m.Snapshot) to replica m.To. It must not
+	// block. It must call done once, at any time and on any goroutine, and report whether the receiver
+	// has the message. Until then nothing else is sent to that replica.
 	SendSnapshot func(m *raftpb.Message, done func(ok bool))
 
 	// Clock measures the ticks. Default clock.Boot().
@@ -45,37 +43,35 @@ type Config struct {
 	// Tick is raft's unit of time. Default 50 ms.
 	Tick time.Duration
 
-	// ElectionTicks is the election timeout. A follower campaigns if it has not heard from its
-	// leader for between one and two timeouts. A leader steps down if it has not heard from a
-	// majority for one timeout. Default 10.
+	// ElectionTicks is the election timeout. A follower campaigns after one to two timeouts without
+	// its leader. A leader steps down after one without a majority. Default 10.
 	ElectionTicks int
 
 	// HeartbeatTicks is the time between two heartbeats of a leader. Default 1.
 	HeartbeatTicks int
 
-	// EntriesInFlight is how many entries may be proposed and not applied. Batches that come
-	// meanwhile share the next entry. Behind an entry of many commands it waits until as many have
-	// gathered again, at most until the next tick. Default 2.
+	// EntriesInFlight is how many entries may be proposed and not applied. Batches that come meanwhile
+	// share the next entry. After a large entry, that one waits until as many bytes have gathered, at
+	// most until the next tick. Default 2.
 	EntriesInFlight int
 
-	// Deferrable reports whether the waiting batches, concatenated, are deferrable: no caller gets
-	// its answer later if they go with the next batch that is not. They then wait for that batch, 2
-	// to 4 ms at most. settled reports that no entry is under way that could change the state of
-	// the Applier. Deferrable must have no side effects and must not keep the bytes. It is called
-	// on the owner goroutine, between calls of the Applier. Nil means that no batch is deferrable.
+	// Deferrable reports whether the waiting batches, concatenated, may wait for the next batch that
+	// is not deferrable, 2 to 4 ms at most, because no caller gets its answer later. settled reports
+	// that no entry is under way that could change the state of the Applier. Deferrable must have no
+	// side effects and must not keep the bytes. It is called on the owner goroutine, between calls of
+	// the Applier. Nil means that no batch is deferrable.
 	Deferrable func(waiting []byte, settled bool) bool
 
 	// QueueBytes bounds the batches that wait to be proposed. Default 64 MiB.
 	QueueBytes int
 
-	// SnapshotBytes is the least number of bytes of entries between the beginnings of two
-	// snapshots. If the last snapshot is larger, its size counts instead. Up to half as much is
-	// added, so that replicas seldom take theirs at the same time. Default 4 MiB.
+	// SnapshotBytes is the least number of bytes of entries between the beginnings of two snapshots,
+	// or the size of the last snapshot if that is larger. Up to half as much is added, so that
+	// replicas seldom take theirs together. Default 4 MiB.
 	SnapshotBytes int
 
-	// KeepEntries is how many entries are kept behind a snapshot, so that a replica that lags a
-	// little need not be sent one. They are kept only up to SnapshotBytes. Default 4096; negative
-	// means none.
+	// KeepEntries is how many entries are kept behind a snapshot, for replicas that lag a little.
+	// Together they hold at most SnapshotBytes. Default 4096; negative means none.
 	KeepEntries int
 
 	// Logger receives few lines. Default slog.Default().
@@ -99,7 +95,6 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// validate returns all errors at once.
 func (c Config) validate() error {
 	var errs []error
 	wrong := func(bad bool, format string, args ...any) {

@@ -9,15 +9,13 @@ import (
 // maxContext bounds Member.Context.
 const maxContext = 1 << 10
 
-// maxMembers bounds a configuration. It is far above any use, and keeps the envelope of a snapshot
-// small.
+// maxMembers is far above any use, and keeps the envelope of a snapshot small.
 const maxMembers = 1 << 10
 
 // Member is one replica of a group.
 type Member struct {
 	ID uint64 // its raft ID
-	// set when it was added, at most 1 KiB; the same on all replicas, and not interpreted by the
-	// log
+	// set when it was added, at most 1 KiB; not interpreted by the log
 	Context []byte
 }
 
@@ -26,18 +24,17 @@ type Member struct {
 type Configuration struct {
 	Index  uint64   // of its entry; 1 means the founding one, 0 that none is known yet
 	Voters []uint64 // in ascending order
-	// in ascending order; the voters of the other majority while the configuration is joint,
-	// otherwise none
+	// in ascending order; the voters of the other majority while joint, otherwise none
 	Outgoing []uint64
-	// in ascending order; they have no vote. A voter that becomes a learner when the joint
-	// configuration ends is still in Outgoing
+	// in ascending order, without a vote. Voters that the joint configuration demotes are in Outgoing
+	// instead
 	Learners []uint64
 	Members  []Member // every voter and learner, by ID
 }
 
 // Change is a change of the configuration: either Add alone, or any of the others, which take
-// effect together. A change of several replicas goes through a joint configuration, in which both
-// majorities must agree. The leader leaves that by itself.
+// effect together. A change of several replicas goes through a joint configuration, which the
+// leader leaves by itself.
 type Change struct {
 	Add     *Member  // becomes a learner; an ID is added once
 	Promote []uint64 // learners that become voters
@@ -45,8 +42,6 @@ type Change struct {
 	Remove  []uint64 // voters and learners to remove
 }
 
-// newConfiguration combines raft's configuration with the contexts of its members. known may hold
-// others, which are ignored.
 func newConfiguration(index uint64, conf *raftpb.ConfState, known []Member) Configuration {
 	c := Configuration{
 		Index:  index,
@@ -63,7 +58,6 @@ func newConfiguration(index uint64, conf *raftpb.ConfState, known []Member) Conf
 	return c
 }
 
-// union returns the members of both in ascending order, once each; nil for none.
 func union(a, b []uint64) []uint64 {
 	if len(a)+len(b) == 0 {
 		return nil
@@ -73,7 +67,6 @@ func union(a, b []uint64) []uint64 {
 	return slices.Compact(u)
 }
 
-// has reports whether a replica is in the configuration.
 func (c *Configuration) has(id uint64) bool {
 	return slices.ContainsFunc(c.Members, func(m Member) bool { return m.ID == id })
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
-// CoreConfig configures a Core. The numbers are those of Config, without a default unless one is
-// stated here.
+// CoreConfig configures a Core. The numbers are those of Config, without a default unless stated
+// here.
 type CoreConfig struct {
 	State            State      // contents of the replica's Store; its Identity names the replica
 	Now              clock.Time // the first tick is due one Tick later
@@ -31,24 +31,23 @@ type CoreConfig struct {
 }
 
 // Core is a replica without goroutine, clock, disk or network: inputs are method calls, and Turn
-// returns what is to be done about them. Equal inputs give equal outputs, apart from the election
-// timeouts, which raft draws from crypto/rand.
+// returns what must be done. Equal inputs give equal outputs, apart from the election timeouts,
+// which raft draws from crypto/rand.
 //
-// In a loop, the owner calls some inputs, then Turn until its Output is idle. It must carry out
-// each Output before the next call of any method. Only the Save, the Prepare and the Take of an
-// Output may take longer; Stored, Prepared and Snapshotted report their ends.
+// The owner calls some inputs, then Turn until its Output is idle. It must carry out each Output
+// before it calls any other method. Only Save, Prepare and Take may take longer; Stored, Prepared
+// and Snapshotted report their ends.
 //
-// A Core is not safe for concurrent use. A panic of any method means that raft found a
-// contradiction in this replica's data or messages. The owner must recover and not use the Core
-// again.
+// A Core is not safe for concurrent use. A panic means that raft found a contradiction in this
+// replica's data or messages. The owner must recover and not use the Core again.
 type Core struct {
 	cfg  CoreConfig
 	id   uint64
 	node *raft.RawNode
 	view *view
 
-	// Invariants: view.snap <= applied <= commit; applied <= what is stored. transferee is raft's
-	// as of the last observe, commit raft's as of its last Ready.
+	// Invariants: view.snap <= applied <= commit; applied <= what is stored. transferee is raft's as
+	// of the last observe, commit as of its last Ready.
 	role       Role
 	commit     uint64
 	transferee uint64
@@ -56,9 +55,9 @@ type Core struct {
 	last       uint64 // last index handed to storage
 	durable    uint64 // last index of the last append that is durable
 	ticked     clock.Time
-	rested     bool               // it has been at rest since the last Tick
-	unseen     bool               // the Survey may have changed since Surveyed
-	ticks      uint64             // ticks so far
+	rested     bool // at rest since the last Tick
+	unseen     bool // the Survey may have changed since Surveyed
+	ticks      uint64
 	heard      map[uint64]hearing // of every member of config
 	ledAt      uint64             // tick of the leader's last message
 
@@ -71,21 +70,21 @@ type Core struct {
 	deferral   uint64 // the group.back whose reminder is under way; zero means none
 	appends    appends
 	hang       hang
-	// of the last applied configuration entry; voters and learners are derived from it
+	// of the last applied configuration entry; voters and learners derive from it
 	conf             *raftpb.ConfState
 	voters, learners []uint64
 	config           Configuration     // the same, with the contexts of the members
 	since            int               // bytes applied since the last snapshot was begun
-	taking           taking            // the snapshot that is being taken here
+	taking           taking            // the snapshot being taken here
 	taken            uint64            // snapshots taken
-	commits          []*raftpb.Message // appends that wait for the next tick, at most one for each follower
-	withheld         []*raftpb.Message // appends to learners that wait until a majority knows the configuration
+	commits          []*raftpb.Message // at most one for each follower, until the next tick
+	withheld         []*raftpb.Message // to learners, until a majority knows the configuration
 	applies          []*raftpb.Message // raft's requests to apply entries, in order
 
 	out  Output            // being collected
 	done Output            // the last one handed out; its memory is reused
 	due  []*raftpb.Message // responses to be delivered by the next Turn
-	held []*raftpb.Message // moved to due once the owner has carried out the Output being collected
+	held []*raftpb.Message // moved to due once the owner has carried out the present Output
 }
 
 // NewCore starts a replica from what its store holds. The first Turn reports the stored snapshot,
@@ -114,7 +113,6 @@ func NewCore(cfg CoreConfig) (_ *Core, err error) {
 	return c, nil
 }
 
-// start fills the view and creates the raft node.
 func (c *Core) start(hard *raftpb.HardState) error {
 	st := c.cfg.State
 	if !raft.IsEmptySnap(st.Snapshot) {
@@ -158,7 +156,7 @@ func (c *Core) start(hard *raftpb.HardState) error {
 }
 
 // checkState validates the stored log and returns the hard state to start from. The stored commit
-// index may lag behind the snapshot, since a commit index alone is never saved.
+// index may lag behind the snapshot, since it is never saved alone.
 func checkState(st State) (*raftpb.HardState, error) {
 	if st.Identity.Group == 0 || st.Identity.ID == 0 || raft.IsLocalMsgTarget(st.Identity.ID) {
 		return nil, fmt.Errorf("%w: it names no replica; initialize it with Found or Join", ErrIdentity)

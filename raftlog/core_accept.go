@@ -5,11 +5,10 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// acceptable reports whether a message from the network may be passed to raft. Raft trusts its
-// messages: some malformed ones make it panic, so one broken peer could retire the others. It
-// reports false for kinds that exist only inside a replica, and for forwarded proposals and reads,
-// which are never sent. Well-formed false messages are not detected; only a malicious member can
-// send them.
+// acceptable reports whether a message from the network may be passed to raft. Some malformed
+// messages make raft panic, so one broken peer could retire the others. Messages that exist only
+// inside a replica, and forwarded proposals and reads, are never sent. Well-formed false messages
+// pass; only a malicious member can send them.
 func acceptable(m *raftpb.Message, self uint64) bool {
 	from := m.GetFrom()
 	if m == nil || m.GetTo() != self || from == 0 || from == self || raft.IsLocalMsgTarget(from) || m.GetTerm() == 0 {
@@ -34,8 +33,8 @@ func acceptable(m *raftpb.Message, self uint64) bool {
 	}
 }
 
-// consecutive reports whether the entries of an append follow its Index without gaps, with terms
-// that never decrease and never exceed the sender's.
+// consecutive reports whether an append's entries follow its Index without gaps. Their terms must
+// never decrease and never exceed the sender's.
 func consecutive(m *raftpb.Message) bool {
 	index, term := m.GetIndex(), m.GetLogTerm()
 	for _, e := range m.GetEntries() {

@@ -7,7 +7,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// appends is the queue of the store, first in, first out. One Save at a time takes all that waits.
+// appends is the queue of the store. One Save at a time takes all that waits.
 type appends struct {
 	waiting []appendItem
 	saving  []appendItem      // handed out as Output.Save; nil if none is
@@ -29,8 +29,8 @@ type appendItem struct {
 }
 
 // queueAppend queues a storage message. A new commit index alone causes no Save, which would double
-// the syncs, except for a configuration (core_apply.go). It is stored with the next Save; a replica
-// that restarts without it learns it from the leader.
+// the syncs, except for a configuration (core_apply.go). A replica that restarts without it learns
+// it from the leader.
 func (c *Core) queueAppend(m *raftpb.Message) {
 	a := &c.appends
 	item := appendItem{entries: m.GetEntries(), responses: m.GetResponses()}
@@ -53,21 +53,19 @@ func (c *Core) queueAppend(m *raftpb.Message) {
 	a.waiting = append(a.waiting, item)
 }
 
-// careful reports whether entries must be durable here before they are sent. It holds from the
-// beginning of a lead or of a change of the configuration until it is durable here that the
-// configuration is committed. Otherwise a leader writes its own disk while its entries travel. If
-// its process then crashes it restarts with a shorter log than another replica, which is normally
-// elected instead. During a change that replica may have lost its vote, and would refuse to elect
-// any of the remaining voters, whose logs are shorter. So during a change no replica has more of
-// the log than the leader's disk.
+// careful reports whether entries must be durable here before they are sent: from the beginning of
+// a lead or of a change of the configuration until it is durable here that the configuration is
+// committed.
+//
+// At other times a leader writes its disk while its entries travel. If it then crashes, another
+// replica has a longer log and is normally elected. During a change that replica may have lost its
+// vote, and would refuse to elect the remaining voters, whose logs are shorter.
 func (c *Core) careful() bool {
 	return c.role.Leading && (!c.group.leads || c.pending() || c.durable <= c.group.changing.mark)
 }
 
-// early reports whether a message has entries that must be durable here before it is sent.
 func (c *Core) early(m *raftpb.Message) bool { return lastIndex(m) > c.durable && c.careful() }
 
-// sendStored sends messages once everything in the queue of the store is durable.
 func (c *Core) sendStored(messages []*raftpb.Message) {
 	a := &c.appends
 	last := &a.waiting
@@ -84,8 +82,8 @@ func (c *Core) sendStored(messages []*raftpb.Message) {
 	}
 }
 
-// save hands out the next Save, unless one is under way. If no waiting item needs a Save everything
-// is durable, and the responses can be delivered.
+// save hands out the next Save, unless one is under way. If no waiting item needs one, the
+// responses are due at once.
 func (c *Core) save() {
 	a := &c.appends
 	if a.saving != nil || len(a.waiting) == 0 {
@@ -143,8 +141,8 @@ func (c *Core) Stored() {
 	}
 }
 
-// knows reports whether it is durable that an entry is committed. If it is not, the next Save is
-// made due, unless a Save that has it is under way.
+// knows reports whether it is durable that an entry is committed. If not, it makes the next Save
+// due, unless a Save under way has it.
 func (a *appends) knows(index uint64) bool {
 	if index <= a.commit {
 		return true
@@ -156,8 +154,7 @@ func (a *appends) knows(index uint64) bool {
 	return false
 }
 
-// merge combines storage messages into one batch of the same effect, and reports whether any of
-// them must be durable.
+// merge combines storage messages into one batch, and reports whether any of them must be durable.
 func merge(items []appendItem) (b Batch, durable bool) {
 	for _, it := range items {
 		durable = durable || it.durable

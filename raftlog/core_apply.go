@@ -4,16 +4,15 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// A configuration is applied only after a hard state that says that it is committed is durable
-// here. So a replica never restarts with an older configuration than it has reported.
+// A configuration is applied only after a hard state that has it committed is durable here. So a
+// replica never restarts with an older configuration than it has reported.
 //
-// Without this rule a leader can report the end of a joint configuration, and restart in the middle
-// of it. Then the group still needs the vote of a replica that everyone saw lose it, and whose disk
-// may be gone. Raft itself restarts a replica with any earlier commit index.
+// Otherwise a leader could report the end of a joint configuration, and restart in the middle of
+// it. The group would then need the vote of a replica that everyone saw lose it, and whose disk may
+// be gone. Raft itself restarts a replica with any earlier commit index.
 
-// apply turns committed entries into events, in order. Raft hands out only entries that are durable
-// here. Entries wait for the Save that a configuration among them needs, unless a snapshot of
-// another replica overtakes them.
+// apply turns committed entries, which are durable here, into events, in order. They wait for the
+// Save that a configuration among them needs, unless a snapshot of another replica overtakes them.
 func (c *Core) apply() {
 	for len(c.applies) > 0 && c.appends.knows(lastChange(c.applies[0])) {
 		m := c.applies[0]
@@ -52,8 +51,7 @@ func (c *Core) applyEntry(e *raftpb.Entry) {
 	}
 }
 
-// lastChange returns the index of the last configuration entry of a message. Zero means it has
-// none.
+// lastChange returns the index of a message's last configuration entry. Zero means none.
 func lastChange(m *raftpb.Message) (index uint64) {
 	for _, e := range m.GetEntries() {
 		if e.GetType() != raftpb.EntryNormal {

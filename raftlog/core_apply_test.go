@@ -7,8 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// A replica that has reported a configuration has it after a crash. Otherwise the group would need
-// the vote of a replica that everyone saw lose it, and whose disk may be gone.
+// Otherwise the group would need the vote of a replica that everyone saw lose it.
 func TestAReportedConfigurationSurvivesACrash(t *testing.T) {
 	c, l := lone(t)
 	if !l.core.Change(l.role.Term, add(9)) {
@@ -29,9 +28,8 @@ func TestAReportedConfigurationSurvivesACrash(t *testing.T) {
 	c.verify()
 }
 
-// A configuration waits for the Save that makes its commit index durable, and a snapshot of the
-// leader arrives. Raft takes the snapshot's configuration at once. The change that waits must not
-// be applied to that: here it would take the vote of replica 4.
+// A change waits for the Save of its commit index, and a snapshot of the leader arrives, whose
+// configuration raft takes at once. Applied to that, the change would take the vote of replica 4.
 func TestASnapshotOvertakesWhatWaitsToBeApplied(t *testing.T) {
 	for _, saving := range []bool{false, true} { // whether the Save has begun when the snapshot comes
 		c := newCluster(t, 3, 3)

@@ -7,9 +7,9 @@ import (
 )
 
 // This file shortens elections where messages are slow or lost. Raft asks for a vote once and then
-// waits for an election timeout. Two simultaneous candidates vote for themselves and wait as well.
-// Both rules below only repeat or drop messages, as a network may, so raft's guarantees about terms
-// and votes are unaffected.
+// waits for an election timeout, also when two simultaneous candidates vote for themselves. Both
+// rules below only repeat or drop messages, as a network may, so they do not affect raft's
+// guarantees.
 
 const (
 	// askTicks is how long a candidate waits for votes before it asks again.
@@ -27,7 +27,6 @@ type asking struct {
 	until     uint64            // tick until which it yields
 }
 
-// asks stores the vote requests of a new campaign.
 func (c *Core) asks(m *raftpb.Message) {
 	a := &c.asking
 	if len(a.questions) > 0 {
@@ -39,8 +38,8 @@ func (c *Core) asks(m *raftpb.Message) {
 	a.questions, a.again = append(a.questions, m), c.ticks+askTicks
 }
 
-// askAgain repeats the vote requests while the campaign lasts. A voter ignores them while it still
-// follows the previous leader, and a message may be lost.
+// askAgain repeats the vote requests while the campaign lasts. Voters ignore them while they follow
+// the previous leader.
 func (c *Core) askAgain() {
 	a := &c.asking
 	if len(a.questions) == 0 || c.ticks < a.again {
@@ -61,8 +60,8 @@ func (c *Core) askAgain() {
 }
 
 // yields reports whether a message must be ignored because this voter yields to another candidate:
-// a simultaneous one with a lower ID and at least as much of the log. It yields once in a term, so
-// that a candidate that cannot win does not keep another from winning.
+// a simultaneous one with a lower ID and at least as much of the log. It yields once in a term: a
+// candidate that cannot win must not keep another from winning.
 func (c *Core) yields(m *raftpb.Message) bool {
 	a := &c.asking
 	switch m.GetType() {
@@ -76,13 +75,11 @@ func (c *Core) yields(m *raftpb.Message) bool {
 	return false
 }
 
-// matches reports whether a candidate has at least as much of the log as this voter.
 func (c *Core) matches(m *raftpb.Message) bool {
 	term, last, err := c.lastEntry()
 	return err == nil && (m.GetLogTerm() > term || m.GetLogTerm() == term && m.GetIndex() >= last)
 }
 
-// lastEntry returns the term and the index of the last entry of the log.
 func (c *Core) lastEntry() (term, index uint64, err error) {
 	if index, err = c.view.LastIndex(); err == nil {
 		term, err = c.view.Term(index)

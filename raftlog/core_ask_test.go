@@ -9,9 +9,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// distance is a network in which each message takes two ticks, so a round trip is 100 ms, and in
-// which some messages are lost. Time passes in fifths of a tick, and each replica's ticks have
-// their own phase.
+// distance is a network in which each message takes two ticks, so a round trip is 100 ms, and some
+// messages are lost. Each replica's ticks have their own phase, in fifths of a tick.
 type distance struct {
 	c      *cluster
 	random *rand.Rand
@@ -30,7 +29,6 @@ const (
 	hop          = 2 * stepsPerTick
 )
 
-// step lets a fifth of a tick pass.
 func (d *distance) step() {
 	d.now++
 	for _, r := range d.c.replicas {
@@ -57,8 +55,7 @@ func (d *distance) step() {
 }
 
 // failover returns how many ticks pass from the end of a leader until another leads. If gone is set
-// the others see the end of its streams; otherwise they only see silence. The replica deaf receives
-// nothing.
+// the others see the end of its streams. The replica deaf receives nothing.
 func failover(t *testing.T, seed uint64, voters int, gone bool, loss float64, deaf uint64) float64 {
 	c := newCluster(t, seed, voters, func(cfg *CoreConfig) { cfg.ElectionTicks, cfg.HeartbeatTicks = 20, 4 })
 	l := c.elect()
@@ -77,7 +74,7 @@ func failover(t *testing.T, seed uint64, voters int, gone bool, loss float64, de
 		d.step()
 	}
 	if l = c.leader(); l == nil || l.id == deaf {
-		return failover(t, seed+1000, voters, gone, loss, deaf) // it was deposed because of the losses
+		return failover(t, seed+1000, voters, gone, loss, deaf) // deposed because of the losses
 	}
 	c.lose = func(m *raftpb.Message) bool { return m.GetTo() == deaf }
 	d.late = slices.DeleteFunc(d.late, func(m delayed) bool { return m.m.GetTo() == deaf })
@@ -103,7 +100,7 @@ func failover(t *testing.T, seed uint64, voters int, gone bool, loss float64, de
 	return 0
 }
 
-// failovers returns the mean and the 95th percentile of the duration of many failovers.
+// failovers returns the mean and the 95th percentile of many failovers.
 func failovers(t *testing.T, voters int, gone bool, loss float64, deaf uint64) (mean, most float64) {
 	const seeds = 150
 	var took []float64
@@ -118,9 +115,9 @@ func failovers(t *testing.T, voters int, gone bool, loss float64, deaf uint64) (
 	return mean, most
 }
 
-// At a round trip of 100 ms two voters that see the end of their leader are candidates at the same
-// time, and one yields. If messages are lost they ask again. An election takes two round trips
-// after the end of the leader is seen, and one more until an entry of the new term is committed.
+// Two voters that see the end of their leader are candidates at the same time, and one yields. An
+// election takes two round trips after that, and one more until an entry of the new term is
+// committed.
 func TestElectionsAtADistance(t *testing.T) {
 	for _, tc := range []struct {
 		gone       bool
@@ -141,8 +138,7 @@ func TestElectionsAtADistance(t *testing.T) {
 	}
 }
 
-// A candidate that cannot win, since it receives no answers, does not keep another from winning:
-// the election takes no longer than one in which none yields.
+// A candidate that receives no answers does not keep another from winning.
 func TestADeafCandidateWinsNothing(t *testing.T) {
 	if mean, most := failovers(t, 5, true, 0, 1); mean > 55 || most > 70 {
 		t.Errorf("it takes %.1f ticks, one of twenty more than %.1f", mean, most)

@@ -7,19 +7,17 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// maxTurnRounds bounds the outputs carried out in one turn, so that messages are sent and ticks
-// pass during a long replay.
+// maxTurnRounds bounds the outputs of one turn, so that messages are sent and ticks pass during a
+// long replay.
 const maxTurnRounds = 32
 
 // Shell carries out the Outputs of a Core. An error retires the replica.
 type Shell interface {
 	// Event hands one event to the Applier, as Deliver does.
 	Event(*Event) error
-	// Take begins a snapshot.
 	Take(Take) error
 	// Send sends messages at the end of the turn, one frame for each peer.
 	Send(messages, duplicates []*raftpb.Message)
-	// SendSnapshot sends a message that carries a snapshot, apart from the others.
 	SendSnapshot(*raftpb.Message)
 	// Prepare makes a snapshot durable, concurrently with Saves. If done is false the owner calls
 	// Core.Prepared later.
@@ -43,7 +41,6 @@ func (c *Core) Carry(s Shell) (idle bool, err error) {
 	return false, nil
 }
 
-// carry carries out one output, in the order of its fields' documentation.
 func (c *Core) carry(out *Output, s Shell) error {
 	if out.Failed != nil {
 		return out.Failed

@@ -10,11 +10,11 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// changing is the state of one lead's changes of the configuration. It is reset with the group.
+// changing holds one lead's changes of the configuration. It is reset with the group.
 type changing struct {
 	data     []byte // of the entry that changes it; nil if there is none
 	proposed bool   // it is in the log
-	empty    []own  // proposed here, not applied, and perhaps empty; in the order of their proposal
+	empty    []own  // proposed here, not applied, and perhaps empty; in order
 	mark     uint64 // end of the log when the configuration was applied here, or this lead began
 }
 
@@ -29,8 +29,8 @@ const (
 
 // Change proposes a change of the configuration in the next Turn, and reports whether it will. It
 // reports false if this replica does not lead in that term or has not reported LeadBegins, if a
-// change is pending, or if the change is invalid. If a transfer of the lead has begun by then the
-// change is dropped.
+// change is pending, or if the change is invalid. The change is dropped if a transfer of the lead
+// begins before that Turn.
 func (c *Core) Change(term uint64, ch Change) bool {
 	if !c.role.Leading || term != c.role.Term || !c.group.leads || c.pending() {
 		return false
@@ -45,14 +45,13 @@ func (c *Core) Change(term uint64, ch Change) bool {
 	return true
 }
 
-// pending reports whether no change may be proposed, because raft would refuse it or it could end
-// in another leader's term.
+// pending reports whether raft would refuse a change, or it could end in another leader's term.
 func (c *Core) pending() bool {
 	waits := c.group.changing.data != nil
 	return waits || len(c.config.Outgoing) > 0 || c.transferee != 0
 }
 
-// proposeChange proposes the waiting change. It runs before the batches, which may wait long.
+// proposeChange runs before the batches are proposed, since those may wait long.
 func (c *Core) proposeChange() {
 	g := &c.group.changing
 	if g.data == nil || g.proposed {
@@ -66,10 +65,10 @@ func (c *Core) proposeChange() {
 	g.empty = append(g.empty, ownChange)
 }
 
-// proposeEmpty proposes an empty entry if no entry was proposed since the last configuration, or
-// the first entry of this lead, was applied here. It reports whether it did. The followers
-// acknowledge the commit index with that entry, and raft leaves a joint configuration that it could
-// not leave during a Transfer.
+// proposeEmpty proposes an empty entry, and reports whether it did, if none was proposed since the
+// last configuration or the first entry of this lead was applied here. With it the followers
+// acknowledge the commit index, and raft leaves a joint configuration that it could not leave
+// during a Transfer.
 func (c *Core) proposeEmpty() bool {
 	if !c.role.Leading || !c.group.leads || c.last != c.group.changing.mark || c.transferee != 0 {
 		return false
@@ -81,7 +80,6 @@ func (c *Core) proposeEmpty() bool {
 	return true
 }
 
-// proposed proposes an entry and reports whether raft accepted it.
 func (c *Core) proposed(e *raftpb.Entry) bool {
 	err := c.node.Step(&raftpb.Message{Type: raftpb.MsgProp.Enum(), From: &c.id, Entries: []*raftpb.Entry{e}})
 	if errors.Is(err, raft.ErrProposalDropped) {
@@ -92,9 +90,8 @@ func (c *Core) proposed(e *raftpb.Entry) bool {
 }
 
 // resolved matches an applied entry of this lead, empty or a change, to the oldest of
-// changing.empty. The change proposed here is over when it is applied, or when raft has replaced it
-// by an empty entry. The first entry of a term is not in changing.empty, and neither is the one by
-// which raft leaves a joint configuration.
+// changing.empty. The change proposed here is over when it is applied or replaced. changing.empty
+// has neither the first entry of a term nor the one by which raft leaves a joint configuration.
 func (c *Core) resolved(e *raftpb.Entry) {
 	g := &c.group.changing
 	if !c.group.leads || len(g.empty) == 0 || len(e.GetData()) > 0 && !bytes.Equal(e.GetData(), g.data) {
@@ -109,7 +106,6 @@ func (c *Core) resolved(e *raftpb.Entry) {
 	g.empty = g.empty[1:]
 }
 
-// configure applies a configuration entry to raft.
 func (c *Core) configure(e *raftpb.Entry) {
 	var change raftpb.ConfChangeI
 	var err error
@@ -141,7 +137,7 @@ func (c *Core) configure(e *raftpb.Entry) {
 }
 
 // configured stores the new configuration and reports it by an event. On a leader raft has handed
-// out everything that was proposed, so c.last is the end of what was proposed before.
+// out everything proposed, so c.last is the end of what was proposed before.
 func (c *Core) configured(conf *raftpb.ConfState, config Configuration) {
 	c.conf, c.config = conf, config
 	c.voters = union(conf.GetVoters(), conf.GetVotersOutgoing())

@@ -7,9 +7,8 @@ import (
 	"testing"
 )
 
-// reshape requests a random change from a replica, which need not lead. It never removes the leader
-// itself: the others could have less of the log and could not be elected (rule 12 of
-// cluster/voters).
+// reshape requests a random change. It never removes the leader itself: the others could have less
+// of the log and could not be elected (rule 12 of cluster/voters).
 func (c *cluster) reshape(r *replica) {
 	config, ch := r.core.config, Change{}
 	stay := func(ids []uint64) []uint64 {
@@ -46,8 +45,8 @@ func (c *cluster) reshape(r *replica) {
 	r.turn()
 }
 
-// changeRun is chaos in which the configuration keeps changing. After it, without faults, one more
-// change succeeds and all members have the same state.
+// changeRun is chaos in which the configuration keeps changing. Afterwards one more change succeeds
+// and all members have the same state.
 func changeRun(t *testing.T, seed uint64, steps int) (sum uint64, made int) {
 	t.Helper()
 	c := newCluster(t, seed, 1+int(seed%3), func(cfg *CoreConfig) {
@@ -86,8 +85,8 @@ func changeRun(t *testing.T, seed uint64, steps int) (sum uint64, made int) {
 	return c.sum.Sum64(), len(c.check.configs)
 }
 
-// settled checks that each replica that a leader reports as settled knows that the leader's
-// configuration is committed, also after a crash.
+// settled checks that each replica reported as settled durably knows that its leader's
+// configuration is committed.
 func (c *cluster) settled() {
 	for _, l := range c.replicas {
 		if l.core == nil {

@@ -8,10 +8,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// add returns the change that adds a replica with a context.
 func add(id uint64) Change { return Change{Add: &testMembers(id)[0]} }
 
-// join starts an empty replica.
 func (c *cluster) join(id uint64) *replica {
 	c.t.Helper()
 	store := NewMemoryStore()
@@ -21,7 +19,6 @@ func (c *cluster) join(id uint64) *replica {
 	return c.add(id, store)
 }
 
-// change carries out a change of the configuration, and waits until it is over.
 func (c *cluster) change(l *replica, ch Change) {
 	c.t.Helper()
 	if !l.core.Change(l.role.Term, ch) {
@@ -31,7 +28,6 @@ func (c *cluster) change(l *replica, ch Change) {
 	c.settle(3)
 }
 
-// agree checks that all replicas have the same configuration.
 func (c *cluster) agree(voters, learners []uint64) {
 	c.t.Helper()
 	first := c.replicas[0].config
@@ -49,7 +45,6 @@ func (c *cluster) agree(voters, learners []uint64) {
 	}
 }
 
-// others returns the replicas beside one, in order.
 func (c *cluster) others(than *replica) (list []*replica) {
 	for _, r := range c.replicas {
 		if r != than {
@@ -59,9 +54,8 @@ func (c *cluster) others(than *replica) (list []*replica) {
 	return list
 }
 
-// Rules 9 and 10 of cluster/voters: one voter becomes three by two learners and one joint change.
-// Three become one by demoting a replica that stays and removing one that leaves. All replicas know
-// the same contexts.
+// Rules 9 and 10 of cluster/voters: one voter becomes three by two learners and one joint change,
+// and three become one by demoting one and removing one.
 func TestOneBecomesThreeAndOneAgain(t *testing.T) {
 	c, l := lone(t)
 	for id := uint64(2); id <= 3; id++ {
@@ -86,8 +80,7 @@ func TestOneBecomesThreeAndOneAgain(t *testing.T) {
 	c.verify()
 }
 
-// A replacement is one change: there are never two or four voters, except in the joint
-// configuration, in which both majorities must agree.
+// Except in the joint configuration there are never two or four voters.
 func TestReplacementIsOneJointChange(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
@@ -103,7 +96,7 @@ func TestReplacementIsOneJointChange(t *testing.T) {
 	if n := len(c.check.configs) - before; n != 2 {
 		t.Errorf("the replacement took %d configurations, want a joint one and the one after", n)
 	}
-	// It comes back under another ID, by the log alone, or by a snapshot.
+	// It comes back under another ID, by the log alone or by a snapshot.
 	c.join(5)
 	c.change(l, add(5))
 	c.change(l, Change{Promote: []uint64{5}, Remove: []uint64{4}})
@@ -111,7 +104,7 @@ func TestReplacementIsOneJointChange(t *testing.T) {
 	c.verify()
 }
 
-// An invalid change is not proposed: raft would panic when it is applied, on every replica.
+// Raft would panic when an invalid change is applied, on every replica.
 func TestNonsenseIsNotProposed(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
@@ -144,7 +137,6 @@ func TestNonsenseIsNotProposed(t *testing.T) {
 	c.verify()
 }
 
-// One change at a time, only by the leader of the term, and not during a transfer of the lead.
 func TestChangeIsTakenOnlyWhenNothingIsPending(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
@@ -246,8 +238,8 @@ func TestRefusedChangeDoesNotStayPending(t *testing.T) {
 	c.verify()
 }
 
-// An own empty entry before a change is not mistaken for raft's replacement of that change. Raft's
-// own empty entry that leaves a joint configuration is not mistaken for one of the Core.
+// An own empty entry before a change is not mistaken for raft's replacement of it, nor raft's own
+// that leaves a joint configuration for one of the Core.
 func TestNudgeIsNoRefusal(t *testing.T) {
 	c, l := lone(t)
 	c.join(2)
@@ -282,7 +274,6 @@ func TestNudgeIsNoRefusal(t *testing.T) {
 	c.verify()
 }
 
-// A change that was pending in one term does not affect the next lead, also of the same replica.
 func TestPendingGoesWithTheTerm(t *testing.T) {
 	c := newCluster(t, 5, 3)
 	l := c.elect()

@@ -31,7 +31,6 @@ func chaosRun(t *testing.T, seed uint64, steps int) uint64 {
 	for range steps {
 		c.chaos(loss, true)
 	}
-	// Without faults: a leader, one more batch, and the same state everywhere.
 	lead := c.elect()
 	before := lead.machine.index
 	if !lead.propose() {

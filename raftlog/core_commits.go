@@ -9,15 +9,14 @@ import (
 )
 
 // Raft's leader sends each commit index in a message of its own, which each follower acknowledges.
-// That costs as many frames and turns as the entry itself, and no caller waits for it. The next
-// append carries the commit index anyway, and so does a heartbeat. So an append without entries
-// waits here until one with entries makes it superfluous, at most until the next tick.
+// That costs as many frames and turns as the entry itself, and no caller waits for it. So an append
+// without entries waits here until one with entries replaces it, at most until the next tick. To
+// raft it was lost or late.
 //
-// To raft such a message was lost or late, which is always allowed. The delay is at most a tick
-// because some of these appends have a second purpose: if entries were lost, the leader learns it
-// when a follower refuses an empty append. Two cases are not delayed. A replica that is being
-// probed gets its append at once, since raft sends nothing else before the answer. During a change
-// of the configuration all replicas do, because a removed one may stop only when the others know.
+// The delay is so short because some of these appends have a second purpose: a follower that lacks
+// entries refuses an empty append. Two cases are not delayed. A replica that is being probed gets
+// its append at once, since raft sends nothing else before the answer. During a change of the
+// configuration all replicas do, because a removed one may stop only when the others know.
 
 // hold keeps an append without entries; sendProbes may send it at once.
 func (c *Core) hold(m *raftpb.Message) {
@@ -25,7 +24,6 @@ func (c *Core) hold(m *raftpb.Message) {
 	c.commits = append(c.commits, m)
 }
 
-// supersede drops the kept append of a replica.
 func (c *Core) supersede(to uint64) {
 	c.commits = slices.DeleteFunc(c.commits, func(m *raftpb.Message) bool { return m.GetTo() == to })
 }
@@ -48,7 +46,6 @@ func (c *Core) sendProbes() {
 	}
 }
 
-// release sends the kept appends.
 func (c *Core) release() {
 	kept := c.commits
 	c.commits = c.commits[:0]

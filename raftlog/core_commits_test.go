@@ -21,8 +21,8 @@ func (s *appendsSeen) note(m *raftpb.Message) bool {
 	return false
 }
 
-// A lock costs one append and one answer for each follower. The next append carries the commit
-// index, or the next tick if there is no append.
+// A lock costs one append and one answer for each follower. The next append or tick carries the
+// commit index.
 func TestACommitTravelsWithTheNextAppend(t *testing.T) {
 	const locks = 20
 	c := newCluster(t, 1, 3)
@@ -55,8 +55,7 @@ func TestACommitTravelsWithTheNextAppend(t *testing.T) {
 	c.verify()
 }
 
-// If entries are lost silently, the follower detects it by the next append, which may be an empty
-// one.
+// The follower detects a silent loss by the next append, which may be empty.
 func TestALostAppendIsMissedInAQuietGroup(t *testing.T) {
 	c := newCluster(t, 1, 3)
 	l := c.elect()
@@ -95,7 +94,6 @@ func TestAProbeDoesNotWait(t *testing.T) {
 	c.verify()
 }
 
-// Appends that were kept in one lead are not sent in the next.
 func TestNothingIsKeptBackForALaterLead(t *testing.T) {
 	c := newCluster(t, 1, 3)
 	l := c.elect()

@@ -6,9 +6,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// A replica that loses its vote may learn that before the others do. It then no longer stands for
-// election, but voters that have not learned it may still need its vote. If it had more of the log
-// than they have it would refuse its vote, and no leader could ever be elected. So it never has
+// A replica that loses its vote may learn that before voters that still need it. With more of the
+// log than they have it would refuse its vote, and no leader could ever be elected. So it never has
 // more than a majority of the remaining voters. Two rules ensure that; careful covers what a leader
 // loses in a crash:
 //
@@ -17,8 +16,8 @@ import (
 //   - Learners are sent only committed entries until an entry behind the configuration is
 //     committed. By that entry a majority of the voters knows which replicas vote.
 
-// changes reports whether the log may have a change of the configuration that is not applied: one
-// of this lead, the end of a joint configuration, or one of an earlier leader.
+// changes reports whether the log may have a change of the configuration that is not applied: of
+// this lead or an earlier one, or the end of a joint configuration.
 func (c *Core) changes() bool {
 	return !c.group.leads || c.pending()
 }
@@ -39,8 +38,6 @@ func (c *Core) withhold(m *raftpb.Message) {
 	c.withheld = append(c.withheld, m)
 }
 
-// handOver sends the withheld appends that need not wait any longer, because enough is committed or
-// the receiver now has a vote.
 func (c *Core) handOver() {
 	c.withheld = slices.DeleteFunc(c.withheld, func(m *raftpb.Message) bool {
 		if !c.role.Leading || m.GetTerm() != c.role.Term {
@@ -54,7 +51,7 @@ func (c *Core) handOver() {
 	})
 }
 
-// lastIndex is the index of the last entry of a message. Zero means it has none.
+// lastIndex returns the index of a message's last entry. Zero means none.
 func lastIndex(m *raftpb.Message) uint64 {
 	if n := len(m.GetEntries()); n > 0 {
 		return m.GetEntries()[n-1].GetIndex()

@@ -9,20 +9,18 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// beyond reports whether a message has an entry behind an index, or a commit index of at least
-// that.
 func beyond(m *raftpb.Message, index uint64) bool {
 	n := len(m.GetEntries())
 	return n > 0 && m.GetEntries()[n-1].GetIndex() > index || m.GetCommit() >= index
 }
 
-// votes reports whether one replica has a vote in the configuration that another has applied.
+// votes reports whether who has a vote in the configuration that in has applied.
 func votes(in, who *replica) bool {
 	return slices.Contains(in.config.Voters, who.id) || slices.Contains(in.config.Outgoing, who.id)
 }
 
-// A leader removes a vote and dies when only the replica that has lost it knows. The others are a
-// majority and still need its vote, so it must not have more of the log than they have.
+// A leader removes a vote and dies when only the replica that has lost it knows. The others still
+// need its vote.
 func TestALeaderThatDiesLeavesNoVoteThatIsNeeded(t *testing.T) {
 	for _, demoted := range []bool{false, true} {
 		t.Run(fmt.Sprintf("demoted=%v", demoted), func(t *testing.T) {
@@ -65,8 +63,8 @@ func TestALeaderThatDiesLeavesNoVoteThatIsNeeded(t *testing.T) {
 	}
 }
 
-// A replica that is elected while it loses its vote leads until the change is applied. A batch that
-// is proposed meanwhile must not stay only in its log: the others still need its vote.
+// A replica that is elected while it loses its vote leads until the change is applied. A batch
+// proposed meanwhile must not stay only in its log: the others still need its vote.
 func TestALeaderThatLosesItsVoteLeavesTheOthersAble(t *testing.T) {
 	c := newCluster(t, 3, 2)
 	l := c.elect()
@@ -115,7 +113,7 @@ func TestALeaderThatLosesItsVoteLeavesTheOthersAble(t *testing.T) {
 	c.verify()
 }
 
-// The same for a replica whose log has its removal when it is elected.
+// Here its log has its removal when it is elected.
 func TestALeaderThatFindsItsRemovalLeavesTheOthersAble(t *testing.T) {
 	c := newCluster(t, 3, 4)
 	l := c.elect()

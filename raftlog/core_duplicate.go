@@ -4,19 +4,17 @@ import "go.etcd.io/raft/v3/raftpb"
 
 // This file shortens elections on networks that lose packets. TCP delays everything behind a lost
 // packet until that is sent again, after 200 ms or more. So a small message that others wait for is
-// also sent on a second connection, which probably has not lost a packet at the same time. Raft
-// tolerates duplicates.
+// also sent on a second connection, which probably loses other packets. Raft tolerates duplicates.
 //
-// Messages are duplicated in two states: for a while after a change of role, when locks wait for
-// several exchanges in a row and the network is not known yet, and after a gap in a peer's
-// heartbeats, which shows loss. Without loss only elections cause duplicates.
+// Messages are duplicated for a while after a change of role, when the network is not known yet,
+// and after a gap in a peer's heartbeats, which shows loss.
 
 const (
 	// unsettledTicks is how long after a change of role, or after a gap, messages are duplicated.
 	unsettledTicks = 40
 
-	// outageTicks is how long a link may be silent before its peer is sent no duplicates: TCP has
-	// then sent a lost packet again six times or more.
+	// outageTicks is how long a link may be silent before its peer is sent no duplicates: TCP has then
+	// sent a lost packet again six times or more.
 	outageTicks = 80
 
 	// gapHeartbeats is how many heartbeats in a row are missed in a gap.
@@ -29,7 +27,6 @@ const (
 	maxDuplicatesPerTick = 16
 )
 
-// duplicate also sends m on the second connection if that may save time.
 func (c *Core) duplicate(m *raftpb.Message) {
 	if c.duplicated < maxDuplicatesPerTick && duplicable(m) && (c.ticks < c.unsettled || c.uneven(m.GetTo())) {
 		c.duplicated++
@@ -53,8 +50,8 @@ func duplicable(m *raftpb.Message) bool {
 }
 
 // uneven reports whether the link between a leader and a follower had a gap recently. Two followers
-// exchange no heartbeats. A link that stays silent is broken, and not only late: duplicates would
-// keep a leader whose large entries and other frames reach no follower.
+// exchange no heartbeats. A link that stays silent is broken, not only late: duplicates would keep
+// a leader whose large entries and other frames reach no follower.
 func (c *Core) uneven(peer uint64) bool {
 	if !c.role.Leading && peer != c.role.Leader {
 		return false

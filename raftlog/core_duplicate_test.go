@@ -9,7 +9,6 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// twiceIn returns the duplicates of a number of ticks.
 func (c *cluster) twiceIn(ticks int) []*raftpb.Message {
 	c.twice = nil
 	c.pass(ticks)
@@ -25,8 +24,6 @@ func kinds(messages []*raftpb.Message) (all []raftpb.MessageType) {
 	return all
 }
 
-// Messages of an election and of the beginning of a lead are duplicated. A network without loss has
-// no duplicates after that.
 func TestAnElectionTravelsTwice(t *testing.T) {
 	c := newCluster(t, 1, 3)
 	l := c.elect()
@@ -45,7 +42,7 @@ func TestAnElectionTravelsTwice(t *testing.T) {
 	}
 }
 
-// After a gap in the heartbeats the two replicas send duplicates for a while, and no others do.
+// Only the two replicas of the gap send duplicates, for a while.
 func TestAGapHasMessagesTravelTwice(t *testing.T) {
 	c := newCluster(t, 1, 3)
 	l := c.elect()
@@ -70,7 +67,6 @@ func TestAGapHasMessagesTravelTwice(t *testing.T) {
 	}
 }
 
-// A replica that is gone causes no duplicates, and a leader with many callers is bounded.
 func TestDuplicatesAreBounded(t *testing.T) {
 	c := newCluster(t, 1, 3)
 	l := c.elect()
@@ -105,7 +101,6 @@ func TestDuplicatesAreBounded(t *testing.T) {
 	}
 }
 
-// The log calls SendDuplicates after Send, and only if it is set.
 func TestTheLogSendsDuplicates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var twice []raftpb.MessageType
@@ -140,9 +135,9 @@ func (c *cluster) ahead(ticks int) {
 	}
 }
 
-// The links of the leader stand still while the second connection works. Duplicates carry its lead
-// over a gap, but not for longer: what does not travel twice, such as large entries and the frames
-// of sessions, would wait as long as the lead lasts.
+// The links of the leader stand still while the second connection works. Duplicates must carry its
+// lead only over a gap: large entries and the frames of sessions, which are not duplicated, would
+// wait as long as the lead lasts.
 func TestDuplicatesDoNotReplaceALink(t *testing.T) {
 	c := newCluster(t, 1, 3)
 	l := c.elect()

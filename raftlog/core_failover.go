@@ -6,12 +6,11 @@ import (
 	"go.etcd.io/raft/v3"
 )
 
-// PeerLost reports that the stream of a replica has ended, behind its last message. If that replica
-// leads, raft alone would wait for an election timeout, because a voter ignores candidates while it
-// has heard from its leader recently. So every voter forgets the leader at once and stands for
-// election; one of two simultaneous candidates yields (core_ask.go). A voter does so once in a
-// term. A leader that is still alive keeps its lead: voters that still hear it do not vote for
-// another, and its next heartbeat is accepted again.
+// PeerLost reports that the stream of a replica has ended, after its last message. If that replica
+// leads, raft alone would wait for an election timeout, because voters ignore candidates while they
+// have heard from the leader recently. So every voter forgets it and stands for election at once,
+// once in a term; one of two simultaneous candidates yields (core_ask.go). A leader that is alive
+// keeps its lead: voters that still hear it do not vote for another.
 func (c *Core) PeerLost(id uint64) {
 	if id == 0 || c.role.Leader != id || c.role.Leading || c.lostTerm == c.role.Term {
 		return
@@ -20,7 +19,7 @@ func (c *Core) PeerLost(id uint64) {
 		return
 	}
 	c.lostTerm = c.role.Term
-	// An error says that there is nothing to forget.
+	// An error means that there is nothing to forget.
 	_ = c.node.ForgetLeader()
 	c.observe()
 	if c.role.Term == c.lostTerm && c.role.Leader == 0 && c.node.BasicStatus().RaftState == raft.StateFollower {
@@ -30,12 +29,11 @@ func (c *Core) PeerLost(id uint64) {
 
 // Campaign makes a voter stand for election now. A lone voter leads in the next Turns.
 func (c *Core) Campaign() {
-	// An error can only mean that this replica cannot campaign.
+	// An error means that this replica cannot campaign.
 	_ = c.node.Campaign()
 	c.observe()
 }
 
-// led records when the leader of the term was last heard.
 func (c *Core) led(from, term uint64) {
 	if from != 0 && from == c.role.Leader && term == c.role.Term {
 		c.ledAt = c.ticks
@@ -43,12 +41,12 @@ func (c *Core) led(from, term uint64) {
 }
 
 // forget makes this replica forget a leader that was silent for two election timeouts, the longest
-// that a voter waits. A voter stands for election by then. A replica without a vote would report a
-// dead leader forever, and the group would seem to be healthy.
+// that a voter waits before it stands for election. Otherwise a replica without a vote would report
+// a dead leader forever.
 func (c *Core) forget() {
 	if c.role.Leader == 0 || c.role.Leading || c.ticks-c.ledAt < 2*uint64(c.cfg.ElectionTicks) {
 		return
 	}
-	// An error says that there is nothing to forget.
+	// An error means that there is nothing to forget.
 	_ = c.node.ForgetLeader()
 }

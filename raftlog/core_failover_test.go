@@ -8,8 +8,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// A leader whose streams have ended has a successor within a few ticks, not after an election
-// timeout, in whatever order its voters notice.
+// The successor leads within a few ticks, in whatever order the voters notice.
 func TestAGoneLeaderIsFollowedAtOnce(t *testing.T) {
 	var took []int
 	for _, voters := range []int{3, 5} {
@@ -60,7 +59,7 @@ func TestAGoneLeaderIsFollowedAtOnce(t *testing.T) {
 	}
 }
 
-// A leader that is alive keeps its lead, even if others call PeerLost for it, once or repeatedly.
+// A leader that is alive keeps its lead, even if others call PeerLost for it repeatedly.
 func TestAFalseAlarmMovesNothing(t *testing.T) {
 	for seed := range uint64(50) {
 		c := newCluster(t, seed, 5)

@@ -2,8 +2,7 @@ package raftlog
 
 import "testing"
 
-// A learner forgets a dead leader after a while, as a voter does: raft alone would report the dead
-// one forever. It knows the next leader, or the same one, with its first message.
+// Raft alone would report the dead leader forever.
 func TestALearnerForgetsADeadLeader(t *testing.T) {
 	c, l := lone(t)
 	learner := c.join(2)

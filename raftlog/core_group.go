@@ -7,23 +7,22 @@ import (
 	"go.etcd.io/raft/v3"
 )
 
-// group holds the state of one lead and is reset with it: waiting batches, the number of entries
-// under way, rounds of confirmation.
+// group holds the state of one lead and is reset with it.
 type group struct {
 	queue    queue
 	inFlight int    // entries proposed and not applied
 	newest   int    // bytes of the last one proposed
 	waited   bool   // the batches in the queue have waited long enough
-	back     uint64 // number of the deferral under way, see patient; zero means none
+	back     uint64 // number of the deferral under way, see defers; zero means none
 	leads    bool   // the first entry of the term is applied
 	changing changing
 
 	asked    []uint64 // rounds without a read request yet
 	reads    []read   // read requests under way, in order
-	sequence uint64   // of the last read request; never reset, so that no answer of an earlier lead matches
+	sequence uint64   // never reset, so that no answer of an earlier lead matches
 }
 
-// read is one read request of raft, for all rounds that were asked for until its turn.
+// read is one read request of raft, for all rounds asked for until its turn.
 type read struct {
 	sequence uint64
 	done     bool   // raft has answered
@@ -36,9 +35,6 @@ const crowdBytes = 256
 
 // propose puts the waiting batches into as many entries as may be under way. Under load this bound
 // makes the entries large, so that more batches share the cost of one.
-//
-// No batch is proposed behind a change of the configuration that is not applied, see
-// core_departure.go.
 func (c *Core) propose() {
 	g := &c.group
 	back := g.back
@@ -58,19 +54,18 @@ func (c *Core) propose() {
 }
 
 // lingers reports whether the waiting batches should wait for more: a large entry is under way, and
-// an entry of the few late batches would take the place of the next large one. With 64 callers and
-// one disk that gains a sixth of all locks. A lone caller, or one of few, never waits. The wait
-// ends when an entry is applied, or after a tick at the latest, however long the round trip is.
+// a small one now would take the place of the next large one. With 64 callers and one disk that
+// gains a sixth of all locks. One or a few callers never wait. The wait ends when an entry is
+// applied, or after a tick.
 func (g *group) lingers() bool {
 	return g.inFlight > 0 && g.newest >= crowdBytes && g.queue.size() < g.newest && !g.waited
 }
 
-// defers reports whether the waiting batches are deferrable: no caller's answer is delayed if they
-// go with the next batch that is not deferrable. That saves an entry on every replica. When callers
-// pass a lock around it saves every second entry: a caller that has unlocked requests the lock
-// again, and only waits. The deferral is decided anew in each turn, so it ends when an applied
-// entry makes the answer change, and with EndDeferral or a tick at the latest. Large entries are
-// shared anyway and not deferred. before is group.back as of the previous turn.
+// defers reports whether the waiting batches are deferrable (see Config). Deferral saves an entry
+// on every replica, and every second one when callers pass a lock around: a caller that has
+// unlocked requests the lock again, and only waits. Each turn decides anew, so the deferral ends
+// when an applied entry makes the answer change, and with EndDeferral or a tick. Large entries are
+// shared anyway. before is group.back as of the previous turn.
 func (c *Core) defers(before uint64) bool {
 	g := &c.group
 	if c.cfg.Deferrable == nil || g.queue.size() >= crowdBytes || g.waited ||
@@ -97,7 +92,6 @@ func (c *Core) read() {
 	c.node.ReadIndex(binary.LittleEndian.AppendUint64(nil, g.sequence))
 }
 
-// confirmed stores raft's answer to a read request.
 func (g *group) confirmed(rs raft.ReadState) {
 	if len(rs.RequestCtx) != 8 {
 		return

@@ -12,7 +12,7 @@ func TestBatchesThatWaitShareAnEntry(t *testing.T) {
 		c, r := lone(t, func(cfg *CoreConfig) { cfg.EntriesInFlight = inFlight })
 		first := r.core.Status().Applied
 		for range 10 {
-			r.propose() // the disk is busy with the first of them from here on
+			r.propose() // the disk is busy with the first one from here on
 			r.turn()
 		}
 		if got := r.core.Status().InFlight; got != inFlight {
@@ -30,8 +30,8 @@ func TestBatchesThatWaitShareAnEntry(t *testing.T) {
 	}
 }
 
-// While a large entry is under way a few batches linger: until they are as large, or an entry is
-// applied, or a tick has passed.
+// Behind a large entry a few batches linger until they are as large, or an entry is applied, or a
+// tick has passed.
 func TestFewWaitForCompany(t *testing.T) {
 	const crowd = crowdBytes / batchBytes
 	offer := func(r *replica, batches int) {
@@ -114,7 +114,6 @@ func TestThePatientRideWithTheNext(t *testing.T) {
 	}
 }
 
-// Large entries are not deferred: they are shared anyway.
 func TestACrowdIsNotPatient(t *testing.T) {
 	asked := 0
 	_, r := lone(t, func(cfg *CoreConfig) {
@@ -176,8 +175,6 @@ func TestEntryIsNotAliasedToTheBatch(t *testing.T) {
 	}
 }
 
-// A batch of term 2 is discarded with the lead, and does not reappear when the same replica leads
-// again.
 func TestBatchNeverEntersAnotherTerm(t *testing.T) {
 	c := newCluster(t, 5, 3)
 	l := c.elect()
@@ -220,8 +217,8 @@ func TestBatchNeverEntersAnotherTerm(t *testing.T) {
 	c.verify()
 }
 
-// The role changes within one turn, between two outputs: a batch that is queued in between must be
-// discarded, too.
+// The role changes between two outputs of one turn: a batch queued in between must be discarded,
+// too.
 func TestQueueIsDiscardedWithATermBetweenTurns(t *testing.T) {
 	c := newCluster(t, 5, 3, func(cfg *CoreConfig) { cfg.EntriesInFlight = 1 })
 	l := c.elect()

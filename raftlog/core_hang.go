@@ -4,7 +4,7 @@ import "fmt"
 
 // hang detects a leader whose disk or apply makes no progress. Raft would let it lead forever,
 // committing through its followers and answering no request. It counts ticks, because a stall of
-// the whole process adds only a few of them.
+// the whole process adds only a few.
 type hang struct {
 	saveTicks int // since the present Save was handed out
 	lagIndex  uint64
@@ -14,10 +14,10 @@ type hang struct {
 	handoverTicks int
 }
 
-// watch runs at each tick. A leader that has made no progress for an election timeout hands over
-// its lead; if it still leads after another one, it retires. A lone voter only waits: no other
-// could lead in its place, and a slow disk would end the group. A Prepare has a longer limit than a
-// Save. When that is exceeded a leader hands over likewise, and any other replica retires.
+// watch runs at each tick. A leader without progress for an election timeout hands over its lead;
+// if it still leads after another one, it retires. A lone voter only waits: a slow disk must not
+// end the group. A Prepare has a longer limit than a Save. When that is exceeded a leader hands
+// over likewise, and any other replica retires.
 func (c *Core) watch() {
 	h := &c.hang
 	if c.appends.saving != nil {
@@ -47,7 +47,7 @@ func (c *Core) watch() {
 			"term", c.role.Term, "commit", c.commit, "applied", c.applied)
 	}
 	if c.transferee == 0 {
-		// If no voter can take it now, the time is counted all the same.
+		// The time is counted even if no voter can take the lead now.
 		_ = c.Transfer(0)
 	}
 	if h.handoverTicks++; h.handoverTicks >= c.cfg.ElectionTicks {

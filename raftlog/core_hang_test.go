@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// run lets time pass for all, with every disk working except one.
+// runWithHungDisk lets time pass, with every disk working except one.
 func (c *cluster) runWithHungDisk(hung *replica, ticks int, stop func() bool) int {
 	for n := range ticks {
 		if stop() {
@@ -59,7 +59,7 @@ func TestLeaderWithHungDiskRetiresWithoutASuccessor(t *testing.T) {
 	l := c.elect()
 	l.propose()
 	l.turn()
-	c.lose = func(m *raftpb.Message) bool { return m.GetType() == raftpb.MsgTimeoutNow } // which offers the lead
+	c.lose = func(m *raftpb.Message) bool { return m.GetType() == raftpb.MsgTimeoutNow }
 	n := c.runWithHungDisk(l, 100, func() bool { return l.failed != nil })
 	if !errors.Is(l.failed, ErrHung) || n < 19 || n > 22 {
 		t.Errorf("after %d ticks: %v, want ErrHung after two election timeouts", n, l.failed)
@@ -70,8 +70,7 @@ func TestLeaderWithHungDiskRetiresWithoutASuccessor(t *testing.T) {
 	c.verify()
 }
 
-// Once in each election timeout raft clears RecentActive of all replicas. A transfer that begins
-// just then must find a successor, too.
+// Once in each election timeout raft clears RecentActive of all replicas.
 func TestSuccessorIsKnownAtAnyTick(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
@@ -118,7 +117,7 @@ func TestSuccessorIsKnownAtAnyTick(t *testing.T) {
 	c.verify()
 }
 
-// A lone voter has no successor: if it retired, a slow disk would end the group.
+// If a lone voter retired, a slow disk would end the group.
 func TestLoneVoterWaitsForItsDisk(t *testing.T) {
 	c, r := lone(t)
 	r.propose()
@@ -134,7 +133,6 @@ func TestLoneVoterWaitsForItsDisk(t *testing.T) {
 	c.verify()
 }
 
-// A slow disk that makes progress is not hung, however much waits for it.
 func TestSlowDiskIsNotHung(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
@@ -152,9 +150,9 @@ func TestSlowDiskIsNotHung(t *testing.T) {
 	c.verify()
 }
 
-// Why a raft ID is used only once, with one log. A voter that loses its vote (here by an empty
-// restart under its ID) votes twice in one term. Two replicas lead in that term, and each commits a
-// different entry at the same index. Raft cannot detect that.
+// Why a raft ID is used only once, with one log: a voter that loses its vote (here by an empty
+// restart) votes twice in one term. Two replicas lead in that term, and each commits a different
+// entry at the same index. Raft cannot detect that.
 func TestLostVote(t *testing.T) {
 	c := newCluster(t, 1, 3)
 	a, forgetful, b := c.replicas[0], c.replicas[1], c.replicas[2]
@@ -171,7 +169,7 @@ func TestLostVote(t *testing.T) {
 		t.Fatalf("replica 1 does not lead in term 2: %+v", a.role)
 	}
 	// The same ID with another, empty log: Found prevents that for a store, and the founding of a
-	// group must prevent it for an ID.
+	// group must for an ID.
 	forgetful.crash(false)
 	forgetful.store = newTestStore(t, 2, []uint64{1, 2, 3})
 	forgetful.start()

@@ -12,8 +12,8 @@ import (
 )
 
 // Tick advances time to now. Ticks follow elapsed time, not calls. After a stall at most half an
-// election timeout is made up and the rest is dropped: a replica that was suspended must handle the
-// messages that wait before it decides that the others are silent.
+// election timeout is made up: a suspended replica must handle the messages that wait before it
+// decides that the others are silent.
 func (c *Core) Tick(now clock.Time) {
 	n := int(now.Sub(c.ticked) / c.cfg.Tick)
 	if n <= 0 {
@@ -49,8 +49,8 @@ func (c *Core) Tick(now clock.Time) {
 // hurry ends the wait of the queued batches, whether they linger or are deferred.
 func (c *Core) hurry() { c.group.waited = c.group.queue.size() > 0 }
 
-// DeferralBegins reports whether the owner must call EndDeferral after MaxDeferral: whether batches
-// are deferred as of the last Turn and no reminder is under way.
+// DeferralBegins reports whether the owner must call EndDeferral after MaxDeferral: batches are
+// deferred as of the last Turn, and no reminder is under way.
 func (c *Core) DeferralBegins() bool {
 	if c.deferral != 0 {
 		return false
@@ -68,8 +68,7 @@ func (c *Core) EndDeferral() {
 	c.deferral = 0
 }
 
-// NextTick returns when Tick must be called next. Zero means not before the next input, because the
-// replica is at rest (see rests).
+// NextTick returns when Tick must be called next. Zero means not before the next input (see rests).
 func (c *Core) NextTick() clock.Time {
 	if c.rested && c.rests() {
 		return 0
@@ -77,18 +76,18 @@ func (c *Core) NextTick() clock.Time {
 	return c.ticked.Add(c.cfg.Tick)
 }
 
-// Step handles a message of another replica. Messages that no replica of this version sends are
-// ignored, as are those that raft refuses.
+// Step handles a message of another replica. It ignores messages that no replica of this version
+// sends, and those that raft refuses.
 func (c *Core) Step(m *raftpb.Message) { c.step(m, false) }
 
-// StepDuplicate passes in a message that arrived on the second connection, see Output.Duplicates.
+// StepDuplicate is Step for a message from the second connection, see Output.Duplicates.
 func (c *Core) StepDuplicate(m *raftpb.Message) { c.step(m, true) }
 
 func (c *Core) step(m *raftpb.Message, duplicate bool) {
 	if !acceptable(m, c.id) || c.yields(m) {
 		return
 	}
-	// Raft's errors here only say that the message is obsolete.
+	// Raft's errors here only mean that the message is obsolete.
 	_ = c.node.Step(m)
 	c.hear(m.GetFrom(), m.GetTerm(), duplicate)
 	c.observe()
@@ -105,9 +104,8 @@ func (c *Core) Propose(term uint64, batch []byte) bool {
 	return true
 }
 
-// Confirm requests a RoundDone event, once a majority has confirmed this replica's lead after this
-// call and everything committed by then is applied. It is ignored if this replica does not lead in
-// that term.
+// Confirm requests a RoundDone event, see Applier.Confirmed. It is ignored if this replica does not
+// lead in that term.
 func (c *Core) Confirm(term, round uint64) {
 	if c.role.Leading && term == c.role.Term {
 		c.group.asked = append(c.group.asked, round)
@@ -117,8 +115,7 @@ func (c *Core) Confirm(term, round uint64) {
 // Unreachable reports that messages to a replica were probably lost.
 func (c *Core) Unreachable(id uint64) { c.node.ReportUnreachable(id) }
 
-// SnapshotSent reports for a message m of Output.Snapshots, named by m.To and m.Term, whether the
-// receiver has it.
+// SnapshotSent reports the result of a message of Output.Snapshots, named by its To and its Term.
 func (c *Core) SnapshotSent(to, term uint64, ok bool) {
 	if !c.role.Leading || term != c.role.Term {
 		return // raft has dropped the snapshot with its lead, and may have sent another one since
@@ -130,9 +127,8 @@ func (c *Core) SnapshotSent(to, term uint64, ok bool) {
 	c.node.ReportSnapshot(to, status)
 }
 
-// Transfer begins to hand the lead to another voter. Zero means the most caught up one among those
-// heard from within an election timeout. Proposals wait meanwhile. It has succeeded when Role
-// reports that this replica no longer leads. It has failed if Transferring reports false before.
+// Transfer begins to hand the lead to another voter, as Log.Transfer does. It has succeeded when
+// Role reports that this replica no longer leads, and failed if Transferring reports false before.
 func (c *Core) Transfer(to uint64) error {
 	if !c.role.Leading {
 		return ErrNotLeading
@@ -161,9 +157,9 @@ func (c *Core) Role() Role { return c.role }
 // Queued returns the number of bytes that wait to be proposed.
 func (c *Core) Queued() int { return c.group.queue.size() }
 
-// successor returns the voter to hand the lead to: heard from within an election timeout, with most
-// of the log, the lowest ID among equals. Zero means none. Raft's own RecentActive flag cannot be
-// used: it is reset for all replicas once in each election timeout.
+// successor returns the active voter with most of the log, and the lowest ID among equals. Zero
+// means none. Raft's own RecentActive flag cannot be used: it is reset for all replicas once in
+// each election timeout.
 func (c *Core) successor() uint64 {
 	var best, match uint64
 	c.node.WithProgress(func(id uint64, kind raft.ProgressType, pr tracker.Progress) {

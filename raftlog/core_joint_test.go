@@ -10,8 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// joint begins a replacement and stops when the leader has applied only the joint configuration. It
-// returns the replica that is replaced.
+// joint begins a replacement. It returns the replica that is replaced.
 func (c *cluster) joint(l *replica) (out *replica) {
 	c.t.Helper()
 	c.join(4)
@@ -25,7 +24,7 @@ func (c *cluster) joint(l *replica) (out *replica) {
 	return out
 }
 
-// step runs until a condition holds, one message or save at a time.
+// until runs until a condition holds, one message or save at a time.
 func (c *cluster) until(holds func() bool) {
 	c.t.Helper()
 	for range 1000 {
@@ -71,8 +70,8 @@ func TestNextLeaderLeavesAJointConfiguration(t *testing.T) {
 	c.verify()
 }
 
-// Raft leaves a joint configuration when it is applied, or when a later entry is applied. If a
-// transfer was under way then, and failed, there must be a later entry.
+// Raft leaves a joint configuration when that or a later entry is applied. If a transfer was under
+// way then, and failed, there must be a later entry.
 func TestJointConfigurationIsLeftAfterATransferThatFailed(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
@@ -94,7 +93,6 @@ func TestJointConfigurationIsLeftAfterATransferThatFailed(t *testing.T) {
 	c.verify()
 }
 
-// A leader that is removed steps down, and then does not ask for votes.
 func TestRemovedLeaderStepsDown(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
@@ -111,8 +109,7 @@ func TestRemovedLeaderStepsDown(t *testing.T) {
 	c.verify()
 }
 
-// All replicas have the same configuration with the same contexts, whether they got it from the
-// log, from a snapshot of their own or of another, or from their store.
+// Configurations are equal whether they come from the log, from any snapshot, or from a store.
 func TestConfigurationsAreEqual(t *testing.T) {
 	c := newCluster(t, 3, 3, func(cfg *CoreConfig) { cfg.SnapshotBytes, cfg.KeepEntries = 1<<20, 0 })
 	l := c.elect()
@@ -133,7 +130,7 @@ func TestConfigurationsAreEqual(t *testing.T) {
 		l.turn()
 		c.drain()
 	}
-	l.core.since = 1 << 30 // so that a snapshot is due
+	l.core.since = 1 << 30 // a snapshot is due
 	l.propose()
 	l.turn()
 	c.drain()
@@ -154,7 +151,6 @@ func TestConfigurationsAreEqual(t *testing.T) {
 	c.verify()
 }
 
-// A learner that gets only the log has everything, too.
 func TestLearnerByTheLog(t *testing.T) {
 	c := newCluster(t, 3, 3, func(cfg *CoreConfig) { cfg.SnapshotBytes, cfg.KeepEntries = 1<<20, 1000 })
 	l := c.elect()
@@ -178,8 +174,7 @@ func TestLearnerByTheLog(t *testing.T) {
 	c.verify()
 }
 
-// Invalid contexts from a store or a leader are detected: they end at most this replica, with the
-// right error.
+// Invalid contexts from a store or a leader end at most this replica, with the right error.
 func TestBadEnvelope(t *testing.T) {
 	good := newTestStore(t, 1, []uint64{1, 2, 3}).state.Snapshot
 	config, state, err := open(good)
@@ -231,8 +226,8 @@ func TestBadEnvelope(t *testing.T) {
 }
 
 // A leader may write its disk while its entries travel, but not while the voters change. Here it
-// would lose entries that a follower has. That follower has lost its vote meanwhile, and the
-// leader, which does not know it, needs that vote.
+// would lose entries of a follower that has lost its vote. The leader, which does not know that,
+// still needs that vote.
 func TestNoReplicaHasMoreThanALeaderThatChangesVoters(t *testing.T) {
 	for _, again := range []bool{false, true} { // with a new lead, begun before the commit
 		c, l := lone(t)

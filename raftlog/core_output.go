@@ -5,7 +5,7 @@ import "go.etcd.io/raft/v3/raftpb"
 // EventKind is the kind of an Event.
 type EventKind uint8
 
-// The kinds of events. Each is one call of the Applier.
+// Each kind is one call of the Applier.
 const (
 	RoleChanged EventKind = iota + 1 // Applier.Role(Role)
 	Applied                          // Applier.Apply(Index, Term, Data)
@@ -15,7 +15,7 @@ const (
 	Configured                       // Applier.Configured(*Config)
 )
 
-// Event is one call of the Applier; events must be delivered in order.
+// Event is one call of the Applier. Events must be delivered in order.
 type Event struct {
 	Kind  EventKind
 	Role  Role
@@ -29,47 +29,46 @@ type Event struct {
 
 // Take asks for a snapshot of the present state.
 type Take struct {
-	Index  uint64 // of the last entry in the state; Snapshotted names the snapshot by it
+	Index  uint64 // of the last entry in the state; names the snapshot for Snapshotted
 	Header []byte // beginning of the snapshot's bytes; the encoded state follows
 }
 
-// Output is the work of one Turn, to be done in the order of its fields. Everything but Save and
-// Prepare must be done before the next call of any method of the Core, which reuses the slices. A
-// Take must only have begun by then.
+// Output is the work of one Turn, to be done in the order of its fields. Everything but Save,
+// Prepare and Take must be done before the next call of any method of the Core, which reuses the
+// slices. A Take must have begun by then.
 type Output struct {
-	// Events come first, in order: a role is reported before anything is sent in it, and replies
-	// that events cause may share a frame with Messages.
+	// Events come first: a role is reported before anything is sent in it, and replies that events
+	// cause may share a frame with Messages.
 	Events []Event
 
-	// Take asks for a snapshot. Nil means none. It begins now, after Events, and is passed to
-	// Snapshotted when it is complete, any number of Turns later. A Restored event abandons it:
-	// Snapshotted then ignores it. There is at most one at a time.
+	// Take asks for a snapshot. Nil means none. It begins now, after Events. When it is complete, any
+	// number of Turns later, the owner passes it to Snapshotted. A Restored event abandons it. There
+	// is at most one at a time.
 	Take *Take
 
 	// Prepare must be made durable by Store.Prepare, on any goroutine and concurrently with Saves;
-	// then the owner calls Prepared. Nil means nothing. There is at most one at a time.
+	// then the owner calls Prepared. Nil means nothing. There is one at a time.
 	Prepare *raftpb.Snapshot
 
-	// Save must be made durable as one unit, on any goroutine; then the owner calls Stored. Nil
-	// means nothing. There is at most one at a time: the next one comes after Stored and holds
-	// everything that has gathered. The Core keeps votes and acknowledgements until Stored.
+	// Save must be made durable as one unit, on any goroutine; then the owner calls Stored, after
+	// which the next one comes. Nil means nothing. The Core keeps votes and acknowledgements until
+	// Stored.
 	Save *Batch
 
 	// Messages may be sent before Save is durable, so that the leader writes its disk while its
 	// entries travel. They may be lost, repeated and reordered.
 	Messages []*raftpb.Message
 
-	// Duplicates are those of Messages that should also be sent on a second connection, which does
-	// not wait for packets that the first has lost (core_duplicate.go). They may be lost, repeated
-	// and reordered.
+	// Duplicates are those of Messages that should also be sent on a second connection
+	// (core_duplicate.go). They may be lost, repeated and reordered.
 	Duplicates []*raftpb.Message
 
-	// Snapshots are messages that carry a snapshot, to be sent apart from the others. SnapshotSent
-	// must be called for each, also when it was lost. Until then its receiver is sent nothing else.
+	// Snapshots are messages that carry a snapshot. SnapshotSent must be called for each, also when it
+	// was lost. Until then its receiver is sent nothing else.
 	Snapshots []*raftpb.Message
 
-	// Failed is set if this replica must retire: it is ErrHung, ErrBroken or ErrCorrupt. The rest
-	// of this Output must then be ignored.
+	// Failed is set if this replica must retire: it is ErrHung, ErrBroken or ErrCorrupt. The rest of
+	// this Output must then be ignored.
 	Failed error
 }
 

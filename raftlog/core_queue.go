@@ -2,8 +2,8 @@ package raftlog
 
 import "slices"
 
-// queue holds batches that wait to be proposed, back to back in one buffer. Invariant: buf[start:]
-// is the concatenation of the batches that end at ends[first:], in order.
+// queue holds batches that wait to be proposed. Invariant: buf[start:] is the concatenation of the
+// batches that end at ends[first:], in order.
 type queue struct {
 	buf   []byte
 	ends  []int // offset in buf where each batch ends
@@ -11,17 +11,16 @@ type queue struct {
 	first int   // its place in ends
 }
 
-// queueKeepBytes is the largest buffer that an empty queue keeps for reuse: a burst must not pin
-// its memory forever.
+// queueKeepBytes is the largest buffer that an empty queue keeps: a burst must not pin its memory
+// forever.
 const queueKeepBytes = 1 << 20
 
-// size returns the number of bytes that wait.
 func (q *queue) size() int { return len(q.buf) - q.start }
 
 // waiting returns all waiting batches, concatenated. The slice is valid until the next call.
 func (q *queue) waiting() []byte { return q.buf[q.start:] }
 
-// push copies a batch to the end. An empty one is ignored.
+// push copies a batch to the end. It ignores an empty one.
 func (q *queue) push(batch []byte) {
 	if len(batch) == 0 {
 		return
@@ -47,8 +46,8 @@ func (q *queue) compact() {
 }
 
 // peek returns a copy of as many whole batches as fit into limit bytes, at least one, and their
-// number. The queue must not be empty. It copies because the log and the network keep the entries
-// while the buffer is reused.
+// number. The queue must not be empty. The log and the network keep the copy while the buffer is
+// reused.
 func (q *queue) peek(limit int) ([]byte, int) {
 	n := 1
 	for q.first+n < len(q.ends) && q.ends[q.first+n]-q.start <= limit {
@@ -57,7 +56,6 @@ func (q *queue) peek(limit int) ([]byte, int) {
 	return slices.Clone(q.buf[q.start:q.ends[q.first+n-1]]), n
 }
 
-// drop removes the first n batches.
 func (q *queue) drop(n int) {
 	q.start = q.ends[q.first+n-1]
 	q.first += n

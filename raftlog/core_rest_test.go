@@ -9,7 +9,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
-// countingClock counts how often it is read. An owner goroutine that the timer wakes reads it.
+// countingClock counts how often it is read, as by an owner that the timer wakes.
 type countingClock struct {
 	clock.Clock
 	reads atomic.Int64
@@ -20,7 +20,7 @@ func (c *countingClock) Now() clock.Time {
 	return c.Clock.Now()
 }
 
-// A lone leader with nothing to do is not woken at all, and works as before when something arrives.
+// The leader works as before when something arrives.
 func TestALoneLeaderAtRestIsNotWoken(t *testing.T) {
 	for name, volatile := range map[string]bool{"in memory": true, "with a disk": false} {
 		t.Run(name, func(t *testing.T) {
@@ -55,8 +55,7 @@ func TestALoneLeaderAtRestIsNotWoken(t *testing.T) {
 	}
 }
 
-// A leader that gets a learner has ticks again, and the hour at rest does not count as the
-// learner's silence.
+// The hour at rest is not the learner's silence.
 func TestARestEndsWithTheSecondReplica(t *testing.T) {
 	c := newCluster(t, 1, 1)
 	l := c.elect()

@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// The stored snapshot is older than the addition of a learner and does not name it. Raft ignores
-// such a snapshot, and the learner would never catch up.
+// The stored snapshot is older than the addition of a learner, and raft ignores a snapshot that
+// does not name its receiver.
 func TestLearnerIsSentASnapshotThatNamesIt(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
@@ -29,7 +29,6 @@ func TestLearnerIsSentASnapshotThatNamesIt(t *testing.T) {
 		!slices.Equal(got.Voters, []uint64{1, 2, 3}) {
 		t.Errorf("the leader's status names %v and %v", got.Voters, got.Learners)
 	}
-	// It replaces a voter in one joint change, and the group continues with it.
 	out := c.replicas[l.id%3]
 	c.change(l, Change{Promote: []uint64{4}, Remove: []uint64{out.id}})
 	c.settle(10)
@@ -65,8 +64,7 @@ func TestConfigurationSurvivesARestart(t *testing.T) {
 	}
 }
 
-// A follower that was down for longer than the log reaches back is sent a snapshot, and another one
-// if that is lost.
+// The log begins too late for this follower. If the snapshot is lost it is sent another.
 func TestFollowerCatchesUpBySnapshot(t *testing.T) {
 	c := newCluster(t, 3, 3, func(cfg *CoreConfig) { cfg.KeepEntries, cfg.SnapshotBytes = 0, 256 })
 	l := c.elect()
@@ -142,8 +140,7 @@ func TestEntriesAreKeptBehindASnapshot(t *testing.T) {
 	}
 }
 
-// While another replica's snapshot is on its way to the store none is taken: it would be older, and
-// saved after it.
+// An own snapshot would be older, and saved after the other.
 func TestNoOwnSnapshotWhileAnotherIsOnItsWay(t *testing.T) {
 	c, r := lone(t)
 	r.core.since = 1 << 30
@@ -159,7 +156,6 @@ func TestNoOwnSnapshotWhileAnotherIsOnItsWay(t *testing.T) {
 	c.verify()
 }
 
-// Merged storage messages must have the same effect on the store as separate ones.
 func TestMergedSavesEqualSingleOnes(t *testing.T) {
 	random := newCluster(t, 4, 1).random
 	for range 2000 {

@@ -10,53 +10,46 @@ import (
 
 // Progress is the state of one replica as its leader knows it.
 type Progress struct {
-	// ID is the replica's raft ID.
 	ID uint64
 	// Active is set while this leader has heard from it within an election timeout. Messages to an
 	// earlier lead do not count.
 	Active bool
-	// SilentFor is the time since its last message, or since this lead began or the replica was
-	// added, whichever is latest.
+	// SilentFor is the time since its last message, or since this lead began or the replica was added.
 	SilentFor time.Duration
 	// CaughtUp is set while it accepts appends and lacks at most 64 entries.
 	CaughtUp bool
 	// Full is set while every entry of the leader is acknowledged or in flight, with none known to
 	// be lost.
 	Full bool
-	// Settled is set once it knows that the configuration is committed. It has then acknowledged an
-	// entry that was proposed after the leader had applied the configuration, and that carried the
-	// commit index.
+	// Settled is set once it knows that the configuration is committed: it has acknowledged an entry
+	// that carried that commit index, proposed after the leader had applied the configuration.
 	Settled bool
 }
 
 // Survey is a leader's view of its group.
 type Survey struct {
-	// in which this replica leads and Leads was called. Zero means none; then Pending and Replicas
-	// are not set
+	// in which this replica leads and Leads was called. Zero means none, without Pending and Replicas
 	Term   uint64
-	Self   uint64        // this replica
+	Self   uint64
 	Config Configuration // as last applied here
-	// a change is proposed and not applied, or the configuration is joint, or a transfer of the
-	// lead is under way
+	// a change is not applied, or the configuration is joint, or the lead is being transferred
 	Pending  bool
 	Replicas []Progress // all of Config, including this one, by ID
 }
 
-// caughtUpEntries is how many entries a replica may lack and still count as caught up: about as
-// many as are in flight under load.
+// caughtUpEntries is about as many entries as are in flight under load.
 const caughtUpEntries = 64
 
 // hearing records when a replica was last heard from.
 type hearing struct {
-	tick  uint64 // of its last message; before that, when this lead began or the replica was added
+	tick  uint64 // at first the beginning of this lead or the addition
 	spoke bool
 
-	linked uint64 // tick of its last message that was no duplicate; at first as tick
-	uneven uint64 // tick until which its link counts as uneven, after the end of a gap
+	linked uint64 // of its last message that was no duplicate; at first as tick
+	uneven uint64 // tick until which its link counts as uneven, after a gap
 }
 
-// hear records a message of a replica in the configuration. A message of an earlier term is late
-// and does not count.
+// hear records a message of a member. One of an earlier term is late and does not count.
 func (c *Core) hear(id, term uint64, duplicate bool) {
 	if h, ok := c.heard[id]; ok && term >= c.role.Term {
 		if !duplicate {
@@ -70,7 +63,7 @@ func (c *Core) hear(id, term uint64, duplicate bool) {
 	}
 }
 
-// listen adds hearings of new members and drops those of removed ones. anew resets all of them.
+// listen adds hearings of new members and drops those of removed ones. anew resets all.
 func (c *Core) listen(anew bool) {
 	if anew {
 		clear(c.heard)
@@ -94,7 +87,7 @@ func (c *Core) silent(id uint64) (ticks uint64, active bool) {
 }
 
 // Surveyed returns a Survey if it may have changed: after a tick, a change of role or of the
-// configuration, or a request for one. It does not in every turn, since a Survey allocates.
+// configuration, or a request for one. A Survey allocates, so not every turn makes one.
 func (c *Core) Surveyed() (s Survey, anew bool) {
 	if !c.unseen {
 		return s, false

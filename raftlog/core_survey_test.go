@@ -7,7 +7,6 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// sees returns a leader's Progress of a replica.
 func (r *replica) sees(id uint64) Progress {
 	for _, p := range r.core.Survey().Replicas {
 		if p.ID == id {
@@ -18,8 +17,8 @@ func (r *replica) sees(id uint64) Progress {
 	return Progress{}
 }
 
-// Rule 13 of cluster/voters: a replica that has the entry of a configuration need not know that it
-// is committed. Until it does it uses the previous configuration.
+// Rule 13 of cluster/voters: a replica uses the previous configuration until it knows that the new
+// one, whose entry it has, is committed.
 func TestSettledIsWhoKnowsTheCommit(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
@@ -60,7 +59,6 @@ func TestSettledIsWhoKnowsTheCommit(t *testing.T) {
 	c.verify()
 }
 
-// A new leader does not know what was settled for the previous one.
 func TestNewLeadSettlesAnew(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
@@ -80,8 +78,7 @@ func TestNewLeadSettlesAnew(t *testing.T) {
 	c.verify()
 }
 
-// A new lead counts each replica's silence from its own beginning, and counts none as active
-// because an earlier lead has heard from it.
+// A new lead counts each replica's silence from its own beginning.
 func TestOnlyThisLeadsHearingCounts(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
@@ -115,7 +112,7 @@ func TestOnlyThisLeadsHearingCounts(t *testing.T) {
 	if p := l.sees(silent.id); p.Active || p.SilentFor != 7*testTick {
 		t.Errorf("after seven ticks: %+v", p)
 	}
-	// A message of an earlier term that arrives late does not count.
+	// A late message of an earlier term does not count.
 	l.core.Step(&raftpb.Message{Type: raftpb.MsgHeartbeatResp.Enum(), From: &silent.id, To: &l.id,
 		Term: new(l.role.Term - 1)})
 	if p := l.sees(silent.id); p.Active {
@@ -137,7 +134,6 @@ func TestOnlyThisLeadsHearingCounts(t *testing.T) {
 	c.verify()
 }
 
-// Silence does not count before a replica is added.
 func TestSilenceBeginsWithTheAddition(t *testing.T) {
 	c, l := lone(t)
 	c.settle(500)

@@ -12,8 +12,8 @@ type takeStep uint8
 const (
 	takeNone    takeStep = iota
 	takeCapture          // the owner takes it, between turns
-	takePrepare          // it is encoded and may be sent; the store makes it durable beside the log
-	takeName             // it is durable; it is among the appends, for the Save that names it
+	takePrepare          // encoded and may be sent; the store makes it durable beside the log
+	takeName             // durable, and among the appends for the Save that names it
 )
 
 // taking is the snapshot that is being taken here: one at a time, from its beginning until the
@@ -23,11 +23,10 @@ type taking struct {
 	index     uint64            // value of applied at its beginning
 	conf      *raftpb.ConfState // as of then
 	snap      *raftpb.Snapshot  // from takePrepare on
-	overtaken bool              // a snapshot of another replica, which is newer, came during takePrepare
+	overtaken bool              // a newer snapshot of another replica came during takePrepare
 	ticks     int               // in takePrepare
 }
 
-// take begins a snapshot if one is due.
 func (c *Core) take() {
 	if !c.snapshotDue() {
 		return
@@ -37,10 +36,8 @@ func (c *Core) take() {
 	c.out.Take = &Take{Index: c.applied, Header: envelope(c.config.Index, c.config.Members)}
 }
 
-// snapshotDue reports whether a snapshot must be taken now, because raft needs a newer one to send
-// or enough was applied since the last. A large state needs as many bytes of log, so that a
-// snapshot costs at most as much as the entries that it replaces. None is taken while another
-// replica's snapshot is on its way to the store, since it would be older.
+// snapshotDue reports whether a snapshot must be taken now. None is taken while another replica's
+// snapshot is on its way to the store, since it would be older.
 func (c *Core) snapshotDue() bool {
 	if c.taking.step != takeNone || c.appends.remote > 0 || c.applied <= c.view.index() || c.out.Failed != nil {
 		return false
@@ -48,10 +45,10 @@ func (c *Core) snapshotDue() bool {
 	return c.view.wanted || c.since >= c.enough()
 }
 
-// enough returns after how many bytes of log the next snapshot is due. All replicas apply the same
-// log and would snapshot at the same moment, and none would answer promptly then. So a
-// pseudo-random part of up to half as much is added, another for each replica and snapshot. Two
-// replicas seldom coincide then, and not repeatedly.
+// enough returns after how many bytes of log the next snapshot is due. A snapshot must cost at most
+// as much as the entries that it replaces, so a large state needs as many bytes of log. All
+// replicas apply the same log and would snapshot at the same moment, so a pseudo-random part of up
+// to half as much is added for each replica and snapshot.
 func (c *Core) enough() int {
 	bytes := max(c.cfg.SnapshotBytes, len(c.view.snap.GetData()))
 	const shares = 1 << 10
@@ -83,20 +80,20 @@ func (c *Core) Prepared() {
 	}
 }
 
-// name queues the prepared snapshot for the next Save, which puts it into effect.
+// name queues the prepared snapshot for the next Save.
 func (c *Core) name() {
 	c.taking.step = takeName
 	c.appends.waiting = append(c.appends.waiting, appendItem{snapshot: c.taking.snap, local: true, durable: true})
 }
 
-// overtake makes way for the snapshot of another replica, which is on its way to the store.
+// overtake makes way for another replica's snapshot, which is on its way to the store.
 //
-// It abandons the snapshot that is being taken; named after that, it would set the log back. A
-// Prepare under way cannot be stopped and is waited for. A snapshot that is already among the
-// appends is saved before the other.
+// It abandons the snapshot that is being taken; named later, that would set the log back. A Prepare
+// under way cannot be stopped and is waited for. A snapshot that is already among the appends is
+// saved before the other.
 //
-// It drops what waits to be applied. Raft has taken the snapshot's configuration already, and an
-// older change, applied to that, would make a configuration that the group never had.
+// It also drops what waits to be applied. Raft has already taken the snapshot's configuration, and
+// an older change applied to that would make a configuration that the group never had.
 func (c *Core) overtake() {
 	switch c.taking.step {
 	case takeCapture:
@@ -122,11 +119,11 @@ func (c *Core) prepareHung() bool {
 	return t.ticks >= int(prepareLimit(len(t.snap.GetData()))/c.cfg.Tick)
 }
 
-// prepareLimit returns how long a store may take to prepare a snapshot of so many bytes. No caller,
-// vote or acknowledgement waits for it, so an election timeout would be far too strict: a good disk
-// takes seconds for a large one. But a replica whose snapshots never become durable keeps its whole
-// log in memory, and exhausts its host in the end. Kernels retry a failing disk for about half a
-// minute. A disk that writes less than a MiB in a second could not keep up with the log either.
+// prepareLimit returns how long a store may take to prepare a snapshot of so many bytes. Nothing
+// waits for it, and a good disk takes seconds for a large one, so an election timeout would be too
+// strict. But until then the log stays in memory, and would exhaust the host in the end. Kernels
+// retry a failing disk for about half a minute. A disk that writes less than a MiB in a second
+// could not keep up with the log either.
 func prepareLimit(bytes int) time.Duration {
 	return time.Minute + time.Duration(bytes>>20)*time.Second
 }

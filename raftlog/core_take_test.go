@@ -11,7 +11,6 @@ import (
 // idle lets ticks pass in which everything progresses except snapshots under way.
 func (c *cluster) idle(ticks int) { c.runWithHungDisk(nil, ticks, func() bool { return false }) }
 
-// takes makes a replica begin a snapshot and returns what it began with.
 func (r *replica) takes(t *testing.T) Take {
 	t.Helper()
 	r.c.slowly = true
@@ -25,8 +24,7 @@ func (r *replica) takes(t *testing.T) Take {
 	return r.capture.order
 }
 
-// Entries and a configuration that are applied while a snapshot is taken are not in it. Both follow
-// it in the log.
+// Entries and a configuration that are applied meanwhile follow it in the log.
 func TestSnapshotIsOfItsBeginning(t *testing.T) {
 	c := newCluster(t, 3, 3, func(cfg *CoreConfig) { cfg.SnapshotBytes = 1 << 20 })
 	l := c.elect()
@@ -67,7 +65,6 @@ func TestSnapshotIsOfItsBeginning(t *testing.T) {
 	c.verify()
 }
 
-// A learner that is added while a snapshot is taken is not in it, and gets another one.
 func TestLearnerOfALaterConfigurationGetsAnotherSnapshot(t *testing.T) {
 	c := newCluster(t, 3, 3, func(cfg *CoreConfig) { cfg.SnapshotBytes = 1 << 20 })
 	l := c.elect()
@@ -95,7 +92,6 @@ func TestLearnerOfALaterConfigurationGetsAnotherSnapshot(t *testing.T) {
 	c.verify()
 }
 
-// While a snapshot is being prepared other Saves continue, and none names it.
 func TestSavesGoOnWhileASnapshotIsPrepared(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
@@ -121,8 +117,7 @@ func TestSavesGoOnWhileASnapshotIsPrepared(t *testing.T) {
 	c.verify()
 }
 
-// Another replica's snapshot ends the one that is being taken, at any stage, and the next one is
-// taken normally.
+// That holds at any stage, and the next one is taken normally.
 func TestAnotherReplicasSnapshotEndsOurOwn(t *testing.T) {
 	for _, step := range []takeStep{takeCapture, takePrepare, takeName} {
 		c := newCluster(t, 3, 3, func(cfg *CoreConfig) { cfg.KeepEntries = 0 })
@@ -240,8 +235,7 @@ func TestSnapshotThatIsNeverDurable(t *testing.T) {
 	}
 }
 
-// Replicas that apply the same log do not take their snapshots at the same time, and none delays by
-// more than half the bytes.
+// No snapshot is later by more than half the bytes.
 func TestSnapshotsAreNotTakenTogether(t *testing.T) {
 	const bytes = 1 << 20
 	seen := map[int]bool{}

@@ -6,7 +6,6 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// lone returns a lone voter that leads and is idle.
 func lone(t *testing.T, change ...func(*CoreConfig)) (*cluster, *replica) {
 	t.Helper()
 	c := newCluster(t, 1, 1, change...)
@@ -86,7 +85,7 @@ func TestRoundsAreForgottenWithTheLead(t *testing.T) {
 	l := c.elect()
 	l.confirm(1)
 	l.turn()
-	c.wire = nil // all messages are lost
+	c.wire = nil // lost
 	c.isolate(l.id)
 	for range 40 {
 		l.now = l.now.Add(testTick)
@@ -103,7 +102,6 @@ func TestRoundsAreForgottenWithTheLead(t *testing.T) {
 	c.verify()
 }
 
-// isolate cuts all connections of a replica.
 func (c *cluster) isolate(id uint64) {
 	for _, r := range c.replicas {
 		c.cut[[2]uint64{id, r.id}], c.cut[[2]uint64{r.id, id}] = true, true
@@ -215,8 +213,7 @@ func TestNothingIsPromisedBeforeItIsDurable(t *testing.T) {
 	c.verify()
 }
 
-// A leader whose own disk lags knows that more is committed than it has applied. Nothing is
-// confirmed on a state that lacks it.
+// A leader whose disk lags knows that more is committed than it has applied.
 func TestConfirmedWaitsForApply(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()

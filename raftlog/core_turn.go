@@ -45,7 +45,6 @@ func (c *Core) Turn() Output {
 // memory forever.
 const maxRecycle = 256
 
-// recycle takes back the memory of the last Output, which the owner has carried out.
 func (c *Core) recycle() {
 	clear(c.done.Events)
 	clear(c.done.Messages)
@@ -123,7 +122,6 @@ func (c *Core) observe() {
 	c.out.Events = append(c.out.Events, Event{Kind: RoleChanged, Role: now})
 }
 
-// deliver sends responses to other replicas and passes those for this replica to raft.
 func (c *Core) deliver(responses []*raftpb.Message) {
 	votes := false
 	for _, m := range responses {
@@ -131,8 +129,7 @@ func (c *Core) deliver(responses []*raftpb.Message) {
 			c.send(m)
 			continue
 		}
-		// An error only says that the response is obsolete, for example after this replica was
-		// removed.
+		// An error only means that the response is obsolete, for example after this replica was removed.
 		_ = c.node.Step(m)
 		votes = votes || m.GetType() == raftpb.MsgVoteResp || m.GetType() == raftpb.MsgPreVoteResp
 	}

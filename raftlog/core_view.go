@@ -23,9 +23,9 @@ type view struct {
 func newView() *view { return &view{MemoryStorage: raft.NewMemoryStorage()} }
 
 // Snapshot returns the last snapshot, for raft to send. It is never older than the last applied
-// configuration entry: raft ignores a snapshot that does not name its receiver, so a learner that
-// gets one from before its addition never catches up. Without such a snapshot it returns an error,
-// on which raft asks again after the next heartbeat response, and a snapshot is due at once.
+// configuration entry: raft ignores a snapshot that does not name its receiver, so a learner added
+// later would never catch up. Otherwise it returns an error, a snapshot is due at once, and raft
+// asks again after the next heartbeat response.
 func (v *view) Snapshot() (*raftpb.Snapshot, error) {
 	if v.snap == nil || v.index() < v.confIndex {
 		v.wanted = true
@@ -34,7 +34,6 @@ func (v *view) Snapshot() (*raftpb.Snapshot, error) {
 	return v.snap, nil
 }
 
-// index returns the index of the last snapshot. Zero means there is none.
 func (v *view) index() uint64 { return v.snap.GetMetadata().GetIndex() }
 
 // install empties the log and restarts it behind a snapshot.
@@ -44,9 +43,8 @@ func (v *view) install(s *raftpb.Snapshot) {
 	v.snap, v.confIndex, v.wanted = s, s.GetMetadata().GetIndex(), false
 }
 
-// take stores a snapshot of the state at index, with the configuration at that index, and drops the
-// entries up to it. As many of them as keep and keepBytes allow stay, so that a replica that lags a
-// little can be served from the log.
+// take stores a snapshot of the state and configuration at index, and drops the entries up to it.
+// It keeps as many of them as keep and keepBytes allow, for replicas that lag a little.
 func (v *view) take(index uint64, conf *raftpb.ConfState, data []byte, keep, keepBytes int) *raftpb.Snapshot {
 	term, err := v.Term(index)
 	must(err)
@@ -63,8 +61,7 @@ func (v *view) take(index uint64, conf *raftpb.ConfState, data []byte, keep, kee
 }
 
 // cut returns the index of the last entry to drop, or first-1 for none. It reads the log in small
-// pieces from its end: raft's storage scans the whole range of a read, which before a large state's
-// snapshot would stall the owner.
+// pieces from its end: raft's storage scans the whole range of a read, which would stall the owner.
 func (v *view) cut(first, index uint64, keep, keepBytes int) uint64 {
 	const atOnce = 256
 	for index >= first && keep > 0 && keepBytes > 0 {

@@ -7,8 +7,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// To store a snapshot takes no longer behind a million entries than behind a few thousand, since it
-// blocks the owner.
+// Filing blocks the owner, so it must take no longer behind a million entries than behind a few
+// thousand.
 func TestASnapshotIsFiledInATimeThatTheLogDoesNotMatterFor(t *testing.T) {
 	const keep, small, large = 4096, 1 << 13, 1 << 19
 	filing := func(entries int) time.Duration {

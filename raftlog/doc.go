@@ -1,12 +1,11 @@
 // Package raftlog is one replica of a replicated log. Commands are proposed as bytes on the leader
-// and applied on every replica in the same order.
+// and applied on every replica in the same order. The log does not interpret them.
 //
-// The package is a loop around raft's RawNode (go.etcd.io/raft/v3). The loop decides what is
-// stored, sent and applied, and in which order. [Core] is the loop without goroutine, clock, disk
-// or network; [Log] is its shell. The state machine is an [Applier], the disk a [Store], the
-// network two functions. The log does not interpret the commands. [Found] and [Join] write the
-// beginning of a log; [Start] runs it. There are two stores: [MemoryStore], and the directory of
-// package storage.
+// The package is a loop around raft's RawNode (go.etcd.io/raft/v3), which decides what is stored,
+// sent and applied, and in which order. [Core] is the loop without goroutine, clock, disk or
+// network; [Log] is its shell. The state machine is an [Applier], the disk a [Store], the network
+// two functions. [Found] and [Join] write the beginning of a log; [Start] runs it. There are two
+// stores: [MemoryStore], and the directory of package storage.
 //
 //	            Propose, Confirm, Change, Step, Campaign ...    (any goroutine)
 //	                           │
@@ -24,20 +23,18 @@
 //	    Configured
 //
 // A turn takes the whole inbox, runs the Core until it has no more output, and then sends all
-// messages at once. Work of one turn is combined: all waiting batches become one entry (group
-// commit), all rounds one question to the followers, all appends one Save. A Volatile store is
-// saved within the turn, without an appender. A commit needs no message of its own: followers learn
-// it from the next append, after a tick at the latest.
+// messages at once. All waiting batches become one entry (group commit), all rounds one question to
+// the followers, all appends one Save. A Volatile store is saved within the turn, without an
+// appender.
 //
 // A deferrable batch only makes requests wait, so no caller gains if it is applied sooner
-// ([Config].Patient decides that). It goes with the next entry, or alone after 2 to 4 ms. Measured
-// with and without it by turns, four rounds: with 3 callers a hand-over of a lock is 8 % faster in
-// memory and 16 % faster with a directory, with 17 % and 32 % fewer allocations. With 64 callers it
-// is 6 % and 11 % faster.
+// ([Config].Deferrable). It goes with the next entry, or alone after 2 to 4 ms. With 3 callers that
+// makes a hand-over of a lock 8 % faster in memory and 16 % faster with a directory, with 17 % and
+// 32 % fewer allocations; with 64 callers 6 % and 11 % faster.
 //
 // # Snapshots
 //
-// A snapshot blocks neither Apply while it is taken nor appends while it is written. It does use
+// A snapshot blocks neither Apply while it is taken nor appends while it is written, but it uses
 // processor time and disk bandwidth.
 //
 //	owner        Snapshot, Step ... Step   one step at the end of each turn, between other work
@@ -46,10 +43,9 @@
 //	appender     Save                      a few bytes that name it; then what it replaces is deleted
 //
 // A snapshot holds the state, index and configuration of its beginning; later entries stay in the
-// log behind it. There is at most one at a time, from its beginning until it is named. A snapshot
-// from another replica is always newer and ends it. Such a snapshot is installed in order with
-// everything else, and the owner blocks during its Restore. Messages that waited meanwhile are
-// handled before the elapsed time is counted.
+// log behind it. There is at most one at a time. A snapshot from another replica is always newer
+// and ends it. The owner blocks during the Restore of such a snapshot, and then handles the
+// messages that waited before it counts the elapsed time.
 //
 // # Roles
 //
@@ -60,24 +56,19 @@
 //	   │                                        Leads                      ▼
 //	   └─── a higher term, no majority for an election timeout, Transfer ─ leading
 //
-// If a leader's streams end, or it reports that it has retired ([Log.PeerLost]), its voters forget
-// it at once and stand for election. A leader that only stops sending is replaced after the
-// election timeout. A candidate asks for votes again every four ticks. Once in a term it gives way
-// to a simultaneous candidate with a lower ID (core_ask.go). The messages of an election, and those
-// between two replicas after a gap in their heartbeats, may also be sent on a second connection,
-// which loses other packets (core_duplicate.go).
+// If a leader's streams end, or it reports that it has retired ([Log.PeerLost]), its voters stand
+// for election at once. A leader that only stops sending is replaced after the election timeout.
+// Three files shorten elections: core_failover.go, core_ask.go and core_duplicate.go.
 //
 // Each change of term or role discards all batches and rounds that wait. What was proposed in one
 // term never happens in another.
 //
 // # Changes of the configuration
 //
-// Each change is one entry of the log, one at a time. A new replica is added as a learner. Its
-// entry carries a context that describes the replica and that the log does not interpret. Every
-// replica has the contexts of all members of the present configuration, from the entries or from
-// the envelope around each snapshot, and reports them to its Applier. Every other change may hold
-// several steps. If so it goes through a joint configuration, in which both majorities must agree
-// and which the leader then leaves.
+// Each change is one entry of the log, one at a time. A new replica is added as a learner, with a
+// context that describes it; every replica has the contexts of all members. A change of several
+// replicas goes through a joint configuration, in which both majorities must agree and which the
+// leader then leaves.
 //
 //	            Change(Add)               Change(Promote, Demote, Remove): more than one
 //	(none) ────────────────▶ learner ──────────────▶ joint ──────────────▶ voters, learners, gone
@@ -85,11 +76,7 @@
 //	                              └─────────────────────────────────────▶
 //	                                Change of one alone
 //
-// Change is accepted only by the leader, in its term, after Leads and while Survey reports nothing
-// pending. Otherwise the change is dropped, and the caller must look again. Raft silently replaces
-// a change that it refuses by an empty entry. The Core counts its own empty entries to notice that.
-//
-// Once a configuration is applied the leader proposes an empty entry, unless another entry follows
+// Once a configuration is applied the leader proposes an empty entry, unless another follows
 // anyway. A replica that acknowledges that entry knows that the configuration is committed, also
 // after a crash (Progress.Settled). Having the configuration's own entry does not prove that.
 //
@@ -107,8 +94,7 @@
 //   - A vote or an acknowledgement is sent only after the Save that holds it and everything before
 //     it has returned.
 //   - A batch is applied at most once, and only in an entry of the term that Propose named. Batches
-//     proposed while this replica leads in a term are applied in the order of their Propose, and if
-//     one is, so are all before it.
+//     of one lead are applied in the order of their Propose, and if one is, so are all before it.
 //   - Confirmed(term, round): after Confirm was called a majority has confirmed that this replica
 //     led, and the state holds everything that was committed by then. It is never called before
 //     Leads, also with one voter.
@@ -117,41 +103,23 @@
 //     replicas. A replica that restarts has a configuration at least as new as the last one that it
 //     reported (core_apply.go).
 //   - From a change of the configuration until the leader durably knows that it is committed, no
-//     replica has more of the log than the leader has on its disk. Otherwise the leader could crash
-//     and restart with a shorter log than a replica that has meanwhile lost its vote, and that
-//     replica would refuse to elect it or any other voter.
+//     replica has more of the log than the leader's disk (core_append.go).
 //   - A replica that has lost its vote has no more of the log than a majority of the remaining
-//     voters. Otherwise, if the leader died, it would refuse its vote to voters that still count it
-//     (core_departure.go).
+//     voters (core_departure.go).
 //   - The process is never ended, whatever a store, an Applier, raft or a message does.
 //
 // # Concurrency
 //
 // The methods of Log are safe for concurrent use. Each Log has an owner goroutine, which alone
 // touches the Core and calls the Applier; an appender goroutine, which alone calls Save, unless the
-// store is Volatile; and the snapshotter, which encodes a snapshot and calls Prepare. Start starts
-// them. They end with Close or when the log retires. No lock is held during a call or a wait.
-//
-// The inbox and the ticks wake the owner. A leader whose group has no other replica has no ticks
-// while nothing is under way: it has no followers and no quorum to lose (core_rest.go).
+// store is Volatile; and the snapshotter, which encodes a snapshot and calls Prepare. They end with
+// Close or when the log retires. No lock is held during a call or a wait.
 //
 // # Failure
 //
 // A replica that cannot continue retires: it stops permanently and reports the cause, once by
-// [Applier.Retired] and then in its Status.
-//
-//   - [ErrStorage]: Save or Prepare failed or panicked. It is never retried: after a failed sync
-//     the contents of the disk are unknown.
-//   - [ErrPanic]: raft panicked, as it does when messages or data contradict each other, for
-//     example after a log has lost its end.
-//   - [ErrBroken]: the Applier failed or panicked. The other replicas will fail likewise: more than
-//     this voter is broken.
-//   - [ErrHung]: this replica led, and its oldest Save or its apply made no progress for an
-//     election timeout. It offered its lead to the best other voter, and still led after another
-//     election timeout. Raft alone would let it lead forever, committing through its followers and
-//     answering no request. Or the store has not made a snapshot durable in a minute plus a second
-//     for each MiB: until then the log is kept in memory and would grow forever. A lone voter waits
-//     instead.
+// [Applier.Retired] and then in its Status. The causes are [ErrStorage], [ErrPanic], [ErrBroken]
+// and [ErrHung].
 //
 // A replica that has lost its data must not come back under its ID (TestLostVote shows two leaders
 // of one term). Found and Join refuse a store in use. A directory of package storage refuses an ID
@@ -165,29 +133,28 @@
 //   - The inbox for messages: 4096 messages and 64 MiB. Messages beyond that are dropped and
 //     counted.
 //   - A snapshot begins after as many bytes of entries as the last one was long, at least 4 MiB,
-//     and up to half as much more, so that replicas seldom take theirs together.
+//     and up to half as much more.
 //   - Memory holds the last snapshot, the entries since its beginning, and up to 4096 entries or 4
-//     MiB before it. While a snapshot is taken, it also holds what the Applier needs for that, and
+//     MiB before it. While a snapshot is taken it also holds what the Applier needs for that, and
 //     briefly the encoded bytes a second time.
 //   - A restart begins at the snapshot. A replica that receives one blocks while it restores it. If
 //     that takes longer than an election timeout, a leader that needs it for its majority steps
 //     down.
 //   - A configuration has at most 1024 members, each with a context of at most 1 KiB.
-//   - A Survey is as old as the last tick.
 //
-// Raft's messages do not name their group, so a Log cannot check it. Before Step the caller must
-// check that the sender belongs to the group and is the one that From names. A Log does not judge a
-// change either: the caller must check that a majority of the new voters is available and that an
-// ID is new.
+// Raft's messages do not name their group, so before Step the caller must check that the sender
+// belongs to the group and is the one that From names. Before Change the caller must check that a
+// majority of the new voters is available and that an ID is new.
 //
-// # Refused alternative
+// # Refused alternatives
 //
-// raft.Node instead of RawNode: its goroutine cannot be recovered, and each message costs a
-// hand-over through its channels. Acknowledgements sent by the appender, past the owner, would save
-// one hand-over for each Save, but spread the ordering rules over two goroutines. Contexts of the
-// members in the Applier's state, set by commands: a replica that begins with a snapshot would have
-// to decode it before it can reach any other, and two copies would have to be kept equal. A fixed
-// window for batching: an idle Go process has no timer below a millisecond. A snapshot all at once,
-// on the owner and within a Save: a million locks are 100 MB, and all voters snapshot at about the
-// same time because they have the same log. While a majority is blocked no lock is granted.
+//   - raft.Node instead of RawNode: its goroutine cannot be recovered, and each message costs a
+//     hand-over through its channels.
+//   - Acknowledgements sent by the appender, past the owner: they would save a hand-over for each
+//     Save, but spread the ordering rules over two goroutines.
+//   - Contexts of the members in the Applier's state: a replica that begins with a snapshot would
+//     have to decode it before it can reach any other, and two copies would have to be kept equal.
+//   - A fixed window for batching: an idle Go process has no timer below a millisecond.
+//   - A snapshot all at once, on the owner and within a Save: a million locks are 100 MB, and all
+//     voters would block at about the same time.
 package raftlog

@@ -11,14 +11,13 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// The encodings of what raft does not store of a configuration: its index and the contexts of its
-// members. Numbers are big-endian, and each value has exactly one encoding:
+// The encodings of what raft does not store of a configuration. Numbers are big-endian, and each
+// value has exactly one encoding:
 //
 //	member    ID (8), length of the context (2), context
 //	entry     format (1), member                              the context of the entry that adds it
 //	snapshot  format (1), index of the configuration (8), number of members (2), members by ID, state
 
-// envelopeFormat is the present format of entry and snapshot.
 const envelopeFormat = 1
 
 var errEnvelope = errors.New("invalid member data")
@@ -29,7 +28,6 @@ func appendMember(b []byte, m Member) []byte {
 	return append(b, m.Context...)
 }
 
-// takeMember reads one member, a part of b.
 func takeMember(b []byte) (m Member, rest []byte, err error) {
 	if len(b) < 10 {
 		return m, nil, fmt.Errorf("%w: truncated member", errEnvelope)
@@ -47,7 +45,6 @@ func takeMember(b []byte) (m Member, rest []byte, err error) {
 	return m, b[n:], nil
 }
 
-// validID reports whether a replica can have this raft ID.
 func validID(id uint64) bool { return id != 0 && !raft.IsLocalMsgTarget(id) }
 
 // added encodes the context of an entry that adds a member.
@@ -71,12 +68,10 @@ func addedMembers(b []byte) ([]Member, error) {
 	return []Member{m}, nil
 }
 
-// enclose returns the state of the Applier behind its envelope.
 func enclose(index uint64, members []Member, state []byte) []byte {
 	return append(envelope(index, members), state...)
 }
 
-// envelope encodes what precedes the state in a snapshot.
 func envelope(index uint64, members []Member) []byte {
 	b := []byte{envelopeFormat}
 	b = binary.BigEndian.AppendUint64(b, index)
@@ -87,8 +82,8 @@ func envelope(index uint64, members []Member) []byte {
 	return b
 }
 
-// open decodes a snapshot. The returned state of the Applier is a part of its bytes. An envelope
-// that contradicts the snapshot's metadata is an error.
+// open decodes a snapshot. The returned state is a part of its bytes. An envelope that contradicts
+// the snapshot's metadata is an error.
 func open(s *raftpb.Snapshot) (Configuration, []byte, error) {
 	b, meta := s.GetData(), s.GetMetadata()
 	if len(b) < 11 || b[0] != envelopeFormat {

@@ -9,7 +9,7 @@ import (
 )
 
 // FuzzEnvelope: any bytes before a state are refused, or encode to the same bytes again. voters and
-// learners are bit sets of the IDs 1 to 8 in raft's configuration.
+// learners are bit sets of the IDs 1 to 8.
 func FuzzEnvelope(f *testing.F) {
 	f.Add(enclose(1, testMembers(1, 2, 3), []byte("state")), uint64(1), byte(7), byte(0))
 	f.Add(enclose(5, testMembers(1, 2), nil), uint64(9), byte(1), byte(2))
@@ -42,8 +42,8 @@ func FuzzEnvelope(f *testing.F) {
 	})
 }
 
-// FuzzEntryContext: any context of a configuration entry is refused, or names one member and
-// encodes to the same bytes again.
+// FuzzEntryContext: any context of an entry is refused, or names one member and encodes to the same
+// bytes again.
 func FuzzEntryContext(f *testing.F) {
 	f.Add([]byte{})
 	f.Add(added(testMembers(7)[0]))

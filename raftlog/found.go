@@ -9,7 +9,7 @@ import (
 
 // Found writes the beginning of a group's log into an empty store, for replica id of the group. All
 // founding voters must write the same group, voters and state. The log starts with a snapshot of
-// state at index 1 of term 1, so that a replica that is added later is sent a snapshot.
+// state at index 1 of term 1, so that a replica added later is sent a snapshot.
 //
 // An ID must be founded once only, in one store. A replica that lost its data and founds again
 // could vote twice in a term, and two leaders could commit different entries.
@@ -37,8 +37,7 @@ func Found(store Store, group, id uint64, voters []Member, state []byte) error {
 }
 
 // Join writes the beginning of a replica that its group will add, into an empty store. The replica
-// learns everything from the first leader that sends to it. An ID must join once only, as with
-// Found.
+// learns everything from the first leader that sends to it. An ID must join once only.
 func Join(store Store, group, id uint64) error {
 	return begin(store, Batch{Identity: &Identity{Group: group, ID: id}})
 }

@@ -119,7 +119,6 @@ func (p *party) losing(lose func(m *raftpb.Message) bool) {
 	p.lose = lose
 }
 
-// lead waits until a replica leads and returns it.
 func (p *party) lead() (*Log, *recorder) {
 	p.t.Helper()
 	for range 100 {
@@ -293,7 +292,6 @@ func (r *recorder) leads(term uint64) bool {
 	return len(r.led) > 0 && r.led[len(r.led)-1] == term
 }
 
-// view calls look under the recorder's lock.
 func (r *recorder) view(look func(*recorder)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -352,7 +350,6 @@ func (d *disk) Save(b Batch) error {
 	return d.MemoryStore.Save(b)
 }
 
-// Prepare fails if two calls run at once.
 func (d *disk) Prepare(ctx context.Context, s *raftpb.Snapshot) error {
 	d.mu.Lock()
 	d.preps++
@@ -381,7 +378,6 @@ func (d *disk) Close() error {
 	return nil
 }
 
-// names returns how many prepared snapshots were named.
 func (d *disk) names() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()

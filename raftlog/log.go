@@ -20,25 +20,25 @@ type Log struct {
 	out  []*raftpb.Message // to be sent at the end of the turn
 
 	duplicates []*raftpb.Message // those of out that are sent a second way, too
-	called     bool              // this turn has called the Applier or sent something, so TurnEnd is due
+	called     bool              // this turn has called the Applier or sent something
 	where      phase             // whose code runs, to classify a panic
 	transfers  []transfer        // waiting for their outcome
 	saves      chan Batch        // to the appender; never holds more than one
-	taking     taken             // the snapshot that is being taken
-	tasks      chan task         // to the snapshotter; never holds more than one
-	spare      inbox             // the one swapped out; kept for its memory
+	taking     taken
+	tasks      chan task // to the snapshotter; never holds more than one
+	spare      inbox     // the one swapped out; kept for its memory
 
 	mu      sync.Mutex // guards in, arrived, queued, status, survey and ended
 	in      inbox
-	arrived int // what was put into it since the owner took it out last
+	arrived int // additions since the owner took it out last
 	queued  int // bytes of batches in inbox and core
 	status  Status
 	survey  Survey
 	ended   error // not nil once nothing more is accepted
 
 	owner       chan struct{}   // closed when the owner has returned
-	appender    chan struct{}   // closed when the appender has returned
-	snapshotter chan struct{}   // closed when the snapshotter has returned
+	appender    chan struct{}   // likewise
+	snapshotter chan struct{}   // likewise
 	ctx         context.Context // ends with the owner
 	cancel      context.CancelFunc
 	closing     atomic.Bool   // Close was called

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// have returns the index and the voters of the configurations of a recorder, and the last one.
+// have returns the configurations of a recorder, as text, and the last one.
 func (r *recorder) have() (list string, last Configuration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -21,12 +21,10 @@ func (r *recorder) have() (list string, last Configuration) {
 	return list, last
 }
 
-// inStep lists the accepted orders: a batch and a change of the same turn may be proposed in either
-// order. The first configuration may be reported before the test begins.
+// inStep lists the accepted orders. A batch and a change of one turn may be proposed in either
+// order, and the first configuration may be reported before the test begins.
 var inStep = regexp.MustCompile(`^(<1>)?(a<2>|<2>a)(b<2>|<2>b)(c<2>|<2>c)$`)
 
-// Every Applier gets every configuration, in order with Apply, and the first one with its initial
-// state.
 func TestConfiguredIsCalled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startParty(t, 1, nil)
@@ -78,8 +76,8 @@ func TestConfiguredIsCalled(t *testing.T) {
 	})
 }
 
-// A change for another term, or on a replica that does not lead, is dropped. So is a change that a
-// newer one replaces, or that follows a pending one.
+// A change is dropped if it is for another term, on a replica that does not lead, replaced by a
+// newer one, or behind a pending one.
 func TestChangeIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startParty(t, 3, nil)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A deferrable batch goes with the next batch that is not, or alone after its own MaxDeferral: the
-// reminder of an earlier one does not count.
+// A deferrable batch is proposed alone after its own MaxDeferral, not at the reminder of an earlier
+// one.
 func TestPatienceIsEachBatchsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startParty(t, 1, func(c *Config) {

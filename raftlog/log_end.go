@@ -7,11 +7,10 @@ import (
 	"time"
 )
 
-// maxCloseWait is how long Close waits for a store or an Applier that does not return.
 const maxCloseWait = 5 * time.Second
 
-// end is the last act of the owner. It stops the inbox, answers the transfers that wait, and calls
-// Retired unless the log was closed.
+// end is the owner's last act: it stops the inbox, answers the waiting transfers, and calls Retired
+// unless the log was closed.
 func (l *Log) end(err error) {
 	l.mu.Lock()
 	if l.ended == nil {
@@ -45,8 +44,7 @@ func (l *Log) end(err error) {
 	l.cfg.Applier.Retired(err)
 }
 
-// runAppender is the appender goroutine, for a store that is not Volatile. It saves one batch at a
-// time and reports the result to the owner. It ends with the owner, or with the first failure.
+// runAppender is the appender goroutine. It ends with the owner, or with the first failure.
 func (l *Log) runAppender() {
 	defer close(l.appender)
 	for b := range l.saves {
@@ -70,9 +68,9 @@ func (l *Log) saveOne(b Batch) (err error) {
 	return nil
 }
 
-// cause converts a panic to an error, and logs its stack.
 func (l *Log) cause(p any) error {
-	l.cfg.Logger.Error("panic", "cause", p, "stack", string(debug.Stack()))
+	l.cfg.Logger.Error("the Store, the Applier or another callback of this replica panicked", "cause", p, "stack",
+		string(debug.Stack()))
 	if err, ok := p.(error); ok {
 		return err
 	}
@@ -81,11 +79,11 @@ func (l *Log) cause(p any) error {
 
 // Close stops the replica, waits for its goroutines, and closes the store. It does not hand over
 // the lead: call Transfer before. It may be called more than once and concurrently, but not by the
-// Applier. If the goroutines and the store's Close do not return within 5 s together, Close returns
-// ErrHung. The store is then open, or its Close is under way: a call that hangs in the kernel
-// cannot be ended, and the goroutine that waits for it ends with the call.
+// Applier. If that takes more than 5 s, Close returns ErrHung. The store is then open, or its Close
+// is under way: a call that hangs in the kernel cannot be ended, and the goroutine that waits for
+// it ends with the call.
 func (l *Log) Close() error {
-	if !l.closing.CompareAndSwap(false, true) { // not sync.Once, which would hold a lock during the wait
+	if !l.closing.CompareAndSwap(false, true) { // sync.Once would hold a lock during the wait
 		<-l.closed
 		return l.closeErr
 	}
@@ -100,7 +98,6 @@ func (l *Log) Close() error {
 	return l.closeErr
 }
 
-// finish waits for all goroutines, then closes the store, all within maxCloseWait.
 func (l *Log) finish() error {
 	limit := time.NewTimer(maxCloseWait)
 	defer limit.Stop()

@@ -84,7 +84,6 @@ func TestStorageErrorRetires(t *testing.T) {
 				if d.closed != 1 {
 					t.Errorf("store closed %d times", d.closed)
 				}
-				// The others continue, with or without the entry.
 				next, _ := p.lead()
 				if next == l || next.Status().Term <= term {
 					t.Errorf("no other replica leads")
@@ -145,8 +144,7 @@ func TestBrokenStateMachineRetires(t *testing.T) {
 	})
 }
 
-// Raft panics on contradictory messages, here a commit index beyond the end of the log. The process
-// must survive.
+// Raft panics on contradictory messages, here a commit index beyond the end of the log.
 func TestPanicInRaftRetiresTheVoterOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startParty(t, 3, nil)
@@ -367,7 +365,6 @@ func TestFoundAndJoinRefuse(t *testing.T) {
 	}
 }
 
-// Close returns also if that of the store hangs.
 func TestLogCloseDoesNotWaitForTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &slowClose{MemoryStore: newTestStore(t, 1, []uint64{1}), free: make(chan struct{})}

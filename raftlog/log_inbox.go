@@ -7,7 +7,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// Bounds of the inbox. What exceeds them is dropped, as on a network; raft sends it again.
+// Bounds of the inbox. What exceeds them is dropped; raft sends it again.
 const (
 	maxStepMessages = 4096
 	maxStepBytes    = 64 << 20
@@ -17,8 +17,8 @@ const (
 // maxGathers bounds how often the owner yields before a turn.
 const maxGathers = 3
 
-// inbox holds what other goroutines pass to the owner. It is swapped whole, so that everything that
-// arrives during one turn is handled together in the next.
+// inbox holds what other goroutines pass to the owner. It is swapped whole, so that the next turn
+// handles together everything that arrives during one.
 type inbox struct {
 	messages    []arrival
 	stepBytes   int
@@ -50,7 +50,7 @@ type bound struct {
 
 type round struct{ term, round uint64 }
 
-// change is a Change and the term in which alone it may be proposed.
+// change is a Change and the only term in which it may be proposed.
 type change struct {
 	term uint64
 	Change
@@ -61,8 +61,7 @@ type snapshotReport struct {
 	ok       bool
 }
 
-// empty resets the inbox and keeps its memory for the next turn, except for batches that a burst
-// has made large.
+// empty resets the inbox and keeps its memory, except for batches that a burst has made large.
 func (in *inbox) empty() {
 	clear(in.messages)
 	clear(in.transfers)
@@ -83,7 +82,6 @@ func (l *Log) kick() {
 	}
 }
 
-// put changes the inbox and wakes the owner, unless the log has ended.
 func (l *Log) put(change func(*inbox)) bool {
 	l.mu.Lock()
 	ok := l.ended == nil
@@ -99,7 +97,7 @@ func (l *Log) put(change func(*inbox)) bool {
 }
 
 // first counts an addition to the inbox and reports whether it is the first since the last swap.
-// Only then the owner must be woken; more wake-ups would cause empty turns. The caller must hold
+// Only that one must wake the owner; more wake-ups would cause empty turns. The caller must hold
 // mu.
 func (l *Log) first() bool {
 	l.arrived++
@@ -107,8 +105,8 @@ func (l *Log) first() bool {
 }
 
 // gather yields so that other goroutines can add to this turn, and again as long as that adds more.
-// It makes large batches at little cost, and none for a lone caller. An entry costs the same
-// whatever its size, so with 64 callers the second and the third yield save a fifth of all work.
+// It does not delay a lone caller. An entry costs the same whatever its size, so with 64 callers
+// the second and third yield save a fifth of all work.
 func (l *Log) gather() {
 	had := 1
 	for range maxGathers {
@@ -123,7 +121,7 @@ func (l *Log) gather() {
 	}
 }
 
-// swap takes the inbox. It reports whether that is empty, and whether the log has been closed.
+// swap takes the inbox. It reports whether that is empty, and whether the log has ended.
 func (l *Log) swap() (in *inbox, nothing, closed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -134,9 +132,8 @@ func (l *Log) swap() (in *inbox, nothing, closed bool) {
 
 // Propose copies a batch of commands to the queue. It reports false if the queue is full or the log
 // has ended. All waiting batches share one entry, in order. A batch is proposed only while this
-// replica leads in the given term. Any change of term or role discards it; Applier.Role reports
-// such a change. A batch waits while raft refuses proposals, because too much is uncommitted or the
-// lead is being transferred.
+// replica leads in the given term. Any change of term or role, which Applier.Role reports, discards
+// it. It waits while too much is uncommitted or the lead is being transferred.
 func (l *Log) Propose(term uint64, batch []byte) bool {
 	l.mu.Lock()
 	ok := l.ended == nil && l.queued+len(batch) <= l.cfg.QueueBytes
@@ -154,17 +151,15 @@ func (l *Log) Propose(term uint64, batch []byte) bool {
 }
 
 // Change proposes a change of the configuration, and reports false if the log has ended. The change
-// is dropped unless this replica leads in that term, Applier.Leads was called, nothing is pending
-// (see Survey), and it is valid for the present configuration. A second Change before the next turn
-// replaces the first. Applier.Configured reports a change that is applied. The slices must not be
-// changed afterwards.
+// is dropped, and the caller must look again, unless this replica leads in that term, Applier.Leads
+// was called, nothing is pending (see Survey), and it is valid for the present configuration. A
+// second Change before the next turn replaces the first. The slices must not be changed afterwards.
 func (l *Log) Change(term uint64, c Change) bool {
 	return l.put(func(in *inbox) { in.change = &change{term, c} })
 }
 
-// Confirm requests Applier.Confirmed(term, round): after this call a majority confirms that this
-// replica leads in that term, and everything committed by then is applied. All rounds of a turn
-// share one question to the followers. Any change of term or role discards the request.
+// Confirm requests Applier.Confirmed(term, round). All rounds of a turn share one question to the
+// followers. Any change of term or role discards the request.
 func (l *Log) Confirm(term, n uint64) {
 	l.put(func(in *inbox) { in.rounds = append(in.rounds, round{term, n}) })
 }
@@ -174,8 +169,7 @@ func (l *Log) Confirm(term, n uint64) {
 // inbox is full the message is dropped and counted in Status.
 func (l *Log) Step(m *raftpb.Message) { l.arrive(arrival{m, false}) }
 
-// StepDuplicate is Step for a message that arrived on the second connection, see
-// Config.SendDuplicates.
+// StepDuplicate is Step for a message from the second connection, see Config.SendDuplicates.
 func (l *Log) StepDuplicate(m *raftpb.Message) { l.arrive(arrival{m, true}) }
 
 func (l *Log) arrive(a arrival) {
@@ -190,7 +184,7 @@ func (l *Log) arrive(a arrival) {
 	})
 }
 
-// messageBytes returns about what a message holds in memory.
+// messageBytes estimates the memory of a message.
 func messageBytes(m *raftpb.Message) int {
 	n := entryOverheadBytes + len(m.GetSnapshot().GetData())
 	for _, e := range m.GetEntries() {
@@ -209,9 +203,9 @@ func (l *Log) Unreachable(id uint64) {
 	})
 }
 
-// PeerLost reports that the last stream of a replica has ended, or that the replica has announced
-// that it has retired. All its messages must have been passed to Step before. Entries in flight are
-// sent again once it answers. If it led, the others need not wait for an election timeout.
+// PeerLost reports that the last stream of a replica has ended, or that it has announced that it
+// has retired, after all its messages were passed to Step. Entries in flight are sent again once it
+// answers. If it led, the others need not wait for an election timeout.
 func (l *Log) PeerLost(id uint64) {
 	l.put(func(in *inbox) {
 		if len(in.lost) < maxUnreachable && !slices.Contains(in.lost, id) {

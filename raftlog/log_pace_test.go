@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// A snapshot that is taken at rest advances by a timer: the owner is idle between the steps, and
-// ticks pass normally.
+// A timer advances the snapshot: the owner is idle between the steps, and ticks pass normally.
 func TestASnapshotAtRestHasItsPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const runaway = 1 << 20

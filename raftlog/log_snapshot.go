@@ -8,7 +8,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// taken is the snapshot that the owner is taking, one step at the end of each turn.
+// taken is the snapshot that the owner is taking.
 type taken struct {
 	order   Take
 	capture Capture // nil if there is none
@@ -16,8 +16,7 @@ type taken struct {
 	busy    bool    // the snapshotter has a task without an outcome yet
 }
 
-// task is work for the snapshotter: with a capture to encode a snapshot, otherwise to prepare
-// snap.
+// task is work for the snapshotter: to encode capture if there is one, otherwise to prepare snap.
 type task struct {
 	order   Take
 	capture Capture
@@ -32,7 +31,6 @@ type outcome struct {
 	err      error
 }
 
-// Take begins a snapshot of the present state.
 func (l shell) Take(order Take) error {
 	l.where, l.called = inApplier, true
 	c, err := l.cfg.Applier.Snapshot()
@@ -44,7 +42,6 @@ func (l shell) Take(order Take) error {
 	return nil
 }
 
-// steps reports whether a snapshot has steps left.
 func (t *taken) steps() bool { return t.capture != nil && !t.stepped }
 
 const (
@@ -54,11 +51,10 @@ const (
 	restSteps = 16
 )
 
-// step does one step of the snapshot that is being taken, at the very end of a turn: this turn's
-// answers are sent by then, and what arrives meanwhile is handled before the next step. The owner
-// does not wake itself for steps. Under load turns come anyway, and a goroutine that is always
-// runnable keeps its processor from polling the network. After the last step the snapshotter
-// encodes the snapshot, once it has finished one that a Restore has abandoned.
+// step does one step of the snapshot that is being taken, at the very end of a turn, when its
+// answers are sent. The owner does not wake itself for steps: under load turns come anyway, and a
+// goroutine that is always runnable keeps its processor from polling the network. After the last
+// step the snapshotter encodes the snapshot, once it has finished one that a Restore has abandoned.
 func (l *Log) step(atRest bool) {
 	t := &l.taking
 	if t.capture == nil {
@@ -76,8 +72,7 @@ func (l *Log) step(atRest bool) {
 	t.capture = nil
 }
 
-// Prepare makes a snapshot durable here if the store is volatile, or else hands it to the
-// snapshotter goroutine.
+// Prepare makes a snapshot durable here if the store is volatile. Otherwise the snapshotter does.
 func (l shell) Prepare(s *raftpb.Snapshot) (done bool, err error) {
 	if !l.cfg.Store.Volatile() {
 		l.give(task{snap: s})
@@ -92,14 +87,13 @@ func (l shell) Prepare(s *raftpb.Snapshot) (done bool, err error) {
 	return true, nil
 }
 
-// give hands a task to the snapshotter. It never blocks: a Prepare follows only from the
-// outcome of a task, and step waits while one is under way.
+// give hands a task to the snapshotter. It never blocks: a Prepare follows only from the outcome of
+// a task, and step waits while one is under way.
 func (l *Log) give(t task) {
 	l.taking.busy = true
 	l.tasks <- t
 }
 
-// settleSnapshotter passes the outcome of a task to the core.
 func (l *Log) settleSnapshotter(o *outcome) error {
 	l.taking.busy = false
 	switch {
@@ -113,8 +107,8 @@ func (l *Log) settleSnapshotter(o *outcome) error {
 	return nil
 }
 
-// runSnapshotter is the snapshotter: it does the slow work for snapshots that needs neither the
-// owner nor the appender. It ends with the owner, or with the first failure.
+// runSnapshotter does the slow work for snapshots that needs neither the owner nor the appender. It
+// ends with the owner, or with the first failure.
 func (l *Log) runSnapshotter() {
 	defer close(l.snapshotter)
 	for t := range l.tasks {
@@ -124,7 +118,6 @@ func (l *Log) runSnapshotter() {
 	}
 }
 
-// do does a task, puts its outcome into the inbox, and reports whether it succeeded.
 func (l *Log) do(t task) bool {
 	o := outcome{prepared: t.capture == nil, index: t.order.Index}
 	kind := ErrBroken

@@ -14,8 +14,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// alone starts a lone voter on a disk, with a state machine that takes a snapshot in that many
-// steps and a last one.
+// alone starts a lone voter on a disk, whose snapshots have that many steps and a last one.
 func alone(t *testing.T, steps int) (*party, *Log, *recorder, *disk) {
 	t.Helper()
 	d := &disk{MemoryStore: newTestStore(t, 1, []uint64{1})}
@@ -35,9 +34,9 @@ func alone(t *testing.T, steps int) (*party, *Log, *recorder, *disk) {
 // batchOf applies one batch that is large enough to make a snapshot due.
 func batchOf(l *Log) { l.Propose(2, []byte(strings.Repeat("x", 10_000))) }
 
-// Between two steps of a snapshot proposals are applied, answered and sent, and none of them is in
-// the snapshot. How many steps pass until the appender gets a processor depends on the machine, so
-// this snapshot lasts until ten entries were applied.
+// Proposals are applied, answered and sent meanwhile, and none is in the snapshot. This snapshot
+// lasts until ten entries were applied, since it depends on the machine how many steps pass until
+// the appender gets a processor.
 func TestWorkGoesOnBetweenTheStepsOfASnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most = 1 << 24 // steps of about a microsecond each
@@ -75,7 +74,6 @@ func TestWorkGoesOnBetweenTheStepsOfASnapshot(t *testing.T) {
 	})
 }
 
-// open2 opens the snapshot that a disk holds.
 func open2(d *disk) (Configuration, []byte, error) {
 	st, err := d.Load()
 	if err != nil {
@@ -84,7 +82,6 @@ func open2(d *disk) (Configuration, []byte, error) {
 	return open(st.Snapshot)
 }
 
-// While a snapshot is encoded and written the owner and the appender continue.
 func TestWorkGoesOnWhileASnapshotIsPutTogetherAndWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, l, app, d := alone(t, 3)
@@ -114,8 +111,7 @@ func TestWorkGoesOnWhileASnapshotIsPutTogetherAndWritten(t *testing.T) {
 	})
 }
 
-// A Restore ends a snapshot that is being taken, also while it is being encoded. The next one is
-// taken normally.
+// The Restore may come while the snapshot is being encoded. The next one is taken normally.
 func TestRestoreEndsASnapshot(t *testing.T) {
 	for _, joining := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -169,7 +165,7 @@ func TestRestoreEndsASnapshot(t *testing.T) {
 	}
 }
 
-// A failure while a snapshot is taken retires the replica once, with the right kind of error.
+// Every failure retires the replica once, with the right kind of error.
 func TestFailureWhileASnapshotIsTaken(t *testing.T) {
 	for name, tc := range map[string]struct {
 		fail  func(*recorder, *disk)
@@ -214,8 +210,7 @@ func TestFailureWhileASnapshotIsTaken(t *testing.T) {
 	}
 }
 
-// Close is called at each stage of a snapshot. A leaked goroutine fails the bubble; a store that is
-// closed too early fails the disk.
+// A leaked goroutine fails the bubble; a store that is closed too early fails the disk.
 func TestCloseWhileASnapshotIsTaken(t *testing.T) {
 	for name, reach := range map[string]func(r *recorder, d *disk){
 		"between steps": func(r *recorder, _ *disk) {
@@ -248,8 +243,7 @@ func TestCloseWhileASnapshotIsTaken(t *testing.T) {
 	}
 }
 
-// A Prepare hangs and ignores the end of its context: Close returns ErrHung and leaves the store
-// open.
+// The Prepare ignores the end of its context: Close returns ErrHung and leaves the store open.
 func TestCloseGivesUpOnAHungPrepare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, l, _, d := alone(t, 0)
@@ -265,9 +259,8 @@ func TestCloseGivesUpOnAHungPrepare(t *testing.T) {
 	})
 }
 
-// A follower whose owner is blocked in a Restore for two election timeouts has handled no message
-// of its leader meanwhile. It must not campaign: its inbox is handled before the elapsed time is
-// counted.
+// A follower whose owner is blocked in a Restore for two election timeouts handles its inbox before
+// it counts the elapsed time.
 func TestALongRestoreCallsNoElection(t *testing.T) {
 	for _, quiet := range []bool{false, true} {
 		t.Run(fmt.Sprint("nothing waits: ", quiet), func(t *testing.T) {

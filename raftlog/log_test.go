@@ -47,7 +47,6 @@ func TestLoneLogLeadsAtOnce(t *testing.T) {
 	})
 }
 
-// An Applier may use the log from within its calls.
 func TestApplierMayCallTheLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startParty(t, 1, nil)

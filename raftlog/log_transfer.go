@@ -2,7 +2,7 @@ package raftlog
 
 import "context"
 
-// transfer is a call of Transfer that waits. done has a buffer for its one answer.
+// transfer is a waiting call of Transfer. done has a buffer for its one answer.
 type transfer struct {
 	to   uint64
 	done chan error

@@ -16,15 +16,14 @@ const (
 	inStore
 )
 
-// MaxDeferral is the time after which a deferrable batch is proposed by itself, see Config.Patient.
-// It may take up to twice as long, since there is one reminder at a time and that of an earlier
-// batch may be under way. Much shorter timers are inexact while a process is idle.
+// MaxDeferral is the time after which a deferrable batch is proposed by itself, see
+// Config.Deferrable. It may take twice as long, since there is one reminder at a time, and that of
+// an earlier batch may be under way. Much shorter timers are inexact while a process is idle.
 const MaxDeferral = 2 * time.Millisecond
 
-// runOwner is the owner goroutine: it alone touches the core and calls the Applier, Send and, if
-// the store is volatile, Save and Prepare. The inbox wakes it, and one timer for the next tick, the
-// end of MaxDeferral, or the next step of a snapshot. A panic in anything that it calls ends the
-// replica and nothing else.
+// runOwner is the owner goroutine. The inbox wakes it, and one timer for the next tick, the end of
+// MaxDeferral, or the next step of a snapshot. A panic in anything that it calls ends the replica
+// and nothing else.
 func (l *Log) runOwner() {
 	var err error
 	defer close(l.owner)
@@ -78,8 +77,8 @@ func (l *Log) runOwner() {
 }
 
 // turn handles the inbox and carries out the result. It reads the clock only if the timer has
-// fired, so that a tick may have passed: under load there are many turns in a tick, and reading the
-// clock costs as much as a command.
+// fired: under load there are many turns in a tick, and reading the clock costs as much as a
+// command.
 func (l *Log) turn(in *inbox, fired bool) error {
 	taken := len(in.batches) + l.core.Queued()
 	if err := l.feed(in); err != nil {
@@ -109,7 +108,6 @@ func (l *Log) turn(in *inbox, fired bool) error {
 	return nil
 }
 
-// send sends the messages of the turn.
 func (l *Log) send() {
 	if len(l.out) == 0 {
 		return
@@ -183,7 +181,7 @@ func (l shell) Send(messages, duplicates []*raftpb.Message) {
 	l.duplicates = append(l.duplicates, duplicates...)
 }
 
-// Save stores a batch here if the store is volatile, or else hands it to the appender.
+// Save stores a batch here if the store is volatile. Otherwise the appender does.
 func (l shell) Save(b Batch) (done bool, err error) {
 	if !l.cfg.Store.Volatile() {
 		l.saves <- b // never blocks: the core hands out one at a time
@@ -203,7 +201,7 @@ func (l shell) Event(e *Event) error {
 	l.publishSurvey() // first, so that the Applier sees the new Survey
 	switch e.Kind {
 	case LeadBegins:
-		l.cfg.Logger.Info("leading", "term", e.Term)
+		l.cfg.Logger.Info("this replica is now the leader", "term", e.Term)
 	case Restored:
 		l.taking.capture = nil // its state has been replaced
 	}
@@ -215,7 +213,6 @@ func (l shell) Event(e *Event) error {
 	return err
 }
 
-// publishSurvey stores the Survey if it has changed.
 func (l *Log) publishSurvey() {
 	s, anew := l.core.Surveyed()
 	if !anew {
@@ -226,7 +223,7 @@ func (l *Log) publishSurvey() {
 	l.survey = s
 }
 
-// SendSnapshot starts to send a snapshot. Its result is always reported, because raft waits for it.
+// SendSnapshot starts to send a snapshot. It always reports the result, because raft waits for it.
 func (l shell) SendSnapshot(m *raftpb.Message) {
 	to, term := m.GetTo(), m.GetTerm()
 	l.called = true
@@ -235,7 +232,7 @@ func (l shell) SendSnapshot(m *raftpb.Message) {
 	})
 }
 
-// publish stores the Status and frees the room of the batches that have left the queue or were
+// publish stores the Status and frees the room of batches that have left the queue or were
 // discarded. taken is the number of bytes at the beginning of this turn.
 func (l *Log) publish(taken int) {
 	st := l.core.Status()

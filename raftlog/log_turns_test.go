@@ -16,7 +16,6 @@ import (
 	"go.etcd.io/raft/v3/tracker"
 )
 
-// left returns the names of the inbox's fields that are not empty.
 func (in *inbox) left() (names []string) {
 	v := reflect.ValueOf(in).Elem()
 	for i := range v.NumField() {
@@ -55,8 +54,7 @@ func wantHandled(t *testing.T, l *Log) {
 	}
 }
 
-// The input of a turn is bounded, and the bounds start anew in each turn: otherwise a replica would
-// soon drop everything.
+// If the bounds did not start anew in each turn a replica would soon drop everything.
 func TestEachTurnHasTheWholeInbox(t *testing.T) {
 	stale := func(data []byte) *raftpb.Message { // of an earlier term: it changes nothing
 		return &raftpb.Message{Type: raftpb.MsgApp.Enum(), From: new(uint64(2)), To: new(uint64(1)),
@@ -169,8 +167,7 @@ func TestALogIsToldOfLostStreams(t *testing.T) {
 	})
 }
 
-// TurnEnd is called at the end of a turn that called the Applier or sent a message, and of no
-// other.
+// TurnEnd is called in a turn that called the Applier or sent a message, and in no other.
 func TestTheEndOfATurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startParty(t, 3, nil)
@@ -197,8 +194,7 @@ func TestTheEndOfATurn(t *testing.T) {
 	})
 }
 
-// held blocks the owner of a lone log within a turn, in Apply, until the returned function is
-// called.
+// held blocks the owner of a lone log in Apply, until the returned function is called.
 func held(t *testing.T, l *Log, app *recorder) (goOn func()) {
 	t.Helper()
 	reached, gate := make(chan struct{}), make(chan struct{})
@@ -217,8 +213,7 @@ func held(t *testing.T, l *Log, app *recorder) (goOn func()) {
 	return func() { close(gate) }
 }
 
-// Work that needs more rounds than a turn has continues at once in another turn, and not with the
-// next tick.
+// Work that needs more rounds than a turn has continues at once in another.
 func TestManyRoundsWaitForNoTick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startParty(t, 1, func(c *Config) { c.EntriesInFlight, c.SnapshotBytes = 1, 1<<30 })
@@ -242,7 +237,7 @@ func TestManyRoundsWaitForNoTick(t *testing.T) {
 	})
 }
 
-// A log that ends within a turn reports the first error, and keeps nothing of its input.
+// The log reports the first error, and keeps nothing of its input.
 func TestALogThatEndsInTheMiddleOfATurn(t *testing.T) {
 	for name, row := range map[string]struct {
 		close bool
@@ -301,7 +296,6 @@ func TestALogThatEndsInTheMiddleOfATurn(t *testing.T) {
 	}
 }
 
-// A panic has the kind of the code that ran, not of a Save before it in the same turn.
 func TestAPanicBehindASaveIsNoFailureOfTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var armed atomic.Bool
@@ -327,7 +321,6 @@ func TestAPanicBehindASaveIsNoFailureOfTheStore(t *testing.T) {
 	})
 }
 
-// Frequent turns do not delay ticks, and after a rest ticks begin again.
 func TestTicksPass(t *testing.T) {
 	for name, row := range map[string]struct {
 		replicas int
@@ -372,7 +365,6 @@ func TestTicksPass(t *testing.T) {
 	}
 }
 
-// A message is duplicated once, and is not kept after that.
 func TestEachDuplicateIsSentOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex

@@ -9,10 +9,9 @@ import (
 )
 
 // raftLogger writes raft's lines to slog, up to warnings at debug: raft logs each vote as info, and
-// names replicas by IDs that mean nothing to an operator. The Log and the Applier log what an
-// operator needs. Panic must panic: raft reports broken invariants with it and would continue if it
-// returned. The owner of the Core recovers. Fatal panics, too: raft's own logger would end the
-// process.
+// names replicas by IDs that mean nothing to an operator. Panic must panic: raft reports broken
+// invariants with it, and would continue if it returned. Fatal panics, too: raft's own logger would
+// end the process.
 type raftLogger struct{ to *slog.Logger }
 
 var _ raft.Logger = raftLogger{}
@@ -29,7 +28,6 @@ func (l raftLogger) logf(level slog.Level, format string, v []any) {
 	}
 }
 
-// levelTrace lies below slog.LevelDebug.
 const levelTrace = slog.LevelDebug - 4
 
 func (l raftLogger) Debug(v ...any)              { l.log(levelTrace, v) }

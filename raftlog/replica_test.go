@@ -33,18 +33,17 @@ type replica struct {
 	role    Role
 	config  Configuration
 	leading uint64            // term of LeadBegins; zero means not yet in this term
-	asked   map[uint64]uint64 // round -> highest index that was committed when it was asked for
+	asked   map[uint64]uint64 // round -> highest index committed when it was asked for
 	done    []uint64          // rounds confirmed, in order
 	number  uint64            // batches accepted in role.Term
 	taken   int               // snapshots
 	capture *capture          // being taken
-	stale   *capture          // the same, abandoned by a Restore, but passed in nevertheless
+	stale   *capture          // abandoned by a Restore, but passed in nevertheless
 	writing *raftpb.Snapshot  // being prepared
 	written *raftpb.Snapshot  // prepared
 	failed  error
 }
 
-// start starts the replica from its durable state.
 func (r *replica) start() {
 	st, err := r.store.Load()
 	if err != nil {
@@ -68,7 +67,8 @@ func (r *replica) start() {
 	}
 }
 
-// crash ends the Core: everything not durable is lost, unless the disk has just written it.
+// crash ends the Core. Everything not durable is lost; with written the disk has just written the
+// save.
 func (r *replica) crash(written bool) {
 	if written && r.save != nil {
 		r.stored()
@@ -140,7 +140,6 @@ type capture struct {
 	state []byte
 }
 
-// begin begins a snapshot, and completes it at once unless slowly is set.
 func (r *replica) begin(order Take) {
 	if r.capture != nil {
 		r.c.check.fault("replica %d was asked for a second snapshot", r.id)
@@ -151,7 +150,6 @@ func (r *replica) begin(order Take) {
 	}
 }
 
-// captured passes in the snapshot that was begun.
 func (r *replica) captured() {
 	c := r.capture
 	if r.capture = nil; r.stale != nil {
@@ -160,7 +158,6 @@ func (r *replica) captured() {
 	r.core.Snapshotted(c.order.Index, append(c.order.Header, c.state...))
 }
 
-// prepared makes the snapshot that is being prepared durable.
 func (r *replica) prepared() {
 	r.written, r.writing = r.writing, nil
 	r.core.Prepared()
@@ -180,7 +177,6 @@ func (r *replica) finish() bool {
 	return true
 }
 
-// sync finishes the outstanding save.
 func (r *replica) sync() {
 	r.stored()
 	r.core.Stored()
@@ -304,7 +300,6 @@ func newTestStore(t *testing.T, id uint64, voters []uint64) *MemoryStore {
 	return s
 }
 
-// testMembers returns members with contexts.
 func testMembers(ids ...uint64) (members []Member) {
 	for _, id := range ids {
 		members = append(members, Member{id, fmt.Appendf(nil, "replica %d", id)})

@@ -6,8 +6,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// entriesAfter returns the entries of log that stay entriesAfter a snapshot: those after its last
-// entry if the log holds that entry, otherwise none. The log must have no gaps.
+// entriesAfter returns the entries after the snapshot's last entry, if the log holds that entry,
+// otherwise none. The log must have no gaps.
 func entriesAfter(log []*raftpb.Entry, meta *raftpb.SnapshotMetadata) []*raftpb.Entry {
 	if len(log) == 0 || meta.GetIndex() < log[0].GetIndex() {
 		return nil

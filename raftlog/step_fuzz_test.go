@@ -13,7 +13,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
-// stepper is one of three replicas, with a volatile store. The fuzzer sends the messages of its
+// stepper is one of three replicas, with a volatile store; the fuzzer sends the messages of its
 // peers. It drives the core exactly as the shell does, panics included.
 type stepper struct {
 	t       *testing.T
@@ -21,13 +21,13 @@ type stepper struct {
 	store   *MemoryStore
 	now     clock.Time
 	retired error
-	ticks   int // so far; no script needs more than stepTicks
-	sent    int // messages sent
+	ticks   int // so far, at most stepTicks
+	sent    int
 	taken   int // bytes of snapshots given to the state machine
 }
 
-// Bounds of a script, since a fuzzer prefers long scripts to new ones. stepTime is the time after
-// which a replica counts as hung, also on a slow machine.
+// Bounds of a script, since a fuzzer prefers long scripts to new ones. After stepTime a replica
+// counts as hung, also on a slow machine.
 const (
 	stepTicks = 400
 	stepBytes = 1 << 10
@@ -35,8 +35,7 @@ const (
 )
 
 func newStepper(t *testing.T) *stepper {
-	// Raft draws its election timeouts from crypto/rand: without this a finding is not
-	// reproducible.
+	// Raft draws its election timeouts from crypto/rand: otherwise a finding is not reproducible.
 	cryptotest.SetGlobalRandom(t, 1)
 	s := &stepper{t: t, store: newTestStore(t, 1, []uint64{1, 2, 3}), now: 1}
 	st, err := s.store.Load()
@@ -73,7 +72,6 @@ func (s *stepper) do(input func(c *Core)) {
 	s.fatal("a replica that never becomes idle")
 }
 
-// fatal records a finding, and ends the run.
 func (s *stepper) fatal(what string) {
 	s.t.Errorf("%s: %+v", what, s.core.Status())
 	s.retired = errors.New(what)
@@ -175,9 +173,8 @@ func (s *stepper) run(script []byte) {
 	}
 }
 
-// FuzzStep gives a replica any messages that decode, from its peers and from unknown senders. It
-// may retire, which costs the group one vote. It must not hang, must not end the process, and must
-// not keep or send more than the script justifies.
+// FuzzStep gives a replica any messages that decode. It may retire, but must not hang, end the
+// process, or keep or send more than the script justifies.
 func FuzzStep(f *testing.F) {
 	for _, script := range stepScripts() {
 		f.Add(script)
@@ -197,8 +194,8 @@ func FuzzStep(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// A message of two bytes can make it answer all peers; a byte of ticks makes it ask all
-		// peers sixty times.
+		// A message of two bytes can make it answer all peers; a byte of ticks makes it ask all peers
+		// sixty times.
 		everybody := 3 + len(script)
 		if most := 64 * (1 + len(script)) * everybody; s.sent > most {
 			t.Fatalf("%d messages left, more than %d", s.sent, most)
@@ -213,7 +210,6 @@ func FuzzStep(f *testing.F) {
 	})
 }
 
-// stepMessage encodes a message for a script.
 func stepMessage(op byte, m *raftpb.Message) []byte {
 	b, err := proto.Marshal(m)
 	must(err)
@@ -224,7 +220,7 @@ func stepMessage(op byte, m *raftpb.Message) []byte {
 }
 
 // stepScripts are scripts in which a replica leads, follows, is deposed, accepts entries, changes
-// of configuration and snapshots, and gets some false messages that raft trusts.
+// of configuration and snapshots, and gets false messages that raft trusts.
 func stepScripts() [][]byte {
 	message := func(kind raftpb.MessageType, change func(*raftpb.Message)) *raftpb.Message {
 		m := &raftpb.Message{Type: kind.Enum()}
@@ -286,7 +282,7 @@ func stepScripts() [][]byte {
 	}
 }
 
-// The scripts reach their intended states, so that the fuzzer does not begin at the initial state.
+// Otherwise the fuzzer would begin at the initial state.
 func TestStepScripts(t *testing.T) {
 	want := []string{"leads", "leads", "leads", "follows to 9", "stands to 9", "stands to 2", "panics", "follows to 1"}
 	for i, script := range stepScripts() {

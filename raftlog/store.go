@@ -7,8 +7,7 @@ import (
 )
 
 // Identity names the log that a store holds: the group and the replica of it. Both are random and
-// never zero. An Identity is used once, with one store: a replica that lost its data must come back
-// under another ID.
+// never zero. An Identity is used once, with one store.
 type Identity struct {
 	Group uint64
 	ID    uint64
@@ -18,7 +17,7 @@ type Identity struct {
 type State struct {
 	Identity  Identity          // zero if the store is empty; then all other fields are, too
 	HardState *raftpb.HardState // nil if never saved
-	Snapshot  *raftpb.Snapshot  // nil only in a replica that has joined and has not heard from a leader yet
+	Snapshot  *raftpb.Snapshot  // nil only in a joined replica that has not heard from a leader yet
 	Entries   []*raftpb.Entry   // those after the snapshot, without gaps
 }
 
@@ -35,18 +34,17 @@ type Batch struct {
 	// HardState replaces the stored one. Nil keeps it.
 	HardState *raftpb.HardState
 
-	// Snapshot replaces the stored one. Nil keeps it. Entries up to its index are no longer needed.
-	// If the log holds the snapshot's last entry (same index and term) the entries behind it stay.
+	// Snapshot replaces the stored one. Nil keeps it. Entries up to its index are no longer needed. If
+	// the log holds the snapshot's last entry (same index and term) the entries behind it stay.
 	// Otherwise the snapshot came from another replica, and all entries are deleted.
 	Snapshot *raftpb.Snapshot
 
-	// Prepared reports that Snapshot is the one of the last Prepare: its bytes are durable, and
-	// Save only has to name it.
+	// Prepared reports that Snapshot is the one of the last Prepare: its bytes are durable, and Save
+	// only has to name it.
 	Prepared bool
 
 	// Entries are consecutive. They replace every stored entry at and after the first index, so an
-	// append may overwrite an earlier one. Entries up to the index of the snapshot need not be
-	// kept.
+	// append may overwrite an earlier one. Entries up to the index of the snapshot need not be kept.
 	Entries []*raftpb.Entry
 }
 
@@ -54,28 +52,27 @@ type Batch struct {
 // it from one goroutine at a time, except that Prepare may run concurrently with Save. After an
 // error the Log calls only Close.
 type Store interface {
-	// Load returns everything that has been saved, and is called before the first Save of a
-	// process. The slice is the caller's.
+	// Load returns everything that has been saved, and is called before the first Save of a process.
+	// The slice is the caller's.
 	Load() (State, error)
 
-	// Save makes the batch durable as one unit and returns when it is. An error is final: the
-	// replica retires and acknowledges nothing of the batch. If Volatile is false Save may block;
-	// it is then called on a goroutine of its own.
+	// Save makes the batch durable as one unit and returns when it is. An error is final: the replica
+	// retires and acknowledges nothing of the batch. If Volatile is false Save may block; it is then
+	// called on a goroutine of its own.
 	Save(Batch) error
 
-	// Prepare makes a snapshot durable and returns then, so that a large snapshot delays no append.
-	// The snapshot takes effect only when a Save names it. There is one Prepare at a time. It
-	// replaces a snapshot that was prepared and not named. After a crash before the Save the
-	// previous snapshot is still in effect, and the prepared one is deleted. An error is final, as
-	// that of Save, unless ctx has ended: then the snapshot is no longer needed, and Prepare must
-	// return soon. If Volatile is true Prepare must not block.
+	// Prepare makes a snapshot durable and then returns, so that a large one delays no append. It
+	// takes effect only when a Save names it. There is one Prepare at a time. It replaces a snapshot
+	// that was prepared and not named. After a crash before the Save the previous snapshot is still in
+	// effect, and the prepared one is deleted. An error is final, as that of Save, unless ctx has
+	// ended: then the snapshot is no longer needed, and Prepare must return soon. If Volatile is true
+	// Prepare must not block.
 	Prepare(ctx context.Context, s *raftpb.Snapshot) error
 
 	// Volatile reports that Save never blocks, so that it is called within the owner's turn. The
 	// answer must never change.
 	Volatile() bool
 
-	// Close releases what the store holds. It is called once, after the last Save and the last
-	// Prepare have returned.
+	// Close releases what the store holds. It is called once, after the last Save and Prepare.
 	Close() error
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Budgets are the byte budgets that a group is to adopt. Zero leaves a budget unchanged.
+// Budgets are the byte budgets that a group is to adopt. Zero means unchanged.
 type Budgets struct{ Session, Group uint64 }
 
 // FormatBytes formats a number of bytes in the largest unit that needs no fraction.

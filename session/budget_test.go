@@ -6,8 +6,7 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// TestBudgetTravels: a reply whose code names a budget contains it; any other reply has no byte for
-// it.
+// A reply whose code names a budget contains it; any other reply has no byte for it.
 func TestBudgetTravels(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []ReplyKind{ReplyState, ReplyFreed} {
@@ -25,7 +24,6 @@ func TestBudgetTravels(t *testing.T) {
 	}
 }
 
-// TestFormatBytes: a number of bytes is formatted in the largest exact unit.
 func TestFormatBytes(t *testing.T) {
 	t.Parallel()
 	for bytes, want := range map[uint64]string{0: "0 bytes", 1000: "1000 bytes", 1024: "1 KiB", 64 << 20: "64 MiB",

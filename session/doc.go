@@ -1,14 +1,14 @@
-// Package session holds what the two ends of a lease share: the messages that they exchange, and
-// the rules of the lease.
+// Package session holds what the two ends of a lease share: their messages, and the rules of the
+// lease.
 //
 // Package client is the end on an instance. It opens one session, keeps it alive by renewals,
-// requests locks in it, and reports to its callers when a lock can no longer be trusted. Package
-// keeper is the end on the leader. It proposes the commands of clients to the log, returns the
-// results, and expires sessions whose clients have stopped responding. Package lockfsm alone
-// decides what the commands mean.
+// requests locks in it, and reports when a lock can no longer be trusted. Package keeper is the end
+// on the leader. It proposes the commands of clients to the log, returns the results, and expires
+// sessions whose clients have stopped responding. Package lockfsm alone decides what the commands
+// mean.
 //
 // A client sends commands, encoded by lockfsm, and renewals ([Renewal]). A keeper answers with
-// records ([Reply]). Either end remembers in a [Sent] when it sent its unacknowledged messages.
+// records ([Reply]). Either end keeps in a [Sent] when it sent its unacknowledged messages.
 //
 // # The trust window
 //
@@ -23,20 +23,19 @@
 // The client's deadline is the time at which it sent the last acknowledged renewal, plus the TTL,
 // less a margin of TTL/50. How long the answer took does not matter. After Open the lease counts
 // from the first sending of the nonce. The keeper's deadline is a TTL after the acknowledgement,
-// which is later than the sending. So the holder's window ends first as long as the two clocks
-// differ in rate by at most 2%. Readings of two clocks are never compared. A renewal is
-// acknowledged only if, after its arrival, a quorum has confirmed that this keeper leads and
-// everything committed by then is applied. The session must also exist, be at the epoch of this
-// attachment, and not be marked to expire. A new leader gives every session its full TTL.
+// which is later. So the holder's window ends first as long as the two clocks differ in rate by at
+// most 2%. Readings of two clocks are never compared.
+//
+// A renewal is acknowledged only if, after its arrival, a quorum has confirmed that this keeper
+// leads and everything committed by then is applied. The session must also exist, be at the epoch
+// of this attachment, and not be marked to expire. A new leader gives every session its full TTL.
 //
 // A client that can send but not receive must not be kept alive by its renewals: it could be
-// granted a lock, never learn of it, and keep it. So each renewal names the newest answer of the
-// keeper that has reached the client: an acknowledgement, or the Attached of an attachment. The
-// renewal counts only if that answer was sent less than a TTL ago by the keeper's clock. Otherwise
-// the renewal is not acknowledged, and the deadline runs on. So a session is over two TTLs after
-// its client stopped receiving. The record is kept with the session and not with the attachment,
-// because such a client attaches again and again. A client whose lease still runs has received
-// something that was sent less than a TTL ago.
+// granted a lock, never learn of it, and keep it. So each renewal names the newest answer that has
+// reached the client: an acknowledgement, or the Attached of an attachment. The renewal is
+// acknowledged only if that answer was sent less than a TTL ago by the keeper's clock, which is
+// always so while the client's lease runs. So a session is over two TTLs after its client stopped
+// receiving. The record belongs to the session, because such a client attaches again and again.
 //
 // At the deadline every held lock is lost for good, even if the session turns out to live on.
 //
@@ -44,7 +43,7 @@
 //
 //   - A holder learns that its lock is lost before another caller can be granted it.
 //   - A session belongs to the instance that opened it, by the ID that its connection has proved,
-//     and to the capability of its certificate. The leader writes both into the log with Open. It
+//     and to the capability of its certificate. The leader writes both into the log with Open, and
 //     refuses Attach, renewals and commands from any other instance. The nonce makes Open
 //     idempotent and proves nothing: every voter and every snapshot contains it.
 //   - The bytes are a protocol between builds. Kinds and reasons keep their numbers, a client skips
@@ -67,8 +66,8 @@
 //
 // # Concurrency and limits
 //
-// Everything here is a plain value. Decoders refuse malformed bytes and fields that are longer than
-// allowed. What they return may alias the input.
+// Everything here is a plain value. Decoders refuse malformed bytes and oversized fields. What they
+// return may alias the input.
 //
 // # Refused alternatives
 //

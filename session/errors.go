@@ -16,7 +16,6 @@ type NotAllowedError struct {
 	For  string // the name in the capability, as mortise secret -for gave it
 }
 
-// Error names the right, the key and the capability, and how to obtain the right.
 func (e *NotAllowedError) Error() string {
 	if e.Verb == "root" {
 		return fmt.Sprintf("mortise: not allowed: the derived secret for %q cannot do this: use the root secret", e.For)

@@ -19,47 +19,44 @@ const (
 	// ReplyAttached answers Attach: session, epoch, code, term. It follows the states of all live
 	// numbers, so a number that Attach named and no state reported is finished.
 	ReplyAttached ReplyKind = 2
-	// ReplyState is the state of a request: session, epoch, number, code, token, watch, and the
-	// budget if the code names one.
+	// ReplyState is the state of a request: session, epoch, number, code, token, watch, and the budget
+	// if the code names one.
 	ReplyState ReplyKind = 3
-	// ReplyHeld answers a try request for a held lock: session, epoch, number, record, holder,
-	// token, since, waiters, value, key. An empty key means the only requested one.
+	// ReplyHeld answers a try request for a held lock: session, epoch, number, record, holder, token,
+	// since, waiters, value, key. An empty key means the only requested one.
 	ReplyHeld ReplyKind = 4
-	// ReplyFreed answers Release and Cancel: session, epoch, number, code, and the budget if the
-	// code names one.
+	// ReplyFreed answers Release and Cancel: session, epoch, number, code, and the budget if the code
+	// names one.
 	ReplyFreed ReplyKind = 5
 	// ReplyRenewed acknowledges a renewal: session, epoch, seq.
 	ReplyRenewed ReplyKind = 6
 	// ReplyEnded reports that an attachment is over, or never existed: session, epoch, reason.
 	ReplyEnded ReplyKind = 7
-	// ReplyRedirect comes from a voter that does not lead, or has just begun to: term, leader,
-	// addr.
+	// ReplyRedirect comes from a voter that does not lead, or has just begun to: term, leader, addr.
 	ReplyRedirect ReplyKind = 8
-	// ReplyGrace reports how much of the group's grace is left: session, epoch, ttl. A ttl of zero
-	// means that it is over. It comes right before Attached if the group is in its grace, and again
-	// when the grace ends.
+	// ReplyGrace reports how much of the group's grace is left: session, epoch, ttl. Zero means none.
+	// It comes right before Attached if the group is in its grace, and again when the grace ends.
 	ReplyGrace ReplyKind = 9
-	// ReplyBehind names the holder of the lock that a request waits for, as of the moment when the
+	// ReplyBehind names the holder of the lock that a request waits for, at the moment when the
 	// request was applied: the fields of ReplyHeld.
 	ReplyBehind ReplyKind = 10
-	// ReplyDeadlock answers a request that would have closed a cycle: session, epoch, number,
-	// count, and for each link session, record, key.
+	// ReplyDeadlock answers a request that would have closed a cycle: session, epoch, number, count,
+	// and for each link session, record, key.
 	ReplyDeadlock ReplyKind = 11
-	// ReplyEvicted reports that a request was ended by force: session, epoch, number, record (of
-	// the caller that ended it), value (the reason).
+	// ReplyEvicted reports a forced end of a request: session, epoch, number, record (of the caller
+	// that ended it), value (the reason).
 	ReplyEvicted ReplyKind = 12
-	// ReplyWanted reports that another request waits for a hold whose request asked for this
-	// notice: session, epoch, number.
+	// ReplyWanted reports that another request waits for a hold with Notice: session, epoch, number.
 	ReplyWanted ReplyKind = 13
-	// ReplyTaken reports that another session has resumed a hold of this one: session, epoch,
-	// number, record (the other session's).
+	// ReplyTaken reports that another session has resumed a hold of this one: session, epoch, number,
+	// record (the other session's).
 	ReplyTaken ReplyKind = 14
 	// ReplyForbidden reports that the peer's certificate does not allow a request: session, epoch,
 	// number, key, value (the name in the capability).
 	ReplyForbidden ReplyKind = 15
 )
 
-// EndReason says why an attachment is over. The values are as fixed as those of ReplyKind. A client
+// EndReason is why an attachment is over. The values are as fixed as those of ReplyKind. A client
 // that receives an unknown reason attaches again.
 type EndReason uint8
 
@@ -257,12 +254,11 @@ func (r *Reply) decode(f *fields) {
 	}
 }
 
-// name reads the session and the epoch of an attachment.
 func (r *Reply) name(f *fields) {
 	r.Session, r.Epoch = lockfsm.SessionID(f.uvarint()), lockfsm.Epoch(f.uvarint())
 }
 
-// code reads a code. A code that does not fit the type becomes zero, which is not a code.
+// code reads a code. One that does not fit the type becomes zero, which is not a code.
 func (f *fields) code() lockfsm.Code {
 	v := f.uvarint()
 	if v > 0xff {

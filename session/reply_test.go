@@ -36,7 +36,7 @@ func everyReply() []Reply {
 	}
 }
 
-// The numbers are a protocol between builds: they are pinned here, together with the bytes.
+// The numbers are a protocol between builds.
 func TestReplyKindsArePinned(t *testing.T) {
 	t.Parallel()
 	for i, r := range everyReply() {
@@ -117,8 +117,7 @@ func TestOversizedFieldsAreRefused(t *testing.T) {
 	}
 }
 
-// FuzzReplies passes arbitrary bytes to the decoder. A decoded reply must encode to something that
-// decodes to the same reply.
+// A decoded reply must encode to something that decodes to the same reply.
 func FuzzReplies(f *testing.F) {
 	for _, r := range everyReply() {
 		f.Add(r.Append(nil))
@@ -143,7 +142,6 @@ func FuzzReplies(f *testing.F) {
 	})
 }
 
-// normal makes an empty slice nil.
 func normal(r Reply) Reply {
 	if len(r.Addr) == 0 {
 		r.Addr = nil

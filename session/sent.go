@@ -2,9 +2,9 @@ package session
 
 import "github.com/mortise-lock/mortise/internal/clock"
 
-// Sent remembers when unacknowledged numbered messages were sent. It keeps only the newest few: a
-// client that still waits for an older renewal has lost its lease long ago. A client keeps its
-// renewals in a Sent. A keeper keeps the answers that no renewal has confirmed as received.
+// Sent remembers when unacknowledged numbered messages were sent: a client's renewals, or a
+// keeper's answers that no renewal has confirmed as received. It keeps only the newest few: a
+// client that still waits for an older renewal has lost its lease long ago.
 type Sent struct {
 	waiting []sentMessage
 }
@@ -14,7 +14,6 @@ type sentMessage struct {
 	sent clock.Time
 }
 
-// sentKept is the number of messages that Sent remembers.
 const sentKept = 8
 
 // Note adds a message that is sent now.
@@ -37,7 +36,7 @@ func (s *Sent) Acknowledged(seq uint64) (sent clock.Time, ok bool) {
 	return 0, false
 }
 
-// Forget drops all messages: their attachment is over, so none will be acknowledged.
+// Forget drops all messages: their attachment is over.
 func (s *Sent) Forget() { s.waiting = s.waiting[:0] }
 
 // Oldest returns when the oldest unacknowledged message was sent.

@@ -6,7 +6,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
-// An acknowledgement names one message by its number, and also removes the older ones.
+// An acknowledgement also removes the older messages.
 func TestSentNamesTheSendingTimes(t *testing.T) {
 	t.Parallel()
 	var r Sent

@@ -62,7 +62,6 @@ type sim struct {
 	conns  map[[2]nodeid.ID]*simConn
 	faults bool
 
-	// The log.
 	term    uint64
 	leader  int
 	log     []simEntry
@@ -108,7 +107,6 @@ type simNode struct {
 	timer       int // counts settings, to ignore an old one
 }
 
-// simConn is the stream between two nodes.
 type simConn struct {
 	gen     int
 	up      bool
@@ -119,7 +117,6 @@ type simConn struct {
 	late    time.Duration // until then messages sent long before arrive
 }
 
-// simCall is one caller's call.
 type simCall struct {
 	node    *simNode
 	req     client.Request
@@ -172,13 +169,11 @@ func (n *simNode) newNonce() lockfsm.Nonce {
 	return lockfsm.Nonce{n.id[nodeid.Size-1], n.nonce, 1}
 }
 
-// clock is the node's boot-time clock. It runs at the node's own rate, also while the node is
-// paused.
+// clock is the node's boot-time clock. It runs at the node's own rate, also during a pause.
 func (n *simNode) clock() clock.Time {
 	return clock.Time(float64(n.s.now)*n.rate) + clock.Time(n.origin)
 }
 
-// global returns when the node's clock reaches t.
 func (n *simNode) global(t clock.Time) time.Duration {
 	return time.Duration(float64(t-clock.Time(n.origin)) / n.rate)
 }
@@ -188,7 +183,6 @@ func (s *sim) after(d time.Duration, run func()) {
 	heap.Push(&s.events, simEvent{at: s.now + d, seq: s.seq, run: run})
 }
 
-// between returns a random duration.
 func (s *sim) between(a, b time.Duration) time.Duration {
 	return a + time.Duration(s.rand.Int64N(int64(b-a)+1))
 }
@@ -204,7 +198,6 @@ func (s *sim) runUntil(end time.Duration) {
 	s.now = end
 }
 
-// kick schedules a turn of the node soon.
 func (n *simNode) kick() {
 	if !n.kicked {
 		n.kicked = true
@@ -280,8 +273,8 @@ func (n *simNode) clientInput(f func(clock.Time)) { n.input(&n.toClient, f) }
 
 func (n *simNode) keeperInput(f func(clock.Time)) { n.input(&n.toKeeper, f) }
 
-// input appends to an inbox. Inputs that arrive while the node is paused stay in the machine's
-// buffers. The node reads them in its first turn, or a while later.
+// input appends to an inbox. While the node is paused, inputs stay in the machine's buffers. The
+// node reads them in its first turn, or a while later.
 func (n *simNode) input(inbox *[]func(clock.Time), f func(clock.Time)) {
 	if n.s.now < n.readsAt || len(n.unread) > 0 {
 		if n.unread = append(n.unread, func() { *inbox = append(*inbox, f) }); len(n.unread) == 1 {
@@ -293,7 +286,6 @@ func (n *simNode) input(inbox *[]func(clock.Time), f func(clock.Time)) {
 	n.kick()
 }
 
-// read takes the waiting inputs, in order.
 func (n *simNode) read() {
 	if n.s.now < n.readsAt {
 		n.s.after(n.readsAt-n.s.now, n.read)
@@ -306,7 +298,6 @@ func (n *simNode) read() {
 	n.kick()
 }
 
-// pause stops the node for a while.
 func (n *simNode) pause(d time.Duration) {
 	n.pausedUntil = n.s.now + d
 	if n.readsAt = 0; n.s.chance(0.5) {
@@ -355,8 +346,8 @@ func (s *sim) conn(a, b nodeid.ID) *simConn {
 	return c
 }
 
-// send puts a message on the stream; arrive runs when it arrives, unless the stream breaks before.
-// The stream keeps the order.
+// send puts a message on the stream, which keeps the order; arrive runs when it arrives, unless the
+// stream breaks before.
 func (s *sim) send(from *simNode, to nodeid.ID, arrive func(to *simNode)) bool {
 	if nodeidtest.Number(to) < 1 || nodeidtest.Number(to) > uint64(len(s.nodes)) {
 		return false
@@ -407,7 +398,6 @@ func (s *sim) send(from *simNode, to nodeid.ID, arrive func(to *simNode)) bool {
 	return true
 }
 
-// wayTo returns the index of a stream's direction.
 func wayTo(from, to nodeid.ID) int {
 	if nodeid.Compare(from, to) > 0 {
 		return 1
@@ -420,7 +410,7 @@ func (s *sim) silence(from, to *simNode, d time.Duration) {
 	s.conn(from.id, to.id).silence[wayTo(from.id, to.id)] = s.now + d
 }
 
-// breakConn ends a stream: messages in flight are lost, and the two ends learn of it at different
+// breakConn ends a stream: messages in flight are lost, and the ends learn of it at different
 // times.
 func (s *sim) breakConn(a, b *simNode, deadFor time.Duration) {
 	c := s.conn(a.id, b.id)

@@ -14,7 +14,6 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// caller makes one call after another.
 func (s *sim) caller(n *simNode) {
 	c := &simCall{node: n, key: fmt.Sprint("key", s.rand.IntN(s.config.keys)), begun: -1}
 	c.req = client.Request{Key: c.key, Try: s.chance(0.2), Caller: c}
@@ -27,7 +26,6 @@ func (s *sim) caller(n *simNode) {
 	}
 }
 
-// next starts the caller's next call.
 func (c *simCall) next() {
 	s := c.node.s
 	s.after(s.between(0, 50*time.Millisecond), func() {
@@ -93,8 +91,7 @@ func (c *simCall) failed(err error) {
 	c.next()
 }
 
-// granted checks that no other caller can take the lock for held at this moment, by its own clock
-// and deadline.
+// granted checks that no other caller takes the lock for held now, by its own clock and deadline.
 func (c *simCall) granted(token lockfsm.Token) {
 	s := c.node.s
 	if c.left || c.settled {
@@ -103,8 +100,7 @@ func (c *simCall) granted(token lockfsm.Token) {
 	s.stats.granted++
 	c.begun, c.token = s.now, token
 	if c.node.s.now >= c.node.global(c.node.deadline) {
-		// The turn that granted was long. By the caller's first check of the clock the lock is
-		// lost.
+		// The turn that granted was long. By the caller's first check of the clock the lock is lost.
 		c.ended = true
 	}
 	for _, other := range s.believers[c.key] {
@@ -142,8 +138,8 @@ func (c *simCall) stop() {
 	s.believers[c.key] = slices.DeleteFunc(s.believers[c.key], func(o *simCall) bool { return o == c })
 }
 
-// end handles the loss of a lock. The caller stopped using it at the deadline by the clock,
-// whenever the report came.
+// end handles the loss of a lock. The caller stopped using it at the deadline, whenever the report
+// came.
 func (c *simCall) end(clock.Time) {
 	if c.begun < 0 {
 		c.settled = true // lost in the turn in which it was granted
@@ -168,7 +164,6 @@ func (s *sim) start() {
 	}
 }
 
-// heal ends all faults.
 func (s *sim) heal() {
 	s.faults, s.hungTo = false, 0
 	for _, c := range s.conns {
@@ -236,8 +231,8 @@ func TestSimulation(t *testing.T) {
 			config.duplicates = 0.01
 		}
 		if seed%3 == 2 {
-			// Few calls that hold for long: a client with nothing to send stays with a deposed
-			// leader, and must find that out by its renewals alone.
+			// A client with nothing to send stays with a deposed leader, and must find that out by its
+			// renewals alone.
 			config.callers, config.plain, config.long = 1, 4, 0.6
 		}
 		if seed%5 == 4 {

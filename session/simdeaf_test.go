@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// TestSimulationOfDeafness permanently cuts the direction from the leader to a member that goes on
-// calling, in a group without other faults. Within two leases the member owns nothing any more, and
-// the others lose no session and no lock.
+// The direction from the leader to a member is cut for good; the member goes on calling. Within two
+// leases it owns nothing any more, and the others lose no session and no lock.
 func TestSimulationOfDeafness(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {

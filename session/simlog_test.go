@@ -14,7 +14,7 @@ import (
 // that learn it late.
 
 // elect makes a voter the leader of a new term. A prefix of the old leader's proposals may survive.
-// The old leader and the others learn of the election at different times.
+// The others learn of the election at different times.
 func (s *sim) elect(leader int, oldLearnsIn time.Duration) {
 	for len(s.pending) > 0 && s.chance(0.5) {
 		s.commit(s.term, s.pending[0])
@@ -48,7 +48,6 @@ func (s *sim) elect(leader int, oldLearnsIn time.Duration) {
 	})
 }
 
-// learn tells a voter of a term, if the term is new to it.
 func (n *simNode) learn(term uint64, leader int) {
 	role := keeper.Role{Term: term, Leading: n.id == nodeidtest.ID(uint64(leader+1))}
 	if leader >= 0 {
@@ -73,7 +72,6 @@ func (s *sim) propose(n *simNode, term uint64, blob []byte) bool {
 	return true
 }
 
-// commitNext commits the oldest proposal of the term, unless the log hangs.
 func (s *sim) commitNext(term uint64) {
 	switch {
 	case s.term != term || len(s.pending) == 0:
@@ -99,8 +97,8 @@ func (s *sim) commit(term uint64, blob []byte) {
 	}
 }
 
-// apply applies the log up to index. An entry of a higher term also reveals that term: a leader
-// that applies one learns that it is deposed.
+// apply applies the log up to index. A leader that applies an entry of a higher term learns that it
+// is deposed.
 func (n *simNode) apply(index int) {
 	s := n.s
 	if until := max(n.pausedUntil, n.deafUntil); s.now < until {
@@ -171,7 +169,6 @@ func (n *simNode) confirmed(term, round uint64, index int) {
 	n.keeperInput(func(now clock.Time) { n.keeper.Confirmed(now, term, round) })
 }
 
-// nemesis injects a fault now and then.
 func (s *sim) nemesis() {
 	if !s.faults {
 		return

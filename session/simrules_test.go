@@ -24,8 +24,8 @@ func (s *sim) trueLeader() *simNode {
 	return n
 }
 
-// mustBelieveNoLonger checks promise 3 in isolation: a client's lease ends before its session can,
-// whether or not a lock is held.
+// mustBelieveNoLonger checks that a client's lease ends before its session can, whether or not a
+// lock is held.
 func (n *simNode) mustBelieveNoLonger() {
 	s, l := n.s, n.s.trueLeader()
 	status := n.client.Status(n.clock())
@@ -45,9 +45,9 @@ func (n *simNode) mustBelieveNoLonger() {
 	}
 }
 
-// mustExpireNoneAlive checks promise 4 when a keeper has checked its deadlines: a session whose
-// renewal has arrived is not expired. A client that was away for a TTL may be expired although it
-// is back: by its own clock it has lost all that it held.
+// mustExpireNoneAlive checks that a session whose renewal has arrived is not expired. A client that
+// was away for a TTL may be expired although it is back: by its own clock it has lost all that it
+// held.
 func (n *simNode) mustExpireNoneAlive() {
 	s, k := n.s, n.keeper
 	for _, x := range s.nodes { // in this order, so that a seed is reproducible
@@ -77,8 +77,7 @@ func (s *sim) good(from, to *simNode) time.Duration {
 	return s.now - max(c.since, c.stuckTo, c.silence[0], c.silence[1], c.late, from.pausedUntil)
 }
 
-// mustStayLost checks that a lock whose deadline has passed is lost in the next turn, whatever has
-// arrived meanwhile.
+// mustStayLost checks that a lock whose deadline has passed is lost in the next turn.
 func (n *simNode) mustStayLost() {
 	if n.deadline == 0 || n.clock().Before(n.deadline) {
 		return

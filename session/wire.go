@@ -9,20 +9,18 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// LongestKey bounds a key on the wire. A client rejects longer keys itself; the group's own limit
-// may be lower.
+// LongestKey bounds a key on the wire. The group's own limit may be lower.
 const LongestKey = 4096
 
 // maxAddrBytes bounds the address in a redirect. A host name has at most 253 bytes.
 const maxAddrBytes = 1024
 
-// errWire is what the decoders return for malformed bytes.
 var errWire = errors.New("session: malformed bytes from a peer")
 
 // Renewal asks for another TTL. Heard is the newest renewal that its sender knows to have arrived,
 // on this attachment or an earlier one: from Renewed, or from the Attached that answered the Attach
 // with which it was sent. Zero means none. Renewals are read before the commands of a frame, so
-// they have their own field and their own codec: four varints each, back to back.
+// they have their own field and codec: four varints each, back to back.
 type Renewal struct {
 	Session lockfsm.SessionID
 	Epoch   lockfsm.Epoch
@@ -66,8 +64,6 @@ func (f *fields) uvarint() uint64 {
 	return v
 }
 
-// count reads a number that must fit a positive int64: a duration, a wall time, a number of
-// waiters.
 func (f *fields) count() int64 {
 	v := f.uvarint()
 	if v > math.MaxInt64 {
@@ -87,7 +83,7 @@ func (f *fields) octet() byte {
 	return v
 }
 
-// bytes reads n bytes without copying them.
+// bytes does not copy.
 func (f *fields) bytes(n uint64) []byte {
 	if n > uint64(len(f.b)) {
 		f.bad, f.b = true, nil
@@ -113,7 +109,7 @@ func (f *fields) sized(limit uint64) []byte {
 	return f.bytes(n)
 }
 
-// Likely predicts the length of the next frame of a kind from the previous prediction and the
-// length of this frame. Long and short frames alternate, and growing a buffer costs more than spare
-// room, so the prediction falls slowly.
+// Likely predicts the length of the next frame of a kind from the previous prediction and this
+// length. Long and short frames alternate, and growing a buffer costs more than spare room, so the
+// prediction falls slowly.
 func Likely(before, length int) int { return max(length, before-before/8) }

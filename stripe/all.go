@@ -49,7 +49,7 @@ func (l Locks) unlockSoon() {
 }
 
 // Err returns nil while every stripe is held, and otherwise the error of the lowest one that is
-// not: mortise.ErrLost or mortise.ErrUnlocked. It computes from the clock at the call.
+// not: mortise.ErrLost or mortise.ErrUnlocked. It reads the clock at the call.
 func (l Locks) Err() error {
 	for _, lock := range l {
 		if err := lock.Err(); err != nil {

@@ -9,25 +9,21 @@
 //	defer lock.Unlock(ctx)
 //	sell(lock.Context(ctx), i, lock.Token())
 //
-// [Set.Lock] takes the stripe of an item, always the same one; [Set.Any] takes one that is free;
-// [Set.At] takes the one that the caller names; [Set.All] takes all of them, for the rare operation
-// on the whole. Stripe i of the name "sale/42/seats" is the key "sale/42/seats/i", in decimal and
-// from 0. Do not use these keys for anything else.
+// [Set.Lock] takes the stripe of an item; [Set.Any] one that is free; [Set.At] the one that the
+// caller names; [Set.All] all of them. Stripe i of the name "sale/42/seats" is the key
+// "sale/42/seats/i", in decimal and from 0. Do not use these keys for anything else.
 //
 // # Guarantees
 //
-//   - The stripe of an item depends only on the item and n. It is the same on every machine and in
-//     every version of this package.
-//   - Two calls of All exclude each other and every Lock, Any and At of the same set. They cannot
-//     wait for each other in a circle, because all take the stripes in ascending order.
-//   - Within one stripe waiters are served in order, as for any lock. Across the set they are not:
-//     Any waits for one stripe if it finds none free, and a later caller may get another stripe
-//     before it. It waits only for its turn in that one queue.
-//   - Tokens rise per stripe. A fenced resource remembers one token for each stripe.
+//   - The stripe of an item depends only on the item and n, in every version of this package.
+//   - Two calls of All exclude each other and every Lock, Any and At of the same set. All take the
+//     stripes in ascending order, so they cannot wait for each other in a circle.
+//   - Waiters of one stripe are served in order. Across the set they are not: Any waits for one
+//     stripe if it finds none free, and a later caller may get another stripe before it.
+//   - Tokens rise per stripe: a fenced resource remembers one for each.
 //
-// All instances must use the same n for a name. Instances with different n lock different stripes
-// for the same item, and do not exclude each other. To change n, change the name with it and move
-// what it guards, or stop all users first.
+// All instances must use the same n for a name, or they lock different stripes for the same item.
+// To change n, change the name with it and move what it guards, or stop all users first.
 //
 // # Concurrency
 //
@@ -48,8 +44,8 @@
 // # Refused alternatives
 //
 // FNV instead of SHA-256: its lowest bit is only the parity of its input, so two stripes would
-// split badly, and the time is small compared with a lock's. Waiting for all stripes at once in
-// Any, which would be fair across the set: every waiter would stand in n queues, and most grants
-// would be given back. Consistent hashing, so that n can change: during the change two instances
-// would still not exclude each other for some items, too rarely to be noticed.
+// split badly, and a lock takes much longer than either. Waiting for all stripes at once in Any,
+// which would be fair across the set: every waiter would stand in n queues, and most grants would
+// be given back. Consistent hashing, so that n can change: during the change two instances would
+// still not exclude each other for some items, too rarely to be noticed.
 package stripe

@@ -26,7 +26,6 @@ func Example() {
 	}
 	stock := [4]int{25, 25, 25, 25} // stands for four rows of a database
 
-	// sell sells one seat of stripe i to the holder of its lock.
 	sell := func(i int, lock *mortise.Lock) bool {
 		defer lock.Unlock(ctx)
 		if stock[i] == 0 {
@@ -70,7 +69,7 @@ func Example() {
 	// Output: 100 sold, [0 0 0 0] left
 }
 
-// An operation on the whole takes all stripes, and nothing is sold meanwhile.
+// Nothing is sold while all stripes are held.
 func ExampleSet_All() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
@@ -94,7 +93,6 @@ func ExampleSet_All() {
 	// <nil>
 }
 
-// The key of a stripe can be used with any call of a node.
 func ExampleKey() {
 	fmt.Println(stripe.Key("accounts", "customer-4711", 64))
 	// Output: accounts/33

@@ -8,12 +8,11 @@ import (
 )
 
 // Key returns the key of the stripe of an item: one of n stripes of name, always the same for the
-// same item and n. It is a pure function that never changes: the first eight bytes of the SHA-256
-// of the item, as a big-endian fraction of 1, times n, rounded down. It panics if n is less than 1.
-// Safe for concurrent use.
+// same item and n. It never changes: the first eight bytes of the SHA-256 of the item, as a
+// big-endian fraction of 1, times n, rounded down. It panics if n is less than 1. Safe for
+// concurrent use.
 func Key(name, of string, n int) string { return key(name, index(of, n)) }
 
-// index returns which of n stripes an item has.
 func index(of string, n int) int {
 	if n < 1 {
 		panic("stripe: the number of stripes must be at least 1, not " + strconv.Itoa(n))

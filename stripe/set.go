@@ -63,9 +63,8 @@ func (s *Set) At(ctx context.Context, i int) (*mortise.Lock, error) {
 }
 
 // Any takes a free stripe and returns its number and lock. If none is free it waits in the queue of
-// one stripe; the package comment describes what that means for fairness. Each call begins one
-// stripe further than the last, and each Set begins at a random one. The caller owns the lock;
-// errors are those of the locker.
+// one stripe. Each call begins one stripe further than the last, and each Set begins at a random
+// one. The caller owns the lock; errors are those of the locker.
 func (s *Set) Any(ctx context.Context) (int, *mortise.Lock, error) {
 	first := s.begin()
 	i, lock, err := s.round(ctx, first)
@@ -77,13 +76,11 @@ func (s *Set) Any(ctx context.Context) (int, *mortise.Lock, error) {
 }
 
 // TryAny is Any without queueing: if every stripe is taken it fails with mortise.ErrHeld, for the
-// last stripe that it tried. It tries one stripe after the other, so a stripe that it tried earlier
-// may be free by then.
+// last stripe that it tried. A stripe that it tried earlier may be free by then.
 func (s *Set) TryAny(ctx context.Context) (int, *mortise.Lock, error) {
 	return found(s.round(ctx, s.begin()))
 }
 
-// begin returns the stripe at which the next search begins.
 func (s *Set) begin() int { return int(s.start.Add(1) % uint32(s.n)) }
 
 // round tries each stripe once, and stops at the first result other than ErrHeld.

@@ -15,8 +15,8 @@ import (
 	"github.com/mortise-lock/mortise/stripe"
 )
 
-// All instances and all versions must agree on the stripes of items: any change of these numbers is
-// a bug. They were computed by another program, in another language.
+// Any change of these numbers is a bug: all instances and all versions must agree. They were
+// computed by another program, in another language.
 func TestKeysNeverChange(t *testing.T) {
 	for _, c := range []struct {
 		of   string
@@ -57,7 +57,7 @@ func TestThingsSpreadEvenly(t *testing.T) {
 			for i := range 1000 * n {
 				counts[set.Index(fmt.Sprintf(format, i))]++
 			}
-			// five standard deviations
+			// Five standard deviations.
 			if low, high := slices.Min(counts), slices.Max(counts); low < 850 || high > 1150 {
 				t.Errorf("%d stripes of %s have %d to %d of 1000", n, format, low, high)
 			}
@@ -185,8 +185,8 @@ func TestAnyTakesEveryStripeOnceThenWaitsForOne(t *testing.T) {
 		t.Fatalf("Any asked %q, want each of four once, and then to wait for the first", asked)
 	}
 	go held[2].Unlock(t.Context())
-	// A waiter for one stripe does not notice another that becomes free, but a later call does. So
-	// try until one round finds it.
+	// A waiter for one stripe does not notice another that becomes free, but a later call does. So try
+	// until one round finds it.
 	for {
 		if i, _, err := set.TryAny(t.Context()); err == nil {
 			if i != 2 {
@@ -266,7 +266,7 @@ func TestAllThatFailsHoldsNothing(t *testing.T) {
 	}
 }
 
-// Many callers of All and of Any get through: none waits in a circle.
+// None waits in a circle.
 func TestAllAndAnyTogetherEnd(t *testing.T) {
 	node, ctx := solo(t), bounded(t)
 	var users sync.WaitGroup

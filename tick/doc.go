@@ -7,9 +7,8 @@
 //		Run:      func(ctx context.Context, t tick.Tick) error { return report(ctx, t.Time, t.Token) },
 //	})
 //
-// Releasing the lock when the job ends is not enough. A job of a millisecond is over before the
-// clock of another instance, two seconds behind, reaches the tick, and that instance would run it
-// again. So the instance that runs a tick keeps the lock of that tick until the clock of every
+// Releasing the lock when the job ends is not enough: an instance whose clock is behind would then
+// run the tick again. So the instance that runs a tick keeps its lock until the clock of every
 // instance has passed the time in which the tick may begin.
 //
 // # The life of a tick
@@ -30,24 +29,22 @@
 //   - A tick whose job has returned does not run again; a job that returns an error counts too,
 //     unless its context had ended. The group records the last 16 finished ticks of a job as data
 //     of the key Name/finished, and an instance that gets the lock of a tick reads that first. The
-//     record exists as long as the group. Between the return of the job and the record, and with a
-//     locker that is not a [Store], the lock of the tick replaces it. That works as long as the
-//     wall clocks of any two instances differ by at most Skew (as shrunk), and the instance that
-//     ran the tick neither crashes nor loses its lock before the end of the tick. See Failure for
-//     the rest.
-//   - Two runs of one job never hold its lock at the same time, whatever the clocks show: a running
-//     job also holds the lock of its Name. Code that locks Name keeps the job from running.
-//   - [Tick.Token] is the token of that lock: it rises from run to run of a job, across ticks. A
-//     resource that compares tokens refuses what a run writes after it has lost its lock and the
-//     next one has begun.
-//   - Missed ticks are not made up: ticks that could not begin in time are skipped and never run in
-//     a burst. [Tick.Missed] counts those that this instance knows.
-//   - There is no jitter: a tick begins when the first clock reaches it. So the instance whose
-//     clock is ahead runs most ticks.
+//     record exists as long as the group. Before it is written, and with a locker that is not a
+//     [Store], the lock of the tick replaces it. That works as long as the wall clocks of any two
+//     instances differ by at most Skew (as shrunk), and the instance that ran the tick neither
+//     crashes nor loses its lock before the end of the tick.
+//   - A running job also holds the lock of its Name, so two runs never hold it at the same time,
+//     whatever the clocks show. Code that locks Name keeps the job from running.
+//   - [Tick.Token] is the token of that lock: it rises from run to run of a job. A resource that
+//     compares tokens refuses what a run writes after the next one has begun.
+//   - Ticks that could not begin in time are skipped and never made up. [Tick.Missed] counts those
+//     that this instance knows.
+//   - A tick begins when the first clock reaches it, so the instance whose clock is ahead runs most
+//     ticks.
 //
 // A job that runs longer than its period does not overlap with itself. The next tick waits for it
-// until T+Late, on the instance that has the lock of that tick. If the job is still running then,
-// the tick is skipped, and that instance reports [ErrStillRunning].
+// until T+Late. If the job is still running then, the tick is skipped, and the instance with the
+// lock of that tick reports [ErrStillRunning].
 //
 // # Concurrency
 //
@@ -57,33 +54,30 @@
 // # Leaving
 //
 // When ctx ends or the node leaves, the context of a running job ends. If the job then returns an
-// error, its tick counts as not run, its lock is released at once, and another instance may take it
-// over. If the job has returned before and the tick is recorded, Run returns at once. Without a
-// record (the locker is not a [Store], or the data had no room) Run keeps the lock to the end of
-// the tick, because otherwise the next in the queue would run it again. Then Run returns up to
-// Late+Skew after the tick, 10 s by default, and Leave waits for that as for any holder. When the
-// time of Leave is over (10 s unless its context says otherwise), the lock is left to expire.
+// error, its lock is released at once, and another instance may take the tick over. If the job has
+// returned before and the tick is recorded, Run returns at once. Without a record (the locker is
+// not a [Store], or the data had no room) Run keeps the lock to the end of the tick. Otherwise the
+// next in the queue would run it again. So Run returns up to Late+Skew after the tick, 10 s by
+// default, and Leave waits for that as for any holder. When the time of Leave is over (10 s unless
+// its context says otherwise), the lock is left to expire.
 //
 // # Failure
 //
-// A tick is not guaranteed to run exactly once. It runs a second time, after the first run has
-// ended or lost its lock, in these cases:
+// A tick runs a second time, after the first run has ended or lost its lock, in these cases:
 //
 //   - The instance crashes or loses its lease during the job, or before the tick is recorded.
 //     Another instance gets the lock when the session expires, within SessionTTL and one failover,
-//     and runs the tick if it may still begin by its own clock. With Late below SessionTTL that
-//     hardly happens, and the tick of a crash is lost. If a job must be taken over, set Late above
+//     and runs the tick if it may still begin. If a job must be taken over, set Late above
 //     SessionTTL: 15 s or more with the default of 10 s. If a job must not be repeated, keep Late
-//     short.
-//   - Clocks differ by more than Skew, and the tick is not recorded, or no longer. The later run
-//     has the higher token, so tokens do not refuse it. Tokens refuse only a run that goes on after
-//     it lost its lock.
+//     short: then the tick of a crash is usually lost.
+//   - Clocks differ by more than Skew, and the tick is not recorded, or no longer. Tokens do not
+//     refuse the later run, since it has the higher one.
 //
 // If an effect must not happen twice, record its [Tick.Time] in the same transaction.
 //
 // A tick does not run at all if every instance is busy, stopped or without a majority from T to
 // T+Late, or if its instance crashes and no other takes it over. A job that fails has used its
-// tick; [Job.Report] gets the error. A panic of the job goes on through Run.
+// tick; [Job.Report] gets the error. A panic of the job continues through Run.
 //
 // If a wall clock is set forward, ticks are skipped. If it is set back by more than Skew, Run
 // starts over at the new time. Run reads the clock at least once a minute while it waits.
@@ -97,8 +91,7 @@
 // # Refused alternatives
 //
 // One time for "may not begin" and for "free": an instance whose clock is behind would get the lock
-// the moment the holder releases it, find the tick not over by its own clock, and run it again. A
-// leader that runs all jobs: one instance has all the work, and a tick is lost whenever the leader
-// changes. Only a record of finished ticks: it would need a store that outlives the group. So the
-// record complements the times.
+// the moment the holder releases it, and run the tick again. A leader that runs all jobs: one
+// instance has all the work, and a tick is lost whenever the leader changes. Only a record of
+// finished ticks: it would need a store that outlives the group.
 package tick

@@ -11,8 +11,7 @@ import (
 	"github.com/mortise-lock/mortise/tick"
 )
 
-// Every instance of a service calls Run with the same job; each tick runs on one of them. Run ends
-// when its context ends.
+// Each tick runs on one of the instances that call Run with the same job.
 func ExampleRun() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
@@ -42,7 +41,7 @@ func ExampleRun() {
 	// enough for an example
 }
 
-// The ticks of Every are the same on every machine: whole multiples since the epoch, in UTC.
+// The ticks of Every are whole multiples since the epoch, in UTC.
 func ExampleEvery() {
 	now := time.Date(2026, 11, 22, 10, 17, 4, 0, time.UTC)
 	fmt.Println(tick.Every(15 * time.Minute).Next(now).Format(time.TimeOnly))

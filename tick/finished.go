@@ -23,9 +23,8 @@ const (
 	recording   = 2 * time.Second // for the record of a tick, beyond the time in which it may begin
 )
 
-// finished is the record of the last finished ticks of a job, the latest at the end. It is a list
-// and not a single time, so that an instance whose clock is far ahead does not finish the ticks of
-// the others.
+// finished is the record of the last finished ticks of a job, the latest at the end. It is a list,
+// so that an instance whose clock is far ahead does not finish the ticks of the others.
 type finished struct {
 	store Store // nil if there is none
 	key   string
@@ -36,7 +35,6 @@ func finishedOf(locker Locker, job string) finished {
 	return finished{store, job + "/finished"}
 }
 
-// has reports whether the tick is in the record.
 func (f finished) has(ctx context.Context, w window) (bool, error) {
 	if f.store == nil {
 		return false, nil
@@ -45,7 +43,6 @@ func (f finished) has(ctx context.Context, w window) (bool, error) {
 	return slices.Contains(strings.Fields(string(data)), w.name()), err
 }
 
-// add records the tick, and reports whether it succeeded.
 func (f finished) add(ctx context.Context, w window) bool {
 	for f.store != nil {
 		data, revision, err := f.store.Get(ctx, f.key)

@@ -14,7 +14,6 @@ import (
 
 var _ tick.Store = (*mortise.Node)(nil)
 
-// store is the data of one key, as a group keeps it.
 type store struct {
 	mu       sync.Mutex // guards all below
 	data     []byte
@@ -46,7 +45,7 @@ func (s *store) Put(ctx context.Context, _ string, data []byte, revision uint64)
 	return s.revision, ctx.Err()
 }
 
-// The lock of a recorded tick need not be kept, and the instance that gets it does not run the tick
+// The lock of a recorded tick need not be kept: the instance that gets it does not run the tick
 // again.
 func TestLeavingAfterTheJobTakesNoTime(t *testing.T) {
 	bubble(t, func(t *testing.T) {

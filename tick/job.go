@@ -19,23 +19,23 @@ const (
 // other code that locked its name, was not done in time.
 var ErrStillRunning = errors.New("tick: skipped because the job was still running")
 
-// Job says what to run, and when. All instances must use the same Name, Schedule, Late and Skew. It
-// is copied, and its functions are called only on the goroutine of Run.
+// Job defines what to run, and when. All instances must use the same Name, Schedule, Late and Skew.
+// It is copied, and its functions are called only on the goroutine of Run.
 type Job struct {
-	// Name is the key of the job's lock, 1 to 400 bytes. The keys of its ticks begin with Name and
-	// a slash.
+	// Name is the key of the job's lock, 1 to 400 bytes. The keys of its ticks begin with Name and a
+	// slash.
 	Name string
 
-	// Schedule returns the times of the ticks. It must not be nil.
+	// Schedule returns the times of the ticks. Required.
 	Schedule Schedule
 
 	// Run does the work of a tick. Its context ends when a lock is lost, the node leaves or the
-	// context of Run ends; then it should return an error. It must not be nil.
+	// context of Run ends; then it should return an error. Required.
 	Run func(ctx context.Context, t Tick) error
 
-	// Late is how long after its nominal time a tick may begin, by each instance's clock. Zero
-	// means 5 s. It bounds how long a tick waits for a leader, for an earlier run, and for the
-	// session of a crashed instance to end.
+	// Late is how long after its nominal time a tick may begin, by each instance's clock. Zero means 5
+	// s. It bounds how long a tick waits for a leader, for an earlier run, and for the session of a
+	// crashed instance to end.
 	Late time.Duration
 
 	// Skew bounds the difference of the wall clocks of two instances. Zero means 5 s, which is also
@@ -43,9 +43,9 @@ type Job struct {
 	// well-kept clocks.
 	Skew time.Duration
 
-	// Report is called with the result of each tick of this instance. The error is nil if Run
-	// returned nil and no lock was lost. Otherwise it is the error of Run, with the reason if its
-	// context had ended, or ErrStillRunning, or why a lock could not be had. Nil means no reports.
+	// Report is called with the result of each tick of this instance. The error is nil if Run returned
+	// nil and no lock was lost. Otherwise it is the error of Run, with the reason if its context had
+	// ended, or ErrStillRunning, or why a lock could not be had. Nil means no reports.
 	Report func(t Tick, err error)
 
 	// Now is the wall clock, for tests. Nil means time.Now.
@@ -54,25 +54,22 @@ type Job struct {
 
 // Tick is one tick, as the job sees it.
 type Tick struct {
-	// Job is the name of the job.
 	Job string
 
-	// Time is the nominal time of the tick, in UTC. It is the same on every instance, and in a
-	// second run of the same tick.
+	// Time is the nominal time of the tick, in UTC, the same on every instance and in a second run.
 	Time time.Time
 
 	// Missed is how many ticks have passed since the last one that this instance ran, or waited for
-	// until it was over. It skipped them because it was busy or stopped, or its clock was set
-	// forward; other instances may have run them. 1,000 means that many or more. It is 0 for the
-	// first tick of a Run.
+	// until it was over. It skipped them because it was busy or stopped, or its clock was set forward;
+	// other instances may have run them. 1,000 means that many or more. It is 0 for the first tick of
+	// a Run.
 	Missed int
 
-	// Token fences what the job writes: it rises from run to run of this job. It is 0 if the job
-	// was not run.
+	// Token fences what the job writes: it rises from run to run of this job. It is 0 if the job was
+	// not run.
 	Token mortise.Token
 }
 
-// withDefaults returns the job with its defaults, or an error that names what is invalid.
 func (j Job) withDefaults() (Job, error) {
 	var faults []error
 	fault := func(bad bool, format string, args ...any) {

@@ -32,8 +32,7 @@ type window struct {
 	missed int
 }
 
-// next returns the tick to begin now, or the one to wait for. It skips and counts the ticks that
-// are over.
+// next returns the tick to begin now, or to wait for. It skips and counts the ticks that are over.
 func (p *plan) next(now time.Time) (window, error) {
 	horizon := now.Add(-p.late) // ticks up to here are over
 	anew := p.settled.IsZero() || p.settled.Sub(now) > p.skew
@@ -80,10 +79,8 @@ func (p *plan) skip(horizon time.Time) error {
 // attended records that this instance had the tick, or waited for it until it was over.
 func (p *plan) attended(at time.Time) { p.settled, p.missed = at, 0 }
 
-// pass records a tick that passed unattended.
 func (p *plan) pass(at time.Time) { p.settled, p.missed = at, min(p.missed+1, maxMissed) }
 
-// window returns the life of the first tick after t.
 func (p *plan) window(t time.Time) (window, error) {
 	at, err := p.after(t)
 	if err != nil {

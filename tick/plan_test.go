@@ -6,7 +6,6 @@ import (
 	"time"
 )
 
-// at returns a time of an arbitrary day.
 func at(clock string) time.Time {
 	t, err := time.Parse("15:04:05.999", clock)
 	if err != nil {
@@ -17,7 +16,6 @@ func at(clock string) time.Time {
 
 func clock(t time.Time) string { return t.Format("15:04:05.999") }
 
-// times is a schedule of given times.
 type times []time.Time
 
 func (s times) Next(t time.Time) time.Time {
@@ -29,7 +27,6 @@ func (s times) Next(t time.Time) time.Time {
 	return time.Time{}
 }
 
-// scheduleFunc is a schedule that is a function.
 type scheduleFunc func(time.Time) time.Time
 
 func (f scheduleFunc) Next(t time.Time) time.Time { return f(t) }
@@ -91,7 +88,6 @@ func TestWindowsShrinkWhereTicksAreClose(t *testing.T) {
 	}
 }
 
-// A plan goes through a day: its inputs, and its next decisions.
 func TestPlanCountsWhatPassed(t *testing.T) {
 	p := plan{schedule: Every(time.Minute), late: 5 * time.Second, skew: 5 * time.Second}
 	step := func(now, want string, missed int) {

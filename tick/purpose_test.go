@@ -11,8 +11,8 @@ import (
 	"github.com/mortise-lock/mortise/tick"
 )
 
-// On a node, labels distinguish the lock of the job and those that Run takes for itself from others
-// and from each other.
+// Labels distinguish the lock of the job and those that Run takes for itself from others and from
+// each other.
 func TestLocksSayWhatTheyAreFor(t *testing.T) {
 	node, err := mortise.Start(t.Context(), mortise.Config{})
 	if err != nil {

@@ -42,8 +42,8 @@ func Run(ctx context.Context, locker Locker, job Job) error {
 	}
 	r := &runner{locker: locker, finished: finishedOf(locker, job.Name), job: job,
 		plan: plan{schedule: job.Schedule, late: job.Late, skew: job.Skew}}
-	// No other runner requests this lock. Its context ends when the node leaves, even if the next
-	// tick is hours away.
+	// No other runner requests this lock. Its context ends when the node leaves, even if the next tick
+	// is hours away.
 	presence := job.Name + "/run/" + rand.Text()
 	for {
 		var ended error
@@ -81,7 +81,7 @@ type runner struct {
 	plan     plan
 }
 
-// now reads the wall clock without its monotonic part, which does not follow when the clock is set.
+// now omits the monotonic part, which does not follow when the clock is set.
 func (r *runner) now() time.Time { return r.job.Now().Round(0) }
 
 // loop attends tick after tick until ctx ends or a permanent error occurs, and returns the reason.
@@ -186,7 +186,7 @@ func (r *runner) within(ctx context.Context, key, what string, w window,
 	err = r.do(waiting, key, what, func(held context.Context, token mortise.Token) error {
 		if timer.Stop() && r.now().Before(w.over) { // the second check is for a machine that slept
 			ran = true
-			// do not wait for the confirmation of the release: without a majority it may take long
+			// Do not wait for the confirmation of the release: without a majority it may take long.
 			defer cancel(nil)
 			fn(held, token)
 		}
@@ -221,7 +221,7 @@ func (r *runner) do(ctx context.Context, key, what string, fn func(context.Conte
 }
 
 // keep holds the lock of a finished tick until no other instance can want it, so that the others
-// need not read the record. If the tick is not recorded, keep goes on after Run is asked to end;
+// need not read the record. If the tick is not recorded, keep continues after Run is asked to end;
 // then only the loss of the lock ends it early.
 func (r *runner) keep(held context.Context, w window, recorded bool) {
 	sleep(held, w.free.Sub(r.now()))
@@ -235,7 +235,6 @@ func (r *runner) keep(held context.Context, w window, recorded bool) {
 	sleep(context.WithoutCancel(held), w.free.Sub(r.now()))
 }
 
-// tick returns the Tick for the job and the report.
 func (r *runner) tick(w window, token mortise.Token) Tick {
 	return Tick{Job: r.job.Name, Time: w.at.UTC(), Missed: w.missed, Token: token}
 }
@@ -253,7 +252,6 @@ func causeText(ctx context.Context, result error) error {
 	return fmt.Errorf("%w: %w", cause, result)
 }
 
-// sleep waits for d, or until ctx ends.
 func sleep(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -33,7 +33,6 @@ type crew struct {
 	reports []string
 }
 
-// member is one instance.
 type member struct {
 	*fakelock.Instance
 	cancel context.CancelCauseFunc
@@ -51,7 +50,6 @@ func newCrew(t *testing.T, every, takes time.Duration) *crew {
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%g", d.Seconds()) }
 
-// join starts an instance whose clock is off by that much.
 func (c *crew) join(name string, off time.Duration) *member {
 	ctx, cancel := context.WithCancelCause(c.t.Context())
 	m := &member{Instance: c.locks.Instance(), cancel: cancel, ended: make(chan struct{})}
@@ -103,7 +101,6 @@ func (c *crew) work(ctx context.Context, name string, t tick.Tick) error {
 	return err
 }
 
-// until lets time pass until that many seconds after the beginning.
 func (c *crew) until(at float64) {
 	time.Sleep(time.Until(c.began.Add(time.Duration(at * float64(time.Second)))))
 	synctest.Wait()
@@ -154,8 +151,7 @@ func bubble(t *testing.T, f func(t *testing.T)) {
 	synctest.Test(t, f)
 }
 
-// A job of a millisecond runs once per tick, whatever the clocks are within the bound, and on the
-// instance whose clock is ahead.
+// A job of a millisecond runs once per tick, on the instance whose clock is ahead.
 func TestAQuickJobRunsOncePerTickWhateverTheClocks(t *testing.T) {
 	for _, skews := range [][3]float64{{0, 0, 0}, {0, 2, 1}, {0, -2, 0}, {2, -2, 0}, {2.5, -2.5, 0}, {0, -5, -4.999},
 		{5, 0, 0.001}} {
@@ -204,8 +200,7 @@ func TestTicksThatAreCloseTogether(t *testing.T) {
 	})
 }
 
-// If clocks differ by more than Skew a tick runs twice: one run after the other, and the later run
-// has the higher token.
+// One run follows the other, and the later run has the higher token.
 func TestClocksBeyondTheBoundRunATickTwice(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Minute, time.Millisecond)
@@ -249,7 +244,7 @@ func TestACrashIsNotTakenOverOnceTheTickIsOver(t *testing.T) {
 	})
 }
 
-// A tick runs at least once: a crash after the job has returned counts as one in the middle.
+// A crash after the job has returned counts as one in the middle.
 func TestACrashAfterTheJobRunsItAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Minute, time.Millisecond)
@@ -264,8 +259,8 @@ func TestACrashAfterTheJobRunsItAgain(t *testing.T) {
 	})
 }
 
-// A job that takes longer than its period does not overlap with itself: ticks during it are
-// skipped, and the tick in which it ends begins late.
+// A slow job does not overlap with itself: ticks during it are skipped, and the tick in which it
+// ends begins late.
 func TestASlowJobSkipsTicks(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, 10*time.Second, 23*time.Second)
@@ -293,8 +288,7 @@ func TestAFailedJobIsReportedAndHasHadItsTick(t *testing.T) {
 	})
 }
 
-// The lock is lost in the middle of the job: its context ends, and another instance takes over the
-// tick.
+// The context of the job ends, and another instance takes over the tick.
 func TestALostLockEndsTheJob(t *testing.T) {
 	for _, which := range []string{"report", "report/2000-01-01T00:01:00Z"} {
 		t.Run(which, func(t *testing.T) {
@@ -348,7 +342,6 @@ func TestAMachineThatSleptLetsTheTickGo(t *testing.T) {
 	})
 }
 
-// An instance that lost the lock of a finished tick has nothing left to keep.
 func TestALostTickIsNotKept(t *testing.T) {
 	for name, lose := range map[string]func(*crew, *member){
 		"lost":   func(c *crew, _ *member) { c.locks.Lose("report/2000-01-01T00:01:00Z") },
@@ -372,7 +365,6 @@ func TestALostTickIsNotKept(t *testing.T) {
 	}
 }
 
-// If a session is lost while nothing runs, Run takes part again.
 func TestALostSessionIsGotOver(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Minute, time.Second)
@@ -401,8 +393,8 @@ func TestLeavingEndsAnIdleRunAtOnce(t *testing.T) {
 	})
 }
 
-// A node that leaves, or a Run that is ended, in the middle of the job hands the tick over. After
-// the job it keeps the tick until no other instance can want it.
+// In the middle of the job a leaving node or an ended Run hands the tick over. After the job it
+// keeps the tick until no other instance can want it.
 func TestLeavingInAndAfterTheJob(t *testing.T) {
 	for _, way := range []struct {
 		leave func(*member)
@@ -484,7 +476,6 @@ func TestAPanicOfTheJobReachesTheCaller(t *testing.T) {
 	})
 }
 
-// once is a schedule with one tick.
 type once time.Time
 
 func (o once) Next(t time.Time) time.Time {
@@ -525,8 +516,7 @@ func TestAnOverloadedNodeSkipsATick(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Minute, time.Second)
 		c.until(30)
-		// The presence, the lock of the first tick, and then the lock of the job of the second
-		// tick.
+		// The presence, the lock of the first tick, and then the lock of the job of the second tick.
 		locker := &moody{Instance: c.locks.Instance(), full: map[int]bool{1: true, 3: true, 5: true}}
 		var reports []string
 		job := c.job

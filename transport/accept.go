@@ -9,7 +9,7 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// admission is a stream that was accepted as a link, with what the answer to its dialer needs.
+// admission is an accepted link, with what the answer to its dialer needs.
 type admission struct {
 	link   *link
 	self   *Self
@@ -35,8 +35,6 @@ func (p *Port) accept(ctx context.Context, who *introduction, s *stream) (admiss
 	return admission{}, &wire.Refusal{Reason: wire.Refusal_CROSSED, Text: "the dialer gave up the stream"}
 }
 
-// tryAccept makes a link of the stream, refuses it, or returns what to wait for before the next
-// try.
 func (p *Port) tryAccept(who *introduction, s *stream) (a admission, wait <-chan struct{}, refusal *wire.Refusal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -52,7 +50,7 @@ func (p *Port) tryAccept(who *introduction, s *stream) (a admission, wait <-chan
 	case !who.intended.IsZero() && who.intended != self.Instance(): // after waiting
 		return no(wire.Refusal_FAILED, "this instance has begun a new incarnation")
 	case from == self.Instance():
-		return no(wire.Refusal_MALFORMED, "a node needs no stream to itself")
+		return no(wire.Refusal_MALFORMED, "the dialer has the identity of this node, which does not connect to itself")
 	case l == nil:
 		if d := p.dying[from]; d != nil {
 			return admission{}, d.done, nil
@@ -79,9 +77,9 @@ func (p *Port) tryAccept(who *introduction, s *stream) (a admission, wait <-chan
 	return admission{link: l, self: self, number: p.number}, nil, nil
 }
 
-// replaces returns why a new stream of a peer does not replace the existing one. Nil means that it
-// does: the peer's process has lost the existing one, or is a later start with the same directory.
-// Both streams have proved the same key, so both processes have it. The caller holds mu.
+// replaces returns why a new stream of a peer does not replace the existing one, or nil if it does:
+// the peer's process has lost the existing one, or is a later start with the same directory. Both
+// streams have proved the same key. The caller holds mu.
 func (p *Port) replaces(who *introduction, l *link, s *stream) *wire.Refusal {
 	args := []any{"instance", l.instance, "link", l.stream.conn.RemoteAddr(), "other", s.conn.RemoteAddr()}
 	same := who.boot == l.boot
@@ -99,8 +97,7 @@ func (p *Port) replaces(who *introduction, l *link, s *stream) *wire.Refusal {
 	return nil
 }
 
-// tell logs an event that an instance has caused. It does so on another goroutine, because the
-// caller holds mu.
+// tell logs on another goroutine, because the caller holds mu.
 func (p *Port) tell(level slog.Level, text string, about nodeid.ID, args []any) {
 	p.tasks.Go(func() { p.notices.tell(level, about.String(), text, args...) })
 }

@@ -16,13 +16,11 @@ import (
 // listener gives gRPC connections that the port can find from inside a call and close. A server
 // cannot cancel one of its own calls in another way while the call is blocked in sending.
 //
-// A connection belongs to a stranger until a hello on it was verified. gRPC limits the handshake,
-// including the hello, to the dial timeout; the limit here comes after that. The number of
-// strangers is bounded too. If there are too many, the listener closes the oldest of those that
-// keep this node waiting. An instance of the cluster proves its key within milliseconds, so a flood
-// of other connections does not keep it out. If all strangers wait for this node, the new
-// connection is closed: after a failover thousands of instances connect at once, and one that is
-// refused comes again.
+// A connection belongs to a stranger until a hello on it was verified. If there are too many
+// strangers, the listener closes the oldest of those that keep this node waiting. An instance
+// proves its key within milliseconds, so a flood of other connections does not keep it out. If all
+// strangers wait for this node, the new connection is closed: after a failover thousands of
+// instances connect at once, and one that is refused comes again.
 type listener struct {
 	net.Listener
 	limit, strangers int
@@ -33,9 +31,9 @@ type listener struct {
 
 	mu      sync.Mutex // guards all below
 	conns   map[*accepted]struct{}
-	waiting []*accepted // strangers in order of arrival, and some that are not strangers any more
-	unknown int         // strangers
-	closed  bool        // by closeAll: a new connection would delay gRPC's Stop
+	waiting []*accepted // strangers in order of arrival, and some former ones
+	unknown int
+	closed  bool // by closeAll: a new connection would delay gRPC's Stop
 }
 
 func newListener(c *Config) *listener {
@@ -79,7 +77,7 @@ func (l *listener) admit(c *accepted) (oldest *accepted, full bool) {
 		if oldest = l.silent(); oldest == nil {
 			return nil, true
 		}
-		oldest.known() // not counted any more: it will be closed
+		oldest.known() // it will be closed
 	}
 	if len(l.waiting) > 2*l.unknown+64 { // most are not strangers any more
 		kept := make([]*accepted, 0, l.unknown+64)
@@ -97,8 +95,8 @@ func (l *listener) admit(c *accepted) (oldest *accepted, full bool) {
 	return oldest, false
 }
 
-// silent returns the oldest stranger that this node is waiting for, or nil if all of them wait for
-// this node. The caller holds mu.
+// silent returns the oldest stranger that this node waits for, or nil if all wait for this node.
+// The caller holds mu.
 func (l *listener) silent() *accepted {
 	for _, w := range l.waiting {
 		if w.stranger && !w.turn.busy.Load() {
@@ -108,14 +106,13 @@ func (l *listener) silent() *accepted {
 	return nil
 }
 
-// count returns the number of connections, and how many of them belong to strangers.
 func (l *listener) count() (all, strangers int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.conns), l.unknown
 }
 
-// closeAll closes every accepted connection, including those that gRPC has not accepted yet.
+// closeAll also closes the connections that gRPC has not accepted yet.
 func (l *listener) closeAll() {
 	l.mu.Lock()
 	l.closed = true
@@ -123,7 +120,6 @@ func (l *listener) closeAll() {
 	l.closeEach(func(*accepted) bool { return true })
 }
 
-// closeCalls closes the connections that are used for calls.
 func (l *listener) closeCalls() {
 	l.closeEach(func(c *accepted) bool { return c.calls })
 }
@@ -152,19 +148,18 @@ type accepted struct {
 	turn     *turn         // of the handshake; only its goroutine uses it, except for busy
 	began    bool          // a byte has arrived; of the same goroutine
 	shook    bool          // the handshake is over; of the one goroutine that uses the connection
-	owner    nodeid.ID     // the instance that has proved its key here; set before the first call
+	owner    nodeid.ID     // has proved its key here; set before the first call
 
 	// Guarded by listener.mu:
 	stranger bool
-	calls    bool // used for calls, not for a link
+	calls    bool // not for a link
 	timer    *time.Timer
 }
 
-// RemoteAddr implements net.Conn. The address refers to the connection, so the TLS connection on it
-// and incoming calls can find it.
+// RemoteAddr implements net.Conn. The address leads to the connection from the TLS connection on it
+// and from calls.
 func (c *accepted) RemoteAddr() net.Addr { return acceptedAddr{c.Conn.RemoteAddr(), c} }
 
-// known records that the peer is an instance of the cluster. The caller holds listener.mu.
 func (c *accepted) known() {
 	if c.stranger {
 		c.stranger = false
@@ -192,13 +187,11 @@ type acceptedAddr struct {
 	conn *accepted
 }
 
-// acceptedOn returns the connection that a remote address refers to.
 func acceptedOn(addr net.Addr) (*accepted, bool) {
 	remembers, ok := addr.(acceptedAddr)
 	return remembers.conn, ok
 }
 
-// proven records that the peer has proved to be an instance of the cluster.
 func (c *accepted) proven() {
 	c.listener.turns.proved(hostOf(c.Conn.RemoteAddr()))
 	c.listener.mu.Lock()
@@ -206,15 +199,13 @@ func (c *accepted) proven() {
 	c.known()
 }
 
-// serves records that the connection is used for calls.
 func (c *accepted) serves() {
 	c.listener.mu.Lock()
 	defer c.listener.mu.Unlock()
 	c.calls = true
 }
 
-// caller returns the instance that opened the connection of an incoming call, or why the call is
-// refused. A nil refusal means that it is not.
+// caller returns the instance that opened the connection of a call, or why the call is refused.
 func (p *Port) caller(ctx context.Context) (Identity, *wire.Refusal) {
 	from, ok := peer.FromContext(ctx)
 	if !ok {

@@ -21,8 +21,7 @@ func append1() *raftpb.Message {
 	}
 }
 
-// A frame with a raft message, a command and a reply needs few allocations on either side;
-// generated code needed some 30.
+// Generated code needed some 30 allocations for a frame with a raft message, a command and a reply.
 func TestFramesAllocateLittle(t *testing.T) {
 	q := newQueue(new(Config{}.withDefaults()))
 	turn := Frame{Commands: []byte("a command"), Replies: []byte("a reply"), Raft: []*raftpb.Message{append1()}}

@@ -13,11 +13,11 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// asked is the stream of a question on the answering side.
+// asked is the answering side of a question.
 type asked = grpc.BidiStreamingServer[wire.Question, wire.Answer]
 
-// serve answers an incoming question. All of it must arrive within twice the dial timeout;
-// otherwise its connection is closed.
+// serve answers an incoming question. All of it must arrive within twice the dial timeout, or its
+// connection is closed.
 func (p *Port) serve(answers method, stream asked) error {
 	conn, ok := acceptedOn(remoteOf(stream.Context()))
 	if !ok {
@@ -82,7 +82,7 @@ func (p *Port) handle(ctx context.Context, from Identity, answers method, body [
 	if f, ok := errors.AsType[*Failure](err); ok {
 		answer, failed, err = f.Body, true, nil
 	}
-	// The answer may belong to an incarnation that this connection does not belong to.
+	// The answer may belong to another incarnation than this connection.
 	if _, refusal := p.caller(ctx); refusal != nil {
 		return nil, false, refusal
 	}

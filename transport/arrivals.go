@@ -2,24 +2,24 @@ package transport
 
 import (
 	"container/list"
-	"github.com/mortise-lock/mortise/internal/nodeid"
 	"sync"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 const (
-	// maxArrivals is the maximum number of calls that are arriving: calls whose first message, or
-	// whole question, is not complete yet. Each of them can make this node hold up to messageBytes.
-	// A question counts twice until its first message has arrived.
+	// maxArrivals is the maximum number of arriving calls, each of which can make this node hold up to
+	// messageBytes. A question counts twice until its first message has arrived.
 	maxArrivals = 512
-	// arrivalsEach is the limit of one instance. It is twice what fits on one connection.
+	// arrivalsEach is the limit of one instance, twice what fits on one connection.
 	arrivalsEach = 256
 )
 
-// arrivals are the arriving calls of all connections. A correct call arrives within milliseconds.
-// If an instance has too many, the connection of its oldest is closed. If there are too many in
-// all, the connection of the oldest is closed. So a flood of unfinished calls displaces itself. It
-// is safe for concurrent use.
+// arrivals are the calls of all connections whose first message, or whole question, is not
+// complete. A correct call arrives within milliseconds. If an instance has too many, or all
+// together have, the connection of the oldest is closed, so a flood of unfinished calls displaces
+// itself. It is safe for concurrent use.
 type arrivals struct {
 	each, limit int
 
@@ -58,7 +58,7 @@ func (a *arrivals) enter(conn *accepted, within time.Duration) (arrived func() b
 	}
 }
 
-// remove removes a call, if it is still in the list. The caller holds mu.
+// remove removes a call that is still in the list. The caller holds mu.
 func (a *arrivals) remove(e *list.Element) {
 	if e == nil {
 		return

@@ -72,8 +72,6 @@ func (r *Remote) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.Ca
 	return nil, status.Error(codes.Unimplemented, "transport: a question has one answer")
 }
 
-// ask sends an encoded question to the instance at addr. It returns the answer and the instance
-// that has given it.
 func (p *Port) ask(ctx context.Context, addr string, to nodeid.ID, method string, question []byte) (answer []byte,
 	from Identity, err error) {
 	if len(question) > questionBytes {
@@ -128,7 +126,6 @@ func (p *Port) ask(ctx context.Context, addr string, to nodeid.ID, method string
 	return nil, from, s.d.explain(ctx, err)
 }
 
-// question begins a question on this connection.
 func (d *dialed) question(ctx context.Context, method string) (grpc.BidiStreamingClient[wire.Question, wire.Answer],
 	error) {
 	stream, err := d.cc.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, method)
@@ -147,7 +144,7 @@ func utter(stream grpc.BidiStreamingClient[wire.Question, wire.Answer], question
 	_ = stream.CloseSend()
 }
 
-// hearOut gathers the pieces of an answer; first has arrived already.
+// hearOut gathers an answer; its first piece has arrived already.
 func (p *Port) hearOut(from nodeid.ID, addr string, first *wire.Answer,
 	recv func() (*wire.Answer, error)) (answer []byte, err error) {
 	held := 0

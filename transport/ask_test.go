@@ -62,7 +62,6 @@ func TestAsk(t *testing.T) {
 	})
 }
 
-// serve handles every connection to addr with f until the test ends.
 func (w *world) serve(addr string, f func(net.Conn)) {
 	ln, err := w.net.Listen(addr)
 	if err != nil {
@@ -94,7 +93,6 @@ func (w *world) serve(addr string, f func(net.Conn)) {
 	})
 }
 
-// serveGRPC runs a gRPC server without a service.
 func (w *world) serveGRPC(addr string) {
 	ln, err := w.net.Listen(addr)
 	if err != nil {
@@ -147,7 +145,7 @@ func TestAskTellsNoFromSilence(t *testing.T) {
 				return &wire.Greeting{Refusal: &wire.Refusal{Reason: wire.Refusal_VERSION, Text: "3 here, 2 there"}}
 			})
 		})
-		w.serve("newest:1", func(conn net.Conn) { // and one that leaves the refusal to us
+		w.serve("newest:1", func(conn net.Conn) { // one that leaves the refusal to us
 			newer.accept(conn, func(to heard) *wire.Greeting {
 				own := newer.says(func(h *wire.Hello) { h.Version = protocol + 1 })
 				return greeting(newer.key, acceptor, to.binding, to.Hello, own)
@@ -188,7 +186,7 @@ func TestAskTellsNoFromSilence(t *testing.T) {
 	})
 }
 
-// An instance that accepts a link intended for another instance.
+// The instance accepts a link intended for another.
 func TestDialOfAnInstanceThatDoesNotCheck(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, careless := w.node("a", 1), forge(5)
@@ -206,9 +204,8 @@ func TestDialOfAnInstanceThatDoesNotCheck(t *testing.T) {
 	})
 }
 
-// A dead connection costs the next question nothing. An address that has refused a connection costs
-// it a pause of at most half a second: the question waits for its end, and reports what is at the
-// address then.
+// A dead connection costs the next question nothing. After a refused connection it waits for the
+// end of a pause of at most half a second, and reports what is at the address then.
 func TestAskAfterARestart(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a := w.node("a", 1)

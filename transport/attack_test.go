@@ -14,8 +14,7 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// forger is a process that uses the protocol without following its rules. It has the key of one
-// instance.
+// forger is a process that breaks the rules of the protocol. It has the key of one instance.
 type forger struct {
 	*Port
 	key nodeid.Key
@@ -50,8 +49,7 @@ type heard struct {
 	binding []byte
 }
 
-// accept serves a connection until its end: it answers any dialer, without a check, with what
-// answer returns.
+// accept answers any dialer on a connection, without a check, with what answer returns.
 func (f *forger) accept(conn net.Conn, answer func(heard) *wire.Greeting) {
 	defer conn.Close()
 	var secure *tls.ConnectionState
@@ -81,8 +79,7 @@ func (f *forger) answer(to heard) *wire.Greeting {
 	return greeting(f.key, acceptor, to.binding, to.Hello, f.says(func(*wire.Hello) {}))
 }
 
-// dial opens a connection to addr, with TLS if the forger has any, on which only nonces are sent
-// yet.
+// dial opens a connection to addr, with TLS if the forger has any, and sends only nonces.
 func (f *forger) dial(w *world, addr string) (s *stream, binding []byte) {
 	w.t.Helper()
 	f.config.Dial = w.net.Dialer("forger")
@@ -100,7 +97,6 @@ func (f *forger) dial(w *world, addr string) (s *stream, binding []byte) {
 	return s, binding
 }
 
-// greets sends a greeting and returns the answer.
 func (s *stream) greets(t *testing.T, g *wire.Greeting) *wire.Greeting {
 	t.Helper()
 	if err := s.greet(g); err != nil {
@@ -113,7 +109,6 @@ func (s *stream) greets(t *testing.T, g *wire.Greeting) *wire.Greeting {
 	return answer
 }
 
-// listen serves addr as an acceptor that answers with what answer returns.
 func (f *forger) listen(w *world, addr string, answer func(heard) *wire.Greeting) {
 	w.serve(addr, func(conn net.Conn) {
 		if f.config.TLS != nil {
@@ -125,8 +120,8 @@ func (f *forger) listen(w *world, addr string, answer func(heard) *wire.Greeting
 	})
 }
 
-// secured runs a test in plain text, and with TLS and one certificate shared by all instances and
-// the forgers: then TLS proves that a process may connect, and not which instance it is.
+// secured runs a test in plain text, and with one certificate shared by all instances and the
+// forgers: then TLS does not prove which instance a process is.
 func secured(t *testing.T, test func(t *testing.T, w *world, use func(*Config), forge func(n int) *forger)) {
 	for _, name := range []string{"plain", "TLS"} {
 		t.Run(name, func(t *testing.T) {
@@ -149,7 +144,6 @@ func secured(t *testing.T, test func(t *testing.T, w *world, use func(*Config), 
 // warnings counts the lines in the log of a node that contain all of these texts.
 func (n *node) warnings(texts ...string) int { return n.lines("WARN", texts...) }
 
-// lines is warnings for a level.
 func (n *node) lines(level string, texts ...string) (count int) {
 	for line := range strings.Lines(n.log.String()) {
 		all := strings.Contains(line, "level="+level)

@@ -5,9 +5,9 @@ import "sort"
 // batch holds waiting bytes of one kind, and the end of each call's piece: pieces are never cut.
 type batch struct {
 	data  []byte
-	ends  []int  // offsets in data, ascending
-	head  int    // index in ends: the pieces before it are sent
-	sent  int    // bytes of data that are sent
+	ends  []int // offsets in data, ascending
+	head  int   // index in ends: the pieces before it are sent
+	sent  int
 	lent  []byte // emptied and returned by the last take: still being read
 	spare []byte // reused for data
 	habit habit  // of data

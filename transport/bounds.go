@@ -1,13 +1,14 @@
 package transport
 
-import "github.com/mortise-lock/mortise/internal/nodeid"
+import (
+	"time"
 
-import "time"
+	"github.com/mortise-lock/mortise/internal/nodeid"
+)
 
-// Limits on what other instances can make this one hold, and for how long. Config has those that a
-// user may want to change.
+// Limits on what other instances can make this one hold, and for how long.
 const (
-	messageBytes = 128 << 10 // of one gRPC message in any call: gathered before it can be checked
+	messageBytes = 128 << 10 // of one gRPC message: gathered before it can be checked
 	pieceBytes   = 64 << 10  // of payload in one message, where something large is sent in pieces
 	callsEach    = 64        // open calls on one connection
 
@@ -17,7 +18,7 @@ const (
 	maxQuestions  = 2048             // questions of all instances that are being answered
 	askTime       = 30 * time.Second // for a handler to answer
 
-	heldEach = 4 << 20   // bytes of questions of one instance that are being gathered or answered
+	heldEach = 4 << 20   // bytes of questions of one instance, being gathered or answered
 	maxHeld  = 64 << 20  // bytes of questions of all instances
 	toldEach = 32 << 20  // bytes of answers that wait for one instance, or come from one
 	maxTold  = 128 << 20 // bytes of answers that wait for all, or come from all
@@ -27,17 +28,17 @@ const (
 	byteCallsEach   = 4    // byte streams of one instance
 	maxByteCalls    = 32   // byte streams of all instances
 
-	snapshotsAtOnce = 2                // snapshots that come in, one from each instance
+	snapshotsAtOnce = 2                // incoming, one from each instance
 	chunkPatience   = 15 * time.Second // for the next chunk of a snapshot
-	snapshotGrace   = 30 * time.Second // for the beginning of a snapshot; then its rate counts, see slowest
+	snapshotGrace   = 30 * time.Second // for the beginning of a snapshot; then slowest counts
 )
 
-// frameGrace is the time for the beginning of a large frame on a link. After it the rate counts;
-// see slowest.
+// frameGrace is the time for the beginning of a large frame on a link; then the rate counts, see
+// slowest.
 const frameGrace = 10 * time.Second
 
-// holdings is what other instances make this one hold. An Instance is the one that has proved its
-// key on the connection.
+// holdings is what other instances make this one hold, by the instance that has proved its key on
+// the connection.
 type holdings struct {
 	arriving  arrivals
 	questions *quota[nodeid.ID] // being answered

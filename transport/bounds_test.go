@@ -48,8 +48,7 @@ func (c cutAfter) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// Sixty questions that never end, each of many megabytes, in one message and in small pieces:
-// almost nothing of it may be kept.
+// Of sixty endless questions, each of many megabytes, almost nothing may be kept.
 func TestUnfinishedQuestionsHoldNoMemory(t *testing.T) {
 	authority := newAuthority(t)
 	use := func(c *Config) { authority.use(c) }
@@ -125,8 +124,7 @@ func realTLS(t *testing.T, n int, change ...func(*Config)) *node {
 	})...)
 }
 
-// A question that has pieces but no end ends with its connection, and its gathered bytes are
-// released.
+// The gathered bytes are released.
 func TestAQuestionHasADeadline(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -165,7 +163,6 @@ func TestAQuestionHasADeadline(t *testing.T) {
 	})
 }
 
-// A question or an answer beyond its limit is refused, and one within it arrives whole.
 func TestQuestionsAndAnswersAreBounded(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -211,7 +208,6 @@ func TestQuestionsAndAnswersAreBounded(t *testing.T) {
 	})
 }
 
-// An answer that is not read is not kept, and neither is one that does not end.
 func TestAnAnswerThatIsNotRead(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -243,7 +239,6 @@ func TestAnAnswerThatIsNotRead(t *testing.T) {
 	})
 }
 
-// endless answers without end.
 func endless(s asked) error {
 	for {
 		if err := s.Send(&wire.Answer{Body: make([]byte, pieceBytes)}); err != nil {
@@ -252,8 +247,6 @@ func endless(s asked) error {
 	}
 }
 
-// One instance may open a few streams of gossip, on however many connections, so that it does not
-// use up those of others.
 func TestGossipStreamsAreBounded(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, c := w.node("a", 1), w.node("b", 2), w.node("c", 3)
@@ -351,7 +344,6 @@ func stalls(s asked) error {
 	return nil
 }
 
-// Calls that do not arrive displace each other, and not calls that arrive.
 func TestCallsThatArriveDisplaceThoseThatDoNot(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -380,8 +372,7 @@ func TestCallsThatArriveDisplaceThoseThatDoNot(t *testing.T) {
 	})
 }
 
-// An instance that floods with unfinished calls displaces its own, and not slow ones of other
-// instances.
+// A flood of unfinished calls does not displace slow calls of other instances.
 func TestCallsOfOneInstanceDisplaceItsOwn(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, attacker := w.node("a", 1), w.node("b", 2), w.node("x", 9)
@@ -418,7 +409,6 @@ func TestCallsOfOneInstanceDisplaceItsOwn(t *testing.T) {
 	})
 }
 
-// Half of an answer is no answer.
 func TestABrokenAnswerIsNone(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a := w.node("a", 1)
@@ -435,8 +425,7 @@ func breaks(s asked) error {
 	return io.ErrUnexpectedEOF
 }
 
-// An instance may have a few connections for its calls: one more closes its own oldest connection,
-// and no other instance's.
+// One connection too many closes the oldest of the same instance.
 func TestConnectionsOfOneInstanceAreBounded(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, c := w.node("a", 1), w.node("b", 2), w.node("c", 3)

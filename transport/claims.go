@@ -10,7 +10,7 @@ import (
 )
 
 // noteUnproven logs that a hello was refused. A hello that claims a linked instance gets its own
-// line, with both addresses. All other claims share one line, because making a claim costs nothing.
+// line, with both addresses. All other claims share one line, because a claim costs nothing.
 func (p *Port) noteUnproven(g *wire.Greeting, remote net.Addr, refusal *wire.Refusal) {
 	h := &wire.Hello{}
 	if refusal.Reason == wire.Refusal_MALFORMED && proto.Unmarshal(g.Hello, h) == nil {
@@ -26,7 +26,6 @@ func (p *Port) noteUnproven(g *wire.Greeting, remote net.Addr, refusal *wire.Ref
 	p.notices.warn("transport: refused a connection", "remote", remote, "why", refusal.Text)
 }
 
-// linkAddr returns the remote address of the link to an instance, or nil if there is none.
 func (p *Port) linkAddr(to nodeid.ID) net.Addr {
 	p.mu.Lock()
 	defer p.mu.Unlock()

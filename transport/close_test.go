@@ -13,7 +13,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// What a is doing when it is closed: states of its links.
+// linkStates are the states of the links of a when it is closed.
 func linkStates() map[string]func(t *testing.T, w *world, a, b *node) {
 	return map[string]func(t *testing.T, w *world, a, b *node){
 		"new":     func(*testing.T, *world, *node, *node) {},
@@ -37,7 +37,7 @@ func linkStates() map[string]func(t *testing.T, w *world, a, b *node) {
 	}
 }
 
-// The same with a hanging peer, and with other traffic.
+// otherStates are states with a hanging peer, and with other traffic.
 func otherStates() map[string]func(t *testing.T, w *world, a, b *node) {
 	return map[string]func(t *testing.T, w *world, a, b *node){
 		"peer hangs": func(t *testing.T, _ *world, a, b *node) {
@@ -130,7 +130,6 @@ func closeWhile(t *testing.T, w *world, name string, prepare func(t *testing.T, 
 	wantClosed(t, w, a, b)
 }
 
-// wantClosed tries every method of a closed port.
 func wantClosed(t *testing.T, w *world, a, b *node) {
 	t.Helper()
 	if err := a.Send(b.peer(), Frame{Commands: []byte("x")}); !errors.Is(err, ErrClosed) {

@@ -88,8 +88,8 @@ func sameMessage(t *testing.T, b []byte) {
 	}
 }
 
-// Old and new builds understand each other: for every message both encodings are the same bytes,
-// and both decoders read the same.
+// Both encodings of every message are the same bytes, and both decoders read the same, so old and
+// new builds understand each other.
 func TestRaftMessagesAreProtobuf(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	byHand := 0
@@ -112,7 +112,6 @@ func TestRaftMessagesAreProtobuf(t *testing.T) {
 	}
 }
 
-// sameFrame compares the hand-written decoder of frames with protobuf's.
 func sameFrame(t *testing.T, b []byte) {
 	t.Helper()
 	want := &wire.Frame{}
@@ -156,7 +155,6 @@ func sameFrame(t *testing.T, b []byte) {
 	}
 }
 
-// randomFrame makes a random frame in protobuf's encoding.
 func randomFrame(t testing.TB, r *rand.Rand) []byte {
 	f := &wire.Frame{Retired: r.IntN(4) == 0}
 	for _, words := range []*[]byte{&f.Renewals, &f.Commands, &f.Replies} {
@@ -175,7 +173,6 @@ func randomFrame(t testing.TB, r *rand.Rand) []byte {
 	return marshal(t, f)
 }
 
-// The same for frames.
 func TestFramesAreProtobuf(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 5_000 {
@@ -203,7 +200,6 @@ func FuzzRaftMessages(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) { sameMessage(t, b) })
 }
 
-// FuzzFrameBytes is the same for frames.
 func FuzzFrameBytes(f *testing.F) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for range 30 {

@@ -15,33 +15,33 @@ import (
 // Config configures a Port. It is copied; what it points to is used as long as the Port is open. A
 // zero limit means the default named beside it.
 type Config struct {
-	// required: the label of the cluster. Nodes with different labels never talk to each other.
+	// required label of the cluster; nodes with different labels never talk to each other
 	Cluster string
 	Self    Self // this node's identity; Key is required
-	// the number of starts with this directory; zero counts as 1, the value without a directory
+	// starts with this directory; zero counts as 1, the value without a directory
 	Life     uint64
 	Listener net.Listener // required; the Port owns and closes it
 	// required; must honor ctx and return ECONNREFUSED if the connection was refused
 	Dial    func(ctx context.Context, addr string) (net.Conn, error)
 	TLS     Security // for both sides; nil means plain text
 	Handler Handler  // required
-	// the questions that are answered; without any none is
+	// the questions that are answered; empty means none
 	Services Services
 	Logger   *slog.Logger // nil discards
 	// fills with unpredictable bytes; nil means crypto/rand
 	Random func([]byte)
-	Wall   func() time.Time // the time for the validity of certificates; nil means time.Now
+	Wall   func() time.Time // for the validity of certificates; nil means time.Now
 
 	MessageBytes  int           // the largest frame of a link, 64 MiB; bounds one Send
-	QueueBytes    int           // commands, renewals and replies waiting for one peer before ErrFull, 64 MiB
-	RaftMessages  int           // raft messages waiting for one peer before they are dropped, 4,096
-	RaftBytes     int           // payload of raft messages waiting for one peer before they are dropped, 64 MiB
+	QueueBytes    int           // of commands, renewals and replies for one peer before ErrFull, 64 MiB
+	RaftMessages  int           // raft messages waiting for one peer; more are dropped; 4,096
+	RaftBytes     int           // of raft messages waiting for one peer; more are dropped; 64 MiB
 	SnapshotBytes int           // the largest snapshot sent or accepted, 1 GiB
 	Links         int           // streams to peers at a time, 65,536
 	Conns         int           // connections accepted at a time, 65,536
 	Strangers     int           // accepted connections without a verified hello, 1,024
 	AskConns      int           // connections kept for questions and gossip at a time, 1,024
-	DialTimeout   time.Duration // for the handshakes of a connection, either side, 5 s; connecting has 1 s
+	DialTimeout   time.Duration // for the handshakes of a connection, 5 s; connecting has 1 s
 }
 
 // Security makes the TLS configurations of the connections of a Port. Its methods are safe for
@@ -51,11 +51,11 @@ type Security interface {
 	ClientTLS() *tls.Config   // for each dial
 	Explain(err error) string // what a failed handshake means and what to do, in one sentence
 
-	// Peer returns what the verified certificates of a finished handshake say about the peer. An
-	// error ends the connection.
+	// Peer returns what the verified certificates of a finished handshake say about the peer. An error
+	// ends the connection.
 	Peer(tls.ConnectionState) (capability.Peer, error)
-	// Recheck returns why a connection would no longer be accepted. An error ends the connection.
-	// It is called now and then.
+	// Recheck returns why a connection would no longer be accepted. An error ends the connection. It
+	// is called now and then.
 	Recheck(tls.ConnectionState) error
 }
 
@@ -66,7 +66,6 @@ func or[T int | time.Duration](value, standard T) T {
 	return standard
 }
 
-// withDefaults returns c with every limit set.
 func (c Config) withDefaults() Config {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -91,7 +90,6 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// validate reports every mistake at once.
 func (c Config) validate() error {
 	var errs []error
 	missing := func(bad bool, what string) {

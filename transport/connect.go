@@ -20,8 +20,8 @@ import (
 var errSpent = errors.New("transport: this connection is over") // a dialed connection is used once
 
 // dialed is a dialed connection for calls, with the gRPC client on it. gRPC itself never dials: its
-// backoff would make a question wait for an attempt, and it does not distinguish a refused
-// connection from a silent one.
+// backoff would make a question wait, and it does not distinguish a refused connection from a
+// silent one.
 type dialed struct {
 	wire.PeerClient
 	addr  string
@@ -31,10 +31,10 @@ type dialed struct {
 	probe *probe
 }
 
-// connectTime is the time for a dial to connect. The handshakes have the dial timeout.
+// connectTime is the time for a dial to connect; the handshakes have the dial timeout.
 const connectTime = time.Second
 
-// open dials addr. Nothing is sent yet on the connection.
+// open dials addr, and sends nothing.
 func (p *Port) open(ctx context.Context, addr string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectTime)
 	defer cancel()
@@ -49,13 +49,11 @@ func (p *Port) open(ctx context.Context, addr string) (net.Conn, error) {
 	return raw, nil
 }
 
-// handshakes limits the time of the handshakes of a new connection.
 func (p *Port) handshakes(ctx context.Context) (context.Context, context.CancelFunc) {
 	limit := p.config.DialTimeout
 	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("no hello within %v", limit))
 }
 
-// secure makes a stream of a dialed connection, with TLS if it is configured.
 func (p *Port) secure(ctx context.Context, raw net.Conn, addr string) (_ *stream, err error) {
 	kill := func() { raw.Close() } // with TLS raw is the guarded connection
 	if p.config.TLS == nil {
@@ -67,7 +65,7 @@ func (p *Port) secure(ctx context.Context, raw net.Conn, addr string) (_ *stream
 	raw = watched
 	conn, err := clientTLS(ctx, raw, addr, p.config.TLS.ClientTLS())
 	if err != nil {
-		if errors.Is(err, ErrForeign) || errors.Is(err, ErrPlain) { // a peer that just went away is not worth a line
+		if errors.Is(err, ErrForeign) || errors.Is(err, ErrPlain) { // not if it just went away
 			p.notices.warn("transport: no secure connection to a peer", "addr", addr, "why", p.config.TLS.Explain(err))
 		}
 		raw.Close()
@@ -121,7 +119,6 @@ func (p *Port) connect(ctx context.Context, self *Self, addr string, intended no
 		probe: probe}, nil
 }
 
-// close ends the connection and everything on it.
 func (d *dialed) close() {
 	d.cc.Close()
 	d.probe.Close() // if gRPC never used it

@@ -16,7 +16,7 @@ func (taker) MaySendSnapshot(Identity, *raftpb.Message) error { return nil }
 func (taker) Snapshot(Identity, *raftpb.Message) error        { return nil }
 
 // BenchmarkConnection dials another port over loopback TCP, exchanges hellos, makes one call and
-// closes the connection. The call is a snapshot of a few bytes, which uses a connection of its own.
+// closes the connection. The call is a snapshot of a few bytes.
 func BenchmarkConnection(b *testing.B) {
 	for _, name := range []string{"plain", "TLS"} {
 		b.Run(name, func(b *testing.B) {
@@ -56,8 +56,7 @@ func BenchmarkConnection(b *testing.B) {
 	}
 }
 
-// BenchmarkProof measures what both sides of a connection compute for their hellos: encoding,
-// signing, decoding and verifying two of them.
+// BenchmarkProof measures encoding, signing, decoding and verifying the hellos of both sides.
 func BenchmarkProof(b *testing.B) {
 	here, there := forge(1), forge(2)
 	b.ReportAllocs()

@@ -13,8 +13,8 @@ import (
 func lives(life uint64) func(*Config) { return func(c *Config) { c.Life = life } }
 
 // A second process with the key of a linked instance and no higher life, as from a copied
-// directory, is refused with a reason of its own. The link stays, and either side logs once what is
-// wrong and where both processes are.
+// directory, is refused. The link stays, and either side logs once what is wrong and where both
+// processes are.
 func TestCopyIsRefused(t *testing.T) {
 	secured(t, func(t *testing.T, w *world, use func(*Config), _ func(int) *forger) {
 		a, b := w.node("a", 1, use), w.node("b", 2, use, lives(5))
@@ -30,7 +30,7 @@ func TestCopyIsRefused(t *testing.T) {
 					t.Fatalf("life %d: the copy sees %+v", life+1, events)
 				}
 				if _, _, err := copied.Ask(t.Context(), "a:1", id(1), nil); err != nil {
-					t.Errorf("life %d: a question of the copy: %v", life+1, err) // it has the key, so it is that instance
+					t.Errorf("life %d: a question of the copy: %v", life+1, err) // it has the key
 				}
 				copied.anew()
 				time.Sleep(time.Second)
@@ -55,8 +55,8 @@ func TestCopyIsRefused(t *testing.T) {
 	})
 }
 
-// A later start with the same directory replaces a link that only the peer still holds, at once,
-// although its numbers start again: the handler sees the Down first, then its frames.
+// A later start with the same directory replaces at once a link that only the peer still holds: the
+// handler sees the Down first, then its frames.
 func TestLaterLifeReplacesItsLink(t *testing.T) {
 	for _, dialer := range []string{"b", "a"} {
 		t.Run(dialer+" has dialed", func(t *testing.T) {
@@ -96,8 +96,7 @@ func TestLaterLifeReplacesItsLink(t *testing.T) {
 	}
 }
 
-// Making a key costs an outsider nothing, so the lines about instances are also limited over all
-// instances.
+// A key costs an outsider nothing.
 func TestManyKeysDoNotFloodTheLog(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a := w.node("a", 1)

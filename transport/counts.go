@@ -7,7 +7,7 @@ type Counts struct {
 	Links      int // streams to peers that are up
 	Dialing    int // links being dialed
 	Ending     int // ended links whose Down has not returned
-	BackingOff int // addresses, or instances at an address, whose last dial failed recently
+	BackingOff int // addresses, or instances there, whose last dial failed recently
 	Shared     int // connections kept for questions and gossip
 	Packeters  int // addresses to which packets are being sent
 	Streams    int // byte streams of gossip, either direction
@@ -15,9 +15,8 @@ type Counts struct {
 	Strangers  int // accepted connections without a verified hello
 
 	FramesSent  uint64
-	RaftDropped uint64 // raft messages, or duplicates, that found the queue full or were too large
-	// raft messages that were not from the peer's raft ID, or not for ours; duplicates without a
-	// link
+	RaftDropped uint64 // raft messages, or duplicates, too large or without room in the queue
+	// raft messages not from the peer's raft ID, or not for ours; duplicates without a link
 	RaftForeign    uint64
 	FramesForeign  uint64 // frames from another group, or from none
 	PacketsDropped uint64 // in either direction

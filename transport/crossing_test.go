@@ -3,13 +3,14 @@ package transport
 import (
 	"context"
 	"fmt"
-	"github.com/mortise-lock/mortise/internal/nodeid"
 	"math/rand/v2"
 	"net"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // lag delays opening a connection and reading from it, each by up to most.
@@ -58,8 +59,7 @@ func (l lagListener) Accept() (net.Conn, error) {
 	return lag{conn, l.wait}, nil
 }
 
-// Both sides dial at about the same time. One stream remains, neither handler sees the other, and
-// every frame arrives once and in order.
+// One stream remains, neither handler sees the other, and every frame arrives once and in order.
 func TestCrossingDials(t *testing.T) {
 	for seed := range uint64(200) {
 		inBubble(t, func(t *testing.T, w *world) {
@@ -87,8 +87,7 @@ func TestCrossingDials(t *testing.T) {
 	}
 }
 
-// The same with much data on both sides, over a slow network: the waiting data is larger than the
-// hello before it may be.
+// Over a slow network the waiting data is larger than the hello before it may be.
 func TestCrossingDialsWithMuchToSay(t *testing.T) {
 	for seed := range uint64(30) {
 		inBubble(t, func(t *testing.T, w *world) {
@@ -121,8 +120,7 @@ func TestCrossingDialsWithMuchToSay(t *testing.T) {
 	}
 }
 
-// The rule step by step: the hello of the lower instance is sent when that of the higher arrives,
-// and the reverse.
+// The hello of the lower instance is sent when that of the higher arrives, and the reverse.
 func TestStreamOfTheLowerInstanceWins(t *testing.T) {
 	for _, slow := range []string{"a", "b"} {
 		t.Run(slow+" is slow to answer", func(t *testing.T) {
@@ -152,8 +150,6 @@ func TestStreamOfTheLowerInstanceWins(t *testing.T) {
 	}
 }
 
-// One direction of dialing is blocked: the other must succeed, without waiting for the blocked one
-// to time out.
 func TestDialThatHangsGivesWayToThePeers(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		hang := func(c *Config) {

@@ -6,8 +6,8 @@ import (
 )
 
 // deadline is one deadline of a connection, as a channel that is closed when it has passed. The
-// zero value never passes. A waiting call keeps the channel with which it began until that is
-// closed: moving the deadline into the past wakes it, and moving it back has no effect on it.
+// zero value never passes. A waiting call keeps its channel: moving the deadline into the past
+// wakes it, and moving it back has no effect on it.
 type deadline struct {
 	mu      sync.Mutex // guards all below
 	timer   *time.Timer
@@ -15,7 +15,6 @@ type deadline struct {
 	at      time.Time
 }
 
-// passed returns the channel.
 func (d *deadline) passed() <-chan struct{} {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -52,7 +51,6 @@ func (d *deadline) set(t time.Time) {
 	close(channel)
 }
 
-// expire closes the channel if the deadline is still t.
 func (d *deadline) expire(t time.Time, channel chan struct{}) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

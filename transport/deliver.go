@@ -8,10 +8,9 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// deliver checks a frame and passes what is for this node to the handler. A refusal ends the link.
-// It means that the peer sent what no correct peer sends, or session data for another group, which
-// must not be lost without the peer's knowledge. Raft messages may be lost, so foreign ones are
-// only dropped.
+// deliver checks a frame and passes what is for this node to the handler. A refusal ends the link:
+// the peer sent what no correct peer sends, or session data for another group, which must not be
+// lost without the peer's knowledge. Foreign raft messages are only dropped.
 func (l *link) deliver(f *received) *wire.Refusal {
 	p := l.port
 	if f.refusal != nil {
@@ -41,7 +40,7 @@ func (l *link) deliver(f *received) *wire.Refusal {
 		}
 		p.counts.framesForeign.Add(1)
 		text := fmt.Sprintf("this node is in group %x, the peer in %x", self.Group, l.peer.Group)
-		if self.Group == 0 || l.peer.Group == 0 { // one of the two has just started, or is about to restart in place
+		if self.Group == 0 || l.peer.Group == 0 { // just started, or restarts in place soon
 			p.config.Logger.Debug("transport: dropped a frame that came before both sides had a group",
 				"addr", l.peer.Addr, "instance", l.instance, "why", text)
 		} else {
@@ -64,7 +63,7 @@ func (l *link) deliver(f *received) *wire.Refusal {
 	return nil
 }
 
-// ours returns the messages that are from the peer's raft ID and for ours, in place.
+// ours returns the messages that owns accepts, in place.
 func (p *Port) ours(self *Self, peer Identity, messages []*raftpb.Message) []*raftpb.Message {
 	ours := messages[:0]
 	for _, m := range messages {
@@ -73,8 +72,8 @@ func (p *Port) ours(self *Self, peer Identity, messages []*raftpb.Message) []*ra
 			continue
 		}
 		p.counts.raftForeign.Add(1)
-		// Each change of voters causes some: messages are in flight while one of the two gets
-		// another raft ID, or loses it.
+		// Each change of voters causes some: messages are in flight while one of the two gets another
+		// raft ID, or loses it.
 		p.config.Logger.Debug("transport: dropped a raft message with another sender or receiver than the stream's",
 			"addr", peer.Addr, "from", m.GetFrom(), "stream_from", peer.Raft, "to", m.GetTo(), "stream_to", self.Raft)
 	}

@@ -14,8 +14,6 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// A delivered frame is for this incarnation of the node, comes from a link that has not ended, and
-// is not empty.
 func TestWhatIsDelivered(t *testing.T) {
 	words := [3][]byte{nil, []byte("x"), nil}
 	for name, row := range map[string]struct {
@@ -91,8 +89,8 @@ func TestWhatIsDelivered(t *testing.T) {
 	}
 }
 
-// A peer that is not an instance may send session data, and nothing by which it would vote, lead or
-// retire. Its claims name no replica and no address.
+// An admin client may send session data, and nothing by which it would vote, lead or retire. Its
+// claims name no replica and no address.
 func TestWhatAGuestDelivers(t *testing.T) {
 	for _, tier := range []capability.Tier{capability.Root, capability.Member, capability.Guest} {
 		inBubble(t, func(t *testing.T, w *world) {
@@ -139,8 +137,8 @@ func TestNoRaftIDIsNoReplicas(t *testing.T) {
 	}
 }
 
-// A queue full of session data still accepts raft messages, which have room of their own. The mark
-// that a replica has retired survives later frames.
+// A queue full of session data still accepts raft messages. The mark that a replica has retired
+// survives later frames.
 func TestRaftHasRoomOfItsOwn(t *testing.T) {
 	c := Config{QueueBytes: 100}.withDefaults()
 	q := newQueue(&c)
@@ -159,7 +157,6 @@ func TestRaftHasRoomOfItsOwn(t *testing.T) {
 	}
 }
 
-// An empty frame is not sent, and no peer is dialed for it.
 func TestAnEmptyFrameIsNotSent(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -173,8 +170,8 @@ func TestAnEmptyFrameIsNotSent(t *testing.T) {
 	})
 }
 
-// A link on which a write has failed accepts nothing any more, though its reader still reads what
-// has arrived: only the Down would report the loss of an accepted frame.
+// Its reader still reads what has arrived, but only the Down would report the loss of an accepted
+// frame.
 func TestALinkTakesNothingAfterAFailedWrite(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		left := &atomic.Int64{}

@@ -53,7 +53,6 @@ func (p *Port) dial(ctx context.Context, l *link, addr string) {
 	p.finalize(l)
 }
 
-// reach dials addr, exchanges hellos, and makes l a link.
 func (p *Port) reach(ctx context.Context, l *link, addr string) (*stream, error) {
 	raw, err := p.open(ctx, addr)
 	if err != nil {
@@ -82,7 +81,7 @@ func (p *Port) reach(ctx context.Context, l *link, addr string) (*stream, error)
 	return s, nil
 }
 
-// claim records that the dial of l is about to send its hello, and returns what the hello needs.
+// claim records that the dial of l is about to send its hello.
 func (p *Port) claim(l *link) (self *Self, number uint64, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -94,7 +93,7 @@ func (p *Port) claim(l *link) (self *Self, number uint64, err error) {
 	return p.self.Load(), p.number, nil
 }
 
-// raise makes l a link over the dialed stream, unless the peer's stream was accepted meanwhile.
+// raise makes l a link, unless the peer's stream was accepted meanwhile.
 func (p *Port) raise(l *link, addr string, s *stream, self *Self, who *introduction) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

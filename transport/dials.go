@@ -5,9 +5,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"github.com/mortise-lock/mortise/internal/nodeid"
 	"sync"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // dials is the queue of all dials of a port, and remembers which addresses must not be dialed now.
@@ -20,7 +21,7 @@ type dials struct {
 	places    places
 	pauses    pauses
 	preferred map[string]bool
-	timer     *time.Timer // grants again when the rate allows; nil if not needed
+	timer     *time.Timer // nil if not needed
 	closed    bool
 }
 
@@ -31,7 +32,7 @@ func newDials(random func([]byte), newborn func() bool) *dials {
 // Prefer sets the addresses that matter most, at most 16: those of the group's voters. Each call
 // replaces the last one. Three dials are always reserved for them, and after a failure they are
 // tried again within half a second. Handshakes of connections from their hosts are computed before
-// all others: when all instances connect at once, the voters must still reach each other.
+// all others.
 func (p *Port) Prefer(addrs []string) {
 	addrs = addrs[:min(len(addrs), maxPreferred)]
 	p.dials.prefer(addrs)
@@ -107,7 +108,7 @@ func (d *dials) grant() {
 			d.arm(wait)
 			return
 		}
-		if t.err = d.pausedHere(t.addr, nodeid.ID{}); t.err == nil { // another dial may have failed meanwhile
+		if t.err = d.pausedHere(t.addr, nodeid.ID{}); t.err == nil { // another may have failed meanwhile
 			if b := d.pauses.known[pauseKey{addr: t.addr}]; b != nil {
 				b.trying, t.trying = true, b
 			}
@@ -130,7 +131,7 @@ func (d *dials) arm(wait time.Duration) {
 	})
 }
 
-// leave ends a dial. err is its result; known is false if err says nothing about the address.
+// leave ends a dial. known is false if err says nothing about the address.
 func (d *dials) leave(t *ticket, of nodeid.ID, err error, known bool) {
 	word := d.word()
 	d.mu.Lock()
@@ -153,7 +154,6 @@ func (d *dials) leave(t *ticket, of nodeid.ID, err error, known bool) {
 	d.grant()
 }
 
-// failed begins a pause. The caller holds mu.
 func (d *dials) failed(key pauseKey, err error, word uint64) {
 	if d.closed {
 		return
@@ -171,7 +171,6 @@ func (d *dials) failed(key pauseKey, err error, word uint64) {
 	d.pauses.failed(key, err, first, most, time.Now(), word)
 }
 
-// paused returns a pausedError if the address, or the instance there, must not be dialed now.
 func (d *dials) paused(addr string, of nodeid.ID) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -218,8 +217,7 @@ func (d *dials) await(ctx context.Context, addr string) error {
 	return nil
 }
 
-// reached ends the pause of an address: an instance that names this address has proved its key
-// here.
+// reached ends the pause of an address: an instance that names it has proved its key here.
 func (d *dials) reached(addr string) {
 	if addr == "" {
 		return
@@ -229,8 +227,8 @@ func (d *dials) reached(addr string) {
 	d.pauses.end(pauseKey{addr: addr})
 }
 
-// linked records how a dialed link ended. A link that lived for less than youngLink counts as a
-// failed dial of that instance.
+// linked records how a dialed link ended. One that lived for less than youngLink counts as a failed
+// dial of that instance.
 func (d *dials) linked(addr string, of nodeid.ID, young bool, err error) {
 	word := d.word()
 	d.mu.Lock()

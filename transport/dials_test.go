@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/mortise-lock/mortise/internal/nodeid"
 	"math/rand/v2"
 	"net"
 	"slices"
@@ -13,9 +12,11 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// perSecond is the limit in the package comment: dials that begin in any second.
+// perSecond is the limit in the package comment.
 const perSecond = ordinaryRate + ordinaryBurst + preferredRate + preferredBurst
 
 // outside is a network of addresses at which mostly no process listens. It records when dials
@@ -72,15 +73,14 @@ func (c *deafConn) Close() error {
 	return c.Conn.Close()
 }
 
-// count returns how many dials have begun.
 func (o *outside) count() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return len(o.began)
 }
 
-// busiest returns the largest number of dials begun in any second, the number begun in the last
-// second, and the largest number in flight.
+// busiest returns how many dials began in the busiest second and in the last one, and the largest
+// number in flight.
 func (o *outside) busiest() (most, last, flying int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -141,8 +141,7 @@ func demand(t *testing.T, a *node, all []string) (asking *sync.WaitGroup) {
 	return asking
 }
 
-// Whatever fails, the number of dials that begin in a second is bounded, and so is the number in
-// flight.
+// The bound holds whatever fails, as does that of the dials in flight.
 func TestDialsOfASecondAreBounded(t *testing.T) {
 	for name, hangs := range worlds {
 		t.Run(name, func(t *testing.T) {
@@ -169,7 +168,7 @@ func TestDialsOfASecondAreBounded(t *testing.T) {
 	}
 }
 
-// A preferred address is reached within a second although hundreds of others hang, and within about
+// Hundreds of other addresses hang. The preferred one is reached within a second, and within about
 // a second after an outage.
 func TestPreferredAddressesAreReached(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
@@ -207,7 +206,7 @@ func TestPreferredAddressesAreReached(t *testing.T) {
 	})
 }
 
-// Questions pause like links, and after a failed question the address is not dialed.
+// Questions pause like links.
 func TestOneFailureIsOfTheAddress(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		o := &outside{hangs: worlds["all silent"]}
@@ -242,9 +241,8 @@ func TestOneFailureIsOfTheAddress(t *testing.T) {
 	})
 }
 
-// A refusal proves that no process listens at some moment after the question was asked. It is not
-// repeated to a later question, and the pause after it is short, because a group may wait for the
-// proof.
+// A refusal proves that no process listens at some moment after the question was asked. The pause
+// after it is short, because a group may wait for the proof.
 func TestRefusalsAreNotRepeated(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		refuse := make(chan struct{})
@@ -297,7 +295,6 @@ func TestRefusalsAreNotRepeated(t *testing.T) {
 	})
 }
 
-// An instance that proves its key here and claims an address ends the pause of that address.
 func TestInboundConnectionEndsAPause(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1, longest), w.node("b", 2)
@@ -321,8 +318,7 @@ func TestInboundConnectionEndsAPause(t *testing.T) {
 	})
 }
 
-// A dial that is not wanted any more leaves the line. One that has begun goes on, and the next
-// question uses its connection.
+// A dial that is not wanted any more leaves the line. One that has begun goes on.
 func TestLateDialsAreUsed(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		o := &outside{hangs: worlds["all silent"]}
@@ -354,7 +350,6 @@ func TestLateDialsAreUsed(t *testing.T) {
 	})
 }
 
-// The number of remembered failures is bounded, and the oldest is forgotten.
 func TestPausesAreBounded(t *testing.T) {
 	p, now := pauses{known: map[pauseKey]*pause{}}, time.Now()
 	key := func(i int) pauseKey { return pauseKey{addr: fmt.Sprint(i)} }

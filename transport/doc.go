@@ -1,8 +1,7 @@
 // Package transport carries bytes between the nodes of one cluster: one TCP port for everything,
-// TLS if configured, and gRPC for everything except the links. Links have their own framing, a
-// length before each frame, because a lock waits for one or two exchanges: one takes 45
-// microseconds, and took 75 as a call of gRPC (BenchmarkFrame). Every connection begins with a
-// proof of the instances at its two ends.
+// TLS if configured, and gRPC for everything except the links. Links have their own framing,
+// because a lock waits for one or two exchanges: one takes 45 microseconds, and took 75 as a call
+// of gRPC (BenchmarkFrame). Every connection begins with a proof of the instances at its two ends.
 //
 // # What it is
 //
@@ -10,28 +9,24 @@
 // holds up another:
 //
 //   - Links. Between two nodes one long-lived stream carries renewals, session commands, replies
-//     and raft messages, with one [Frame] per turn. A sender goroutine per link takes everything
-//     that waits, renewals first, encodes it once and sends it. Either side dials on demand.
-//     Everything that a lock waits for is sent on links, so a link has a connection of its own.
-//     [Port.Spare] keeps links that the next leader will need, so that a change of leader needs no
-//     handshake.
+//     and raft messages, with one [Frame] per turn. Either side dials on demand. Everything that a
+//     lock waits for is sent on links. [Port.Spare] keeps links that the next leader will need, so
+//     that a change of leader needs no handshake.
 //   - Questions. [Port.To] returns a client for the instance at an address. Its errors distinguish
 //     "refused", "foreign", "another instance" and "silence". Questions are the methods of Config's
-//     [Services], each a stream of pieces in both directions. [Services.Intercept] decides which
-//     are answered.
+//     [Services]; [Services.Intercept] decides which are answered.
 //   - Snapshots. [Port.SendSnapshot] streams one raft snapshot in chunks.
 //   - Gossip. [Gossip] gives datagrams and byte streams to a gossip protocol that knows only
 //     addresses.
-//   - Duplicates. [Port.SendDuplicates] sends raft messages a second time, with the datagrams. TCP
-//     holds back what follows a lost packet on a link; the other connection loses other packets. A
-//     duplicate is dropped if no link is up.
+//   - Duplicates. [Port.SendDuplicates] sends raft messages a second time, with the datagrams: TCP
+//     holds back what follows a lost packet on a link. A duplicate is dropped if no link is up.
 //
 // The layout of messages is in wire/mortise/transport/v1/peer.proto. Those of questions are in
-// wire/mortise/query/v1; this package does not use them.
+// wire/mortise/query/v1, which this package does not use.
 //
 // # Identity
 //
-// An [Instance] is a hash of the public key of one incarnation of a node; see package nodeid. On
+// The ID of an instance is a hash of the public key of one incarnation; see package nodeid. On
 // every connection each side sends one hello before anything else: protocol version, cluster label,
 // public key, the intended instance, the kind of connection, group, raft ID, address, and three
 // counters (see below). The hello is signed with the private key, over
@@ -40,10 +35,9 @@
 //	and in the acceptor's signature SHA-256 of its own hello
 //
 // The binding is 32 bytes that only the two ends of this connection share: keying material of the
-// TLS connection (RFC 9266), or without TLS a hash of 32 random bytes of each side. So a hello is
-// refused if it was recorded, is relayed to another TLS connection, is sent back to its author, or
-// answers another hello. The dialer signs in its first flight after TLS, which adds no round trip;
-// without TLS the random bytes add one. Signatures are verified outside all locks.
+// TLS connection (RFC 9266), or without TLS a hash of 32 random bytes of each side, which costs a
+// round trip. So a hello is refused if it was recorded, is relayed to another TLS connection, is
+// sent back to its author, or answers another hello.
 //
 //	dialer                                acceptor
 //	  |---- "mortise\n" [32 random bytes] -->|
@@ -54,25 +48,22 @@
 //	  |                                      |   instance with the intended one
 //	  |<==== frames, or calls of gRPC ======>|
 //
-// The exchange proves the instance IDs, and that both ends use the same connection. It does not
-// prove the group, the raft ID, the address and the life: the holder of the key claims these, and
-// may lie. The packages that use this one decide which raft ID and which address belong to an
-// instance. TLS proves only that a process may connect: all instances may share one certificate.
-// Without TLS a party that relays all bytes of a connection is not detected, and can change what
-// follows the hellos.
+// The exchange proves the instance IDs, and that both ends use the same connection. The holder of
+// the key only claims the group, the raft ID, the address and the life; the packages that use this
+// one decide which raft ID and which address belong to an instance. TLS proves only that a process
+// may connect: all instances may share one certificate. Without TLS a party that relays all bytes
+// of a connection is not detected, and can change what follows the hellos.
 //
-// Calls carry no identity. A call belongs to the instance that opened its connection. If Identify
-// begins a new incarnation, all links end, and so do all connections for calls, dialed and
-// accepted. Questions of the old incarnation are not answered. If only the group, the raft ID or
-// the address changes, links send the change before anything later, and the next call opens a new
-// connection.
+// A call belongs to the instance that opened its connection. If Identify begins a new incarnation,
+// all links and all connections for calls end, and questions of the old incarnation are not
+// answered. If only the group, the raft ID or the address changes, links send the change before
+// anything later, and the next call opens a new connection.
 //
 // # Dials
 //
-// All dials of a port wait in one queue: those of links, questions, gossip and snapshots. A dial
-// connects and does TLS and the hellos. It must connect within 1 s, and finish the hellos within
-// another Config.DialTimeout. The time in the queue counts against neither. The caller's context
-// ends the wait in the queue; a link waits 10 s.
+// All dials of a port wait in one queue. A dial connects and does TLS and the hellos. It must
+// connect within 1 s, and finish the hellos within another Config.DialTimeout. The time in the
+// queue counts against neither: the caller's context ends that, and a link waits 10 s.
 //
 //	in flight   8, at most 5 of them to addresses that are not preferred, in order of arrival
 //	begun       in any second at most 112, whatever is requested: 32 at once and 16 each second to
@@ -81,8 +72,8 @@
 // [Port.Prefer] sets the preferred addresses: those of the voters. Three places are reserved for
 // them, so that they are reached while hundreds of other dials hang.
 //
-// After a failed dial its address pauses, for links, questions, gossip and snapshots alike. The
-// pause is random between zero and a limit that doubles with each failure:
+// After a failed dial its address pauses, for all kinds of traffic. The pause is random between
+// zero and a limit that doubles with each failure:
 //
 //	ordinary address            250 ms to 30 s; to 5 s while this node has no group
 //	preferred address           50 ms to 500 ms
@@ -96,42 +87,36 @@
 // its pause; one more displaces the oldest.
 //
 // On Linux a link ends when bytes that its dialer has sent are not acknowledged by the other
-// machine for three seconds. After an outage TCP would wait as long again before it retries. Also
-// on Linux, each side of any connection resends lost packets at equal intervals.
+// machine for three seconds, and each side of any connection resends lost packets at equal
+// intervals.
 //
 // During a pause Send fails with ErrNoLink and SendSnapshot with ErrSilent. A question waits for
-// the end of the pause, or fails at once with ErrSilent if its context ends before that. It never
-// repeats the result of the last dial. ErrRefused, ErrForeign and ErrVersion report what was at the
-// address after the question was asked, so they are returned only to questions that came before
-// their dial began. A group may need such a proof from each of several addresses within two
-// seconds, which is why the pause after an answer is short.
+// the end of the pause, or fails at once with ErrSilent if its context ends before that.
+// ErrRefused, ErrForeign and ErrVersion are returned only to questions that came before their dial
+// began: they report what was at the address after the question was asked. A group may need such a
+// proof from each of several addresses within two seconds, so the pause after an answer is short.
 //
-// Questions to one address share a connection and its dial. A dial that has begun goes on when its
-// question is cancelled, and the next question uses it. A dial in the queue for which no question
-// waits leaves the queue.
+// Questions to one address share a connection and its dial, which goes on when its question is
+// cancelled. A dial in the queue for which no question waits leaves the queue.
 //
 // # Turns
 //
-// At most one handshake of accepted connections per processor is computed at a time. So when many
-// instances connect at once, other work of this node waits for one handshake per processor and not
-// for all. A handshake holds a turn from the moment when bytes of the peer have arrived until it
-// waits for more, or has sent its answer. A silent connection holds no turn. Waiting handshakes
-// stand in lines. Connections from the hosts of the voters come first ([Port.Prefer]), then those
-// from IP addresses on which an instance has proved its key in the last ten minutes (1,024 are
-// remembered), then the others. Within each of these, handshakes that have begun come before new
-// ones, and then in order of arrival. A handshake whose turn does not come within the dial timeout
-// fails. Limits of unfinished connections are under Limits.
+// At most one handshake of accepted connections per processor is computed at a time, so that other
+// work goes on when many instances connect at once. A silent connection holds no turn. Waiting
+// handshakes stand in lines: connections from the hosts of the voters first ([Port.Prefer]), then
+// those from IP addresses on which an instance has proved its key in the last ten minutes (1,024
+// are remembered), then the others. A handshake whose turn does not come within the dial timeout
+// fails.
 //
 // # Tiers
 //
-// The verified certificates of a connection determine the tier of the peer and what it may do. That
-// is computed once for each connection and stored in [Identity]. Only a node of the root tier may
-// serve: a dialed peer of another tier is refused before a byte from it is trusted. A peer of
-// another tier only dials: its address and its raft ID are ignored, and its raft messages, replies,
-// snapshots and gossip are dropped or refused. Without TLS every peer is of the root tier. A
-// connection ends when a certificate of its chain expires, and within a minute after the
-// certificate is no longer accepted (later if checking all of them would take more than 1 % of a
-// processor).
+// The verified certificates of a connection determine the tier of the peer and what it may do
+// ([Identity]). Only a node of the root tier may serve: a dialed peer of another tier is refused
+// before a byte from it is trusted. A peer of another tier only dials: its address and its raft ID
+// are ignored, and its raft messages, replies, snapshots and gossip are dropped or refused. Without
+// TLS every peer is of the root tier. A connection ends when a certificate of its chain expires,
+// and within a minute after the certificate is no longer accepted (later if checking all of them
+// would take more than 1 % of a processor).
 //
 // # Guarantees
 //
@@ -165,7 +150,7 @@
 //
 // Crossing dials: a dial that has not sent its hello gives way to the peer's. If both have, the
 // lower instance holds the peer's stream until its own dial is decided, and the higher instance
-// cancels its own dial. So there is never a second stream from which frames would have to be moved.
+// cancels its own dial.
 //
 // Three fields of the hello decide which of two streams of one instance is newer. Boot is 16 random
 // bytes of the process. Number rises with every stream that the process dials or accepts. Life
@@ -182,35 +167,30 @@
 //
 // All methods of a Port are safe for concurrent use. None blocks except Remote.Invoke,
 // SendSnapshot, DialStream (bounded by their contexts) and Close. A Remote is for one call at a
-// time. Goroutines: per link a sender, woken by the queue, a receiver, which calls the handler, and
-// a timer; per address one that owns the connection for questions and gossip, also while it waits
-// for its dial; per destination of packets one outbox; per byte stream two. All end with
-// [Port.Close] at the latest. Nothing of an ended link stays behind, except the record of a failed
-// dial (see Dials). No mutex is held while waiting.
+// time. Goroutines: per link a sender, a receiver, which calls the handler, and a timer; per
+// address one that owns the connection for questions and gossip; per destination of packets one;
+// per byte stream two. All end with [Port.Close] at the latest. No mutex is held while waiting or
+// while a signature is verified. Nothing of an ended link stays behind but the record of a failed
+// dial.
 //
-// Idle links are kept, because a leader needs them and a node has few others. An idle link takes
-// about 22 KiB with TLS on either side, including stacks (TestIdleLinksAreSmall): buffers grow with
-// the traffic, and a link releases them after 32 frames in a row that did not need them. Unused
-// connections for questions and gossip are closed after 10 to 15 s, and unused streams of packets
-// after 5 s.
+// Idle links are kept, because a leader needs them and a node has few others. One takes about 22
+// KiB with TLS on either side, including stacks (TestIdleLinksAreSmall). Unused connections for
+// questions and gossip are closed after 10 to 15 s, and unused streams of packets after 5 s.
 //
 // # Failure
 //
-// gRPC never dials, retries or resolves names here: Config.Dial dials a connection, and one gRPC
-// client uses it. So the reason of a failure is known, and the only backoff is that of Dials. A
-// peer that stops responding is detected after at most 25 s, on links by their keepalives; faster
+// A peer that stops responding is detected after at most 25 s, on links by their keepalives; faster
 // detection is raft's task. A peer that sends garbage loses its link, nothing else. "Foreign" needs
 // a reason: a label, a protocol, a certificate, or a hello that is not signed with its key. A
 // connection that breaks, or is closed without a reason, is silence and proves nothing. If only one
-// side has TLS, the acceptor tells the dialer before it closes the connection: by an alert to a
-// dialer without TLS, by the preface in plain text to one with TLS. The errors are ErrSecured and
-// ErrPlain. They are for people and count as silence, since a configuration may change at any
-// moment.
+// side has TLS, the acceptor tells the dialer before it closes the connection (ErrSecured,
+// ErrPlain). These errors are for people and count as silence, since a configuration may change at
+// any moment.
 //
 // # Limits
 //
-// Config has the limits that a user may change, bounds.go and frames.go have the others. The limits
-// on what other instances can make this one hold:
+// Config has the limits that a user may change, bounds.go and frames.go have the others. Other
+// instances can make this one hold:
 //
 //	connection  8 for the calls of one instance; one more closes its oldest. One link per instance
 //	call        a gRPC message has at most 128 KiB in any call; 64 calls are open on a connection
@@ -234,34 +214,29 @@
 //	            up, the oldest first. A frame has at most 16,384 raft messages with 262,144
 //	            entries, since these grow a hundredfold when they are decoded
 //
-// "One instance" is the one that has proved its key on the connection; the content of a message
-// never matters. A process that may connect can prove any number of keys: the limits for all
-// instances bound it too, but it can use them up for the others.
+// "One instance" is the one that has proved its key on the connection. A process that may connect
+// can prove any number of keys: the limits for all instances bound it too, but it can use them up
+// for the others. "Given up" means that the connection is closed.
 //
-// "Given up" means that the connection is closed. An accepted connection must finish TLS and its
-// hello within 5 s. 1,024 connections may be in that state; one more displaces the oldest. Before
-// its hello is verified a connection costs TLS, a buffer of 1 KiB and a greeting of at most 4 KiB.
-// The address in it may have 512 bytes, the label 255. Log lines that outsiders can cause appear at
-// most once in 10 s for each kind, and separately for at most 16 instances at a time, since making
-// a key costs an outsider nothing. A proof costs each side a signature and a verification, together
-// about 70 microseconds (BenchmarkProof measures both sides).
+// An accepted connection must finish TLS and its hello within 5 s. 1,024 connections may be in that
+// state; one more displaces the oldest. Before its hello is verified a connection costs TLS, a
+// buffer of 1 KiB and a greeting of at most 4 KiB, with a label of at most 255 bytes and an address
+// of at most 512. Log lines that outsiders can cause appear at most once in 10 s for each kind, and
+// separately for at most 16 instances at a time. A proof costs each side about 70 microseconds
+// (BenchmarkProof measures both sides).
 //
-// # Refused alternative
+// # Refused alternatives
 //
-// Two open streams, with the frames of the losing one finished before those of the winner: this
-// needs markers in the stream and a second kind of end that is not a Down. Deciding before either
-// stream is used needs neither.
-//
-// Links as calls of gRPC, which they once were: this needs two more goroutines on the path of each
-// frame, HTTP/2's frames and windows for a connection with one stream, and three times the
-// allocations. The replacement of HTTP/2 is small: a length before each frame, TCP's window, a
-// keepalive.
-//
-// Questions as gRPC's unary calls: gRPC gathers a message of up to 2 MiB before this port sees its
-// sender and what that instance holds here already. Sixty calls on one connection could hold 120
-// MiB.
-//
-// A signature in the certificate, over the key of TLS: this needs a certificate for each
-// incarnation, so a user's own certificate shared by all instances could not be used. An identity
-// in each call, as it once was: each call would have to prove it again.
+//   - Two open streams, the losing one finished first: this needs markers in the stream and a
+//     second kind of end that is not a Down.
+//   - Links as calls of gRPC: this needs two more goroutines on the path of each frame, HTTP/2's
+//     frames and windows for a connection with one stream, and three times the allocations.
+//   - Dials, retries and name resolution by gRPC: the reason of a failure would be unknown, and
+//     there would be a second backoff.
+//   - Questions as gRPC's unary calls: gRPC gathers a message of up to 2 MiB before this port sees
+//     its sender and what that instance holds here already. Sixty calls on one connection could
+//     hold 120 MiB.
+//   - A signature in the certificate, over the key of TLS: instances could not share a user's own
+//     certificate.
+//   - An identity in each call: each call would have to prove it again.
 package transport

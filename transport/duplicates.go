@@ -7,13 +7,12 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// This file is the second path of raft messages. Data on a link behind a lost packet waits until
-// TCP has sent the packet again. A duplicate travels with the packets of gossip, on the connection
-// for calls, which loses other packets.
+// This file is the second path of raft messages: with the packets of gossip, on the connection for
+// calls, which loses other packets than a link.
 
 const (
 	maxDuplicates     = 64       // raft messages in one parcel
-	maxDuplicateBytes = 32 << 10 // of raft messages that wait for one address, and in one parcel
+	maxDuplicateBytes = 32 << 10 // of raft messages that wait for one address, or in one parcel
 )
 
 // SendDuplicates sends raft messages a second time, on another path than Send. They may be lost,
@@ -33,7 +32,6 @@ func (p *Port) SendDuplicates(to nodeid.Endpoint, messages []*raftpb.Message) {
 	}
 }
 
-// enqueueRaft adds raft messages to the outbox of an address, as far as there is room.
 func (g *Gossip) enqueueRaft(addr string, packed [][]byte) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -49,9 +47,9 @@ func (g *Gossip) enqueueRaft(addr string, packed [][]byte) {
 	}
 }
 
-// duplicates passes the raft messages of a parcel to the handler. Messages of an instance without a
-// link are dropped: they may be the last messages of a leader whose Down has been reported, and
-// would make it leader again.
+// duplicates passes the raft messages of a parcel to the handler. It drops those of an instance
+// without a link: they may be the last messages of a leader whose Down has been reported, and would
+// make it leader again.
 func (p *Port) duplicates(peer Identity, packed [][]byte) *wire.Refusal {
 	if len(packed) == 0 {
 		return nil

@@ -9,7 +9,6 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// indexes returns the indexes of the raft messages that have arrived.
 func (n *node) indexes() (all []uint64) {
 	synctest.Wait()
 	for _, e := range n.seen() {
@@ -28,8 +27,8 @@ func (n *node) twice(to *node, m *raftpb.Message) {
 	n.SendDuplicates(to.peer(), []*raftpb.Message{m})
 }
 
-// A duplicate arrives only under the conditions of a link: while there is one, between members of
-// one group, from the sender's replica and for the receiver's.
+// A duplicate arrives only while there is a link, between members of one group, from the sender's
+// replica and for the receiver's.
 func TestDuplicates(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, c := w.node("a", 1), w.node("b", 2), w.node("c", 3)
@@ -57,7 +56,6 @@ func TestDuplicates(t *testing.T) {
 	})
 }
 
-// The duplicates that wait for an address, and those in one message, are bounded.
 func TestDuplicatesAreBounded(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -73,7 +71,7 @@ func TestDuplicatesAreBounded(t *testing.T) {
 		a.twice(b, large)
 		w.net.Heal("a", "b")
 		time.Sleep(time.Second)
-		if got := len(b.indexes()); got == 0 || got > 2*maxDuplicates { // one message is in flight, one waits
+		if got := len(b.indexes()); got == 0 || got > 2*maxDuplicates { // in flight, and waiting
 			t.Fatalf("%d arrive, want at most %d", got, 2*maxDuplicates)
 		}
 		packed := make([][]byte, maxDuplicates+1)
@@ -94,8 +92,7 @@ func TestDuplicatesAreBounded(t *testing.T) {
 	})
 }
 
-// A duplicate that arrives after the end of its link is dropped: it may be the last heartbeat of a
-// leader whose end is known.
+// A late duplicate may be the last heartbeat of a leader whose end is known.
 func TestNoDuplicateBehindTheEndOfALink(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)

@@ -23,8 +23,8 @@ func fill(t *testing.T, from *node, to nodeid.Endpoint) {
 	}
 }
 
-// A slow peer that closes normally and loses power before it has closed the connection counts as
-// lost, although this side's sender still waits for it to read.
+// A slow peer that closes normally and then loses power counts as lost, although this side's sender
+// still waits for it to read.
 func TestGoodbyeThenPowerLoss(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		var vanished atomic.Bool
@@ -48,8 +48,7 @@ func TestGoodbyeThenPowerLoss(t *testing.T) {
 	})
 }
 
-// The same for a peer that never reads: after its last frame, well-formed or not, it counts as
-// lost.
+// The same for a peer that never reads, after its last frame, well-formed or not.
 func TestLastWordOfAPeerThatDoesNotRead(t *testing.T) {
 	for name, length := range map[string]uint32{"goodbye": kindClose, "garbage": 100 << 20} {
 		t.Run(name, func(t *testing.T) {
@@ -71,8 +70,7 @@ func TestLastWordOfAPeerThatDoesNotRead(t *testing.T) {
 	}
 }
 
-// A write that fails because the peer has closed loses nothing that the peer sent before, however
-// slowly it is read.
+// A write that fails because the peer has closed loses nothing that the peer sent before.
 func TestWhatHasArrivedIsHandedOver(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -95,7 +93,6 @@ func TestWhatHasArrivedIsHandedOver(t *testing.T) {
 	})
 }
 
-// A frame that cannot be encoded ends its link at once, without waiting.
 func TestUnencodableFrame(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -111,7 +108,7 @@ func TestUnencodableFrame(t *testing.T) {
 	})
 }
 
-// Once everything that has arrived is read, such a link ends, even though its reads would block
+// A link whose write has failed ends once everything is read, even though its reads would block
 // forever.
 func TestFailedWriteBesideASlowHandler(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
@@ -177,8 +174,6 @@ func (c lateConn) Close() error {
 	return c.Conn.Close()
 }
 
-// A silent connection that is accepted at the last moment does not delay Close until its time is
-// over.
 func TestCloseBesideALateStranger(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a := w.node("a", 1, func(c *Config) { c.Listener = newLateListener(c.Listener) })

@@ -13,9 +13,8 @@ import (
 	"time"
 )
 
-// TestTenThousandSilentConnections: connections that are silent, that send one byte a second or
-// that stop reading are bounded while they arrive and gone soon after. They do not disturb linked
-// instances or fill the log.
+// The connections are silent, send one byte a second or stop reading. They are bounded while they
+// arrive and gone soon after. They do not disturb linked instances or fill the log.
 func TestTenThousandSilentConnections(t *testing.T) {
 	want := 10_000
 	var files syscall.Rlimit
@@ -77,8 +76,7 @@ func TestTenThousandSilentConnections(t *testing.T) {
 	}
 }
 
-// openSilent opens n connections: most are silent, some send a byte now and then, some send much
-// without ever reading.
+// openSilent opens n connections: most are silent, some send a byte now and then, some never read.
 func openSilent(t *testing.T, addr string, n int) []net.Conn {
 	var all []net.Conn
 	for i := range n {

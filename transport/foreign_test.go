@@ -85,7 +85,6 @@ func TestRaftMessageWithAForeignSenderIsDropped(t *testing.T) {
 	})
 }
 
-// Garbage on a correct stream.
 func TestGarbageEndsItsLinkOnly(t *testing.T) {
 	garbage := map[string]*wire.Frame{
 		"raft bytes":     {Raft: [][]byte{{0xff, 0xff, 0xff}}},
@@ -103,7 +102,7 @@ func TestGarbageEndsItsLinkOnly(t *testing.T) {
 				if err := stream.send(f); err != nil {
 					t.Fatal(err)
 				}
-				_ = stream.send(&wire.Frame{Commands: []byte("after")}) // an error means that it has closed the connection already
+				_ = stream.send(&wire.Frame{Commands: []byte("after")}) // it may have closed already
 				last, err := stream.recv()
 				if err != nil || last.refusal.GetReason() != wire.Refusal_MALFORMED {
 					t.Fatalf("the peer is not told: %v, %v", last, err)
@@ -176,7 +175,6 @@ func TestConnectionsAreBounded(t *testing.T) {
 	})
 }
 
-// A connection that begins with something other than a hello, or with nothing.
 func TestConnectionWithoutAHello(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, evil := w.node("a", 1), w.node("evil", 9)
@@ -206,7 +204,7 @@ func TestConnectionWithoutAHello(t *testing.T) {
 	})
 }
 
-// A client that keeps a connection open and answers pings, but makes no call.
+// The client answers pings, but makes no call.
 func TestIdleConnectionIsClosed(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, idle := w.node("a", 1), w.node("idle", 9)

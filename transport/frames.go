@@ -12,15 +12,14 @@ const (
 	framesHard = 256 << 20   // beyond it the oldest is given up at once
 	frameSlow  = time.Second // a large frame that takes longer is slow
 	maxSpares  = 64          // buffers of at most keptBytes kept for the next large frames
-	maxRaft    = 16 << 10    // raft messages in a frame: decoded, each takes over a hundred times its size
+	maxRaft    = 16 << 10    // raft messages in a frame: decoded, each is a hundred times as large
 	maxEntries = 256 << 10   // entries in the raft messages of a frame
-	maxStrange = 64 << 10    // bytes of raft messages in a frame that are not of the usual shape
+	maxStrange = 64 << 10    // bytes of raft messages of an unusual shape in a frame
 )
 
 // frames are the arriving large frames of all links. They count with their announced size, although
 // memory is allocated only as they arrive. If there are too many, the link whose frame has been
-// arriving the longest is ended, so that links with unfinished frames displace each other. It is
-// safe for concurrent use.
+// arriving the longest is ended. It is safe for concurrent use.
 type frames struct {
 	soft, hard int // framesSoft and framesHard; tests set others
 
@@ -69,7 +68,6 @@ func (f *frames) enter(size int, kill func()) (leave func()) {
 	}
 }
 
-// remove removes a frame, if it is still in the list. The caller holds mu.
 func (f *frames) remove(e *list.Element) {
 	before := f.list.Len()
 	if f.list.Remove(e); f.list.Len() < before {
@@ -77,7 +75,6 @@ func (f *frames) remove(e *list.Element) {
 	}
 }
 
-// buffer returns an empty buffer for a large frame.
 func (f *frames) buffer() []byte {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -98,13 +95,11 @@ func (f *frames) reader() *bufio.Reader {
 	return bufio.NewReaderSize(nil, readBytes)
 }
 
-// giveReader takes back a reader.
 func (f *frames) giveReader(r *bufio.Reader) {
 	r.Reset(nil)
 	f.readers.Put(r)
 }
 
-// giveBack takes back a buffer.
 func (f *frames) giveBack(b []byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -113,7 +108,6 @@ func (f *frames) giveBack(b []byte) {
 	}
 }
 
-// total returns the announced bytes of the arriving large frames.
 func (f *frames) total() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()

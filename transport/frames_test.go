@@ -21,8 +21,7 @@ func (n *node) linkTo(to *node) *stream {
 	return s
 }
 
-// A begun frame must make progress: a peer that sends a byte now and then loses the link, and so
-// does one that stops.
+// A peer that sends only a byte now and then loses the link, and so does one that stops.
 func TestAFrameHasADeadline(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, c := w.node("a", 1), w.node("b", 2), w.node("c", 3)
@@ -49,8 +48,7 @@ func TestAFrameHasADeadline(t *testing.T) {
 	})
 }
 
-// Frames that do not end displace each other, so that their memory is bounded and correct frames
-// arrive.
+// Unfinished frames displace each other, so that correct frames arrive.
 func TestUnfinishedFramesHoldNoMemory(t *testing.T) {
 	authority := newAuthority(t)
 	use := func(c *Config) { authority.use(c) }
@@ -78,7 +76,7 @@ func TestUnfinishedFramesHoldNoMemory(t *testing.T) {
 		func() bool { text, _ := commands(a.seen(), id(2)); return len(text) == each })
 }
 
-// A burst of correct frames displaces none of them below the hard limit.
+// A burst displaces no frame below the hard limit.
 func TestABurstOfFrames(t *testing.T) {
 	inBubble(t, func(t *testing.T, _ *world) {
 		f := frames{soft: 100, hard: 200}
@@ -119,8 +117,7 @@ func TestABurstOfFrames(t *testing.T) {
 	})
 }
 
-// Raft messages of two bytes take hundreds each once they are decoded: a frame full of them ends
-// its link before that.
+// Raft messages of two bytes take hundreds each once they are decoded.
 func TestFramesDoNotGrowInDecoding(t *testing.T) {
 	const many = 2 << 20
 	empty := func(tag uint64, n int) (b []byte) {

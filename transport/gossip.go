@@ -14,9 +14,9 @@ import (
 const (
 	packetBytes   = 64 << 10        // the largest packet
 	packetsQueued = 128             // per address, and for the reader of Packets
-	packetIdle    = 5 * time.Second // after which an unused stream to an address ends
+	packetIdle    = 5 * time.Second // then an unused stream to an address ends
 	packetPause   = time.Second / 2 // after a failure; packets are dropped meanwhile
-	streamsQueued = 5 * time.Second // how long a stream waits for the reader of Streams
+	streamsQueued = 5 * time.Second // then a stream that is not read from Streams is refused
 )
 
 // Packet is a datagram of gossip.
@@ -51,9 +51,8 @@ func (g *Gossip) count() (packeters, streams int) {
 	return len(g.packeters), len(g.conns)
 }
 
-// WriteTo sends a packet of at most 64 KiB to an address, as a datagram: it may be lost, and a nil
-// error does not mean that it arrives. It never blocks, and copies b. Errors: ErrTooLarge,
-// ErrClosed.
+// WriteTo sends a packet of at most 64 KiB to an address. It may be lost, also after a nil error.
+// It never blocks, and copies b. Errors: ErrTooLarge, ErrClosed.
 func (g *Gossip) WriteTo(b []byte, addr string) error {
 	if len(b) > packetBytes {
 		return fmt.Errorf("%w: a packet of %d bytes", ErrTooLarge, len(b))
@@ -72,14 +71,13 @@ func (g *Gossip) WriteTo(b []byte, addr string) error {
 func (g *Gossip) Packets() <-chan Packet { return g.packets }
 
 // Streams returns the channel of byte streams that peers open. The reader owns a stream and must
-// close it. A stream that is not read from the channel within five seconds is refused. The channel
-// is never closed.
+// close it. A stream that is not read within five seconds is refused. The channel is never closed.
 func (g *Gossip) Streams() <-chan net.Conn { return g.streams }
 
 // LocalAddr returns the address at which the port listens.
 func (g *Gossip) LocalAddr() net.Addr { return g.port.Addr() }
 
-// Packets receives the packets that a peer sends.
+// Packets implements the Peer service.
 func (s *service) Packets(stream grpc.ClientStreamingServer[wire.Parcel, wire.Ack]) error {
 	p := s.port
 	first, err := firstOf(p, stream.Context(), stream.Recv)

@@ -143,7 +143,6 @@ func TestGossipOfAnotherCluster(t *testing.T) {
 	})
 }
 
-// streamPair opens a byte stream from a to b.
 func streamPair(t *testing.T, a, b *node) (dialed, accepted net.Conn) {
 	t.Helper()
 	taken := make(chan net.Conn, 1)

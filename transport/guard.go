@@ -22,7 +22,7 @@ type guard struct {
 
 	mu    sync.Mutex // guards all below; never held while a certificate is checked
 	conns map[net.Conn]guarded
-	next  time.Time // wall time of the next check; zero during a check
+	next  time.Time // zero during a check
 }
 
 type guarded struct {
@@ -35,7 +35,7 @@ func newGuard(p *Port) *guard {
 	return &guard{port: p, wake: make(chan struct{}, 1), conns: map[net.Conn]guarded{}}
 }
 
-// guardedConn is a dialed connection that is removed from the guard when it is closed.
+// guardedConn is a dialed connection that leaves the guard when it is closed.
 type guardedConn struct {
 	net.Conn
 	guard *guard
@@ -57,7 +57,7 @@ func (c *guardedConn) isGone() bool { return c.gone.Load() }
 
 func (c *accepted) isGone() bool { return isClosed(c.gone) }
 
-// add registers a connection until it is closed, which removes it.
+// add registers a connection until it is closed.
 func (g *guard) add(conn interface {
 	net.Conn
 	isGone() bool
@@ -92,7 +92,6 @@ func (g *guard) remove(conn net.Conn) {
 	delete(g.conns, conn)
 }
 
-// run is the goroutine of the guard.
 func (g *guard) run() {
 	timer := time.NewTimer(recheckEvery)
 	defer timer.Stop()
@@ -127,8 +126,8 @@ func (g *guard) arm(pause time.Duration) time.Duration {
 	return pause
 }
 
-// look ends the connections whose certificates have ended. With all it also ends those that are no
-// longer accepted.
+// look ends the connections whose certificates have ended. With all it also ends those no longer
+// accepted.
 func (g *guard) look(ctx context.Context, all bool) {
 	now := g.port.config.Wall()
 	g.mu.Lock()

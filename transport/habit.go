@@ -1,14 +1,13 @@
 package transport
 
-// A link keeps the buffers that it uses again and again. A buffer that a burst has made large is
-// released after habitUses uses in a row for which a small one would have been enough, so that an
-// idle link holds little memory however busy it once was.
+// A link keeps the buffers that it uses again and again, and releases one that a burst has made
+// large after habitUses uses in a row that did not need it.
 const (
 	restBytes = 1 << 10 // a buffer of this size is always kept
 	habitUses = 32
 )
 
-// habit decides whether a buffer is kept for the next use. The zero value has seen no use.
+// habit decides whether a buffer is kept for the next use.
 type habit struct{ small uint8 }
 
 // keeps records that `used` bytes of a buffer with that capacity were used, and reports whether to

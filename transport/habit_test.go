@@ -9,9 +9,8 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// After a burst a link that is idle again holds no more memory than one without a burst, in both
-// directions. A link with large frames now and then keeps its buffers and does not allocate them
-// again.
+// A link that is idle again holds no more memory than one without a burst, in both directions. One
+// with large frames now and then keeps its buffers.
 func TestABurstIsForgotten(t *testing.T) {
 	large, small := bytes.Repeat([]byte("x"), 200<<10), []byte("a renewal")
 	out := &sink{}
@@ -64,7 +63,6 @@ func TestABurstIsForgotten(t *testing.T) {
 	}
 }
 
-// Keepalives alone count as idle.
 func TestSignsOfLifeAreRest(t *testing.T) {
 	text := speech(t, func(s *stream) error {
 		s.opens = true

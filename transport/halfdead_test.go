@@ -23,9 +23,8 @@ func (c mute) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// TestFailedWriteEndsTheConnection: gRPC leaves a connection whose write failed to its reader, and
-// until the reader ends it, retries every new call without a pause. In a bubble time stands still
-// meanwhile and that never ends, so this test uses real time.
+// gRPC leaves the connection to its reader, and until the reader ends it, retries every new call
+// without a pause. In a bubble time stands still meanwhile, so this test uses real time.
 func TestFailedWriteEndsTheConnection(t *testing.T) {
 	w := newWorld(t)
 	var now atomic.Bool
@@ -38,7 +37,7 @@ func TestFailedWriteEndsTheConnection(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
 	began := time.Now()
-	for try := range 2 { // a call in progress when the write fails may end by itself; the next one does not
+	for try := range 2 { // a call in progress may end by itself; the next one does not
 		_, _, err := a.Ask(ctx, "b:1", id(2), nil)
 		if !errors.Is(err, ErrSilent) || ctx.Err() != nil {
 			t.Fatalf("question %d, over a connection that cannot write, took %v: %v", try, time.Since(began), err)

@@ -15,8 +15,7 @@ import (
 var errNoListener = errors.New("transport: a connection that this port's listener has not accepted") // cannot happen
 
 // handshaker does the handshakes of accepted connections for gRPC: TLS, then the hellos. It logs
-// why a connection was refused, which gRPC would not do. It dispatches links, which do not use
-// HTTP/2.
+// why a connection was refused, and dispatches links, which do not use HTTP/2.
 type handshaker struct {
 	credentials.TransportCredentials
 	port *Port
@@ -83,7 +82,7 @@ func (h handshaker) Clone() credentials.TransportCredentials {
 	return handshaker{h.TransportCredentials.Clone(), h.port}
 }
 
-// greeted is what gRPC keeps of a connection on which hellos were exchanged.
+// greeted is what gRPC keeps of a connection after the hellos.
 type greeted struct {
 	credentials.CommonAuthInfo
 	peer Identity
@@ -93,7 +92,7 @@ type greeted struct {
 // AuthType implements credentials.AuthInfo.
 func (greeted) AuthType() string { return "mortise" }
 
-// unread is a connection with bytes in a reader's buffer that are not used yet.
+// unread is a connection with unused bytes in a reader's buffer.
 type unread struct {
 	net.Conn
 	in *bufio.Reader // nil once it is empty; of the one goroutine that reads

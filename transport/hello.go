@@ -10,10 +10,7 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// Every connection begins with one hello of each side, signed with the key of the sender's
-// incarnation. The signature covers a value that only the two ends of this connection know (with
-// TLS; see stream.bind), the role of the signer and the dialer's hello. So a signature is worthless
-// on another connection, in the other direction, or in answer to another hello.
+// The package comment describes the hellos and their signatures.
 const (
 	protocol  = 2   // the version of what peer.proto describes
 	maxAddr   = 512 // bytes of an address in a hello
@@ -42,7 +39,7 @@ func (p *Port) hello(self *Self, kind wire.Hello_Kind, intended nodeid.ID, numbe
 	return proto.Marshal(h)
 }
 
-// signedBytes returns the bytes that the side with the given role signs. own is its hello.
+// signedBytes returns what the side with the given role signs. own is its hello.
 func signedBytes(as role, binding, dialerHello, own []byte) []byte {
 	b := append([]byte(helloContext), byte(as))
 	b = append(b, binding...)
@@ -55,7 +52,6 @@ func signedBytes(as role, binding, dialerHello, own []byte) []byte {
 	return b
 }
 
-// greeting signs a hello.
 func greeting(key nodeid.Key, as role, binding, dialerHello, own []byte) *wire.Greeting {
 	return &wire.Greeting{Hello: own, Signature: key.Sign(signedBytes(as, binding, dialerHello, own))}
 }
@@ -120,7 +116,6 @@ func clip(s string) string {
 	return s
 }
 
-// kindOf returns the error for a reason.
 func kindOf(reason wire.Refusal_Reason) error {
 	switch reason {
 	case wire.Refusal_CLUSTER:
@@ -141,8 +136,8 @@ func kindOf(reason wire.Refusal_Reason) error {
 	return ErrSilent
 }
 
-// refused turns a refusal from addr into an error. A refusal is not signed: it is information for
-// people, and does not prove which process is there.
+// refused turns a refusal from addr into an error. A refusal is not signed: it does not prove which
+// process is there.
 func refused(addr string, r *wire.Refusal) error {
 	return fmt.Errorf("%w: %s refuses: %s", kindOf(r.GetReason()), addr, clip(r.GetText()))
 }

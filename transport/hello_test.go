@@ -13,7 +13,7 @@ import (
 // bound is the binding of hellos in tests without a connection.
 var bound = make([]byte, bindingBytes)
 
-// Which hellos are refused, and with which error at the dialer. All of them are signed correctly.
+// All of these hellos are signed correctly.
 func TestHellos(t *testing.T) {
 	here, there := forge(1), forge(2)
 	cases := []struct {
@@ -130,8 +130,7 @@ func TestHelloCarriesTheIdentity(t *testing.T) {
 	}
 }
 
-// A refusal is not signed: it never proves which instance is there. A refusal of a kind that a
-// later version adds proves nothing.
+// A refusal is not signed. Nor does one of a kind that a later version adds prove anything.
 func TestARefusalProvesNoInstance(t *testing.T) {
 	for reason := range wire.Refusal_Reason(100) {
 		err := refused("a:1", &wire.Refusal{Reason: reason, Text: "text"})

@@ -9,8 +9,8 @@ import (
 // Identify changes this node's identity. Another Key begins a new incarnation. Then all connections
 // end, including those for questions and accepted ones. Data waiting on links is sent within a
 // second or lost, and no further frame from these links reaches the handler (a call that has begun
-// may still be running). Without another Key the peers on links are told the change before anything
-// that is sent later.
+// may still be running). Otherwise the peers on links are told the change before anything that is
+// sent later.
 func (p *Port) Identify(self Self) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -29,7 +29,7 @@ func (p *Port) Identify(self Self) {
 				l.queue.say(self.standing())
 			}
 		}
-		return // connections for questions are dialed anew with the next question
+		return // the next question dials a new connection
 	}
 	for _, l := range p.links {
 		p.cutOff(l, ErrNoLink)

@@ -28,12 +28,10 @@ const idleLinkBytes = 40 << 10
 // commas.
 const dialersEnv = "MORTISE_TEST_DIALERS"
 
-// idleLinks is the number of measured links.
 const idleLinks = 400
 
-// A leader keeps a link to every instance that is attached to it. The links of a thousand idle
-// instances must be small: their buffers exist only while something is read or written. The dialers
-// are another process, so that the memory here is one side's.
+// A leader keeps a link to every attached instance, so those of a thousand idle ones must be small.
+// The dialers are another process, so that the memory here is one side's.
 func TestIdleLinksAreSmall(t *testing.T) {
 	for _, encrypted := range []bool{false, true} {
 		t.Run(fmt.Sprintf("TLS=%v", encrypted), func(t *testing.T) {

@@ -20,9 +20,9 @@ const exporterLabel = "EXPORTER-mortise-hello-v2"
 // is made without TLS.
 const bindingBytes = 32
 
-// bind returns the binding of the hellos on this connection. With TLS that is keying material that
-// no third party can have on a connection of its own. Without TLS it is made from a random number
-// of each side: a hello cannot be replayed, but a party that relays all bytes is not detected.
+// bind returns the binding of the hellos on this connection. With TLS no third party can have it on
+// a connection of its own. Without TLS it is made from a random number of each side, so a hello
+// cannot be replayed.
 func (s *stream) bind(as role, secure *tls.ConnectionState) ([]byte, error) {
 	if secure != nil {
 		return secure.ExportKeyingMaterial(exporterLabel, nil, bindingBytes)
@@ -137,7 +137,6 @@ func (p *Port) receive(s *stream, remote net.Addr) (*introduction, error) {
 	return who, nil
 }
 
-// answer sends the hello of self in answer to a dialer's.
 func (p *Port) answer(s *stream, self *Self, who *introduction, number uint64) error {
 	own, err := p.hello(self, who.kind, who.peer.Instance, number)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 )
 
 // An idle link sends a keepalive every few seconds, and a link on which nothing arrives for long is
-// ended. A peer that has lost its power or network sends nothing more. TCP would take a quarter of
-// an hour to notice that, and if nothing is sent it would never notice.
+// ended. TCP would take a quarter of an hour to notice a peer that has lost its power or network,
+// and if nothing is sent it would never notice.
 const (
 	keepaliveEvery      = 5 * time.Second
 	maxSilentKeepalives = 4 // in a row: silence of 20 to 25 s

@@ -18,8 +18,7 @@ func TestConfigNamesEveryMistake(t *testing.T) {
 	}
 }
 
-// gRPC's server cuts off clients that ping more often than its policy allows. An hour of silence
-// must not cost a link.
+// gRPC's server cuts off clients that ping more often than its policy allows.
 func TestAnHourOfSilence(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, c := w.node("a", 1), w.node("b", 2), w.node("c", 3)
@@ -48,8 +47,7 @@ func TestAnHourOfSilence(t *testing.T) {
 	})
 }
 
-// A peer that stops responding (its machine lost power, or the network drops everything) is
-// detected on both sides. An idle peer is not taken for one.
+// A silent peer is detected on both sides. An idle peer is not taken for one.
 func TestSilentPeerIsFoundOut(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -68,7 +66,6 @@ func TestSilentPeerIsFoundOut(t *testing.T) {
 	})
 }
 
-// Close does not use its whole second if the peers read.
 func TestCloseIsQuickAndFlushes(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, c := w.node("a", 1), w.node("b", 2), w.node("c", 3)
@@ -94,7 +91,6 @@ func TestCloseIsQuickAndFlushes(t *testing.T) {
 	})
 }
 
-// A failed listener does not take the port down with it.
 func TestListenerThatFails(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)

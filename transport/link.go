@@ -39,7 +39,7 @@ type link struct {
 	// Guarded by port.mu:
 	state   state
 	dialed  string          // the dialed address; empty if the peer dialed
-	greeted bool            // this node's dial has sent its hello: the peer may have accepted it
+	greeted bool            // its hello is sent: the peer may have accepted it
 	abandon func()          // cancels this node's dial
 	number  uint64          // from the peer's hello on the stream
 	boot    [bootBytes]byte // likewise
@@ -57,9 +57,9 @@ func (l *link) rise(who *introduction, s *stream) {
 	close(l.settled)
 }
 
-// transmit is the sender goroutine, which owns the sending side of the stream. The queue wakes it.
-// It stops when the queue has ended and is empty, or the stream is broken. It yields before it
-// drains the queue, so that other goroutines can add to the same frame.
+// transmit is the sender goroutine, which owns the sending side of the stream. It stops when the
+// queue has ended and is empty, or the stream is broken. It yields before it drains the queue, so
+// that other goroutines can add to the same frame.
 func (l *link) transmit(s *stream) {
 	for range l.queue.wake {
 		runtime.Gosched()
@@ -110,7 +110,6 @@ func (l *link) receive(s *stream) {
 	l.recordError(err)
 }
 
-// hangUp ends the link because of a frame of the peer.
 func (l *link) hangUp(s *stream, r *wire.Refusal) {
 	l.mute.Store(true)
 	err := fmt.Errorf("%w: %s", kindOf(r.Reason), r.Text)
@@ -125,7 +124,6 @@ func (l *link) hangUp(s *stream, r *wire.Refusal) {
 	}
 }
 
-// recordError records why l ended, unless a reason is known.
 func (l *link) recordError(err error) {
 	l.port.mu.Lock()
 	defer l.port.mu.Unlock()

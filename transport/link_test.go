@@ -65,7 +65,7 @@ func TestAllKindsTravelInOneFrame(t *testing.T) {
 	})
 }
 
-// Without the sender's yield, the part of each caller would be sent in a frame of its own.
+// Without the sender's yield, each caller's part would have a frame of its own.
 func TestCallersShareAFrame(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	inBubble(t, func(t *testing.T, w *world) {
@@ -240,8 +240,7 @@ func TestNewStreamReplacesOneThatOnlyThePeerStillSees(t *testing.T) {
 	})
 }
 
-// vanishingConn is the connection of a machine that loses power: the other side does not notice its
-// end.
+// vanishingConn is the connection of a machine that loses power: the other side does not notice.
 type vanishingConn struct {
 	net.Conn
 	vanished *atomic.Bool
@@ -264,8 +263,7 @@ func (c *vanishingConn) Close() error {
 	return c.Conn.Close()
 }
 
-// However long a Down takes, nothing of the next stream comes before it has returned, whichever
-// side dialed that stream.
+// That holds however long a Down takes, and whichever side dialed the next stream.
 func TestNoFrameBeforeTheDown(t *testing.T) {
 	for _, dialer := range []string{"peer", "we"} {
 		t.Run(dialer, func(t *testing.T) {
@@ -377,7 +375,6 @@ func TestAnotherInstanceEndsAllLinks(t *testing.T) {
 	})
 }
 
-// Frames on their way to the old incarnation must not reach the new one.
 func TestNewLifeHearsNothingOfTheOld(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)

@@ -19,8 +19,7 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// The limits of a queue apply to each turn anew. If its counts went on from turn to turn, a link
-// would soon accept nothing any more.
+// If the counts of a queue went on from turn to turn, a link would soon accept nothing any more.
 func TestEachTurnHasTheWholeQueue(t *testing.T) {
 	part := make([]byte, 700<<10)
 	small := func(c *Config) { c.QueueBytes, c.RaftBytes, c.RaftMessages, c.MessageBytes = 1<<20, 1<<20, 10, 1<<20 }
@@ -87,7 +86,7 @@ func TestEachTurnHasTheWholeQueue(t *testing.T) {
 }
 
 // The mark of a retired replica, and the reason for ending a link, are sent after everything queued
-// before, however many frames that takes. A large piece has a frame of its own.
+// before. A large piece has a frame of its own.
 func TestTheLastWordIsTheLast(t *testing.T) {
 	large := make([]byte, frameBytes*2/3)
 	message := &raftpb.Message{Entries: []*raftpb.Entry{{Data: large}}}
@@ -136,8 +135,7 @@ func TestTheLastWordIsTheLast(t *testing.T) {
 	}
 }
 
-// A dropped queue holds nothing and accepts nothing: an accepted frame would be lost without a
-// Down.
+// A frame that it accepted would be lost without a Down.
 func TestADroppedQueueTakesNothing(t *testing.T) {
 	c := Config{}.withDefaults()
 	q := newQueue(&c)
@@ -177,8 +175,8 @@ func (c faulty) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// Whatever fails, once and at any moment: an accepted frame arrives, or a Down comes after it; no
-// frame comes twice or after a later one; and the next dial is as good as the first.
+// Whatever fails: an accepted frame arrives, or a Down comes after it; no frame comes twice or
+// after a later one; and the next dial is as good as the first.
 func TestALinkWhoseConnectionFailsOnce(t *testing.T) {
 	for _, kind := range []string{"dial", "read", "write"} {
 		for n := int64(1); n <= 12; n++ {

@@ -32,14 +32,12 @@ const (
 
 	lengthBytes = 4
 	helloBytes  = 4 << 10 // the largest greeting, which a stranger may send
-	// the size of the read buffer while there is much to read, otherwise restBytes: a frame that
-	// fits is decoded in place
+	// the read buffer while much comes, otherwise restBytes: a frame that fits is decoded in place
 	readBytes = 16 << 10
-	keptBytes = 256 << 10 // the largest buffer kept for the next frame: one per sender, some for all receivers
+	keptBytes = 256 << 10 // the largest buffer kept: one per sender, some for all receivers
 )
 
-// stream is a connection that begins with hellos, for a link or for calls. One goroutine sends, one
-// receives.
+// stream is a connection that begins with hellos. One goroutine sends, one receives.
 type stream struct {
 	conn   net.Conn
 	kill   func() // ends the connection at once; safe for concurrent use
@@ -88,8 +86,7 @@ func (s *stream) narrow() {
 	s.in = bufio.NewReaderSize(countingReader{s}, restBytes)
 }
 
-// countingReader reads from the connection and records for the keepalive that something arrived,
-// even if it is only a part of a frame.
+// countingReader records for the keepalive that something arrived, even a part of a frame.
 type countingReader struct{ *stream }
 
 func (h countingReader) Read(b []byte) (int, error) {
@@ -115,7 +112,6 @@ func (h countingReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// send sends a frame in one write.
 func (s *stream) send(f *wire.Frame) error {
 	b, start := s.begin()
 	b = append(b, 0, 0, 0, 0)
@@ -149,8 +145,8 @@ func (s *stream) begin() (b []byte, start int) {
 }
 
 // write writes b. If that fails, the peer may have sent much before it closed the connection,
-// including the reason. So the receiver reads what has arrived, however long that takes, and ends
-// once it waits for more in vain.
+// including the reason. So the receiver reads what has arrived, and ends once it waits for more in
+// vain.
 func (s *stream) write(b []byte) error {
 	s.out = nil
 	if cap(b) <= keptBytes && s.sends.keeps(cap(b), len(b)) {
@@ -166,7 +162,7 @@ func (s *stream) write(b []byte) error {
 	return err
 }
 
-// maxLinger limits how long the receiver waits for more.
+// limitLinger limits how long the receiver waits for more.
 func (s *stream) limitLinger() { _ = s.conn.SetReadDeadline(time.Now().Add(maxLinger)) }
 
 // recv returns the next frame, which is valid until the next call. io.EOF means that the peer has
@@ -197,7 +193,6 @@ func (s *stream) recv() (*received, error) {
 	}
 }
 
-// read reads a frame of the given length.
 func (s *stream) read(length int) error {
 	if s.last = length; length > s.in.Size() && s.in.Size() < readBytes {
 		s.widen()
@@ -233,7 +228,6 @@ func (s *stream) decode(b []byte) error {
 	return nil
 }
 
-// greet sends a greeting.
 func (s *stream) greet(g *wire.Greeting) error {
 	b, start := s.begin()
 	b, err := proto.MarshalOptions{}.MarshalAppend(append(b, 0, 0, 0, 0), g)
@@ -245,7 +239,6 @@ func (s *stream) greet(g *wire.Greeting) error {
 	return s.write(b)
 }
 
-// hearGreeting reads the peer's greeting.
 func (s *stream) hearGreeting() (*wire.Greeting, error) {
 	if err := s.hearPreface(); err != nil {
 		return nil, err
@@ -291,8 +284,7 @@ func (s *stream) hearPreface() error {
 	return nil
 }
 
-// broken returns err, but io.ErrUnexpectedEOF for io.EOF: the peer closed the connection without
-// goodbye.
+// broken returns err, but io.ErrUnexpectedEOF for io.EOF: the peer did not close the link first.
 func broken(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -300,7 +292,7 @@ func broken(err error) error {
 	return err
 }
 
-// explain returns what a failed exchange of hellos with the process at addr means.
+// explain returns what a failed exchange of hellos with addr means.
 func (s *stream) explain(ctx context.Context, addr string, err error) error {
 	switch {
 	case errors.Is(err, ErrForeign), errors.Is(err, ErrGarbage):

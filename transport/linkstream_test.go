@@ -25,10 +25,9 @@ type said struct {
 func (c said) Read(b []byte) (int, error)  { return c.Reader.Read(b) }
 func (c said) Write(b []byte) (int, error) { return len(b), nil }
 
-// aGreeting is a greeting, valid as far as it can be checked without the other side.
+// aGreeting is valid as far as it can be checked without the other side.
 var aGreeting = &wire.Greeting{Hello: []byte("a hello"), Signature: make([]byte, 64)}
 
-// hears returns a stream that receives what r contains.
 func hears(r io.Reader, limit int) *stream {
 	p := &Port{config: Config{MessageBytes: limit}.withDefaults()}
 	return newStream(p, said{Reader: r}, nil, func() {})
@@ -45,8 +44,8 @@ func speech(t testing.TB, say func(*stream) error) []byte {
 	return out.Bytes()
 }
 
-// Frames of all sizes arrive as sent, however the network cuts them. Keepalives between them have
-// no effect, and the goodbye ends them.
+// Frames arrive as sent, however the network cuts them. Keepalives between them have no effect, and
+// the close frame ends them.
 func TestFramesOfAllSizes(t *testing.T) {
 	sizes := []int{1, 100, restBytes - 20, restBytes - lengthBytes, restBytes, restBytes + 1, 1, readBytes - 20,
 		readBytes - lengthBytes, readBytes - 3, readBytes, readBytes + 1, 3 * readBytes, 100, frameBytes, 5 << 20, 1}
@@ -78,7 +77,7 @@ func TestFramesOfAllSizes(t *testing.T) {
 	}
 }
 
-// Incorrect data has a named error, and a broken connection is not a goodbye.
+// Incorrect data has a named error, and a broken connection is not a normal end.
 func TestWhatEndsAStream(t *testing.T) {
 	hello := speech(t, func(s *stream) error {
 		return s.greet(aGreeting)
@@ -112,7 +111,7 @@ func TestWhatEndsAStream(t *testing.T) {
 	}
 }
 
-// An announced length reserves no memory: a peer that announces much and sends little costs little.
+// A peer that announces much and sends little costs little.
 func TestAnnouncedFramesReserveNothing(t *testing.T) {
 	text := speech(t, func(s *stream) error {
 		return s.greet(aGreeting)
@@ -133,7 +132,7 @@ func TestAnnouncedFramesReserveNothing(t *testing.T) {
 	}
 }
 
-// A connection before its greeting costs little: there may be many, and strangers open them.
+// Strangers may open many such connections.
 func TestAConnectionBeforeItsGreetingHoldsLittle(t *testing.T) {
 	const conns = 100
 	p := &Port{config: Config{}.withDefaults()}

@@ -18,8 +18,8 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// With a new key all connections end: those dialed for questions, snapshots and gossip, and
-// accepted ones. No call of the old incarnation is answered, in either direction.
+// Those dialed for questions, snapshots and gossip end, and accepted ones. No call of the old
+// incarnation is answered, in either direction.
 func TestNewLifeEndsAllConnections(t *testing.T) {
 	secured(t, func(t *testing.T, w *world, use func(*Config), _ func(int) *forger) {
 		a, b := w.node("a", 1, use), w.node("b", 2, use)
@@ -85,8 +85,7 @@ func TestNewLifeEndsAllConnections(t *testing.T) {
 	})
 }
 
-// A dial in flight when the incarnation ends is not used by it, and sends nothing in its name
-// afterwards.
+// The dial is not used by the old incarnation, and sends nothing in its name afterwards.
 func TestNewLifeDuringADial(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -119,8 +118,8 @@ func TestNewLifeDuringADial(t *testing.T) {
 	})
 }
 
-// With the same key the group, the raft ID and the address may change. Links send the change, and
-// the next call opens a new connection; calls in progress go on.
+// With the same key the group, the raft ID and the address change. Links send the change, and the
+// next call opens a new connection; calls in progress go on.
 func TestNewStandingReachesCalls(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		newborn := func(c *Config) { c.Self.Group, c.Self.Raft, c.Self.Addr = 0, 0, "" }
@@ -163,8 +162,8 @@ func TestNewStandingReachesCalls(t *testing.T) {
 	})
 }
 
-// New incarnations begin while connections are opened in both directions, over a slow network. A
-// call that begins in an incarnation is sent and answered in that incarnation, or not at all.
+// Connections are opened in both directions meanwhile, over a slow network. A call that begins in
+// an incarnation is sent and answered in that incarnation, or not at all.
 func TestNewLivesAgainstHandshakes(t *testing.T) {
 	for seed := range uint64(20 / slowly) {
 		inBubble(t, func(t *testing.T, w *world) {
@@ -238,7 +237,6 @@ func TestNewLivesAgainstHandshakes(t *testing.T) {
 	}
 }
 
-// Connections with unfinished hellos do not delay Close, whatever they wait for.
 func TestCloseDuringAHello(t *testing.T) {
 	secured(t, func(t *testing.T, w *world, use func(*Config), forge func(int) *forger) {
 		a, evil := w.node("a", 1, use), forge(9)

@@ -13,9 +13,9 @@ const (
 	noticeKinds = 16               // kinds about single instances, within noticeEvery
 )
 
-// notices logs events that outsiders can cause, at most one line per kind in ten seconds, so that a
-// stranger on the port cannot fill the log. Events about an instance are a kind of their own,
-// except while there are very many instances: a new identity costs an outsider nothing.
+// notices logs events that outsiders can cause, at most one line per kind in ten seconds. Events
+// about an instance are a kind of their own, except while there are very many instances: a new
+// identity costs an outsider nothing.
 type notices struct {
 	logger *slog.Logger
 	mu     sync.Mutex
@@ -34,10 +34,9 @@ func newNotices(logger *slog.Logger) *notices {
 // warn logs text with args unless the same text was logged within noticeEvery.
 func (n *notices) warn(text string, args ...any) { n.warnOf("", text, args...) }
 
-// info is warn for events that need no action.
 func (n *notices) info(text string, args ...any) { n.tell(slog.LevelInfo, "", text, args...) }
 
-// warnOf is warn separately for each instance. Above noticeKinds instances at a time it is warn.
+// warnOf is warn separately for each instance, up to noticeKinds at a time.
 func (n *notices) warnOf(about, text string, args ...any) {
 	n.tell(slog.LevelWarn, about, text, args...)
 }

@@ -12,19 +12,18 @@ import (
 )
 
 // The settings of both sides are here, because gRPC's server cuts off a client that pings more
-// often than the server's policy allows.
+// often than the server allows.
 const (
-	serverWindow     = 256 << 10        // of a call from another instance: what it can send before it is read
-	clientWindow     = 1 << 20          // of a call from here, which is always being read
-	connWindow       = 2 << 20          // gRPC reopens it whether or not the calls are read, so it limits nothing
+	serverWindow     = 256 << 10        // of a call from another instance, before it is read
+	clientWindow     = 1 << 20          // of a call from here, which is always read
+	connWindow       = 2 << 20          // limits nothing: gRPC reopens it even if no call is read
 	keepaliveTime    = 10 * time.Second // the minimum of a gRPC client
 	keepaliveTimeout = 5 * time.Second
 	keepaliveMinimum = 5 * time.Second // the minimum that the server tolerates
 	headerBytes      = 16 << 10
-	readBuffer       = 8 << 10 // gRPC's default of 32 KiB would be half of an idle connection, without being faster
+	readBuffer       = 8 << 10 // the default of 32 KiB is not faster, and half of an idle connection
 )
 
-// tolerated returns how often the server lets a client ping.
 func tolerated() time.Duration {
 	return keepaliveMinimum
 }
@@ -64,8 +63,8 @@ func (p *Port) clientOptions() []grpc.DialOption {
 		grpc.WithStaticConnWindowSize(connWindow),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout,
 			PermitWithoutStream: true}),
-		// gRPC waits max(backoff, minimum) for the handshake. So the backoff, for which nothing
-		// here waits, must not exceed it.
+		// gRPC waits max(backoff, minimum) for the handshake. So the backoff, for which nothing here
+		// waits, must not exceed it.
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: p.config.DialTimeout,
 			Multiplier: 1, MaxDelay: p.config.DialTimeout}, MinConnectTimeout: p.config.DialTimeout}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(messageBytes), grpc.MaxCallSendMsgSize(messageBytes)),

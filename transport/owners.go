@@ -6,13 +6,13 @@ import (
 	"sync"
 )
 
-// connsEach is the maximum number of connections for calls from one instance. It needs one for
-// questions and gossip, one for each snapshot that it sends, and for a while those that it lost
-// without this side's knowledge.
+// connsEach is the maximum number of connections for calls from one instance: one for questions and
+// gossip, one for each snapshot that it sends, and for a while those that it lost without this
+// side's knowledge.
 const connsEach = 8
 
-// owners holds the connections for calls, by the instance that has proved its key on them. Links
-// are not included: there is one for each instance. It is safe for concurrent use.
+// owners holds the connections for calls, by the instance that has proved its key on them. It is
+// safe for concurrent use.
 type owners struct {
 	mu    sync.Mutex // guards all below
 	conns map[nodeid.ID][]*accepted
@@ -20,7 +20,7 @@ type owners struct {
 }
 
 // own records that an instance has proved its key on a connection for calls. If the instance has
-// too many, its oldest connection is closed.
+// too many, its oldest is closed.
 func (o *owners) own(instance nodeid.ID, conn *accepted) {
 	if oldest := o.enter(instance, conn); oldest != nil {
 		oldest.Close()
@@ -53,7 +53,6 @@ func (o *owners) enter(instance nodeid.ID, conn *accepted) (oldest *accepted) {
 	return oldest
 }
 
-// living removes closed connections.
 func living(conns []*accepted) []*accepted {
 	return slices.DeleteFunc(conns, func(c *accepted) bool { return isClosed(c.gone) })
 }

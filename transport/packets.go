@@ -44,7 +44,6 @@ func (g *Gossip) outbox(addr string) *packeter {
 	return s
 }
 
-// enqueue adds a packet and reports whether there was room.
 func (g *Gossip) enqueue(addr string, b []byte) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -76,7 +75,6 @@ func (g *Gossip) collect(s *packeter, addr string, leave bool) (all waiting, lef
 	return all, false
 }
 
-// run is the goroutine of an outbox.
 func (g *Gossip) run(s *packeter, addr string) {
 	var open *flow
 	defer func() { open.end() }()
@@ -148,7 +146,6 @@ func (g *Gossip) send(f *flow, addr string, all waiting) (_ *flow, err error) {
 	return f, nil
 }
 
-// post sends one message.
 func (g *Gossip) post(f *flow, addr string, parcel *wire.Parcel) (*flow, error) {
 	if f != nil && f.shared.self == g.port.self.Load() {
 		if f.stream.Send(parcel) == nil {
@@ -188,7 +185,7 @@ func (g *Gossip) open(addr string) (*flow, error) {
 	return &flow{port: g.port, shared: s, stream: stream, cancel: cancel}, nil
 }
 
-// verdict returns why an ended stream was refused, or nil if it was not refused.
+// verdict returns why an ended stream was refused, or nil if it was not.
 func (f *flow) verdict() error {
 	ack := &wire.Ack{}
 	if err := f.stream.RecvMsg(ack); err != nil || ack.Refusal == nil {
@@ -199,7 +196,6 @@ func (f *flow) verdict() error {
 	return err
 }
 
-// end gives back the stream and its connection. A nil flow has none.
 func (f *flow) end() {
 	if f != nil && f.cancel != nil {
 		f.cancel()

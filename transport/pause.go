@@ -4,26 +4,26 @@ import (
 	"container/list"
 	"errors"
 	"fmt"
-	"github.com/mortise-lock/mortise/internal/nodeid"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 const (
 	pauseFirst = 250 * time.Millisecond // after the first failed dial; doubles with each failure
 	maxPause   = 30 * time.Second
-	// limit while this node has no group: founders that were cut off must meet soon
+	// while this node has no group: founders that were cut off must meet soon
 	pauseNewborn   = 5 * time.Second
-	pauseAnswered  = 500 * time.Millisecond // limit if the failure was an answer, which is cheap and soon stale
+	pauseAnswered  = 500 * time.Millisecond // if the failure was an answer: cheap and soon stale
 	preferredFirst = 50 * time.Millisecond
 	preferredLast  = 500 * time.Millisecond // the voters of a group without a leader must meet soon
 
-	pauseKept = 10 * time.Second // how long a failure is remembered after its pause
+	pauseKept = 10 * time.Second // a failure is remembered so long after its pause
 	maxPauses = 1024             // remembered failures
-	youngLink = time.Second      // a link that ends sooner counts as a failed dial for the pause
+	youngLink = time.Second      // a link that ends sooner counts as a failed dial
 )
 
-// pauseKey is what must not be dialed: an address, or, if the address has answered, one instance
-// there.
+// pauseKey is what must not be dialed: an address or, if it has answered, one instance there.
 type pauseKey struct {
 	addr string
 	of   nodeid.ID // zero means any
@@ -35,7 +35,7 @@ type pause struct {
 	err    error // of the dial
 	delay  time.Duration
 	until  time.Time
-	trying bool          // the first dial after the pause is in flight; the others wait for it
+	trying bool          // the first dial after the pause is in flight; others wait for it
 	over   chan struct{} // closed when the pause ends early, is replaced, or was tried
 	place  *list.Element
 }
@@ -47,7 +47,6 @@ type pauses struct {
 	order list.List // of *pause, the oldest first
 }
 
-// in returns the current pause of a key, or nil if there is none.
 func (p *pauses) in(key pauseKey, now time.Time) *pause {
 	if b := p.known[key]; b != nil && (b.trying || now.Before(b.until)) {
 		return b
@@ -76,7 +75,6 @@ func (p *pauses) failed(key pauseKey, err error, first, most time.Duration, now 
 	p.known[key] = b
 }
 
-// end forgets the pause of a key.
 func (p *pauses) end(key pauseKey) {
 	if b := p.known[key]; b != nil {
 		delete(p.known, key)
@@ -112,7 +110,7 @@ func (p *pauses) remembered(now time.Time) (n int) {
 }
 
 // pausedError means that an address is not dialed now. It matches ErrSilent, whatever the last dial
-// found: that was true then, and proves nothing about now.
+// found, which proves nothing about now.
 type pausedError struct {
 	addr string
 	last error

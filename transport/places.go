@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Limits of the dials of one port. In any second at most burst + rate of each class begin, which is
-// 48 ordinary and 64 preferred ones, whatever is requested and however they end.
+// Limits of the dials of one port. In any second at most burst + rate of each class begin: 48
+// ordinary and 64 preferred ones.
 const (
 	maxDials      = 8 // in flight
 	dialsOrdinary = 5 // in flight to ordinary addresses: the rest is reserved
@@ -31,9 +31,9 @@ type ticket struct {
 	addr    string
 	ready   chan struct{} // closed when the dial may begin, or err is set
 	err     error         // why it may not
-	class   class         // the line in which it waits, or the class of its place
+	class   class         // its line, or the class of its place
 	waiting *list.Element // nil if it is in no line
-	trying  *pause        // the pause before this dial, forgotten if the dial succeeds
+	trying  *pause        // the pause before this dial, forgotten if it succeeds
 }
 
 // places decides which dial begins next. It is a pure core: the caller passes the time and holds
@@ -51,10 +51,8 @@ func newPlaces() places {
 	return p
 }
 
-// enter adds a ticket to the end of the line of its class.
 func (p *places) enter(t *ticket) { t.waiting = p.lines[t.class].PushBack(t) }
 
-// leave removes a ticket from its line.
 func (p *places) leave(t *ticket) {
 	p.lines[t.class].Remove(t.waiting)
 	t.waiting = nil
@@ -87,13 +85,11 @@ func (p *places) room(c class) bool {
 	return c == preferred || p.busy[ordinary] < dialsOrdinary
 }
 
-// begin records that the dial of a ticket, which next returned, is in flight.
 func (p *places) begin(t *ticket, now time.Time) {
 	p.busy[t.class]++
 	p.rates[t.class].take(now)
 }
 
-// end records that a dial is over.
 func (p *places) end(t *ticket) { p.busy[t.class]-- }
 
 // move sorts the waiting tickets by their current class. It keeps their order.

@@ -17,8 +17,7 @@ import (
 // linger is how long data that Send accepted may take to be sent when this side ends a link.
 const linger = time.Second
 
-// Port is one node's end of all its network traffic: it listens, links, asks and gossips. New makes
-// one. It is safe for concurrent use.
+// Port is one node's end of all its network traffic. New makes one. It is safe for concurrent use.
 type Port struct {
 	config   Config
 	listener *listener
@@ -28,7 +27,7 @@ type Port struct {
 	counts   counters
 
 	self    atomic.Pointer[Self]
-	boot    [bootBytes]byte // of this process, to distinguish a copied directory from its original
+	boot    [bootBytes]byte // of this process, to tell a copied directory from its original
 	closing chan struct{}   // closed when Close begins
 	ctx     context.Context // ends when Close cuts everything
 	cancel  context.CancelFunc
@@ -44,8 +43,8 @@ type Port struct {
 	number uint64 // of the last hello that began a stream
 	links  map[nodeid.ID]*link
 	dying  map[nodeid.ID]*link // the last ended link to each instance whose Down has not returned
-	shared map[string]*shared  // connections for questions and gossip, by address
-	// ends with the incarnation of self, and ends all connections for calls that were dialed in it
+	shared map[string]*shared  // by address, for questions and gossip
+	// ends with the incarnation of self, and with it the connections for calls that it dialed
 	life    context.Context
 	endLife context.CancelFunc
 }
@@ -111,7 +110,7 @@ func (p *Port) Close() error {
 	for _, l := range p.dying {
 		waits = append(waits, l.done)
 		if l.stream != nil && l.stream.gone != nil {
-			waits = append(waits, l.stream.gone) // the peer closes the connection when it has read everything
+			waits = append(waits, l.stream.gone) // the peer closes it when it has read everything
 		}
 	}
 	p.dials.forget(true)

@@ -25,7 +25,6 @@ func (c *probe) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// ended returns how the connection ended, if the peer ended it.
 func (c *probe) ended() error {
 	if isClosed(c.gone) {
 		return c.end
@@ -35,8 +34,8 @@ func (c *probe) ended() error {
 
 // Write implements net.Conn. If it fails, the peer may have sent the reason before it closed the
 // connection, as TLS 1.3 does about our certificate, and the reader should get it. If the reader
-// gets nothing in time, Write closes the connection: gRPC relies on the reader for that, and until
-// then retries every new call on it without a pause.
+// gets nothing in time, Write closes the connection: gRPC would retry every new call on it without
+// a pause.
 func (c *probe) Write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)
 	if err != nil {

@@ -17,12 +17,10 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// kinds are the kinds of connections.
 func kinds() []wire.Hello_Kind { return []wire.Hello_Kind{wire.Hello_LINK, wire.Hello_CALLS} }
 
-// A process dials with the public key of another instance, which every hello contains, but without
-// its private key. Whatever it sends, it is refused. The link of the instance itself stays: no
-// frame, no Down, one line in the log.
+// A process dials with the public key of another instance, but without its private key. Whatever it
+// sends is refused. The link of the instance itself stays: no frame, no Down, one line in the log.
 func TestImpostorThatDials(t *testing.T) {
 	secured(t, func(t *testing.T, w *world, use func(*Config), forge func(int) *forger) {
 		a, b := w.node("a", 1, use), w.node("b", 2, use)
@@ -100,7 +98,6 @@ func dialsFail(t *testing.T, a *node, addr string, want error) {
 	time.Sleep(2 * maxPause)
 }
 
-// A process listens where an instance is expected, and does not have its key.
 func TestImpostorThatListens(t *testing.T) {
 	secured(t, func(t *testing.T, w *world, use func(*Config), forge func(int) *forger) {
 		a, evil := w.node("a", 1, use), forge(9)
@@ -132,8 +129,7 @@ func TestImpostorThatListens(t *testing.T) {
 	})
 }
 
-// Only a proven key shows that another instance is at an address, because that can end the
-// membership of a voter.
+// The answer can end the membership of a voter.
 func TestOtherInstanceOnlyOnProof(t *testing.T) {
 	secured(t, func(t *testing.T, w *world, use func(*Config), forge func(int) *forger) {
 		a, evil := w.node("a", 1, use), forge(9)
@@ -164,7 +160,7 @@ func TestOtherInstanceOnlyOnProof(t *testing.T) {
 	})
 }
 
-// A recorded genuine hello is worthless on another connection, both as a dialer's and as an answer.
+// A recorded hello is worthless on another connection, both as a dialer's and as an answer.
 func TestReplayedHello(t *testing.T) {
 	secured(t, func(t *testing.T, w *world, use func(*Config), forge func(int) *forger) {
 		a, b, evil := w.node("a", 1, use), w.node("b", 2, use), forge(9)
@@ -201,8 +197,8 @@ func TestReplayedHello(t *testing.T) {
 	})
 }
 
-// A process between two instances, with the certificate that all of them share, terminates TLS on
-// both sides and relays hellos.
+// The man in the middle has the certificate that all instances share, terminates TLS on both sides
+// and relays hellos.
 func TestManInTheMiddle(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		shared := Config{}

@@ -96,7 +96,7 @@ func raftSize(m *raftpb.Message) int {
 	return n
 }
 
-// say queues a change of this node's standing. It is sent before anything that is pushed later.
+// say queues a change of this node's standing, before anything that is pushed later.
 func (q *queue) say(s *wire.Standing) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -113,7 +113,6 @@ func (q *queue) end(r *wire.Refusal) {
 	q.notify()
 }
 
-// drop discards everything.
 func (q *queue) drop() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -139,7 +138,6 @@ func (q *queue) take() (frame *wire.Frame, ended bool, dropped int) {
 	return f, false, dropped
 }
 
-// cut moves the content of the next frame out of the queue.
 func (q *queue) cut(f *wire.Frame) (raft []*raftpb.Message, ended bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -150,8 +148,8 @@ func (q *queue) cut(f *wire.Frame) (raft []*raftpb.Message, ended bool) {
 	limit := q.config.MessageBytes - slackBytes
 	f.Renewals = q.kinds[0].take(frameBytes, limit)
 	total := len(f.Renewals)
-	// The kinds take turns in going first. Only the first kind that has something may exceed the
-	// soft limit; otherwise a large piece would never be sent.
+	// The kinds take turns in going first. Only the first kind that has something may exceed the soft
+	// limit; otherwise a large piece would never be sent.
 	for i := range 3 {
 		soft, hard := max(0, min(frameBytes, limit)-total), limit-total
 		if total > len(f.Renewals) {
@@ -201,8 +199,8 @@ func (q *queue) cutRaft(soft, hard int) (taken []*raftpb.Message, size int) {
 	return taken, size
 }
 
-// encode writes the raft messages into the frame, outside the lock. A message that cannot be sent
-// is dropped, as if the queue were full.
+// encode writes the raft messages into the frame, outside the lock. It drops a message that cannot
+// be sent.
 func (q *queue) encode(f *wire.Frame, raft []*raftpb.Message) (dropped int) {
 	arena := q.arena[:0]
 	ends := q.ends[:0]

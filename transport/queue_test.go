@@ -67,7 +67,7 @@ func (l *ledger) take() bool {
 	return true
 }
 
-// Whatever the sizes, pieces arrive whole, once and in order, and no frame is too large.
+// Whatever the sizes, pieces arrive once and in order, and no frame is too large.
 func TestQueueKeepsPiecesWhole(t *testing.T) {
 	for seed := range uint64(10 / slowly) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -102,7 +102,7 @@ func TestQueueKeepsPiecesWhole(t *testing.T) {
 	}
 }
 
-// The result of take stays unchanged until the next take, while other goroutines push.
+// The result of take stays unchanged until the next take.
 func TestQueueLendsItsBuffers(t *testing.T) {
 	c := Config{}.withDefaults()
 	q := newQueue(&c)
@@ -157,7 +157,7 @@ func TestQueueLimits(t *testing.T) {
 	}
 }
 
-// A peer whose handler hangs: memory is bounded, callers get errors, raft messages are dropped,
+// The peer's handler hangs: memory is bounded, callers get errors, raft messages are dropped,
 // renewals go first, and no accepted data is lost.
 func TestSlowReader(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
@@ -202,7 +202,6 @@ func TestSlowReader(t *testing.T) {
 	})
 }
 
-// A large backlog does not delay renewals: they are in the next frame.
 func TestRenewalsComeFirst(t *testing.T) {
 	c := Config{}.withDefaults()
 	q := newQueue(&c)

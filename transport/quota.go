@@ -6,7 +6,7 @@ import (
 )
 
 // quota counts how much of one resource peers make this node hold. No peer gets more than its
-// share, and all together get no more than the total. It is safe for concurrent use.
+// share, and all together no more than the total. It is safe for concurrent use.
 type quota[K comparable] struct {
 	each, all int
 
@@ -31,7 +31,6 @@ func (q *quota[K]) take(k K, n int) bool {
 	return true
 }
 
-// give gives back n of what k has taken.
 func (q *quota[K]) give(k K, n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -41,7 +40,6 @@ func (q *quota[K]) give(k K, n int) {
 	}
 }
 
-// total returns how much is taken.
 func (q *quota[K]) total() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -52,7 +50,7 @@ func (q *quota[K]) total() int {
 // away still reaches it: the stream window allows more than twice as much.
 const slowest = 256 << 10
 
-// allowance returns how long a transfer of n bytes may take, including `grace` for its beginning.
+// allowance returns how long a transfer of n bytes may take, with `grace` for its beginning.
 func allowance(grace time.Duration, n uint64) time.Duration {
 	return grace + time.Duration(n/slowest)*time.Second + time.Duration(n%slowest)*time.Second/slowest
 }

@@ -6,11 +6,11 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// The layout of raft messages is protobuf's and stays so: builds with and without this code
-// understand each other. Generated code would allocate each number of a message separately and look
-// up each field in a table, which is a third of all allocations of a lock. So the common messages
-// are encoded and decoded by hand. Everything else (snapshots, responses, fields that a later raft
-// adds, malformed messages) is left to protobuf, so protobuf alone decides what is accepted.
+// Raft messages have protobuf's layout. Generated code would allocate each number of a message
+// separately and look up each field in a table, which is a third of all allocations of a lock. So
+// the common messages are encoded and decoded by hand. Everything else (snapshots, responses,
+// fields that a later raft adds, malformed messages) is left to protobuf, which alone decides what
+// is accepted.
 
 // Tags: field number and wire type, as in raft.proto.
 const (

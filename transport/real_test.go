@@ -19,7 +19,6 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// realNode starts a node on a loopback socket.
 func realNode(t *testing.T, n int, change ...func(*Config)) *node {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -32,8 +31,8 @@ func realNode(t *testing.T, n int, change ...func(*Config)) *node {
 	return startNode(t, ln, dial, instance(n, ln.Addr().String()), change...)
 }
 
-// Many callers on both sides, crossing dials, real sockets: everything arrives once and in the
-// order of each caller, in few frames, and no goroutine is left.
+// With many callers on both sides and crossing dials everything arrives once and in the order of
+// each caller, in few frames, and no goroutine is left.
 func TestRealSockets(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for range 5 {
@@ -112,7 +111,6 @@ func TestRealStrangers(t *testing.T) {
 	eventually(t, "the port no longer works", func() bool { text, _ := commands(a.seen(), id(2)); return text == "x" })
 }
 
-// echo makes a node that answers every frame.
 func echo(t testing.TB, n *node, to nodeid.Endpoint) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

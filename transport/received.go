@@ -36,7 +36,6 @@ type received struct {
 // is released.
 const packedKept = 1024
 
-// decode reads a frame.
 func (r *received) decode(b []byte) error {
 	packed := r.packed
 	*r = received{packed: packed[:0]}
@@ -64,8 +63,8 @@ func (r *received) unpack(packed [][]byte) {
 	r.malformed = err != nil
 }
 
-// scan finds the fields of a frame, in place. False means that protobuf must decode it, because it
-// is not a common frame: it has a standing, a refusal, a repeated field, or garbage.
+// scan finds the fields of a frame, in place. It returns false if protobuf must decode the frame,
+// because it has a standing, a refusal, a repeated field, or garbage.
 func (r *received) scan(b []byte) bool {
 	for len(b) > 0 {
 		tag, number, piece, n := field(b)
@@ -110,7 +109,6 @@ func raftIn(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// decodeAny decodes a frame with generated code.
 func (r *received) decodeAny(b []byte) error {
 	if n, err := raftIn(b); err != nil || n > maxRaft {
 		return fmt.Errorf("%d raft messages in one frame: %w", n, errStrange)

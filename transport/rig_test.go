@@ -31,14 +31,13 @@ var ascending = sync.OnceValue(func() []nodeid.Key { return nodeidtest.Ascending
 // key returns the key of instance n, from 1 to 128. Their IDs are in the order of the numbers.
 func key(n int) nodeid.Key { return ascending()[n-1] }
 
-// id returns the ID of instance n.
 func id(n int) nodeid.ID { return key(n).ID() }
 
 // node is a port with a handler that records. Its address is "<name>:1".
 type node struct {
 	*Port
 	t        *testing.T
-	self     Self     // its own identity: change it, then call identify
+	self     Self     // change it, then call identify
 	identity Identity // what its peers see
 	log      *logs
 
@@ -90,7 +89,6 @@ func (n *handler) Down(peer Identity, err error) {
 // echoMethod is the one method of the service that every node has: it answers bytes with bytes.
 const echoMethod = "/test.Echo/Ask"
 
-// echo makes the service of a node.
 func (n *handler) echo() Services {
 	desc := &grpc.ServiceDesc{ServiceName: "test.Echo", HandlerType: (*any)(nil), Methods: []grpc.MethodDesc{{
 		MethodName: "Ask",
@@ -215,7 +213,6 @@ type world struct {
 
 func newWorld(t *testing.T) *world { return &world{t: t, net: memnet.New()} }
 
-// node starts a node; it is closed with the test.
 func (w *world) node(name string, n int, change ...func(*Config)) *node {
 	w.t.Helper()
 	ln, err := w.net.Listen(name + ":1")
@@ -225,7 +222,6 @@ func (w *world) node(name string, n int, change ...func(*Config)) *node {
 	return startNode(w.t, ln, w.net.Dialer(name), instance(n, name+":1"), change...)
 }
 
-// instance is the identity of instance n.
 func instance(n int, addr string) Self {
 	return Self{Key: key(n), Group: 7, Raft: uint64(n) + 100, Addr: addr}
 }
@@ -249,13 +245,11 @@ func startNode(t *testing.T, ln net.Listener, dial func(context.Context, string)
 	return n
 }
 
-// seen returns what a peer knows about s.
 func (s *Self) seen(life uint64) Identity {
 	return Identity{Instance: s.Instance(), Group: s.Group, Raft: s.Raft, Addr: s.Addr, Life: life,
 		Peer: capability.Peer{Tier: capability.Root}}
 }
 
-// identify makes the port use n.self.
 func (n *node) identify() {
 	n.identity = n.self.seen(n.identity.Life)
 	n.Identify(n.self)
@@ -275,7 +269,6 @@ func longest(c *Config) {
 	}
 }
 
-// inBubble runs f in a synctest bubble with a network.
 func inBubble(t *testing.T, f func(t *testing.T, w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { f(t, newWorld(t)) })
@@ -308,7 +301,6 @@ func (w *world) raw(addr string) net.Conn {
 	return conn
 }
 
-// dialsWith changes every connection that a node dials.
 func dialsWith(change func(net.Conn) net.Conn) func(*Config) {
 	return func(c *Config) {
 		dial := c.Dial
@@ -322,7 +314,7 @@ func dialsWith(change func(net.Conn) net.Conn) func(*Config) {
 	}
 }
 
-// begin opens the connection of a link, on which nothing is sent yet.
+// begin opens the connection of a link, and sends nothing.
 func (n *node) begin(addr string) *stream {
 	n.t.Helper()
 	raw, err := n.open(context.Background(), addr)
@@ -347,7 +339,6 @@ func (n *node) link(addr string, to nodeid.ID, number uint64) (*stream, *introdu
 	return s, who
 }
 
-// drain reads a connection to its end.
 func drain(conn net.Conn) string {
 	b, _ := io.ReadAll(conn)
 	return string(b)
@@ -358,7 +349,6 @@ func raftMessage(from, to *node, index uint64) *raftpb.Message {
 		Index: &index, Entries: []*raftpb.Entry{{Data: []byte(fmt.Sprint("entry ", index))}}}
 }
 
-// eventually is for tests over real sockets.
 func eventually(t *testing.T, why string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(time.Millisecond) {

@@ -18,11 +18,9 @@ type service struct {
 	port *Port
 }
 
-// noConnection returns the error of a call whose connection this port has not accepted.
 func noConnection() error { return status.Error(codes.Internal, "no connection") }
 
-// firstOf reads the first message of a call. If it does not arrive in time, the connection is
-// closed.
+// firstOf reads the first message of a call. If it is late, the connection is closed.
 func firstOf[M any](p *Port, ctx context.Context, recv func() (*M, error)) (*M, error) {
 	conn, ok := acceptedOn(remoteOf(ctx))
 	if !ok {
@@ -37,7 +35,6 @@ func firstOf[M any](p *Port, ctx context.Context, recv func() (*M, error)) (*M, 
 	return m, err
 }
 
-// remoteOf returns the remote address of an incoming call's connection, or nil if there is none.
 func remoteOf(ctx context.Context) net.Addr {
 	from, ok := peer.FromContext(ctx)
 	if !ok {

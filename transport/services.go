@@ -13,9 +13,9 @@ import (
 )
 
 // Service is a service of generated code and its implementation. Its methods are unary. They are
-// called on several goroutines at once, and may block until their context ends, which happens after
-// 30 s at the latest. An error other than a [*Failure] is not shown to the asker, which learns only
-// that there was no answer. Question and answer belong to the Port once the method returns.
+// called on several goroutines at once, and may block until their context ends, after 30 s at the
+// latest. An error other than a [*Failure] tells the asker only that there was no answer. Question
+// and answer belong to the Port once the method returns.
 type Service struct {
 	Desc *grpc.ServiceDesc
 	Impl any
@@ -54,8 +54,7 @@ func (s *Services) method(of Service, m grpc.MethodDesc) method {
 }
 
 // register makes the server answer all services. On the wire each method is a stream of pieces in
-// both directions. With a unary method gRPC would gather the whole message before this port could
-// see its sender and how much that instance holds here already.
+// both directions, see the refused alternatives of the package.
 func (p *Port) register(s *Services) {
 	for _, of := range s.List {
 		desc := grpc.ServiceDesc{ServiceName: of.Desc.ServiceName, HandlerType: of.Desc.HandlerType,
@@ -97,7 +96,6 @@ func (l local) Invoke(ctx context.Context, name string, question, answer any, _ 
 	return err
 }
 
-// find returns the method with a full name of generated code, or nil.
 func (l local) find(name string) method {
 	service, of, _ := strings.Cut(strings.TrimPrefix(name, "/"), "/")
 	for _, each := range l.services.List {

@@ -12,8 +12,7 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// A question that the interceptor refuses does not reach the method, over the network and within
-// the process.
+// A refused question does not reach the method, over the network and within the process.
 func TestTheInterceptorDecides(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		calls, methods := 0, ""
@@ -70,8 +69,8 @@ func TestTheInterceptorDecides(t *testing.T) {
 	})
 }
 
-// Bytes that are not a message reach neither the interceptor nor the method. An answer that is not
-// a message counts as another build's.
+// Such a question reaches neither the interceptor nor the method. An answer that is not a message
+// counts as another build's.
 func TestAMessageThatCannotBeRead(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)

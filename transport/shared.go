@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/mortise-lock/mortise/internal/nodeid"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 const (
@@ -20,7 +21,7 @@ type shared struct {
 	addr   string
 	self   *Self              // this node's identity on it
 	life   context.Context    // ends with this node's incarnation that dialed it
-	turn   context.Context    // ends if no caller waits for its dial before that has begun
+	turn   context.Context    // ends if no caller waits for its dial and that has not begun
 	giveUp context.CancelFunc // ends turn
 	ready  chan struct{}      // closed when dialed or failed
 	d      *dialed            // set before ready is closed; nil if the dial failed
@@ -34,10 +35,8 @@ type shared struct {
 
 // borrow returns a live connection to addr, and dials it if needed. The caller must call release.
 // Callers share a dial in flight, whose outcome does not depend on the context of any of them.
-// During a pause of the address they wait, if their contexts allow.
-//
-// Only callers that came before a dial began learn that the address refuses or is foreign. That
-// proves nothing about a later time, so other callers have the address dialed again.
+// During a pause of the address they wait, if their contexts allow. Only callers that came before a
+// dial began learn that the address refuses or is foreign; for the others it is dialed again.
 func (p *Port) borrow(ctx context.Context, addr string) (*shared, error) {
 	for {
 		s, first, err := p.sharedFor(addr)
@@ -66,7 +65,7 @@ func (p *Port) borrow(ctx context.Context, addr string) (*shared, error) {
 	}
 }
 
-// outlived returns the error of a call that began before this node's incarnation or the port ended.
+// outlived is the error of a call that began before this node's incarnation or the port ended.
 func (p *Port) outlived(addr string) error {
 	if p.ctx.Err() != nil {
 		return ErrClosed
@@ -133,7 +132,6 @@ func (p *Port) evict() bool {
 	return true
 }
 
-// keep is the goroutine of s.
 func (p *Port) keep(s *shared) {
 	defer s.giveUp()
 	var d *dialed
@@ -168,8 +166,8 @@ func (p *Port) keep(s *shared) {
 	}
 }
 
-// wanted reports whether to keep s. A dead or idle connection is removed from the table; a live one
-// that is still used outside the table is kept.
+// wanted reports whether to keep s. It removes a dead or idle connection from the table, and keeps
+// a live one that is still used outside the table.
 func (p *Port) wanted(s *shared) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

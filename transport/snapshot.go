@@ -62,7 +62,6 @@ func (p *Port) SendSnapshot(ctx context.Context, to nodeid.Endpoint, m *raftpb.M
 	return nil
 }
 
-// pour sends the chunks and returns the answer.
 func (p *Port) pour(ctx context.Context, d *dialed, m *raftpb.Message) (*wire.Ack, error) {
 	stream, err := d.Snapshot(ctx)
 	if err != nil {
@@ -91,8 +90,8 @@ func (p *Port) pour(ctx context.Context, d *dialed, m *raftpb.Message) (*wire.Ac
 
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
-// withoutData copies m except the data of its snapshot, which may be a gigabyte. Fields that a
-// later raft adds are copied too.
+// withoutData copies m, with fields that a later raft adds, but without the data of its snapshot,
+// which may be a gigabyte.
 func withoutData(m *raftpb.Message) *raftpb.Message {
 	out := &raftpb.Message{}
 	shallow(out.ProtoReflect(), m.ProtoReflect(), "snapshot")
@@ -112,10 +111,10 @@ func shallow(to, from protoreflect.Message, except protoreflect.Name) {
 	})
 }
 
-// poured is the stream of a snapshot on the receiving side.
+// poured is the receiving side of a snapshot.
 type poured = grpc.ClientStreamingServer[wire.Chunk, wire.Ack]
 
-// Snapshot receives a snapshot from a peer.
+// Snapshot implements the Peer service.
 func (s *service) Snapshot(stream poured) error {
 	p := s.port
 	first, err := firstOf(p, stream.Context(), stream.Recv)
@@ -161,7 +160,7 @@ func (p *Port) take(stream poured, from Identity, first *wire.Chunk) (*wire.Refu
 	if refusal != nil || err != nil {
 		return refusal, err
 	}
-	if _, refusal := p.caller(stream.Context()); refusal != nil { // this incarnation may have ended meanwhile
+	if _, refusal := p.caller(stream.Context()); refusal != nil { // this incarnation may be over
 		return refusal, nil
 	}
 	if refusal := p.maySend(from, m); refusal != nil {
@@ -178,7 +177,7 @@ func malformed(text string) *wire.Refusal {
 	return &wire.Refusal{Reason: wire.Refusal_MALFORMED, Text: text}
 }
 
-// maySend returns why a snapshot of this peer is not accepted. Nil means that it is.
+// maySend returns why a snapshot is not accepted, or nil.
 func (p *Port) maySend(from Identity, m *raftpb.Message) *wire.Refusal {
 	self := p.self.Load()
 	if self.Group == 0 || from.Group != self.Group || !owns(self, from, m) {
@@ -234,9 +233,8 @@ func (p *Port) collect(stream poured, from nodeid.ID, chunk *wire.Chunk) ([]byte
 }
 
 // roomFor returns the capacity that the data of a snapshot must have when `need` bytes of `size`
-// have arrived. Memory is allocated as bytes arrive, whatever size was announced. The capacity
-// doubles until a quarter has arrived; then the whole is allocated at once. So the data is never
-// held twice.
+// have arrived, whatever size was announced. The capacity doubles until a quarter has arrived; then
+// the whole is allocated at once, so the data is never held twice.
 func roomFor(need, room, size int) int {
 	switch {
 	case need <= room:

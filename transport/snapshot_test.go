@@ -148,7 +148,6 @@ func TestSnapshotThatStalls(t *testing.T) {
 	})
 }
 
-// halfASnapshot begins to send a snapshot of the given size.
 func (n *node) halfASnapshot(to *node, size int) grpc.ClientStreamingClient[wire.Chunk, wire.Ack] {
 	n.t.Helper()
 	head, err := proto.Marshal(withoutData(snapshotMessage(n, to, 4)))
@@ -171,7 +170,7 @@ func (n *node) halfASnapshot(to *node, size int) grpc.ClientStreamingClient[wire
 	return stream
 }
 
-// One instance has one place, so that another instance's snapshot can arrive at the same time.
+// Another instance's snapshot can arrive at the same time.
 func TestOneSnapshotFromEachInstance(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, c := w.node("a", 1), w.node("b", 2), w.node("c", 3)
@@ -188,7 +187,6 @@ func TestOneSnapshotFromEachInstance(t *testing.T) {
 	})
 }
 
-// A byte now and then does not keep a place.
 func TestSnapshotThatTrickles(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -208,8 +206,7 @@ func TestSnapshotThatTrickles(t *testing.T) {
 	})
 }
 
-// Everything that can be known about a snapshot is checked on its first chunk, before any of its
-// data is kept.
+// Everything that can be known is checked before any data is kept.
 func TestSnapshotIsJudgedOnItsFirstChunk(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		b := w.node("b", 2)
@@ -251,7 +248,6 @@ func TestSnapshotIsJudgedOnItsFirstChunk(t *testing.T) {
 	})
 }
 
-// The room for a snapshot grows as it arrives and is never twice its size.
 func TestRoomForASnapshot(t *testing.T) {
 	const size = 100 << 20
 	room, most := 0, 0

@@ -20,7 +20,7 @@ const (
 	noSettings = "\x00\x00\x00\x04\x00\x00\x00\x00\x00"
 )
 
-// A connection without a finished hello is closed within 5 s, whatever arrives on it meanwhile.
+// Whatever arrives on it, a connection without a finished hello is closed within 5 s.
 func TestStrangersHaveATimeLimit(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -52,7 +52,6 @@ func TestStrangersHaveATimeLimit(t *testing.T) {
 	})
 }
 
-// A flood of strangers displaces strangers, not instances.
 func TestStrangersAreBounded(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a := w.node("a", 1, func(c *Config) { c.Strangers = 5 })
@@ -113,7 +112,7 @@ func TestOversizedPacketsAreDropped(t *testing.T) {
 	})
 }
 
-// Length prefixes and sizes that are false: no memory is reserved for data that has not arrived.
+// Length prefixes and sizes are false: no memory is reserved for data that has not arrived.
 func TestAnnouncedSizesReserveNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -147,7 +146,6 @@ func TestAnnouncedSizesReserveNothing(t *testing.T) {
 	})
 }
 
-// An oversized frame ends its sender's link and nothing else.
 func TestOversizedFrameEndsTheLink(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, c := w.node("a", 1, func(c *Config) { c.MessageBytes = 1 << 20 }), w.node("c", 3)
@@ -164,8 +162,7 @@ func TestOversizedFrameEndsTheLink(t *testing.T) {
 	})
 }
 
-// Connections that wait for this node to compute their handshakes are not displaced. Otherwise,
-// when many instances connect after a failover, none of their handshakes would finish.
+// Otherwise, when many instances connect after a failover, no handshake would finish.
 func TestHandshakesInLineAreNotDisplaced(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a := w.node("a", 1, func(c *Config) { c.Strangers = 2 })

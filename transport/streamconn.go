@@ -22,8 +22,8 @@ type streamConn struct {
 	send   func(*wire.Bytes) error
 	recv   func() (*wire.Bytes, error)
 
-	in     chan []byte // from the goroutine read, unbuffered: a slow reader holds back the peer
-	out    chan []byte // to the goroutine write, unbuffered: accepted pieces are sent before the end
+	in     chan []byte // from read, unbuffered: a slow reader holds back the peer
+	out    chan []byte // to write, unbuffered: accepted pieces are sent before the end
 	turn   chan []byte // one slot: the rest of a piece, and the right to read
 	closed chan struct{}
 	over   chan struct{} // closed when the peer sends no more
@@ -139,7 +139,6 @@ func (c *streamConn) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// next waits for the next piece.
 func (c *streamConn) next(passed <-chan struct{}) ([]byte, error) {
 	select {
 	case piece := <-c.in:

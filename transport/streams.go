@@ -58,7 +58,6 @@ func (g *Gossip) hail(ctx context.Context, d *dialed) (stream grpc.BidiStreaming
 	return stream, nil
 }
 
-// start registers c and runs its goroutine, unless the port is closed.
 func (g *Gossip) start(c *streamConn, run func()) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -94,7 +93,7 @@ func (g *Gossip) carry(c *streamConn, stream grpc.BidiStreamingClient[wire.Bytes
 	}
 }
 
-// Conn serves a byte stream that a peer opened.
+// Conn implements the Peer service.
 func (s *service) Conn(stream grpc.BidiStreamingServer[wire.Bytes, wire.Bytes]) error {
 	p := s.port
 	if _, err := firstOf(p, stream.Context(), stream.Recv); err != nil {

@@ -3,15 +3,16 @@ package transport
 import (
 	"context"
 	"fmt"
-	"github.com/mortise-lock/mortise/internal/nodeid"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // Send queues f for a peer and returns at once. If there is no link and an address is given, Send
 // dials one, and f waits for it. A nil error means that f is sent, in order, or that the handler's
 // Down comes after it. Raft messages may be dropped if too many wait: raft repeats them. The bytes
-// are copied; raft messages must not be changed any more. Errors: ErrNoLink, ErrFull, ErrTooLarge,
-// ErrGroup while this node has no group, ErrClosed. After an error nothing of f was queued.
+// are copied; raft messages must not be changed any more. Errors, after which nothing of f was
+// queued: ErrNoLink, ErrFull, ErrTooLarge, ErrGroup while this node has no group, ErrClosed.
 func (p *Port) Send(to nodeid.Endpoint, f Frame) error {
 	if f.empty() {
 		return nil

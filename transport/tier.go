@@ -10,12 +10,10 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// errServes is why a dialed connection is ended.
 var errServes = errors.New("only holders of the root secret, or of a certificate named in TLSPeers, serve")
 
-// tierOf returns what the verified certificates of a connection say about the peer. It is called
-// once for each connection. Without TLS every peer is of the root tier: plain text proves nothing,
-// so tiers cannot be distinguished.
+// tierOf returns what the verified certificates of a connection say about the peer. Without TLS
+// every peer is of the root tier: plain text proves nothing, so tiers cannot be distinguished.
 func (p *Port) tierOf(secure *tls.ConnectionState) (capability.Peer, error) {
 	if p.config.TLS == nil {
 		return capability.Peer{Tier: capability.Root}, nil
@@ -26,8 +24,8 @@ func (p *Port) tierOf(secure *tls.ConnectionState) (capability.Peer, error) {
 	return p.config.TLS.Peer(*secure)
 }
 
-// serverOf is tierOf for a dialed connection, before any byte from it is trusted. Without it an
-// admin client could pose as an instance to other clients.
+// serverOf is tierOf for a dialed connection, before any byte from it is trusted. Otherwise an
+// admin client could pose as an instance.
 func (p *Port) serverOf(addr string, secure *tls.ConnectionState) (capability.Peer, error) {
 	peer, err := p.tierOf(secure)
 	if err == nil && peer.Tier != capability.Root {
@@ -40,15 +38,15 @@ func (p *Port) serverOf(addr string, secure *tls.ConnectionState) (capability.Pe
 	return peer, nil
 }
 
-// proves sets what the certificates of a peer say, which its hello cannot change. A peer that does
-// not serve has no raft ID, and no address at which it could be dialed.
+// proves sets what the certificates of a peer say, which its hello cannot change.
 func (i *Identity) proves(peer capability.Peer) {
 	i.Peer = peer
 	i.Peer.NotAfter = time.Time{} // the port observes it; identities with the same rights are equal
 	i.confine()
 }
 
-// confine removes what only an instance may say about itself.
+// confine removes what only an instance may say about itself: a raft ID, and an address at which it
+// could be dialed.
 func (i *Identity) confine() {
 	if i.Peer.Tier != capability.Root {
 		i.Addr, i.Raft = "", 0

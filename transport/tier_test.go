@@ -40,7 +40,6 @@ func (s *tiered) Recheck(tls.ConnectionState) error {
 	return nil
 }
 
-// sees makes a node see all peers as peer.
 func (a *authority) sees(peer capability.Peer, into **tiered) func(*Config) {
 	return func(c *Config) {
 		a.use(c)
@@ -82,8 +81,7 @@ func TestWhatIsDialedMustBeAnInstance(t *testing.T) {
 	}
 }
 
-// What comes from an admin client is distinguished from what instances send, and its claimed
-// address is ignored.
+// The claimed address of an admin client is ignored.
 func TestAGuestIsKnownAsOne(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		ours, s, want := newAuthority(t), new(*tiered), guestOf(t, "lock a/*")
@@ -169,7 +167,6 @@ func TestConnectionsEndWithTheirCertificate(t *testing.T) {
 	})
 }
 
-// A revoked certificate ends the connections that use it.
 func TestConnectionsAreCheckedAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		ours, s := newAuthority(t), new(*tiered)

@@ -12,8 +12,8 @@ import (
 	"syscall"
 )
 
-// wentAway reports whether the peer just ended the connection, as dying processes and the probes of
-// load balancers do.
+// wentAway reports whether the peer just ended the connection, as dying processes and load
+// balancers' probes do.
 func wentAway(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET)
 }
@@ -49,8 +49,7 @@ func clientTLS(ctx context.Context, raw net.Conn, addr string, config *tls.Confi
 	return conn, nil
 }
 
-// The first byte of TLS in either direction: a client begins with a handshake, and a server that
-// refuses it sends an alert.
+// The first byte of TLS: of a client's handshake, and of the alert of a server that refuses it.
 const (
 	tlsHandshake = 0x16
 	tlsAlert     = 0x15
@@ -60,9 +59,8 @@ const (
 // this side has TLS.
 const noTLS = "\x15\x03\x03\x00\x02\x02\x28"
 
-// hint tells a dialer which side has TLS if its first byte shows that only one has: the handshake
-// is about to fail, and a connection that just ends proves nothing. A dialer with TLS gets our
-// preface in plain text.
+// hint tells a dialer which side has TLS if its first byte shows that only one has: a connection
+// that just ends proves nothing. A dialer with TLS gets our preface in plain text.
 func (c *accepted) hint(first byte) {
 	switch {
 	case c.listener.secured && first == linkPreface[0]:
@@ -79,7 +77,6 @@ func refusedTLS(err error) bool {
 	return ok && op.Op == "remote error" && !silence(err)
 }
 
-// expiredAlert is the TLS alert of a peer to which our certificate has expired.
 const expiredAlert tls.AlertError = 45
 
 // silence reports whether err does not prove that the peer is a stranger: the connection broke, or

@@ -9,13 +9,14 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"errors"
-	"github.com/mortise-lock/mortise/internal/nodeid"
 	"math/big"
 	"net"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // static is one configuration for both sides.
@@ -54,7 +55,6 @@ func newAuthority(t testing.TB) *authority {
 	return a
 }
 
-// use gives a node mutual TLS 1.3.
 func (a *authority) use(c *Config) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -100,8 +100,8 @@ func TestTLS(t *testing.T) {
 		}
 		ask("their certificate", a, c, ErrForeign)
 		ask("our certificate", c, a, ErrForeign)
-		// The error tells which of the two has no TLS, and does not prove that it belongs to
-		// another cluster.
+		// The error tells which of the two has no TLS, and does not prove that it belongs to another
+		// cluster.
 		ask("TLS to plain text", a, d, ErrSilent)
 		ask("TLS to plain text", a, d, ErrPlain)
 		ask("plain text to TLS", d, a, ErrSilent)
@@ -138,8 +138,7 @@ func TestTLS(t *testing.T) {
 	})
 }
 
-// An instance whose certificate has expired is not a stranger: it counts as silent, and the error
-// says why. Existing links go on.
+// The instance counts as silent, and the error says why. Existing links go on.
 func TestExpiredCertificateIsNoProof(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		ours := newAuthority(t)

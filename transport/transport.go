@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Self is this node's identity on every connection, proven as far as possible. It is one value, so
-// that the claimed ID is always that of the signing key.
+// Self is this node's identity on every connection. It is one value, so that the claimed ID is
+// always that of the signing key.
 type Self struct {
 	Key   nodeid.Key       // of this incarnation; required
 	Group uint64           // the group to which it is bound or belongs; zero means none yet
@@ -46,12 +46,11 @@ type Frame struct {
 	Raft     []*raftpb.Message
 	Retired  bool // the sender's voter or node has retired: treat it as lost
 
-	// Duplicate is set on a received frame with nothing but raft messages, which arrived beside the
-	// link, see [Port.SendDuplicates]. Port.Send ignores it.
+	// Duplicate is set on a received frame of raft messages that arrived beside the link, see
+	// [Port.SendDuplicates]. Port.Send ignores it.
 	Duplicate bool
 }
 
-// empty reports whether f has no content.
 func (f *Frame) empty() bool {
 	return len(f.Renewals)+len(f.Commands)+len(f.Replies)+len(f.Raft) == 0 && !f.Retired
 }
@@ -60,21 +59,20 @@ func (f *Frame) empty() bool {
 // different peers. None may call [Port.Close]. Close waits for running calls; after it there are
 // none.
 type Handler interface {
-	// Frame receives what a peer of this node's own group sent. The calls for one peer are
-	// sequential, in the order sent, on the goroutine that reads the stream. Frame must not block,
-	// because everything from that peer waits. f and everything in it belong to the handler.
-	// Duplicates of raft messages are the exception: they come in frames of their own, on another
-	// goroutine, in no order with the frames of the link, and one may come at the moment of its
-	// Down.
+	// Frame receives what a peer of this node's own group sent. The calls for one peer are sequential,
+	// in the order sent, on the goroutine that reads the stream. Frame must not block, because
+	// everything from that peer waits. f and everything in it belong to the handler. Duplicates are
+	// the exception: they come on another goroutine, in no order with the frames of the link, and one
+	// may come at the moment of its Down.
 	Frame(from Identity, f Frame)
 
-	// Down reports that the stream to a peer ended, after its last Frame, or that dialing it
-	// failed. Anything sent to it before and not answered may be lost. The next Frame of that
-	// instance, if any, comes from a new stream. Down must not block.
+	// Down reports that the stream to a peer ended, after its last Frame, or that dialing it failed.
+	// Anything sent to it before and not answered may be lost. The next Frame of that instance, if
+	// any, comes from a new stream. Down must not block.
 	Down(peer Identity, err error)
 
-	// MaySendSnapshot returns why the peer may not send the snapshot whose message, without data,
-	// is m. Nil means that it may. It is called before any data is gathered, and again when all has
+	// MaySendSnapshot returns why the peer may not send the snapshot whose message, without data, is
+	// m. Nil means that it may. It is called before any data is gathered, and again when all has
 	// arrived. The sender sees the text of an error. It must not block.
 	MaySendSnapshot(from Identity, m *raftpb.Message) error
 
@@ -83,44 +81,43 @@ type Handler interface {
 	Snapshot(from Identity, m *raftpb.Message) error
 }
 
-// Errors of this package. They are wrapped in errors with details; test with errors.Is.
+// Errors of this package, to be matched with errors.Is.
 var (
 	// ErrClosed means that the Port was closed.
 	ErrClosed = errors.New("transport: closed")
 	// ErrNoLink means that there is no stream to that instance and none is being dialed: no address
 	// was given, or the last dial failed a moment ago.
-	ErrNoLink = errors.New("transport: no link")
-	// ErrFull means that a bounded queue has no room: the peer reads more slowly than this node
-	// writes. Nothing of the call was queued.
-	ErrFull = errors.New("transport: queue full")
+	ErrNoLink = errors.New("transport: not connected")
+	// ErrFull means that a limit of this port or of the peer is reached, such as that of a queue whose
+	// peer reads more slowly than this node writes. Nothing of the call was queued.
+	ErrFull = errors.New("transport: the queue to the peer is full")
 	// ErrTooLarge means that one call has more than fits into one message.
-	ErrTooLarge = errors.New("transport: too large for one message")
-	// ErrRefused means that the connection was refused: the machine answered that no process
-	// listens at that address.
+	ErrTooLarge = errors.New("transport: the message is too large")
+	// ErrRefused means that the machine answered that no process listens at that address.
 	ErrRefused = errors.New("transport: connection refused")
 	// ErrForeign means that the process at the address is not an instance of this cluster: it has
 	// another cluster label or another protocol, or one side refuses the other's TLS.
-	ErrForeign = errors.New("transport: foreign")
+	ErrForeign = errors.New("transport: not an instance of this cluster")
 	// ErrVersion means that a node of this cluster answered with another version of this protocol.
-	ErrVersion = errors.New("transport: other protocol version")
+	ErrVersion = errors.New("transport: the peer speaks another version of the protocol")
 	// ErrOther means that another instance answered than the intended one. [OtherError] names both.
 	ErrOther = errors.New("transport: another instance")
-	// ErrCopy means that another process with the same key is connected to that peer: one of the
-	// two uses a copied directory.
+	// ErrCopy means that another process with the same key is connected to that peer: one of the two
+	// uses a copied directory.
 	ErrCopy = errors.New("transport: another process has the same identity")
-	// ErrSilent means that there was no answer: the peer was unreachable, broke off or was too
-	// slow. It proves nothing about the process at the address.
+	// ErrSilent means that there was no answer: the peer was unreachable, broke off or was too slow.
+	// It proves nothing about the process at the address.
 	ErrSilent = errors.New("transport: no answer")
-	// ErrPlain means that only this side has TLS. It is wrapped together with ErrSilent: the
-	// instance may belong to this cluster, and its configuration may change at any moment.
+	// ErrPlain means that only this side has TLS. It comes with ErrSilent: the instance may belong to
+	// this cluster, and its configuration may change at any moment.
 	ErrPlain = errors.New("transport: the other side has no TLS")
-	// ErrSecured means that only the other side has TLS. It is wrapped together with ErrSilent.
+	// ErrSecured means that only the other side has TLS. It comes with ErrSilent.
 	ErrSecured = errors.New("transport: the other side has TLS, and this one has none")
 	// ErrGarbage means that a peer sent what no correct peer sends. Its stream is ended.
-	ErrGarbage = errors.New("transport: garbage")
+	ErrGarbage = errors.New("transport: malformed message")
 	// ErrGroup means that a peer of another group, or of none, sent what only members of one group
 	// may send each other.
-	ErrGroup = errors.New("transport: another group")
+	ErrGroup = errors.New("transport: the peer is in another group or in none")
 )
 
 // OtherError means that Addr is now the address of another instance. It matches ErrOther with
@@ -131,7 +128,6 @@ type OtherError struct {
 	Answered nodeid.ID // the instance that answered
 }
 
-// Error names the address and both instances.
 func (e *OtherError) Error() string {
 	return fmt.Sprintf("transport: %s is instance %v, not %x", e.Addr, e.Answered, e.Asked)
 }

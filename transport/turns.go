@@ -17,13 +17,11 @@ const (
 
 var errNoTurn = errors.New("transport: too many handshakes in progress")
 
-// turns limits how many handshakes of accepted connections are computed at a time. A handshake
-// holds a turn from the moment when bytes of the peer have arrived until it reads again or has
-// written its answer, so a silent connection holds none. Waiting handshakes stand in lines:
-// connections from hosts of voters first, then those from addresses from which an instance has
-// recently proved its key, then the others. Within each of these, handshakes that have begun come
-// before new ones, so that under load some finish in time instead of none. It is safe for
-// concurrent use.
+// turns limits how many handshakes of accepted connections are computed at a time; the package
+// comment has the order of the waiting ones. A handshake holds a turn from the moment when bytes of
+// the peer have arrived until it reads again or has written its answer. Within each line,
+// handshakes that have begun come before new ones, so that under load some finish in time. It is
+// safe for concurrent use.
 type turns struct {
 	atOnce int           // turns
 	limit  time.Duration // of a handshake, from its accept
@@ -60,13 +58,11 @@ func hostOf(addr net.Addr) string {
 	return host
 }
 
-// outOfTime reports whether a handshake failed with err because this node was busy with others: it
-// stood in a line, and its time ran out.
+// outOfTime reports whether a handshake failed because this node was busy with others.
 func (t *turn) outOfTime(err error) bool {
 	return t != nil && t.stood && (errors.Is(err, errNoTurn) || errors.Is(err, os.ErrDeadlineExceeded))
 }
 
-// take waits for a turn.
 func (t *turn) take() error {
 	o := t.of
 	if t.held {
@@ -104,7 +100,6 @@ func (t *turn) take() error {
 	return errNoTurn
 }
 
-// line returns the line in which the handshake waits. The caller holds mu.
 func (t *turn) line(now time.Time) int {
 	n := 0
 	switch {
@@ -120,12 +115,11 @@ func (t *turn) line(now time.Time) int {
 	return n
 }
 
-// give ends the turn of the handshake, if it has one, because it may wait for the peer.
+// give ends the turn because the handshake may now wait for the peer.
 func (t *turn) give() {
 	t.end()
 }
 
-// end ends the turn of the handshake, if it has one.
 func (t *turn) end() {
 	if !t.held {
 		return
@@ -148,14 +142,12 @@ func (t *turns) pass() {
 	t.busy--
 }
 
-// proved records that an instance has proved its key on a connection from that address.
 func (t *turns) proved(addr string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.known.add(addr, time.Now())
 }
 
-// prefer sets the addresses of the voters.
 func (t *turns) prefer(addrs []string) {
 	hosts := make(map[string]bool, len(addrs))
 	for _, addr := range addrs {
@@ -168,8 +160,7 @@ func (t *turns) prefer(addrs []string) {
 	t.voters = hosts
 }
 
-// addrs are the addresses from which instances have recently proved their keys. The oldest are
-// forgotten.
+// addrs are the addresses from which instances have recently proved their keys.
 type addrs struct {
 	at    map[string]*list.Element
 	order list.List // of seenAt, the oldest in front
@@ -224,7 +215,6 @@ func (c *accepted) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// shaken records that the handshake is over, whatever its result.
 func (c *accepted) shaken() {
 	if !c.shook {
 		c.turn.end()

@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// Thousands of connections that are silent, at once or after a few bytes, or that send a byte at a
-// time, hold no turn. An instance that connects among them has its link at once, although only one
-// handshake is computed at a time.
+// Thousands of connections are silent, at once or after a few bytes, or send a byte at a time. An
+// instance that connects among them has its link at once, although only one handshake is computed
+// at a time.
 func TestSilenceHoldsNoTurn(t *testing.T) {
 	secured(t, func(t *testing.T, w *world, use func(*Config), forge func(int) *forger) {
 		a, b := w.node("a", 1, use), w.node("b", 2, use)
@@ -54,7 +54,6 @@ func TestSilenceHoldsNoTurn(t *testing.T) {
 	})
 }
 
-// clientHello is what a client sends first.
 func clientHello(config *tls.Config) []byte {
 	near, far := net.Pipe()
 	config.ServerName = "a"
@@ -68,7 +67,6 @@ func clientHello(config *tls.Config) []byte {
 	return b[:n]
 }
 
-// While all turns are taken a handshake waits, and goes on when one is given back.
 func TestHandshakesWaitForTurns(t *testing.T) {
 	secured(t, func(t *testing.T, w *world, use func(*Config), forge func(int) *forger) {
 		a, b := w.node("a", 1, use), w.node("b", 2, use)
@@ -92,9 +90,7 @@ func TestHandshakesWaitForTurns(t *testing.T) {
 	})
 }
 
-// Connections from hosts of voters come first, then those from addresses from which an instance has
-// proved its key, then the others. Within each, handshakes that have begun come first, then the
-// order of arrival counts. One that is closed or too late leaves its line.
+// The order is that of the package comment. A handshake that is closed or too late leaves its line.
 func TestTurnsComeInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := &turns{atOnce: 1, limit: 5 * time.Second}
@@ -147,8 +143,6 @@ func TestTurnsComeInOrder(t *testing.T) {
 	})
 }
 
-// The number of remembered addresses is bounded, the oldest are forgotten, and after a while all
-// are.
 func TestKnownAddressesAreBounded(t *testing.T) {
 	a, now := addrs{}, time.Now()
 	for i := range 2 * maxAddrs {
@@ -163,8 +157,7 @@ func TestKnownAddressesAreBounded(t *testing.T) {
 	}
 }
 
-// TestOutOfTime: if this node has kept a handshake waiting, the failure is not a fault of the peer.
-// If it failed for another reason, it is.
+// The failure is a fault of the peer unless this node has kept the handshake waiting.
 func TestOutOfTime(t *testing.T) {
 	stood := &turn{stood: true}
 	if !stood.outOfTime(errNoTurn) || !stood.outOfTime(fmt.Errorf("read: %w", os.ErrDeadlineExceeded)) {

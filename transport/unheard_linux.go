@@ -19,7 +19,6 @@ const (
 	tcpUserTimeout        = 0x12
 )
 
-// limitUnheard makes the kernel end a connection whose bytes are not acknowledged.
 func limitUnheard(conn net.Conn) {
 	setOption(conn, tcpUserTimeout, int(unheardFor.Milliseconds()))
 }

@@ -8,8 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// packedMessage is a raft message and everything that it points to except its entries, in one
-// allocation.
+// packedMessage is a raft message and what it points to except its entries, in one allocation.
 type packedMessage struct {
 	message                                                raftpb.Message
 	kind                                                   raftpb.MessageType
@@ -17,7 +16,7 @@ type packedMessage struct {
 	to, from, term, logTerm, index, commit, hint, votesFor uint64
 }
 
-// packedEntry is a log entry and everything that it points to except its data.
+// packedEntry is a log entry and what it points to except its data.
 type packedEntry struct {
 	entry       raftpb.Entry
 	kind        raftpb.EntryType
@@ -66,8 +65,7 @@ func unpack(packed [][]byte) ([]*raftpb.Message, error) {
 // are too large to be decoded with protobuf.
 var errStrange = errors.New("raft messages of an unusual shape")
 
-// blocks allocates n blocks and a list of pointers for them, in one allocation if there is only
-// one.
+// blocks allocates n blocks and a list of pointers for them, in one allocation if n is 1.
 func blocks[P, B any](n int) ([]P, []B) {
 	if n == 1 {
 		one := &struct {
@@ -164,7 +162,6 @@ func (p *packedMessage) decode(b []byte, most *int) bool {
 	return true
 }
 
-// number sets one of the number fields of a message.
 func (p *packedMessage) number(tag, number uint64) bool {
 	m := &p.message
 	var place *uint64

@@ -17,8 +17,8 @@ func (p *Port) welcome(raw net.Conn, s *stream, who *introduction) {
 	if c, ok := acceptedOn(raw.RemoteAddr()); ok {
 		s.gone = c.gone
 	}
-	// The peer waits for this side's hello, and its frames are read only after it. If the peer
-	// gives up before, that is noticed at once.
+	// The peer waits for this side's hello, and its frames are read only after it. If the peer gives
+	// up before, that is noticed at once.
 	welcomed, heard := make(chan *link, 1), make(chan struct{})
 	p.tasks.Go(func() {
 		defer close(heard)
@@ -59,7 +59,7 @@ func (p *Port) admit(ctx context.Context, s *stream, who *introduction) *link {
 	}
 	accepted, refusal := p.accept(ctx, who, s)
 	if refusal == nil {
-		_ = p.answer(s, accepted.self, who, accepted.number) // if it fails, both ends find the stream broken
+		_ = p.answer(s, accepted.self, who, accepted.number) // if it fails, the stream breaks
 		return accepted.link
 	}
 	p.noteRefusal("transport: refused a stream", who.peer, s.conn.RemoteAddr(), refusal)

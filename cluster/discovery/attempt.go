@@ -12,16 +12,14 @@ import (
 	"time"
 )
 
-// Times and limits of one lookup.
 const (
 	resolveWithin = 2 * time.Second // then its context ends
-	// how long it may overrun its context before the entry counts as failed, and before Close
-	// returns without it
+	// how long it may overrun its context before the entry counts as failed, and before Close returns
+	// without it
 	resolveOverrun = time.Second
 	resolveAtATime = 16 // hosts of one list that are resolved at a time
 )
 
-// found is the result of one lookup of an entry.
 type found struct {
 	err   error  // the list itself could not be obtained
 	stack []byte // of the panic, if that is err
@@ -142,7 +140,6 @@ func (cfg *Config) lister(entry string) (kind form, list func(context.Context) (
 	return kind, func(context.Context) ([]string, error) { return []string{what}, nil }
 }
 
-// askFunc returns the list of Func.
 func (cfg *Config) askFunc(ctx context.Context) ([]string, error) {
 	lines, err := cfg.Func(ctx)
 	if err != nil {
@@ -151,8 +148,8 @@ func (cfg *Config) askFunc(ctx context.Context) ([]string, error) {
 	return checkList(lines)
 }
 
-// systemServices looks up SRV records with the system's resolver. A record whose target is the root
-// means that there is no such service.
+// systemServices looks up SRV records with the system's resolver. A target that is the root means
+// that there is no such service.
 func systemServices(ctx context.Context, name string) ([]string, error) {
 	_, records, err := net.DefaultResolver.LookupSRV(ctx, "", "", name)
 	if err != nil {

@@ -8,26 +8,24 @@ import (
 
 // Config sets the entries of Join and how they are looked up. New copies it.
 type Config struct {
-	// Entries are looked up. Check must have accepted each of them.
+	// Check must have accepted each of the Entries.
 	Entries []string
 	// Func returns further addresses, host:port each, like an entry. It is called repeatedly on its
 	// own goroutine, never concurrently. It must return when its context ends, which is after two
 	// seconds or with that of Run. Nil means none.
 	Func func(ctx context.Context) ([]string, error)
-	// Self is the address of this instance, host:port. It does not count as an address of another
-	// instance.
+	// Self is the address of this instance, host:port. It does not count as another instance's.
 	Self string
-	// Resolve returns all addresses of a host, without port. A name that does not exist has none.
-	// Nil means the system's resolver.
+	// Resolve returns all addresses of a host, without port. A name that does not exist has none. Nil
+	// means the system's resolver.
 	Resolve func(ctx context.Context, host string) ([]string, error)
-	// Services returns the host:port of every SRV record under a name. A name that does not exist
-	// has none. Nil means the system's resolver.
+	// Services returns the host:port of every SRV record under a name. A name that does not exist has
+	// none. Nil means the system's resolver.
 	Services func(ctx context.Context, name string) ([]string, error)
 	// Logger logs panics of Func. Nil means slog.Default.
 	Logger *slog.Logger
 }
 
-// withDefaults returns a copy with the defaults in place of nil.
 func (cfg Config) withDefaults() *Config {
 	if cfg.Resolve == nil {
 		cfg.Resolve = net.DefaultResolver.LookupHost

@@ -2,8 +2,7 @@
 // and reports which entries lead to no instance.
 //
 // An entry has one of three forms ([Check]): a host, a service (SRV records), or a file with a
-// list. A user's function may add addresses. All of them lead to lines host:port, and the hosts of
-// these to IP addresses.
+// list. A user's function may add addresses.
 //
 //	entry ──▶ list of host:port ──▶ IP addresses of each host ──▶ Result ──▶ Join
 //	          DNS, file, function   DNS, 16 at a time                        │
@@ -29,9 +28,9 @@
 // # Concurrency
 //
 // A Join has one owner, and only the owner may call its methods. No method blocks. Attempt.Run
-// blocks for at most three seconds and must be called on a goroutine of its own. It starts one more
-// goroutine for each lookup. That one may outlive Run if the user's function or the disk ignores
-// the context; there is at most one such goroutine for each entry.
+// blocks for at most three seconds. It starts one more goroutine for each lookup, which may outlive
+// Run if the user's function or the disk ignores the context. There is at most one of these for
+// each entry.
 //
 // # Failure
 //

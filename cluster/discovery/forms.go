@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// form is the kind of an entry of Join.
+// form is the kind of an entry of Join. Each leads to all addresses of its hosts.
 type form uint8
 
 const (
-	formHost    form = iota // host:port, also written dns:///host:port: all addresses of the host
-	formService             // srv:///name: hosts and ports from SRV records, and all addresses of those hosts
-	formFile                // file:///path: a list of host:port, and all addresses of those hosts
-	formFunc                // Config.Func: a list, and all addresses of those hosts
+	formHost    form = iota // host:port, also written dns:///host:port
+	formService             // srv:///name: hosts and ports from SRV records
+	formFile                // file:///path: a list of host:port
+	formFunc                // Config.Func: a list
 )
 
 // joinFunc names Func in texts, as the user knows it.
@@ -110,7 +110,7 @@ func CheckAddr(addr string) error {
 }
 
 // checkHost rejects a text that is neither an IP address nor a possible DNS name. The resolver
-// would report it as nonexistent, which counts as an answer: no instance is there.
+// would report it as nonexistent, which counts as an answer.
 func checkHost(host string) error {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return nil
@@ -126,7 +126,6 @@ func checkHost(host string) error {
 	return nil
 }
 
-// clip shortens a text that an error quotes.
 func clip(text string) string {
 	if len(text) > 100 {
 		return text[:100] + "..."

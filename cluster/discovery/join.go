@@ -10,31 +10,26 @@ import (
 	"github.com/mortise-lock/mortise/cluster/founding"
 )
 
-// Times of resolving Join. Names can change, so they are looked up forever. Lookups are more
-// frequent without a leader, since founding depends on them, and so does finding a group whose
-// instances have all moved. Each pause is up to a quarter longer at random, so that a thousand
-// instances that start together do not keep asking DNS together.
+// Times of resolving Join. Lookups are more frequent without a leader, since founding depends on
+// them, and so does finding a group whose instances have all moved. The random part keeps a
+// thousand instances that start together from asking DNS together.
 const (
 	resolveEvery     = time.Second
 	resolveEverySlow = 10 * time.Second
 	// for functions, which often call a service that counts calls
 	resolveEveryFunc = 2 * time.Second
 	always           = time.Duration(1) << 62 // never needs another lookup: an IP address
-	idle             = time.Hour              // until the next call of Due if nothing has to be looked up
+	idle             = time.Hour              // until the next Due if nothing has to be looked up
 	loudEvery        = time.Minute            // between two log lines about panics of one function
 )
 
 // Join holds the addresses behind the entries of Config. One goroutine owns it and calls its
-// methods. It runs the attempts that Due returns on other goroutines, and passes their results to
-// Take.
-//
-// Times are on a scale of the caller, which begins at zero and never goes back.
+// methods. Times are on a scale of the caller, which begins at zero and never goes back.
 type Join struct {
 	cfg     *Config
 	entries []resolving
 }
 
-// resolving is one entry, or Config.Func, and its state.
 type resolving struct {
 	entry founding.Entry
 	kind  form
@@ -108,7 +103,7 @@ func (j *Join) Due(now time.Duration, led bool, random func() uint64) (due []Att
 			continue
 		}
 		pause := r.pauseAfter(led)
-		r.next = min(r.next, now+pause+pause/4) // a lookup planned under a leader need not wait that long without one
+		r.next = min(r.next, now+pause+pause/4) // due earlier without a leader than planned with one
 		if r.next > now {
 			next = min(next, r.next)
 			continue
@@ -162,7 +157,7 @@ func (r *resolving) overrun(asked time.Duration) {
 }
 
 // take returns the addresses of an entry. A host that could not be looked up keeps its earlier
-// addresses.
+// ones.
 func (r *resolving) take(lines []foundLine) (addrs []string, failed string) {
 	before := r.known
 	r.known, r.none = make(map[string][]string), nil
@@ -188,7 +183,6 @@ func (r *resolving) take(lines []foundLine) (addrs []string, failed string) {
 	return slices.Compact(addrs), failed
 }
 
-// panicked logs the panic of a user's function with its stack, at most once a minute.
 func (j *Join) panicked(now time.Duration, r *resolving, got found) {
 	if r.loud == 0 || now-r.loud >= loudEvery {
 		r.loud = now

@@ -23,7 +23,6 @@ func at(a Attempt, lines ...foundLine) Result {
 	return Result{entry: a.entry, asked: a.asked, found: found{lines: lines}}
 }
 
-// one returns the only attempt that is due.
 func one(t *testing.T, j *Join, now time.Duration) Attempt {
 	t.Helper()
 	due, _ := j.Due(now, false, func() uint64 { return 0 })
@@ -33,8 +32,6 @@ func one(t *testing.T, j *Join, now time.Duration) Attempt {
 	return due[0]
 }
 
-// TestNamesAreLookedUpForeverWithJitter checks that instances that start together do not keep
-// asking together.
 func TestNamesAreLookedUpForeverWithJitter(t *testing.T) {
 	for _, led := range []bool{false, true} {
 		every := map[bool]time.Duration{false: resolveEvery, true: resolveEverySlow}[led]
@@ -71,8 +68,6 @@ func TestNamesAreLookedUpForeverWithJitter(t *testing.T) {
 	}
 }
 
-// TestWithoutALeaderLookupsAreFastAtOnce checks that lookups planned with a leader come earlier
-// without one.
 func TestWithoutALeaderLookupsAreFastAtOnce(t *testing.T) {
 	j := New(Config{Entries: []string{"a.example:1", "10.0.0.1:1"}})
 	zero := func() uint64 { return 0 }
@@ -93,8 +88,6 @@ func TestWithoutALeaderLookupsAreFastAtOnce(t *testing.T) {
 	one(t, j, time.Second+resolveEvery*5/4)
 }
 
-// TestAFailureKeepsWhatWasKnown checks that a failed lookup keeps the known addresses, and an empty
-// result does not.
 func TestAFailureKeepsWhatWasKnown(t *testing.T) {
 	j := New(Config{Entries: []string{"srv:///peers.example"}, Self: "10.0.0.1:1"})
 	a, b := foundLine{host: "a", port: "1", addrs: []string{"10.0.0.1"}},
@@ -136,7 +129,6 @@ func TestAFailureKeepsWhatWasKnown(t *testing.T) {
 	}
 }
 
-// hosts returns n different IP addresses.
 func hosts(n int) (ips []string) {
 	for i := range n {
 		ips = append(ips, fmt.Sprintf("10.1.%d.%d", i/256, i%256))
@@ -144,7 +136,6 @@ func hosts(n int) (ips []string) {
 	return ips
 }
 
-// TestTroubleIsToldWithTheWayOut checks the text for the operator.
 func TestTroubleIsToldWithTheWayOut(t *testing.T) {
 	path := "file://" + t.TempDir() + "/peers"
 	for name, c := range map[string]struct {

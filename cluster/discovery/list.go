@@ -14,7 +14,7 @@ import (
 const (
 	maxListBytes = 64 << 10
 	maxListAddrs = 1024
-	listSettles  = 200 * time.Millisecond // how long a changed file must stay unchanged before it counts
+	listSettles  = 200 * time.Millisecond // a changed file counts once it is unchanged for so long
 )
 
 // parseList parses a list of addresses: one host:port a line; # begins a comment; empty lines are
@@ -38,7 +38,6 @@ func parseList(text []byte) ([]string, error) {
 	return addrs, checkMany(len(addrs))
 }
 
-// checkList checks addresses that a function has returned, and returns a copy.
 func checkList(list []string) ([]string, error) {
 	if err := checkMany(len(list)); err != nil {
 		return nil, err
@@ -72,7 +71,7 @@ func (f *listFile) list(ctx context.Context) ([]string, error) {
 	text, err := readSmall(f.path)
 	for err == nil && (!f.read || !bytes.Equal(text, f.last)) {
 		if err := pause(ctx, listSettles); err != nil {
-			return nil, fmt.Errorf("%s is being written again and again", f.path)
+			return nil, fmt.Errorf("%s changed in every attempt to read it: write a new file and rename it to this name", f.path)
 		}
 		var again []byte
 		if again, err = readSmall(f.path); err == nil && bytes.Equal(again, text) {
@@ -128,7 +127,6 @@ func errTooLong(path string) error {
 	return fmt.Errorf("%s has more than %d bytes", path, maxListBytes)
 }
 
-// pause waits for d, or returns the error of ctx.
 func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

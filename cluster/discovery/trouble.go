@@ -5,12 +5,11 @@ import (
 	"strings"
 )
 
-// maxTroubles is how many entries of Join a text lists.
 const maxTroubles = 3
 
 // headless is the remedy for the most common of these problems.
 const headless = "; a headless Service of Kubernetes lists only pods that are ready, and none is ready before the " +
-	"group is born: set publishNotReadyAddresses: true on it"
+	"group is founded: set publishNotReadyAddresses: true on it"
 
 // Trouble returns the text to append to waiting: the entries of Join that lead to no instance, or
 // only to this one. They block nothing, so package founding does not report them, but they may
@@ -76,7 +75,6 @@ func (r *resolving) named() bool {
 	return r.kind == formService || r.kind == formHost && r.next != always
 }
 
-// others reports whether an entry leads to any instance but this one.
 func (r *resolving) others(self string) bool {
 	for _, addr := range r.entry.Addrs {
 		if addr != self {

@@ -6,8 +6,7 @@ import (
 )
 
 // consider applies rule 3: it accepts the charter and binds the instance, or returns the reason for
-// refusing. Each charter is answered once in a life. Asking again about the accepted one, because
-// the answer was lost, changes nothing and gets the same answer.
+// refusing. If the answer was lost, asking again about the accepted charter gets the same answer.
 func (c *Core) consider(ch *Charter) (Refusal, string) {
 	if ch.Group == c.group && c.phase != Newborn && c.charter != nil {
 		return Accepted, ""
@@ -21,7 +20,6 @@ func (c *Core) consider(ch *Charter) (Refusal, string) {
 	return Accepted, ""
 }
 
-// remember records, for this life, that the charter was refused.
 func (c *Core) remember(group uint64) {
 	if slices.Contains(c.refused, group) {
 		return
@@ -69,9 +67,8 @@ func (c *Core) judge(ch *Charter) (Refusal, string) {
 	return c.obstacle(ch)
 }
 
-// obstacle returns what it has seen of other instances that keeps this one from accepting the
-// charter (nil means any charter): a reachable instance belongs to a group that has a leader, or an
-// address that Join names has not answered as rule 3 requires.
+// obstacle returns what keeps this instance from accepting the charter, by what it has seen of
+// others. Nil means any charter.
 func (c *Core) obstacle(ch *Charter) (Refusal, string) {
 	if c.unfit != "" {
 		return RefusedDirectory, c.unfit
@@ -109,8 +106,7 @@ func (c *Core) obstacle(ch *Charter) (Refusal, string) {
 	return Accepted, ""
 }
 
-// permits returns whether the last answer of an address that Join names permits accepting the
-// charter.
+// permits returns whether the last answer of a Join address permits accepting the charter.
 func (c *Core) permits(p *place, ch *Charter) (Refusal, string) {
 	if !p.last.fresh(c.now, freshFor) {
 		return RefusedSilence, c.silence(c.unanswered())
@@ -121,7 +117,6 @@ func (c *Core) permits(p *place, ch *Charter) (Refusal, string) {
 	return c.stranger(p, &p.last.info, ch)
 }
 
-// unanswered returns the addresses that Join names without a recent answer.
 func (c *Core) unanswered() (list []*place) {
 	for _, p := range c.places {
 		if p.entry != "" && !p.last.fresh(c.now, freshFor) {
@@ -131,8 +126,8 @@ func (c *Core) unanswered() (list []*place) {
 	return list
 }
 
-// stranger returns why the instance that answers at a place keeps this one from accepting the
-// charter (nil means any charter). It returns Accepted if there is no reason.
+// stranger returns why the instance at a place keeps this one from accepting the charter, or
+// Accepted. Nil means any charter.
 func (c *Core) stranger(p *place, who *InstanceInfo, ch *Charter) (Refusal, string) {
 	switch {
 	case who.Instance == c.instance:

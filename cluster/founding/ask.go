@@ -31,20 +31,18 @@ func (c *Core) ask(random Random) time.Duration {
 	return max(next, c.now+time.Millisecond)
 }
 
-// curious reports whether the state of other instances matters. It does, except for a closed group,
-// and for a member whose group has a leader and whose voters know its address.
+// curious reports whether the state of other instances matters. It does not for a closed group, and
+// for a member whose group has a leader and whose voters know its address.
 func (c *Core) curious() bool {
 	return !c.settings.Solo && (c.settling || c.phase != Member || !c.leader || c.searches())
 }
 
-// question queues one question and returns its ID.
 func (c *Core) question(addr string, to nodeid.ID, body []byte) uint64 {
 	c.asked++
 	c.asks = append(c.asks, Question{ID: c.asked, Addr: addr, To: to, Body: body})
 	return c.asked
 }
 
-// introduction returns what every question says about the asker.
 func (c *Core) introduction() question {
 	q := question{Group: c.group, Bound: c.phase != Newborn, Resuming: c.settling, Founds: c.settings.founds(c.name)}
 	if c.durable {
@@ -66,7 +64,6 @@ func (c *Core) pace(salt uint64, places int) time.Duration {
 	return atRandom(every, salt)
 }
 
-// atRandom returns a random time from every to twice that.
 func atRandom(every time.Duration, salt uint64) time.Duration {
 	return every + time.Duration(mix(salt)%uint64(every))
 }
@@ -131,8 +128,8 @@ func (c *Core) Result(now time.Duration, id uint64, asked time.Duration, outcome
 	if outcome == Answered {
 		who, err := decodeInfo(answer)
 		if err != nil {
-			// It identifies itself as an instance of this cluster but cannot be decoded, so it may
-			// run a newer version: it blocks like silence.
+			// An instance of this cluster whose answer cannot be decoded may run a newer version: it blocks
+			// like silence.
 			return
 		}
 		who.Instance = from
@@ -170,8 +167,7 @@ func (c *Core) answered(i int, outcome Outcome, from nodeid.ID, answer []byte) {
 	}
 }
 
-// met records what an instance says about itself, as far as it concerns the charter that this
-// instance is bound to, or its group.
+// met records what an instance says about itself that concerns this instance's charter or group.
 func (c *Core) met(who *InstanceInfo) {
 	if who.Instance != c.instance && c.votes(who.Instance) {
 		c.guided = c.now
@@ -198,8 +194,7 @@ func (c *Core) met(who *InstanceInfo) {
 	}
 }
 
-// Asker is the instance that asks a question: its proven ID, and the address at which it says that
-// it can be reached.
+// Asker is the instance that asks a question: its proven ID, and the address that it claims.
 type Asker struct {
 	Instance nodeid.ID
 	Addr     string
@@ -214,8 +209,8 @@ func (c *Core) Ask(now time.Duration, wallUnixMS int64, from Asker, body []byte)
 	}
 	if p, err := decodeProposal(body); err == nil {
 		if p.To != c.instance || c.settling {
-			// The proposal was meant for another life. Any answer could be mistaken for that
-			// life's; silence cannot.
+			// The proposal is for another life. Any answer could be mistaken for that life's; silence
+			// cannot.
 			return nil
 		}
 		v := verdict{Instance: c.instance, Group: p.Charter.Group}
@@ -260,7 +255,6 @@ func (c *Core) Tell(now time.Duration, wallUnixMS int64, from nodeid.ID, body []
 	return appendInfo(nil, c.self(question{Instance: from, Group: q.Group}))
 }
 
-// self returns what this instance says about itself.
 func (c *Core) self(q question) InstanceInfo {
 	who := InstanceInfo{
 		Instance: c.instance, Name: c.name, Addr: c.addr, Phase: c.phase, Leader: c.leader, Group: c.group,

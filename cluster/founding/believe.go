@@ -7,33 +7,28 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// This file decides which instances are believed about the group's configuration. An instance
-// proves only its ID, and every holder of the secret can run one. So only two kinds are believed:
-// voters of the configuration that is known here, and the leader that this instance is attached to,
-// because a voter has named it. Anything else is only a hint to ask those.
+// This file decides which instances are believed about the group's configuration: the voters of the
+// known one, and the leader to which this instance is attached. The package comment gives the
+// reasons.
 
 // Guide sets the leader to which this instance is attached. Zero means none.
 func (c *Core) Guide(leader nodeid.ID) { c.guide = leader }
 
-// votes reports whether the newest known configuration names the instance as a voter.
 func (c *Core) votes(instance nodeid.ID) bool {
 	return slices.ContainsFunc(c.newest(), func(v Voter) bool { return v.Instance == instance && !v.Learner })
 }
 
-// believes reports whether an instance is believed about the group's configuration.
 func (c *Core) believes(from nodeid.ID) bool {
 	return c.votes(from) || !from.IsZero() && from == c.guide
 }
 
 // hinted handles a configuration told by an instance that is not believed. Without a leader this
-// instance asks the known voters anyway. If none of them has answered for the largest TTL, they may
-// all have been replaced while it was cut off. Then this life ends. The next one begins without a
-// group, and has to trust the instances that it meets.
+// instance asks the known voters anyway. If none of them has answered for the largest TTL, this
+// life ends, and the next one has to trust the instances that it meets.
 //
 // An instance with a directory does not give up its group. The group may need its vote, and other
 // directories rely on its answers, because voters keep their IDs. Confirmations prove nothing,
-// because new IDs cost nothing. It waits for a voter that it knows. If all of those have lost their
-// directories, an operator has to empty its directory.
+// because new IDs cost nothing.
 func (c *Core) hinted(at uint64, voters []Voter) {
 	if at <= c.at || c.phase != Member || c.settling {
 		return
@@ -45,7 +40,7 @@ func (c *Core) hinted(at uint64, voters []Voter) {
 		return
 	}
 	if holds(voters, c.raft) {
-		return // even the hint says that this replica still counts: its voters will come back
+		return // this replica still counts even by the hint, so its voters will come back
 	}
 	if c.durable {
 		return
@@ -58,8 +53,7 @@ func (c *Core) hinted(at uint64, voters []Voter) {
 // unguided returns for how long no other known voter has answered.
 func (c *Core) unguided() time.Duration { return c.now - max(c.guided, c.since) }
 
-// lost reports whether no known voter has answered for so long that all of them may have been
-// replaced.
+// lost reports whether the known voters were silent for so long that all may have been replaced.
 func (c *Core) lost() bool {
 	return c.unguided() > max(c.settings.SessionTTL, c.rulesOf.SessionTTL)
 }

@@ -12,7 +12,7 @@ import (
 // mallory has the secret and its own key, and is no voter.
 func mallory() Asker { return Asker{nodeidtest.ID(666), "m:1"} }
 
-// alone is a configuration with mallory as the only replica.
+// mallorys is a configuration with mallory as the only replica.
 func mallorys() []Voter {
 	return []Voter{{Raft: 66, Instance: mallory().Instance, Addr: mallory().Addr, Life: 1}}
 }
@@ -80,8 +80,7 @@ func TestOnlyVotersAndTheLeaderAreBelieved(t *testing.T) {
 	}
 }
 
-// The leader to which this instance is attached is believed even if no known configuration names
-// it.
+// The leader to which this instance is attached is believed even if no configuration names it.
 func TestTheLeaderIsBelieved(t *testing.T) {
 	c := plain(false)
 	c.Guide(mallory().Instance)
@@ -92,9 +91,9 @@ func TestTheLeaderIsBelieved(t *testing.T) {
 	}
 }
 
-// If no known voter has answered for a TTL, all may have been replaced. Then a life in memory ends
-// and a new one begins. An instance with a directory waits for a voter that it knows, however many
-// others agree on a configuration, and keeps its replica if it has one.
+// If no known voter has answered for a TTL, all may have been replaced. Then a life in memory ends.
+// An instance with a directory waits for a voter that it knows, however many others agree on a
+// configuration, and keeps its replica if it has one.
 func TestAllVotersReplacedWhileCutOff(t *testing.T) {
 	newer := []Voter{
 		{Raft: 21, Instance: nodeidtest.ID(21), Addr: "x:1", Life: 1}, {Raft: 22, Instance: nodeidtest.ID(22),

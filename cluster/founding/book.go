@@ -65,7 +65,7 @@ func (b *Book) Hear(v Voter, firstHand bool) bool {
 // At returns the number of the configuration that the book holds. Zero means none.
 func (b *Book) At() uint64 { return b.at }
 
-// Find returns the voter with that raft ID, if the book has it.
+// Find returns the replica with that raft ID, if the book has it.
 func (b *Book) Find(raft uint64) (Voter, bool) {
 	at, found := b.find(raft)
 	if !found {

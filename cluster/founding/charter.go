@@ -8,17 +8,16 @@ import (
 )
 
 // Settings are what an instance was told about its group. All instances of a group must have the
-// same. A charter carries the settings of its proposer, and an instance with other settings refuses
-// it.
+// same: an instance refuses a charter with other settings.
 type Settings struct {
 	// Replicas is the total number of instances that the user runs. Zero if Founders is set.
 	Replicas int
-	// Founders names the instances that found the group and vote. Their order has no meaning. Empty
-	// if Replicas is set.
+	// Founders names the instances that found the group and vote, in any order. Empty if Replicas is
+	// set.
 	Founders []string
 	// Voters is the largest number of voters: odd, 1 to 7.
 	Voters int
-	// SessionTTL is the largest time to live of a session.
+	// SessionTTL is the largest TTL of a session.
 	SessionTTL time.Duration
 	// Grace is for how long a new group grants nothing. Zero means not at all.
 	Grace time.Duration
@@ -27,14 +26,12 @@ type Settings struct {
 	Solo bool
 }
 
-// normal returns a copy whose Founders are sorted and unique. So equal settings compare equal, and
-// the slice is not shared.
+// normal returns a copy with sorted, unique Founders, so equal settings compare equal.
 func (s Settings) normal() Settings {
 	s.Founders = slices.Compact(slices.Sorted(slices.Values(s.Founders)))
 	return s
 }
 
-// difference names the first setting in which two normal settings differ, or returns "".
 func (s Settings) difference(o Settings) string {
 	switch {
 	case s.Solo != o.Solo:
@@ -53,7 +50,6 @@ func (s Settings) difference(o Settings) string {
 	return ""
 }
 
-// founds reports whether an instance of that name is a founder: it may propose, be listed and vote.
 func (s Settings) founds(name string) bool {
 	if len(s.Founders) == 0 {
 		return true
@@ -88,26 +84,26 @@ func (s Settings) voterCount(list int) int {
 
 // Listed is one instance on a charter's list.
 type Listed struct {
-	Instance nodeid.ID // of one life; another life at the same address is another instance
+	Instance nodeid.ID // one life; another life at the same address is another instance
 	Name     string
 	Addr     string // host:port
 }
 
-// Voter is one replica of a group. It votes, or it is a learner, which follows the log and may get
+// Voter is one replica of a group: it votes, or it is a learner, which follows the log and may get
 // a vote later.
 type Voter struct {
 	Raft     nodeid.ReplicaID // never zero
 	Instance nodeid.ID
 	Addr     string // host:port under which its newest life was last known
-	Life     uint64 // counts the starts with one Dir; 1 in memory. The address of the highest life is the valid one
+	Life     uint64 // counts the starts with one Dir; 1 in memory. The highest one's address is valid
 	Learner  bool   // it has no vote
 }
 
 // Charter founds a group: its members, its voters and its rules. Every listed instance has to
-// accept it before the group is born. Once proposed it never changes. Group identifies it.
+// accept it before the group is born. It never changes. Group identifies it.
 type Charter struct {
 	Group         uint64 // random, never zero
-	FoundedUnixMS int64  // the latest wall clock of the list, and above every token that they have seen
+	FoundedUnixMS int64  // above the clocks of the list, and every token that they have seen
 	Settings      Settings
 	Rules         uint32   // version of the lock rules that all listed instances know
 	List          []Listed // by instance, ascending
@@ -127,7 +123,6 @@ func (c *Charter) Raft(instance nodeid.ID) uint64 {
 	return 0
 }
 
-// listed returns the index of the instance on the list, or -1.
 func (c *Charter) listed(instance nodeid.ID) int {
 	i, found := slices.BinarySearchFunc(c.List, instance,
 		func(l Listed, id nodeid.ID) int { return nodeid.Compare(l.Instance, id) })

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// This file keeps the group's configuration as it is known here. Its number is the index of the log
-// entry that made it, and 1 for the founding one. So the higher number is the newer one, on
-// whichever instance it was applied.
+// This file keeps the newest known configuration of the group. Its number is the index of the log
+// entry that made it, and 1 for the founding one. So the higher number is the newer one on every
+// instance.
 
 // Voters records a configuration of the group that this instance's log has applied, or newer
 // addresses for a known one. A newer configuration replaces the known one, an equal one updates
-// addresses. An older one is used only to learn that it named this instance.
+// addresses. An older one only shows that it named this instance.
 func (c *Core) Voters(now time.Duration, group, at uint64, voters []Voter) {
 	c.now = now
 	if c.group != group || c.phase == Newborn || c.take(at, voters) {
@@ -27,8 +27,8 @@ func (c *Core) Voters(now time.Duration, group, at uint64, voters []Voter) {
 	c.place(voters)
 }
 
-// hear handles a configuration that another instance has told. It counts if this instance believes
-// the other (believe.go); otherwise it is only a hint.
+// hear handles a configuration that another instance has told. It is only a hint if that instance
+// is not believed.
 func (c *Core) hear(from nodeid.ID, at uint64, voters []Voter) {
 	if len(voters) == 0 {
 		return
@@ -41,11 +41,11 @@ func (c *Core) hear(from nodeid.ID, at uint64, voters []Voter) {
 	c.take(at, voters)
 }
 
-// take replaces the known configuration by a newer one and reports whether it did. If the old one
-// names this instance's replica and the new one does not, the replica was removed. A replica that
-// was only prepared is in no configuration yet, so its absence means nothing.
+// take replaces the known configuration by a newer one and reports whether it did. The replica here
+// was removed if the old one names it and the new one does not. One that was only prepared is in no
+// configuration yet.
 func (c *Core) take(at uint64, voters []Voter) bool {
-	if len(voters) == 0 || len(voters) > maxVoters { // no configuration has had so many, and none could be sent
+	if len(voters) == 0 || len(voters) > maxVoters { // none has had so many, and none could be sent
 		return false
 	}
 	named := c.named()
@@ -67,7 +67,6 @@ func (c *Core) take(at uint64, voters []Voter) bool {
 	return true
 }
 
-// place records the replicas and their addresses.
 func (c *Core) place(voters []Voter) {
 	c.voters, c.stale = slices.Clone(voters), true
 	for _, v := range c.voters {
@@ -88,13 +87,12 @@ func (c *Core) newest() []Voter {
 // named reports whether the newest known configuration names this instance's replica.
 func (c *Core) named() bool { return holds(c.newest(), c.raft) }
 
-// holds reports whether a configuration names a replica.
 func holds(voters []Voter, raft uint64) bool {
 	return raft != 0 && slices.ContainsFunc(voters, func(v Voter) bool { return v.Raft == raft })
 }
 
-// At returns the number of the newest configuration of the group that is known here: 1 for the
-// founding one, 0 without a group.
+// At returns the number of the newest known configuration of the group: 1 for the founding one, 0
+// without a group.
 func (c *Core) At() uint64 { return c.at }
 
 // Adopt records that the group's settings have changed (rule 15). From then on this instance tells

@@ -20,8 +20,7 @@ type Config struct {
 }
 
 // Core is one instance's part in founding a group: a state machine with inputs and outputs. It is
-// not safe for concurrent use. It keeps none of the slices that it is given unless a method says
-// so.
+// not safe for concurrent use. It keeps no slice that it is given unless a method says so.
 type Core struct {
 	name     string
 	addr     string
@@ -54,12 +53,12 @@ type Core struct {
 	// places to ask because gossip shows this instance's ID or a newer configuration there
 	seenAt []asker
 	gaveUp []uint64 // groups that operators have given up here, oldest first
-	floor  int64    // Unix milliseconds; a group that is founded from now on starts its tokens above it
+	floor  int64    // Unix milliseconds; a group founded from now on starts its tokens above it
 
 	// This life. A restart in place resets everything below.
 	instance nodeid.ID
 	phase    Phase
-	charter  *Charter // bound to it, or born with it; nil for a newborn and for a member that joined later
+	charter  *Charter // bound to it, or born with it; nil for a newborn and a later member
 	group    uint64   // of the charter, or of the group that was joined
 	voters   []Voter  // of the group, once it is a member
 	at       uint64   // the number of the newest known configuration. 0 without a group
@@ -68,8 +67,7 @@ type Core struct {
 	log     Log           // of the replica logOf
 	logOf   uint64        // raft ID
 	fates   []*fate       // of the replicas that are known, oldest first
-	// since when all instances that a new group needs answer without a break. Zero means that they
-	// do not
+	// since when all instances that a new group needs answer without a break. Zero means they do not
 	whole       time.Duration
 	doubts      doubts   // about the newest known configuration
 	supersedes  []uint64 // the groups that this one has replaced
@@ -81,7 +79,7 @@ type Core struct {
 	refused     []uint64      // charters refused in this life, oldest first
 	bound       []bool        // which listed instances are known to be bound
 	all         bool          // AllBound was reported
-	offers      []offer       // our proposals to the listed instances; nil unless the charter is our own
+	offers      []offer       // our proposals to the listed instances; nil unless the charter is ours
 	until       time.Duration // bound: when to give up. Zero means not yet drawn
 	since       time.Duration // member: since when it has no leader
 	doomed      string        // why this life must end at the next Tick
@@ -101,7 +99,6 @@ type Core struct {
 	asks      []Question // not yet handed out
 }
 
-// offer is the proposal of our charter to one instance on its list.
 type offer struct {
 	pending  uint64 // the question in flight
 	next     time.Duration
@@ -141,8 +138,8 @@ func (c *Core) Leader(now time.Duration, known bool) {
 	c.leader = known
 }
 
-// Born records that the Born entry of the group was applied here. It does nothing if this life is
-// bound to another group.
+// Born records that this instance has applied the group's Born entry. It does nothing if this life
+// is bound to another group.
 func (c *Core) Born(now time.Duration, group uint64) {
 	c.now = now
 	if c.phase == Bound && c.group == group {
@@ -180,10 +177,9 @@ func (c *Core) decide(random Random) {
 	}
 }
 
-// restart is the restart in place, the only way back to Newborn. It forgets everything that a
-// killed process forgets, so it is as safe as being killed and started again. With a directory the
-// next State, which no longer has the charter and its raft ID, is stored before the new life sends
-// anything.
+// restart is the restart in place, the only way back to Newborn. It forgets all that a killed
+// process forgets, so it is as safe as being killed. With a directory the next State is stored
+// before the new life sends anything.
 func (c *Core) restart(random Random) {
 	reason := c.doomed
 	*c = Core{

@@ -7,12 +7,11 @@ import (
 )
 
 // This file decides when a member gives up a group in memory: only if the group is dead. The
-// package comment defines alive, over and dead. Over never ends in memory, so a dead group stays
-// dead, and no timing of questions, dials and elections breaks the rule.
+// package comment defines alive, over and dead.
 
-// member applies rules 6 and 7. It does nothing while the group has a leader. It also does nothing
-// with a directory, except if the group is superseded: the directory may hold the only copy of what
-// others were promised, so only an operator gives that group up.
+// member applies rules 6 and 7. It does nothing while the group has a leader, or with a directory,
+// except if the group is superseded. The directory may hold the only copy of what others were
+// promised, so only an operator gives that group up.
 func (c *Core) member() {
 	c.follow(c.newest())
 	c.follow(c.applied.Voters)
@@ -31,7 +30,7 @@ func (c *Core) member() {
 	reached := c.unreached(after) == ""
 	if own || !reached && !other {
 		c.whole = 0
-		return // it may only have lost contact with its leader, or instances that a new group needs are missing
+		return // it may only have lost its leader, or instances that a new group needs are missing
 	}
 	if c.whole == 0 {
 		c.whole = c.now
@@ -47,8 +46,8 @@ func (c *Core) member() {
 }
 
 // leaders reports whether an instance has answered lately that another group has a leader, and
-// whether one has answered that this group has one. Only answers to questions asked after the given
-// time count.
+// whether one has answered that this group has one. Only answers to questions after the given time
+// count.
 func (c *Core) leaders(after time.Duration) (other, own bool) {
 	for _, p := range c.places {
 		who, ok := p.seenSince(after, c.now)
@@ -61,7 +60,6 @@ func (c *Core) leaders(after time.Duration) (other, own bool) {
 	return other, own
 }
 
-// dead reports whether no configuration that counts has a majority of voters that are not over.
 func (c *Core) dead(after time.Duration) bool {
 	return !slices.ContainsFunc(c.configurations(after), func(g Configuration) bool {
 		return !c.unapplied(g) && !c.stuck(g) && g.majority(func(v Voter) bool { return !c.over(v, after) })
@@ -69,11 +67,10 @@ func (c *Core) dead(after time.Duration) bool {
 }
 
 // stuck reports whether no voter of a configuration can ever win an election in it, though a
-// majority runs. Each voter is over, has applied another configuration, or cannot get a majority of
-// votes. A voter refuses a candidate whose log is behind its own. It also refuses one that its
-// applied configuration does not name, since it ignores messages with an unknown raft ID. This
-// state arises if a leader that changed the voters dies before all of them know it. stuck reports
-// true only after all messages of that leader must have arrived, from answers since then.
+// majority runs. A voter refuses a candidate whose log is behind its own, or that its applied
+// configuration does not name, since it ignores messages with an unknown raft ID. This state arises
+// if a leader that changed the voters dies before all of them know it. stuck uses only answers from
+// the time when all messages of that leader must have arrived.
 func (c *Core) stuck(g Configuration) bool {
 	since := c.whole + hearsayOver
 	if c.whole == 0 || c.now <= since {
@@ -106,7 +103,6 @@ func (c *Core) stands(v Voter, after time.Duration) (applied Configuration, log 
 	return Configuration{}, Log{}
 }
 
-// names reports whether a configuration has a replica with that raft ID.
 func (g *Configuration) names(raft uint64) bool {
 	return slices.ContainsFunc(g.Voters, func(v Voter) bool { return v.Raft == raft })
 }
@@ -122,8 +118,7 @@ func (c *Core) doubt(after time.Duration) {
 }
 
 // refuted reports whether no voter of a configuration has applied it: each voter is over, or runs
-// and reports another applied configuration. A voter that is silent or does not report may have
-// applied it.
+// and reports another applied one. A voter that is silent or does not report may have applied it.
 func (c *Core) refuted(g Configuration, after time.Duration) bool {
 	return !slices.ContainsFunc(g.Voters, func(v Voter) bool {
 		if v.Learner {
@@ -144,8 +139,8 @@ func (c *Core) refuted(g Configuration, after time.Duration) bool {
 	})
 }
 
-// unapplied reports whether a configuration is known by hearsay alone and has been refuted for so
-// long that no message of the leader that sent it can still arrive.
+// unapplied reports whether a configuration is hearsay alone, and refuted for so long that no
+// message of its leader can still arrive.
 func (c *Core) unapplied(g Configuration) bool {
 	return !g.told && g.At == c.doubts.at && c.whole > 0 && c.now-max(c.whole, c.doubts.since) > hearsayOver
 }
@@ -162,8 +157,7 @@ func (c *Core) forsaken(after time.Duration) bool {
 	})
 }
 
-// triedSince reports whether a question to the voter's address has ended since another group was
-// met.
+// triedSince reports whether a question to the voter has ended since another group was met.
 func (c *Core) triedSince(v Voter) bool {
 	at, found := find(c.places, v.Addr)
 	return found && c.places[at].ended > c.whole
@@ -200,9 +194,8 @@ func (c *Core) configurations(after time.Duration) []Configuration {
 }
 
 // later returns configurations newer than the known one that members of this group say they have
-// applied. This instance may have been cut off while the voters changed, so all voters that it
-// knows may be gone. Such an answer is used for nothing else: it can only keep this instance in its
-// group.
+// applied. All voters that this instance knows may be gone if it was cut off. Such an answer can
+// only keep it in its group.
 func (c *Core) later(after time.Duration) (list []Configuration) {
 	for _, p := range c.places {
 		who, ok := p.seenSince(after, c.now)
@@ -216,8 +209,8 @@ func (c *Core) later(after time.Duration) (list []Configuration) {
 	return list
 }
 
-// majority reports whether meant selects a majority of the voters. A joint configuration needs a
-// majority of each half.
+// majority reports whether meant selects a majority of the voters. A joint configuration needs one
+// in each half.
 func (g *Configuration) majority(meant func(Voter) bool) bool {
 	half := func(in func(Voter) bool) bool {
 		n, all := 0, 0
@@ -300,14 +293,13 @@ func (c *Core) excluded(f *fate, after time.Duration) bool {
 	return true
 }
 
-// needed returns the founders that a new group needs: those of this instance's settings and those
-// of its group.
+// needed returns the founders that a new group needs: this instance's and its group's.
 func (c *Core) needed() []string {
 	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(c.settings.Founders, c.rulesOf.Founders))))
 }
 
-// heirs returns the settings of the next life. They include the founders of the group that this
-// life was in; otherwise the next life might found a group alone beside them.
+// heirs returns the settings of the next life. They include the founders of this life's group;
+// otherwise the next life might found a group alone beside them.
 func (c *Core) heirs() Settings {
 	s := c.settings
 	if len(c.rulesOf.Founders) > 0 && !s.Solo && c.phase != Newborn {

@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// orphan returns n1, a member of a group of the voters n1 to n5, whose largest TTL has passed
-// without a leader.
+// orphan returns n1, a member of a group of these voters, whose largest TTL has passed without a
+// leader.
 func orphan(settings Settings, voters ...Voter) *Core {
 	c := newborn(settings)
 	c.instance, c.name, c.addr = nodeidtest.ID(1), "n1", "n1:1"
@@ -34,7 +34,7 @@ func orphan(settings Settings, voters ...Voter) *Core {
 	return c
 }
 
-// five returns the first n of the voters n1 to n5, who are founders.
+// five returns the first n of the voters n1 to n5, which are founders.
 func five(n int) []Voter {
 	var voters []Voter
 	for i := 1; i <= n; i++ {
@@ -63,7 +63,6 @@ func names3(n int) Settings {
 	return Settings{Founders: []string{"n1", "n2", "n3", "n4", "n5"}[:n], Voters: 5, SessionTTL: 2 * time.Second}
 }
 
-// A majority that answers keeps its group, however long it has no leader.
 func TestMajorityAnswersAndIsNotGivenUp(t *testing.T) {
 	c := orphan(names3(3), five(3)...)
 	c.tell("n2:1", life(2, 2))
@@ -134,7 +133,6 @@ func TestAVoterWithoutAName(t *testing.T) {
 	}
 }
 
-// A silent voter is not over, even if all others answer.
 func TestSilenceIsNotOver(t *testing.T) {
 	voters := five(3)
 	voters[1].Instance, voters[1].Addr = nodeidtest.ID(4), "n4:1" // silent, and no founder
@@ -153,8 +151,8 @@ func TestSilenceIsNotOver(t *testing.T) {
 	}
 }
 
-// In a joint configuration both halves need a majority: n3, n4 and n5 live, and only one of them is
-// in the new half.
+// In a joint configuration both halves need a majority: of the living n3, n4 and n5 only one is in
+// the new half.
 func TestBothHalvesOfAJointConfiguration(t *testing.T) {
 	for _, tc := range []struct {
 		over []uint64
@@ -189,8 +187,8 @@ func TestAppliedConfigurationsCount(t *testing.T) {
 	}
 }
 
-// hearsay returns n1, a voter in the group of n1 to n3. Its leader, n3, has told it of the
-// configuration in which n4 replaces n2. No other replica had applied it when the leader died.
+// hearsay returns n1 in the group of n1 to n3. The leader n3 has told it of the configuration in
+// which n4 replaces n2, and died before another replica applied it.
 func hearsay(settings Settings) *Core {
 	c := orphan(settings, five(3)...)
 	c.take(8, told())
@@ -343,8 +341,8 @@ func TestStandingReturns(t *testing.T) {
 }
 
 // A leader shrinks the group from three voters to itself, and dies before the slow voter knows it.
-// One remaining voter needs the leader, and the log of the other is too short for its vote: neither
-// is ever elected. The group is given up, but only when that is proved.
+// One remaining voter needs the leader, and the other's log is too short for its vote: neither is
+// ever elected. The group is given up, but only when that is proved.
 func TestAGroupInWhichNoneCanBeElectedIsDead(t *testing.T) {
 	joint := Configuration{At: 8, Voters: five(3), Incoming: []uint64{3}, Outgoing: []uint64{1, 2, 3}}
 	behind, far := Log{2, 2, 16}, Log{2, 2, 29}
@@ -459,9 +457,9 @@ func TestALaterConfigurationKeepsTheGroup(t *testing.T) {
 	}
 }
 
-// A leader gives a new replica a vote and dies before another voter has learned of that replica.
-// The two are a majority, but the voter ignores the replica's messages. The group is given up,
-// unless the voter has applied a configuration that names the replica.
+// A leader gives a new replica a vote and dies before another voter has learned of it. The two are
+// a majority, but the voter ignores the replica's messages. The group is given up, unless the voter
+// has applied a configuration that names the replica.
 func TestAGroupOfStrangersIsDead(t *testing.T) {
 	voters := five(3)
 	voters[1].Raft = 9 // on n2, replacing replica 2
@@ -498,7 +496,6 @@ func TestAGroupOfStrangersIsDead(t *testing.T) {
 	}
 }
 
-// A log that was reported of an earlier replica here does not count for this one.
 func TestALogIsThatOfItsReplica(t *testing.T) {
 	c := orphan(names3(3), five(3)...)
 	c.Log(c.now, 1, Log{2, 2, 16})

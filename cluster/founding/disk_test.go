@@ -14,7 +14,6 @@ type disk struct {
 	fails         bool              // the next save fails, and all after it until a restart
 }
 
-// decoded returns the stored state, or nil.
 func (d *disk) decoded() *State {
 	if d.state == nil {
 		return nil
@@ -92,7 +91,6 @@ func (s *slot) persist(out *Output) bool {
 	return true
 }
 
-// again returns a function that ticks only this life.
 func (s *slot) again() func() {
 	life := s.life
 	return func() {
@@ -118,7 +116,6 @@ func (s *slot) mustHaveStored(what string) {
 	}
 }
 
-// open finds or makes the log of a voter.
 func (s *slot) open(raft uint64) {
 	if raft == 0 {
 		return
@@ -140,7 +137,6 @@ func (s *slot) open(raft uint64) {
 	}
 }
 
-// drop removes the logs of an old life.
 func (s *slot) drop() {
 	if s.disk != nil && !s.retired {
 		clear(s.disk.logs)
@@ -194,7 +190,6 @@ func (w *world) kept(raft, group uint64) bool {
 	return false
 }
 
-// lose empties the directory of a slot that is down.
 func (s *slot) lose() {
 	s.w.note("%s has lost its directory", s.name)
 	if st := s.disk.decoded(); st != nil {
@@ -251,7 +246,6 @@ func (w *world) operate() {
 	}
 }
 
-// durably gives every slot a directory.
 func (w *world) durably() *world {
 	for _, s := range w.slots {
 		s.disk = &disk{logs: map[uint64]uint64{}}
@@ -259,7 +253,6 @@ func (w *world) durably() *world {
 	return w
 }
 
-// swap exchanges the addresses of two slots that are down.
 func (w *world) swap(a, b *slot) {
 	a.addr, b.addr = b.addr, a.addr
 	for _, s := range []*slot{a, b} {

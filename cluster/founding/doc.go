@@ -1,10 +1,10 @@
-// Package founding decides how a group is founded exactly once. It decides which instance proposes
-// a charter, which instances accept it, when the group is born, and when an instance gives up a
-// lost group. It also decides which replica of the group's log an instance has. [Core] is a pure
-// state machine, one for each instance. Package cluster is its shell.
+// Package founding decides how a group is founded exactly once: which instance proposes a charter,
+// which instances accept it, when the group is born, and when an instance gives up a lost group. It
+// also decides which replica of the group's log an instance has. [Core] is a pure state machine,
+// one for each instance. Package cluster is its shell.
 //
-// An instance goes through one incarnation after another; the code calls an incarnation a life.
-// Within an incarnation it moves only forward:
+// An instance goes through one incarnation after another. The code calls an incarnation a life.
+// Within a life it moves only forward:
 //
 //	             every listed instance is bound                 Born applied here,
 //	             to this charter (AllBound): its     ┌───────┐  or told by a member
@@ -57,62 +57,54 @@
 //
 // # Configurations and replicas
 //
-// Configurations are numbered; the higher number is the newer one. A configuration is applied here
-// (Voters), or told by an instance that is believed about it: in an answer, a Push or a
-// Prepare. A Prepare of another ID is refused while the newest known configuration names the
-// present ID. It is also refused if a later leader has prepared this incarnation, so that an
-// earlier leader cannot end a vote. A repeated Prepare changes nothing: the answer is Running, or
-// Ended once that ID is over.
+// The configuration with the higher number is the newer one. An instance learns it by applying it
+// (Voters), or from an answer, a Push or a Prepare of an instance that it believes.
 //
-// No configuration names a replica that was only prepared, so a configuration that does not name it
-// does not remove it. After removal the instance has no present ID, but the replica keeps running
-// until the host reports Retired, also across starts with a directory. The reason: voters that have
-// not learned that the new configuration is committed may still need its vote. A replica that was
-// added and removed without the instance learning of it stays idle until the next Prepare.
+// A Prepare of another ID is refused while the newest known configuration names the present ID, or
+// if a later leader has prepared this life. Repeating a Prepare changes nothing: the answer is
+// Running, or Ended once that ID is over.
 //
-// The core asks two questions. The answer to "who are you?" also tells whether the asked
-// instance is bound to a charter, whether it knows that a group is born, and in which
-// configuration. The proposer asks each listed incarnation "Do you accept this charter?".
+// A replica that was only prepared is in no configuration, so its absence there does not remove it.
+// A removed replica runs until the host reports Retired, also across starts with a directory:
+// voters that do not know yet that the new configuration is committed may need its vote. A replica
+// that was added and removed unnoticed stays idle until the next Prepare.
 //
 // # Which addresses are asked
 //
-// With Replicas, at most 16, each instance asks every address that Join names, that gossip knows,
-// or that has asked it. With Founders, the number of questions that the fleet asks in a second is
-// linear in its size, whatever the network loses (search.go):
+// With Replicas, at most 16, each instance asks "who are you?" at every address that Join names,
+// that gossip knows, or that has asked it. With Founders, the number of questions that the fleet
+// asks in a second is linear in its size, whatever the network loses (search.go):
 //
-//   - An instance that is no founder asks three random addresses behind Join at a time, and the
-//     voters that it knows. The first round comes within 250 ms. Later rounds come every one to two
-//     seconds, or up to four times less often while nothing answers. No instance asks it back. It
-//     waits only for a member of a group that has a leader.
+//   - An instance that is no founder waits only for a member of a group that has a leader. It asks
+//     the voters that it knows and three random addresses behind Join, every one to two seconds, or
+//     up to four times less often while nothing answers. It is not asked back.
 //   - A founder asks the founders that it has met about seven times a second. While a founder is
-//     missing, it searches. It then has up to four questions under way, to addresses behind Join
-//     and to addresses that others have named.
-//   - An answer names up to 16 addresses at which the asked instance has met founders. The answer
-//     of a member also names its voters. Such an address is only a hint where to ask. So Join needs
-//     to name only one instance of the fleet.
+//     missing, it has up to four more questions under way, to addresses behind Join and to
+//     addresses that others have named.
+//   - An answer names up to 16 addresses at which the asked instance has met founders, and a
+//     member's answer its voters. These are hints where to ask, so Join needs to name only one
+//     instance of the fleet.
 //   - A member with a leader asks one address behind Join and one voter every 30 to 60 s, to find a
-//     second group or a newer configuration. If an instance that is not believed tells a newer
-//     configuration, the member asks the leader.
+//     second group or a newer configuration.
 //
 // # When a group in memory is given up
 //
-// A voter is alive if the same incarnation has answered within four seconds that its replica runs.
-// A voter is over if its replica can never vote again. This is proved if its own incarnation
-// reports that the replica no longer runs or says goodbye, or if another incarnation answers at its
-// address or, with Founders, under its name. A voter of unknown name is over once other
-// incarnations answer to the names of all founders. Alive outranks over. A silent voter is neither.
+// A voter is alive if the same life has answered within four seconds that its replica runs. It is
+// over if its replica can never vote again: its own life reports that the replica no longer runs or
+// says goodbye, or another life answers at its address or, with Founders, under its name. A voter
+// of unknown name is over once other lives answer to the names of all founders. Alive outranks
+// over. A silent voter is neither.
 //
 // A group can elect if the voters that are not over form a majority in a configuration that counts:
 // the newest known one, or one that a live voter has applied. A joint configuration needs a
 // majority of each half. A group that cannot elect is dead.
 //
-// The newest known configuration may be hearsay: a leader applied it, told it, and died before
-// another replica applied it. A candidate campaigns by the configuration that it has applied
-// itself. Hearsay therefore elects only if one of its voters has applied it or may yet do so. It
-// stops counting when, for thirty seconds without a break, each of its voters was over, or was
-// running and reported another applied configuration. A silent link ends after 25 s, so by then
-// everything that the dead leader sent has arrived or is lost. Hearsay still counts while a voter
-// is silent, has applied nothing, or runs a build that does not report what it has applied.
+// The newest known configuration may be hearsay: a leader told it and died before another replica
+// applied it. Nothing can be elected by it unless one of its voters has applied it or may yet do
+// so. It stops counting when, for thirty seconds without a break, each of its voters was over, or
+// was running and reported another applied configuration. A silent link ends after 25 s, so by then
+// all messages of the dead leader have arrived or are lost. Hearsay still counts while a voter is
+// silent, has applied nothing, or runs a build that does not report what it has applied.
 //
 // A member gives up its group only if all of this holds:
 //
@@ -121,15 +113,14 @@
 //     time.
 //   - The group is dead.
 //
-// A new group needs the Founders of this instance and the Founders of its group, together; this
-// also binds the next incarnation. So an instance that names only itself cannot found a group
-// beside the one that it had joined. An incarnation that is over stays over, so a dead group stays
-// dead, and no order of questions, dials and elections breaks the rule.
+// A new group needs the Founders of this instance and of its group, together, also in the next
+// life. So an instance that names only itself cannot found a group beside the one that it had
+// joined. A life that is over stays over, so no timing of questions, dials and elections revives a
+// dead group.
 //
-// With Replicas, an instance cannot distinguish replacements at new addresses from instances beside
-// voters that are cut off. There a voter also counts as over if it was silent for ten minutes while
-// Replicas instances answered. This is the only case that time decides: a majority that is cut off
-// for longer loses its group.
+// With Replicas, replacements at new addresses look like instances beside voters that are cut off.
+// So a voter is also over if it was silent for ten minutes while Replicas instances answered. Only
+// this is decided by time: a majority that is cut off for longer loses its group.
 //
 // When another group has a leader, an instance without a replica leaves its group if no majority of
 // its voters answers. An instance with a replica leaves only if its group is dead.
@@ -137,70 +128,62 @@
 // # Whose word counts
 //
 // The transport proves which instance is at the other end of a connection, and nothing else. Every
-// holder of the secret can run an instance and can lie. These rules follow (believe.go):
+// holder of the secret can run an instance and can lie. Therefore (believe.go):
 //
-//   - An instance is believed about itself: that it is newborn, bound or a member, its settings,
-//     and, for a voter with a directory, its address. Its ID comes from the connection and never
-//     from the message.
-//   - A configuration, in an answer, a Push or a Prepare, is believed from a voter of the
-//     newest known configuration. It is also believed from the leader to which this instance is
-//     attached (Guide), because such a voter has named that leader. Numbers are bounded, so that no
-//     lie can make every true configuration look old.
-//   - A configuration from any other instance is a hint. It changes nothing; at most it makes this
-//     instance ask the voters that it knows (Inquire).
+//   - An instance is believed about its own phase and settings and, for a voter with a directory,
+//     its address. Its ID comes from the connection and never from the message.
+//   - A configuration is believed from a voter of the newest known configuration. It is also
+//     believed from the leader to which this instance is attached (Guide), because such a voter has
+//     named that leader. Numbers are bounded, so that no lie can make every true configuration look
+//     old. From any other instance it is a hint: at most it makes this instance ask the voters that
+//     it knows (Inquire).
 //   - That a group is born is believed from a voter, the leader, or an instance on the charter's
 //     list.
 //   - That this directory is a copy, or was restored from an older one, is believed from voters,
-//     from the instances on the charter's list, and from a process that has proved the same ID.
+//     from instances on the charter's list, and from a process that has proved the same ID.
 //   - That operators gave up the group of this directory is believed from an instance of the group
 //     that replaced it. That instance must be at an address that Join names, and no known voter may
 //     have answered for the largest TTL.
 //   - A newborn knows no voter. It believes every instance that the transport admits.
 //
 // All voters may have been replaced while this instance was cut off. If no known voter has answered
-// for the largest TTL, a hint of a newer configuration ends this incarnation in memory. The next
-// one begins without a group; the locks are lost by then. A voter with a directory keeps its group,
-// which may need its vote. If all voters that it knows have lost their directories or are gone, it
-// waits until an operator empties its directory.
+// for the largest TTL, a hint of a newer configuration ends a life in memory; the locks are lost by
+// then. An instance with a directory keeps its group, which may need its vote. If all voters that
+// it knows are gone for good, an operator has to empty its directory.
 //
 // # Guarantees
 //
 // With Founders, or with Replicas equal to the number of running instances, two groups that could
-// both have a leader are never born. The argument: Born is proposed only when every listed
-// incarnation is bound to the charter. An incarnation is bound to at most one charter. A complete
-// list has every founder, or every instance, on it. An incarnation that is over never votes again,
-// since its raft IDs belong to it alone. So when the second group is born, no voter of the first is
-// left.
+// both have a leader are never born. Born is proposed only when every listed life is bound to the
+// charter, and a life is bound to at most one charter. A complete list has every founder, or every
+// instance, on it. A life that is over never votes again. So when the second group is born, no
+// voter of the first is left.
 //
 // With Founders this rests on the answers of the founders alone (founders.go). Only founders vote,
 // and one process runs under each founder's name. If every founder has answered within two seconds
-// that it is newborn or bound to this very charter, no voting incarnation of an earlier group of
-// theirs is left. Any other address may stay silent, because no vote is there. In detail:
+// that it is newborn or bound to this very charter, no voter of an earlier group of theirs is left.
+// In detail:
 //
-//   - A founder whose directory holds a group is a member after each start, not a newborn. So a
-//     group in directories blocks founding until a founder loses its directory or an operator gives
-//     the group up there. If a majority of its voters had kept their directories, a majority of the
-//     founders would be members, but every listed founder is newborn.
-//   - A charter that supersedes a group changes nothing here: the founders that gave it up are
-//     newborn. An instance that is no founder and keeps the old group in its directory has no vote.
-//     If it answers behind Join, it blocks founding and is named. If it is not asked, it leaves the
+//   - A founder whose directory holds a group is a member after each start, not a newborn. So such
+//     a group blocks founding until a founder loses its directory or an operator gives the group up
+//     there.
+//   - Founders that gave a group up are newborn. Another instance that keeps that group in its
+//     directory has no vote. It blocks founding if it answers behind Join; otherwise it leaves the
 //     old group when it meets the new one.
-//   - The list of founders can be renamed. All instances on a charter's list have equal settings,
-//     but the voters of an earlier group may be founders of the earlier list only, and their
-//     answers are not required. So a founder also asks other addresses behind Join, all of them or
-//     16 at random. It founds nothing while one of them belongs to a group that has a leader, is a
-//     member of a group of other founders, or is bound to another charter. That is no proof. Two
-//     groups can have leaders if a list is replaced by one without a common majority while the
-//     earlier group lives in memory and none of its members can be reached. Rename through a group
-//     that has a leader (rule 15), or stop the earlier instances first. A single founder has no
-//     other founder to ask: it founds nothing while an address behind Join is silent.
-//   - If two processes use one name and both answer, the conflict is detected and nothing is
-//     founded. If one of them cannot be reached, it may vote in an earlier group. A majority of
-//     such processes would be two groups.
+//   - If the list of founders is renamed, the voters of an earlier group may be founders of the
+//     earlier list only. So a founder also asks other addresses behind Join, all of them or 16 at
+//     random. It founds nothing while one of them belongs to a group that has a leader, is a member
+//     of a group of other founders, or is bound to another charter. That is no proof. Two groups
+//     can have leaders if the lists have no common majority while the earlier group lives in memory
+//     and none of its members can be reached. Rename through a group that has a leader (rule 15),
+//     or stop the earlier instances first.
+//   - A single founder has no other founder to ask, so it founds nothing while an address behind
+//     Join is silent.
+//   - If two processes use one name and both answer, nothing is founded. If one of them cannot be
+//     reached, it may vote in an earlier group. A majority of such processes would be two groups.
 //
-// A later group has a later founding time. This needs the clocks on its list to agree, within half
-// the grace, with the clocks on the earlier list, and the earlier group to have lived long enough
-// to grant anything.
+// A later group has a later founding time if the clocks on its list agree, within half the grace,
+// with those on the earlier list, and the earlier group has lived long enough to grant anything.
 //
 // As long as one voter answers a member, no instance without a vote can change the member's view of
 // its group, end its replica or use up its raft ID.
@@ -208,60 +191,54 @@
 // Once all instances can be reached, none stays stuck: a failed founding ends by rule 5, a group
 // without a majority by rule 6.
 //
-// A raft ID names one log. A replica begins empty under an ID once, in one incarnation of one
-// instance, and never resumes after it has retired.
+// A raft ID names one log. A replica begins empty under an ID once, in one life of one instance,
+// and never resumes after it has retired.
 //
-// With a directory (Config.Durable), a crash cannot take back what was sent, and a raft ID is used
-// with one log only. A group whose directories are intact is never given up and never doubled,
-// however often and wherever its instances restart.
+// With a directory (Config.Durable), a crash cannot take back what was sent. A group whose
+// directories are intact is never given up and never doubled, however often and wherever its
+// instances restart.
 //
 // # With a directory
 //
-// The core does no I/O. State returns what must be stored, and Revision counts its changes. The
-// contract is about order. If Revision has changed after an Ask or a Tick, the host stores State
-// atomically first. Only then may it send the answer, carry out the events and put the questions.
-// If storing fails, it drops the answer; Unsaved returns what may still be done. So each of these
-// is durable before others can observe it: the accepted charter with its raft ID, Born, joining a
-// running group, a replica prepared, removed or retired, and the restart in place, which removes
-// charter and raft ID from the State. An instance that dies before the save has sent nothing; one
-// that dies after it resumes.
+// The core does no I/O. State returns what must be stored, and Revision counts its changes. If
+// Revision has changed after an Ask or a Tick, the host stores State atomically before it sends the
+// answer, carries out the events and puts the questions. If storing fails, it drops the answer;
+// Unsaved returns what may still be done. So no other instance observes anything that is not
+// durable: the accepted charter with its raft ID, Born, joining a running group, a replica
+// prepared, removed or retired, and the restart in place, which removes charter and raft ID.
 //
 // A start with a stored charter begins as Bound or Member with the stored ID. It first settles
-// (Settling): it asks every address that it knows, including the address of its last start, until
-// all have answered or refused, for at most a second and a half. A process with its ID at another
-// address, or word of a newer start than its own, bars it forever (Barred, in the State). In that
-// case its directory was copied or restored from an older copy, and a raft ID with an older log
-// would take back its votes. Resuming instances do not count for others until they take part, so a
-// copy that is turned away leaves no trace.
+// (Settling): it asks every address that it knows until all have answered or refused, for at most a
+// second and a half. A process with its ID at another address, or word of a newer start, shows that
+// its directory is a copy or was restored from one. That bars it forever (Barred), since a raft ID
+// with an older log would take back its votes. Resuming instances do not count for others until
+// they take part, so a copy that is turned away leaves no trace.
 //
-// A newborn that starts again takes a new ID. The charters that it refused before were not stored,
-// so under the old ID it could accept one that it had refused.
+// A newborn that starts again takes a new ID. Its refusals were not stored, so under the old ID it
+// could accept a charter that it had refused.
 //
 // The time of rule 5 counts only while every instance that the settings ask for is in reach.
-// Without that condition a group could get stuck. One instance learns Born and keeps the group; all
-// processes die; the others restart one by one and each gives up. The group has then lost its
-// majority though no directory is lost. The condition costs nothing: with an instance missing no
-// other group could be founded either.
+// Otherwise one instance could learn Born and keep the group while the others restart one by one
+// and give up: a group without a majority though no directory is lost. The condition costs nothing,
+// because without that instance no other group could be founded either.
 //
-// Rule 7 holds wherever an instance that keeps a directory's group is met, not only at an address
-// that Join names.
+// Rule 7 holds wherever an instance that keeps a directory's group is met, not only behind Join.
 //
 // # Recovery
 //
 // If a directory's group has lost its majority for good, an operator gives it up with Recover on
 // each instance of it that is left. Recover is refused while an instance in reach knows a leader.
-// The instance is then newborn, and its directory records the group that was given up. The next
-// charter names all such groups (Supersedes).
+// The instance is then newborn, its directory records the group that was given up, and the next
+// charter names it (Supersedes).
 //
-// A member of such a group leaves it on its own if it has no leader, meets the new group at an
-// address that Join names, and has heard no known voter for the largest TTL. Until then a founder
-// that keeps the old group blocks founding and is named. So does any other instance that keeps it
-// in a directory and answers behind Join.
+// A member of such a group leaves it on its own when it meets the new group and the conditions of
+// "Whose word counts" hold. Until then it blocks founding and is named, if it is a founder, or has
+// a directory and answers behind Join.
 //
 // The founding time is above every clock and every token that an instance on the list has seen
 // (Floor). If that is further ahead of a clock than rule 3 allows, nothing is founded, and Waiting
-// gives the reason. If the old majority still runs where the operator cannot reach it, Recover
-// creates a second group.
+// gives the reason. If the old majority still runs out of the operator's reach, Recover creates a
+// second group.
 //
 // # Concurrency
 //
@@ -273,22 +250,22 @@
 //
 // Silence is never an answer. With Replicas, founding is blocked while an address that Join names
 // is silent; with several Founders, while a founder is; with one founder, while any address behind
-// Join is. Waiting names the address or the founder, and what to do. A name in Join that cannot be
-// resolved blocks founding in all cases. An answer proves something for two seconds from the
-// asking, and only about the incarnation that gave it. Undecodable bytes count as silence, because
-// they may come from a newer version.
+// Join is. A name in Join that cannot be resolved always blocks founding. Waiting names what is
+// missing, and what to do. An answer proves something for two seconds from the asking, and only
+// about the life that gave it. Undecodable bytes count as silence: they may come from a newer
+// version.
 //
 // # Limits
 //
-// A copied directory is detected when the two processes meet. A copy that starts while its original
-// is out of reach takes part until then; then the older start must leave. The core remembers starts
-// of 1,024 instances, and those of voters durably, with the address book. If all directories are
-// restored to an earlier time together, nothing can detect it.
+// A copied directory is detected when the two processes meet; until then both take part, and then
+// the older start must leave. The core remembers starts of 1,024 instances, and those of voters
+// durably, with the address book. Nothing can detect that all directories are restored to an
+// earlier time together.
 //
-// The core remembers 128 raft IDs of an incarnation that are over. For earlier ones it keeps only a
-// configuration number: a Prepare of another ID that is not newer than this number is refused,
-// because it may name a used ID. A configuration of more than 16 replicas is ignored, since no
-// message carries it. An instance remembers 16 groups that were given up; a charter names 256.
+// The core remembers 128 raft IDs of a life that are over. For earlier ones it keeps only a
+// configuration number, and refuses a Prepare of another ID that is not newer, because it may name
+// a used ID. A configuration of more than 16 replicas is ignored, since no message carries it. An
+// instance remembers 16 groups that were given up; a charter names 256.
 //
 // A list has at most 1,024 instances, a group 7 voters, a message 1 MiB. With Replicas each of at
 // most 16 instances asks every other about 7 times a second until the group is born. With three
@@ -298,32 +275,29 @@
 //
 // # Decisions beyond the rules
 //
-// A rule that lets a member stay while any group in reach has a leader would trap it: a member
-// whose group has lost all its voters could never join the group that the founders have founded
-// since. So only a leader of its own group is a reason to stay. A leader of another group is a
-// reason to leave, because its founding proves that no voter of the old group is left. The answers
-// must be to questions that were asked after the largest TTL was over, since older ones may
-// describe the time before.
+// Only a leader of its own group is a reason for a member to stay. Otherwise a member whose group
+// has lost all its voters could never join the group founded since. A leader of another group is a
+// reason to leave, because its founding proves that no voter of the old group is left. Answers to
+// questions asked before the largest TTL was over do not count: they may describe the time before.
 //
-// "Are you bound to this charter?" and "Is it born?" are part of "who are you?". An
-// incarnation never leaves its charter, so the answer is the same. One message fewer can be lost,
-// repeated or answered by the wrong incarnation.
+// "Are you bound to this charter?" and "Is it born?" are part of "who are you?". A life never
+// leaves its charter, so the answer is the same, and one message fewer can be lost, repeated or
+// answered by the wrong life.
 //
 // A proposer waits until every instance that it would list reports that nothing keeps it from
-// accepting. Rule 3 still decides. This only avoids charters that would be refused, and lets each
-// instance name what the founding waits for.
+// accepting. This only avoids charters that rule 3 would refuse, and lets each instance name what
+// the founding waits for.
 //
-// Rule 6 counts two instances as different only if they were met at the same time. Otherwise an
-// instance that restarted at another address would count twice for a few seconds, and a living
-// group would be given up.
+// Rule 6 counts two instances as different only if they were met at the same time. Otherwise one
+// that restarted at another address would count twice for a few seconds, and a living group would
+// be given up.
 //
 // # Refused alternatives
 //
-// Prepare remembered by the leader alone, or in the log: the instance must never begin twice under
-// one ID, so the instance itself remembers, where its own State is.
+// Prepare remembered by the leader alone, or in the log: the instance itself must never begin twice
+// under one ID, so it remembers, where its own State is.
 //
-// Two-phase commit, where an instance that accepted is in doubt until it learns the outcome: the
-// crash of one instance leaves the others in doubt forever. Here the log of the tentative group
-// decides. An instance in doubt forgets everything and begins anew, which is as safe as being
-// killed and started again.
+// Two-phase commit, where an instance that accepted is in doubt until it learns the outcome: one
+// crash leaves the others in doubt forever. Here the log of the tentative group decides, and an
+// instance in doubt begins anew, which is as safe as being killed and started again.
 package founding

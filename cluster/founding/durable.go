@@ -5,15 +5,15 @@ import "slices"
 // This file is what a core does only with a directory: resume from the last start, settle before it
 // takes part, and stop if the directory cannot be written.
 
-// resume makes a new core continue from the stored State. What was not stored was never sent, so it
-// does not matter.
+// resume continues from the stored State. What was not stored was never sent, so it does not
+// matter.
 func (c *Core) resume(s *State) {
 	if s != nil {
 		c.gaveUp, c.floor = slices.Clone(s.GaveUp), s.FloorUnixMS
 	}
 	if s == nil || s.Phase == Newborn {
 		c.lastAddr = c.addr
-		return // it takes the given ID, since the charters that the last one refused were not stored
+		return // it takes the given ID, since refused charters were not stored
 	}
 	c.instance, c.phase, c.group, c.charter, c.rulesOf = s.Instance, s.Phase, s.Group, s.Charter, s.Settings.normal()
 	c.voters, c.lastAddr, c.settling = slices.Clone(s.Voters), s.Addr, true
@@ -36,7 +36,7 @@ func (c *Core) resume(s *State) {
 
 // settle checks, before a resumed instance takes part, whether a copy of its directory runs or
 // others have seen a later start of it. It waits until every place has answered or refused, but at
-// most settleWithin for silent ones: after a power failure it may be the only instance.
+// most settleWithin: after a power failure it may be the only instance.
 func (c *Core) settle() {
 	if c.until == 0 {
 		c.until = c.now + settleWithin
@@ -75,7 +75,6 @@ func (c *Core) searches() bool {
 	})
 }
 
-// unsettled reports whether some place has neither answered nor refused since this start.
 func (c *Core) unsettled() bool {
 	for _, e := range c.join {
 		if e.Failed != "" || c.now-e.Resolved > resolvedFor {
@@ -101,8 +100,7 @@ func (c *Core) unsettled() bool {
 // Unsaved records that the State could not be stored, and why. It returns the part of the waiting
 // output that may still be carried out. From then on the core makes no new promise: it neither
 // proposes nor accepts, and it leaves a charter that it could not store by a restart in place. It
-// stays a member, and may still become one, since that promises nothing. State need not be stored
-// again.
+// stays or becomes a member, since that promises nothing. State need not be stored again.
 func (c *Core) Unsaved(out Output, why string) Output {
 	c.unfit = "its directory cannot be written (" + why + "): repair or empty it, and start the instance again"
 	fresh := slices.ContainsFunc(out.Events, func(e Event) bool { return e.Kind == Joined })
@@ -126,7 +124,6 @@ func (c *Core) Unsaved(out Output, why string) Output {
 	return out
 }
 
-// bar excludes this instance forever: it is not the one that its directory says it is.
 func (c *Core) bar(text string) {
 	if c.barred != "" {
 		return
@@ -139,15 +136,14 @@ func (c *Core) bar(text string) {
 // Refusal returns why this instance refuses to take part, or "".
 func (c *Core) Refusal() string { return c.barred }
 
-// Settling reports whether this instance has not finished settling and so does not count yet.
+// Settling reports whether this instance still settles and so does not count yet.
 func (c *Core) Settling() bool { return c.settling }
 
 // Life returns the number of this start.
 func (c *Core) Life() uint64 { return c.life }
 
 // claim returns why an instance with a directory, wherever it is met, keeps this one from accepting
-// the charter (nil means any charter). Its group is kept until an operator says that it is lost
-// (rule 7).
+// the charter (rule 7). Nil means any charter.
 func (c *Core) claim(p *place, who *InstanceInfo, ch *Charter) string {
 	switch {
 	case !who.Durable || who.Phase == Newborn || (ch != nil && who.Group == ch.Group):
@@ -210,7 +206,6 @@ func (c *Core) voterName(v Voter) string {
 	return v.Addr
 }
 
-// elsewhere returns an instance that belongs to another group with a leader, or nil.
 func (c *Core) elsewhere() *InstanceInfo {
 	for _, p := range c.places {
 		if who, ok := p.seen(c.now, reachedFor); ok && who.Leader && who.Phase == Member && who.Group != c.group &&
@@ -221,8 +216,8 @@ func (c *Core) elsewhere() *InstanceInfo {
 	return nil
 }
 
-// keepNote returns why a bound instance with a directory does not give up although its time is
-// over, or "".
+// keepNote returns why a bound instance with a directory does not give up though its time is over,
+// or "".
 func (c *Core) keepNote() string {
 	missing := c.unreached(c.now - reachedFor)
 	if !c.durable || missing == "" {

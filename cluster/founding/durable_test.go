@@ -7,13 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
-
 	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// resumed returns instance 5 at a:2, which was at a:1 in its last life, as a member of group 99 or
-// bound to it, with b:1 as the only other instance.
+// resumed returns instance 5 at a:2, formerly at a:1, as a member of group 99 or bound to it. The
+// only other instance is b:1.
 func resumed(phase Phase) *Core {
 	_, ch := pair()
 	ch.Settings = ch.Settings.normal()
@@ -29,7 +28,6 @@ func resumed(phase Phase) *Core {
 	return c
 }
 
-// b is the answer of the other instance.
 func b(phase Phase) InstanceInfo {
 	w := InstanceInfo{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Phase: phase, Life: 2, Durable: true, Rules: 3,
 		WallUnixMS: 1_000_000}
@@ -86,7 +84,6 @@ func TestResumedInstancesLookAroundFirst(t *testing.T) {
 	}
 }
 
-// settled returns a resumed instance that takes part.
 func settled(phase Phase) *Core {
 	c := resumed(phase)
 	c.Tick(c.now, c.wall, Random{})
@@ -210,7 +207,6 @@ func TestWhatIsKnownOfLives(t *testing.T) {
 	}
 }
 
-// Gossip that shows this ID elsewhere makes even a member with a leader ask there, once.
 func TestASuspectIsAsked(t *testing.T) {
 	c := settled(Member)
 	c.Leader(c.now, true)
@@ -266,7 +262,6 @@ func TestRule5WithADirectory(t *testing.T) {
 	}
 }
 
-// Rule 6 does not apply with a directory.
 func TestADurableMemberNeverGivesUp(t *testing.T) {
 	for _, other := range []InstanceInfo{b(Newborn), b(Member), {Instance: nodeidtest.ID(8), Name: "b", Addr: "b:1",
 		Phase: Member, Group: 70, Leader: true}} {
@@ -372,7 +367,6 @@ func TestStateReturns(t *testing.T) {
 	}
 }
 
-// FuzzState feeds arbitrary bytes to the decoders of the directory, and what they accept to a core.
 func FuzzState(f *testing.F) {
 	_, ch := pair()
 	for _, st := range []State{

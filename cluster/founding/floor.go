@@ -16,7 +16,6 @@ func (c *Core) Floor(unixMS int64) {
 	}
 }
 
-// above returns the lowest founding time that is above the floor.
 func above(floor int64) int64 {
 	if floor == 0 {
 		return 0
@@ -25,7 +24,7 @@ func above(floor int64) int64 {
 }
 
 // tooHigh returns, as text, that an instance on the list has seen tokens so far ahead of a clock
-// that a founding time above them would be refused. It returns "" if there is none.
+// that a founding time above them would be refused, or "".
 func (c *Core) tooHigh(list []candidate) string {
 	highest := slices.MaxFunc(list, func(a, b candidate) int { return cmp.Compare(a.floor, b.floor) })
 	for _, l := range list {

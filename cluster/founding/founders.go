@@ -5,13 +5,12 @@ import (
 	"strconv"
 )
 
-// This file is rule 3 with Founders. The charter lists exactly the founders, so their answers are
-// required. If each of them is newborn or bound to this very charter, no voter of an earlier group
-// of theirs is left. Answers of other instances count if they arrive; their silence does not. A
-// single founder would need no answer at all, while a group of other founders may live behind a
-// partition. So in that case silence behind Join blocks.
+// This file is rule 3 with Founders. The answers of the founders are required. Answers of other
+// instances count if they arrive; their silence does not. A single founder would need no answer at
+// all, while a group of other founders may live behind a partition. So then silence behind Join
+// blocks.
 
-// founding returns what keeps a founder from accepting the charter (nil means any charter).
+// founding returns what keeps a founder from accepting the charter. Nil means any charter.
 func (c *Core) founding(ch *Charter) (Refusal, string) {
 	for _, p := range c.places {
 		who, ok := p.seen(c.now, freshFor)
@@ -38,9 +37,9 @@ func (c *Core) founding(ch *Charter) (Refusal, string) {
 	return Accepted, ""
 }
 
-// bystander reports whether an instance is no sign of a living group. It is no founder, and it
-// belongs to no group, or to a leaderless group of the same founders. Those have to be newborn for
-// a charter to be accepted at all.
+// bystander reports whether an instance is no sign of a living group. It is no founder. It belongs
+// to no group, or to a leaderless group of the same founders, which must all be newborn to accept a
+// charter.
 func (c *Core) bystander(who *InstanceInfo) bool {
 	if c.settings.founds(who.Name) || who.Settings.Solo || who.Phase == Bound {
 		return false
@@ -74,8 +73,7 @@ func (c *Core) silentFounders(ch *Charter) []string {
 	return missing
 }
 
-// silentJoin returns the addresses behind Join that did not answer the last question, if this
-// instance is the only founder.
+// silentJoin returns mute if this instance is the only founder.
 func (c *Core) silentJoin() []*place {
 	if len(c.settings.Founders) != 1 || c.settings.Founders[0] != c.name {
 		return nil
@@ -93,11 +91,9 @@ func (c *Core) mute() (list []*place) {
 	return list
 }
 
-// muted names the silent addresses behind Join while a founder is missing, and what to do if they
-// are the founder's.
+// muted names the silent addresses behind Join, and what to do if they are a missing founder's.
 func (c *Core) muted() string { return orEmpty("; ", c.silence(c.mute())) }
 
-// waitingJoiner returns what a newborn that is no founder waits for.
 func (c *Core) waitingJoiner() string {
 	text := "this instance is not one of the Founders: it joins as soon as it meets a member of a group that has " +
 		"a leader"

@@ -12,7 +12,6 @@ const (
 	Member               // belongs to a group that is born
 )
 
-// String returns the phase as one word.
 func (p Phase) String() string {
 	switch p {
 	case Newborn:
@@ -27,7 +26,7 @@ func (p Phase) String() string {
 
 // InstanceInfo is the answer of an instance about itself. Phase and Group also answer "are you
 // bound to this charter?" and "is it born?". A life never leaves its charter, so such an answer
-// stays true for as long as the instance lives.
+// stays true for the whole life.
 type InstanceInfo struct {
 	Instance   nodeid.ID // as its connection proved it; not in the message
 	Name       string
@@ -40,7 +39,7 @@ type InstanceInfo struct {
 	Rules      uint32  // newest version of the lock rules that it knows
 	WallUnixMS int64   // its wall clock
 	Voters     []Voter // of Group, if it knows them
-	Obstacle   string  // of a newborn: what keeps it from accepting any charter; empty if nothing does
+	Obstacle   string  // what keeps a newborn from accepting any charter; empty if nothing does
 	Life       uint64  // counts its starts with one directory; 1 in memory
 	Durable    bool    // a directory holds what it says about itself
 	Resuming   bool    // it has just restarted and does not take part yet
@@ -55,25 +54,22 @@ type InstanceInfo struct {
 	Met         []string  // addresses at which it has met founders itself; only a hint where to ask
 }
 
-// question asks an instance what it says about itself. It introduces the asker, so that the asker
-// can be asked back.
+// question asks "who are you?". It introduces the asker, so that it can be asked back.
 type question struct {
-	Instance nodeid.ID // of the asker, like Addr; both come from its connection and are not in the message
+	Instance nodeid.ID // of the asker, like Addr; both come from its connection, not the message
 	Addr     string
 	Group    uint64 // the charter that the asker is bound to, or its group. Zero means none
 	Bound    bool   // the asker is bound to Group or a member of it
 	Life     uint64 // of the asker. Zero means that it has no directory
 	Resuming bool   // the asker does not take part yet
-	Founds   bool   // the asker is a founder by its settings; it has to be met, so it is asked back
+	Founds   bool   // the asker is a founder by its settings, so it is asked back
 }
 
-// proposal asks one instance to accept a charter.
 type proposal struct {
 	To      nodeid.ID // the only life that may answer
 	Charter Charter
 }
 
-// verdict is the answer to a proposal.
 type verdict struct {
 	Instance nodeid.ID // the instance that answers, by its connection
 	Group    uint64    // of the charter that was asked about

@@ -8,7 +8,7 @@ const (
 	freshFor = 2 * time.Second
 	// the same for rule 6, where asking is slower and a mistake costs only a restart
 	reachedFor = 4 * time.Second
-	// for how long the addresses that a Join entry resolved to are valid
+	// for how long a resolved Join entry is valid
 	resolvedFor = 5 * time.Second
 	bornWithin  = 10 * time.Second // bound for longer without Born: restart in place
 	// random addition to it, so that instances do not all retry at once
@@ -16,7 +16,7 @@ const (
 	askEvery               = 100 * time.Millisecond // plus up to the same again at random
 	askEverySlow           = time.Second            // the same for a member without a leader
 	clockSlackWithoutGrace = 5 * time.Second
-	askerFor               = 10 * time.Second // for how long an instance that has asked this one is asked back
+	askerFor               = 10 * time.Second // for how long an asker is asked back
 	// for how long a restarted voter looks for others that have moved
 	searchFor = time.Minute
 	// how long a resumed instance waits for silent places; longer than the second that a question
@@ -25,8 +25,7 @@ const (
 
 	// no founder: between two rounds of questions, plus up to the same again at random
 	roundEvery = time.Second
-	// the longest wait before the first round; it spreads the questions of a fleet that starts
-	// together
+	// the longest wait before the first round; spreads the questions of a fleet that starts together
 	roundFirst = 250 * time.Millisecond
 	// founder: between two steps of a search, plus up to the same again at random
 	searchEvery = 100 * time.Millisecond
@@ -34,7 +33,7 @@ const (
 	// member with a leader: between two questions, plus up to the same again at random
 	inquireEvery = 30 * time.Second
 	restFor      = 30 * time.Second // for how long a member with a leader need not be ticked
-	tipFor       = time.Minute      // for how long an address that another instance has named is worth asking
+	tipFor       = time.Minute      // for how long an address that others have named is worth asking
 	metFor       = time.Minute      // for how long a founder that was met is named to others
 	// for how long a question to an address behind Join counts as a search for a living group
 	sampledFor = 30 * time.Second
@@ -43,7 +42,7 @@ const (
 	// longer than a silent link lasts: until then a message of a dead leader may arrive
 	hearsayOver   = 30 * time.Second
 	electedWithin = 10 * time.Second // a group whose majority answers should have a leader by then
-	rivalFor      = 2 * time.Minute  // for how long the report of another group counts as a reason to ask again
+	rivalFor      = 2 * time.Minute  // for how long a report of another group is a reason to ask again
 
 	maxRound    = 3  // addresses behind Join that an instance which is no founder asks at a time
 	maxSearch   = 4  // pending questions of a founder's search
@@ -52,7 +51,7 @@ const (
 	maxMet      = 16 // founders that an answer names
 	maxTips     = 64
 	maxRivals   = 8
-	lifeJump    = 1 << 20   // starts of one directory that others have not learned of; a larger jump is malformed
+	lifeJump    = 1 << 20   // starts of one directory that others have missed; a larger jump is false
 	maxWall     = 1<<42 - 1 // the last millisecond for which a token fits: in the year 2109
 	maxUsed     = 128       // raft IDs of one life that are remembered when they are over
 	maxGaveUp   = 16        // groups given up that are remembered
@@ -60,5 +59,5 @@ const (
 	maxCalled   = 256  // names of instances that are remembered
 	maxPlaces   = 1024 // addresses asked at a time
 	maxAskers   = 256
-	maxAnswered = 64 // remembered refused charters; older ones fail by their founding time and their dead proposer
+	maxAnswered = 64 // remembered refused charters; older ones fail by founding time and dead proposer
 )

@@ -51,7 +51,7 @@ func (c *Core) lastMet(instance nodeid.ID) *presence {
 	return &c.lives[at]
 }
 
-// newestLife returns the newest known life of an instance and its address. Zero means that none is
+// newestLife returns the newest known life of an instance and its address. Zero means none is
 // known.
 func (c *Core) newestLife(instance nodeid.ID) (uint64, string) {
 	if instance == c.instance && c.durable && !c.settling {
@@ -80,7 +80,7 @@ func (c *Core) recognise(who *InstanceInfo) {
 	}
 	listed := c.charter != nil && c.charter.listed(who.Instance) >= 0
 	if !listed && !c.votes(who.Instance) {
-		return // only a voter or a listed instance is believed, since this ends the instance for good
+		return // this ends the instance for good
 	}
 	switch {
 	case who.AskerLife > c.life && who.AskerAddr == c.addr:
@@ -99,7 +99,7 @@ const (
 	recoveryHintOld  = "empty the directory, it then joins as a new instance"
 )
 
-// yields reports whether this process, not the other with its ID, must refuse: the one that has not
+// yields reports whether this process must refuse, not the other with its ID: the one that has not
 // taken part yet, then the one with the older life, then the one with the higher address. So both
 // decide alike.
 func (c *Core) yields(who *InstanceInfo) bool {
@@ -112,8 +112,8 @@ func (c *Core) yields(who *InstanceInfo) bool {
 	return c.addr > who.Addr
 }
 
-// SeenElsewhere records that gossip shows this instance's ID at another address. Gossip may be
-// about an earlier life, so that address is asked in any phase.
+// SeenElsewhere records that gossip shows this instance's ID at another address. That may be an
+// earlier life, so the address is asked, in any phase.
 func (c *Core) SeenElsewhere(now time.Duration, addr string) {
 	if c.durable {
 		c.Inquire(now, addr)
@@ -136,12 +136,11 @@ func (c *Core) mustAsk(p *place) bool {
 	return slices.ContainsFunc(c.seenAt, func(s asker) bool { return s.addr == p.addr })
 }
 
-// cleared ends the suspicion about a place that has answered or refused.
 func (c *Core) cleared(p *place) {
 	c.seenAt = slices.DeleteFunc(c.seenAt, func(s asker) bool { return s.addr == p.addr })
 }
 
-// moved reports the new address of a voter with a directory to the host, if it is news.
+// moved reports the new address of a voter with a directory to the host.
 func (c *Core) moved(instance nodeid.ID, life uint64, addr string) {
 	at := slices.IndexFunc(c.voters, func(v Voter) bool { return v.Instance == instance })
 	if at < 0 || !c.durable || c.voters[at].Life >= life || life > c.voters[at].Life+lifeJump {

@@ -8,10 +8,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// tentative applies rules 4 and 5: this instance is bound and does not know that the group is born.
-// With a directory the time counts only while all instances are in reach. Otherwise all but one
-// could give up while the one that has learned Born is away. That one would keep a group without a
-// majority forever.
+// tentative applies rules 4 and 5 while the instance is bound and does not know that the group is
+// born. The package comment gives the reason for the condition with a directory.
 func (c *Core) tentative(random Random) {
 	if c.until == 0 || (c.durable && c.unreached(c.now-reachedFor) != "") {
 		c.until = c.now + bornWithin + time.Duration(random.Spread%uint64(bornSpread))
@@ -25,11 +23,10 @@ func (c *Core) tentative(random Random) {
 		c.belong(c.group, c.at, c.newest(), "")
 	case c.superseded():
 	case c.now >= c.until && !c.settings.Solo:
-		c.doomed = "the group was not born in time: " + c.Waiting()
+		c.doomed = "the group was not founded in time: " + c.Waiting()
 	}
 }
 
-// belong makes this instance a member of a group that is born.
 func (c *Core) belong(group, at uint64, voters []Voter, warning string) {
 	c.phase, c.group, c.at, c.voters = Member, group, max(at, 1), slices.Clone(voters)
 	c.since, c.sinceWall, c.offers, c.stale = c.now, c.wall, nil, true
@@ -40,7 +37,7 @@ func (c *Core) belong(group, at uint64, voters []Voter, warning string) {
 	c.events = append(c.events, Event{Kind: Joined, Group: group, At: c.at, Voters: slices.Clone(voters),
 		Text: warning})
 	if c.charter != nil && c.raft != 0 && c.raft == c.charter.Raft(c.instance) && !c.named() {
-		c.remove() // it learns at once that the group was born and that it was removed since
+		c.remove() // it learns at once that the group was born and that it was removed
 	}
 }
 
@@ -72,8 +69,8 @@ func (c *Core) adopt() bool {
 	return true
 }
 
-// unreached returns, as text, which of the instances that the settings ask for has not answered a
-// question asked after that time, or "".
+// unreached returns, as text, which needed instance has not answered a question asked after that
+// time, or "".
 func (c *Core) unreached(after time.Duration) string {
 	reached := []nodeid.ID{c.instance}
 	names := []string{c.name}
@@ -89,7 +86,7 @@ func (c *Core) unreached(after time.Duration) string {
 		}
 	}
 	if len(c.settings.Founders) == 0 && len(reached) < c.settings.Replicas {
-		return "now " + count(len(reached), c.settings.Replicas) + " can be reached"
+		return "only " + count(len(reached), c.settings.Replicas) + " can be reached"
 	}
 	return ""
 }

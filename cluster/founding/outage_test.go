@@ -7,7 +7,6 @@ import (
 	"time"
 )
 
-// splitAll cuts every link.
 func (w *world) splitAll() {
 	for _, a := range w.slots {
 		for _, b := range w.slots {
@@ -54,8 +53,7 @@ func TestOutageTakesNothing(t *testing.T) {
 	}
 }
 
-// TestLossIsRepaired starts from every mix of the fates of the founders of a group: those that
-// continue, those without their replica, and those that restarted elsewhere. Once all are linked,
+// TestLossIsRepaired starts from every mix of the fates of a group's founders. Once all are linked,
 // one group with a leader exists within the limit.
 func TestLossIsRepaired(t *testing.T) {
 	for _, how := range []string{"founders", "replicas"} {
@@ -67,7 +65,7 @@ func TestLossIsRepaired(t *testing.T) {
 	}
 }
 
-const fates = 4 // of a founder: it continues, has lost its replica, restarted, or restarted elsewhere
+const fates = 4 // of a founder: it continues, lost its replica, restarted, or restarted elsewhere
 
 func repaired(t *testing.T, how string, mix int) {
 	settings := founders(3, "n0", "n1", "n2")

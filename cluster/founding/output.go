@@ -6,8 +6,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Random is the randomness that a Tick may need; the core has no source of its own. Every word is
-// fresh and random, and none is zero.
+// Random is the randomness that a Tick may need. Every word is fresh and random, and none is zero.
 type Random struct {
 	Instance nodeid.ID // of a new life
 	Group    uint64    // of a new charter
@@ -20,7 +19,7 @@ type Random struct {
 type Output struct {
 	Questions []Question
 	Events    []Event
-	Next      time.Duration // the latest time for the next Tick; absolute, on the scale of now
+	Next      time.Duration // the latest time for the next Tick, on the scale of now
 }
 
 // Question is to be asked of the instance at Addr. If To is not zero, only that instance may
@@ -37,13 +36,12 @@ type EventKind uint8
 
 // The events, with the fields of Event that each sets.
 const (
-	BoundTo  EventKind = iota + 1 // bound to Charter, with the raft ID Raft (0 means no vote): start raft
-	AllBound                      // all listed instances of Group are bound: its leader may propose Born
-	// member of Group with Voters, its configuration At, by founding or later; Text is a warning,
-	// or empty
+	BoundTo  EventKind = iota + 1 // bound to Charter, with the raft ID Raft (0: no vote): start raft
+	AllBound                      // all listed instances are bound: Group's leader may propose Born
+	// member of Group with Voters, its configuration At; Text is a warning, or empty
 	Joined
 	Restarted // a new life Instance began; Text is why the old one ended
-	Heard     // Group's configuration At is Voters; if At is zero, Voters are only newer addresses of some voters
+	Heard     // Group's configuration At is Voters; if At is zero, only newer addresses of some
 	Barred    // this instance may never take part again; Text is why, and what to do
 	// start an empty replica of Group under the ID Raft; after a start with a directory, resume its
 	// log

@@ -22,7 +22,7 @@ const (
 // place is one address that may be asked.
 type place struct {
 	addr    string
-	entry   string // the Join entry that resolves to it now; empty if only gossip or its own questions named it
+	entry   string // the Join entry that resolves to it now; empty if there is none
 	pending uint64 // the question in flight. Zero means none
 	next    time.Duration
 	last    lastResult
@@ -47,7 +47,7 @@ type lastResult struct {
 	why     string // of outcome Foreign, for people; empty if unknown
 }
 
-// fresh reports whether the sighting is recent enough to prove something now.
+// fresh reports whether the result is recent enough to prove something now.
 func (s *lastResult) fresh(now, limit time.Duration) bool {
 	return s.outcome != Silent && now-s.asked <= limit
 }
@@ -70,7 +70,6 @@ func (c *Core) Met(now time.Duration, addr string, within time.Duration) (Instan
 	return InstanceInfo{}, false
 }
 
-// seenSince returns the recent answer at the place to a question asked after that time.
 func (p *place) seenSince(after, now time.Duration) (*InstanceInfo, bool) {
 	who, ok := p.seen(now, reachedFor)
 	return who, ok && p.last.asked > after
@@ -97,7 +96,7 @@ func nameOf(name, addr string) string {
 // Entry is one entry of Join and what it resolves to.
 type Entry struct {
 	Name     string        // as the user wrote it
-	Addrs    []string      // host:port each; a name that does not exist (yet) has none, which is no failure
+	Addrs    []string      // host:port each; empty without failure if the name does not exist
 	Failed   string        // why it could not be resolved; empty if it could
 	Resolved time.Duration // when the lookup was made
 }
@@ -109,7 +108,7 @@ func (c *Core) Places(join []Entry, gossip []string) {
 		return a.Name == b.Name &&
 			slices.Equal(a.Addrs, b.Addrs)
 	})
-	if same && slices.Equal(c.gossip, gossip) { // rebuilds the places of a large fleet only on a change
+	if same && slices.Equal(c.gossip, gossip) { // spares a large fleet the rebuilding
 		for i, e := range join {
 			c.join[i].Failed, c.join[i].Resolved = e.Failed, e.Resolved
 		}
@@ -129,7 +128,6 @@ type asker struct {
 	at   time.Duration
 }
 
-// askedBy remembers the asker of a question as a place to ask.
 func (c *Core) askedBy(addr string) { c.askers = c.note(c.askers, addr, maxAskers) }
 
 // note adds an address to a list of addresses worth asking, or renews it there.
@@ -214,7 +212,6 @@ func (c *Core) keep(old []*place, addr string, why kept) {
 	c.places = slices.Insert(c.places, at, p)
 }
 
-// find returns the index of the address in places sorted by address, and whether it is there.
 func find(places []*place, addr string) (int, bool) {
 	return slices.BinarySearchFunc(places, addr, func(p *place, a string) int { return cmp.Compare(p.addr, a) })
 }

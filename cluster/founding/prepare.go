@@ -22,7 +22,7 @@ type PreparedState uint8
 
 // The results of a Prepare.
 const (
-	Running  PreparedState = iota // the replica exists: started now, or by an earlier Prepare with the same ID
+	Running  PreparedState = iota // the replica exists, started now or before under the same ID
 	Ended                         // that ID was used in this life and is over
 	Declined                      // not now, Detail is the reason; the ID was not used
 )
@@ -35,8 +35,8 @@ type PrepareAnswer struct {
 	Detail   string // for people
 }
 
-// Push tells one life of an instance that the sender has applied a configuration of its group
-// (rule 14).
+// Push tells one life of an instance that the sender has applied a configuration of its group (rule
+// 14).
 type Push struct {
 	To     nodeid.ID
 	Group  uint64
@@ -68,8 +68,8 @@ func appendPrepared(b []byte, a PrepareAnswer) []byte {
 	return appendText(append(b, byte(a.State)), cut(a.Detail, maxTextBytes))
 }
 
-// DecodePrepared decodes the answer to a Prepare. It counts only if Instance and Raft are those
-// that were asked.
+// DecodePrepared decodes the answer to a Prepare, or fails with ErrMalformed. It counts only if
+// Instance and Raft are those that were asked.
 func DecodePrepared(from nodeid.ID, b []byte) (PrepareAnswer, error) {
 	r := open(b, kindPrepared)
 	a := PrepareAnswer{
@@ -100,7 +100,6 @@ func decodePush(b []byte) (Push, error) {
 	return a, r.done()
 }
 
-// whole reports whether voters can be a complete configuration.
 func whole(voters []Voter) bool {
 	for _, v := range voters {
 		if v.Raft == 0 || v.Instance.IsZero() || v.Addr == "" {
@@ -117,7 +116,8 @@ func AppendPlace(b []byte, v Voter) []byte {
 	return binary.AppendUvarint(appendText(b, v.Addr), v.Life)
 }
 
-// DecodePlace decodes what AppendPlace wrote. The caller sets Raft and Learner.
+// DecodePlace decodes what AppendPlace wrote, or fails with ErrMalformed. The caller sets Raft and
+// Learner.
 func DecodePlace(b []byte) (Voter, error) {
 	r := open(b, kindPlace)
 	v := Voter{Instance: r.instance(), Addr: r.text(maxAddrBytes), Life: r.uint()}

@@ -8,8 +8,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// newborn joins a group if one can be joined. Otherwise it proposes a charter if all conditions
-// hold.
+// newborn joins a group if one can be joined, or else proposes a charter if all conditions hold.
 func (c *Core) newborn(random Random) {
 	if c.settings.Solo {
 		if c.unfit == "" {
@@ -120,7 +119,6 @@ func (c *Core) missing(list []candidate) string {
 	return c.tooHigh(list)
 }
 
-// charterFor returns the charter of rule 2.
 func (c *Core) charterFor(list []candidate, random Random) Charter {
 	ch := Charter{Group: random.Group, FoundedUnixMS: c.wall, Settings: c.settings, Rules: c.rules}
 	for _, l := range list {

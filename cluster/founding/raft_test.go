@@ -28,7 +28,6 @@ func (w *world) raft() {
 	w.twoAlive()
 }
 
-// elect finds the group's leader and lets it commit Born.
 func (w *world) elect(g *group) {
 	voters := make([]*slot, 0, len(g.voters()))
 	for _, v := range g.voters() {
@@ -108,7 +107,6 @@ func (w *world) twoAlive() {
 	}
 }
 
-// notice tells one instance whether it sees a leader of its group now.
 func (w *world) notice(s *slot) {
 	g := w.groups[s.core.Group()]
 	known := false
@@ -129,7 +127,6 @@ func (w *world) notice(s *slot) {
 	}
 }
 
-// settled reports whether all running instances are members of one group and see its leader.
 func (w *world) settled() bool {
 	group := uint64(0)
 	for _, s := range w.slots {

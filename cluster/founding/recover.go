@@ -8,9 +8,9 @@ import (
 
 // Recover gives up, for good, the group that this instance's directory keeps, by a restart in
 // place. It is for a group that has lost the majority of its voters, and must be called on each
-// instance of it that is left. The group that they found next replaces it: members of the old group
-// that are met later leave it too. An error says why the group was not given up and what to do. If
-// it was given up before, Recover returns nil.
+// instance of it that is left. The group that they found next replaces it, and members of the old
+// one that are met later leave it too. An error says why the group was not given up and what to do.
+// If it was given up before, Recover returns nil.
 func (c *Core) Recover(now time.Duration, group uint64) error {
 	c.now = now
 	name := groupName(group)
@@ -33,7 +33,7 @@ func (c *Core) Recover(now time.Duration, group uint64) error {
 		return errors.New(c.unfit)
 	case c.phase == Bound:
 		return errors.New("group " + name +
-			" is not known to be born: start all instances of it, then it is born, or the attempt ends by itself")
+			" is not known to be founded: start all its instances, then its founding completes or ends by itself")
 	case c.settling:
 		return errors.New("this instance has just been started and is still looking for other instances: try " +
 			"again in two seconds")
@@ -65,12 +65,10 @@ func (c *Core) led() string {
 	return ""
 }
 
-// superseded ends this life if operators have given up its group: it has met an instance of the
-// replacing group, which has a leader. This instance was out of reach when the operators called
-// Recover. The voters have new IDs since, so none of them can prove anything. So the other instance
-// must be at an address that Join names, and no known voter may have answered for the largest TTL.
-// Otherwise any holder of the secret could end the group's directories one by one, during an
-// election or a restart.
+// superseded ends this life if operators have given up its group while this instance was out of
+// reach: it has met an instance of the replacing group. The voters have new IDs since and can prove
+// nothing. Without the other conditions any holder of the secret could end the group's directories
+// one by one, during an election or a restart.
 func (c *Core) superseded() bool {
 	if c.leader || !c.durable || c.settings.Solo || !c.lost() {
 		return false
@@ -89,7 +87,7 @@ func (c *Core) superseded() bool {
 	return false
 }
 
-// sorted returns the IDs in ascending order without duplicates. It returns nil if there are none.
+// sorted returns the IDs in ascending order without duplicates, or nil if there are none.
 func sorted(ids []uint64) []uint64 {
 	ids = slices.Clone(ids)
 	slices.Sort(ids)

@@ -39,7 +39,7 @@ func TestRecoverConditions(t *testing.T) {
 		"with a leader": {func(c *Core) uint64 { c.Leader(c.now, true); return 99 },
 			"not lost: this instance knows its leader"},
 		"hears of a leader":       {sees(leading), `not lost: "b" (b:1) knows its leader`},
-		"bound":                   {func(c *Core) uint64 { *c = *settled(Bound); return 99 }, "not known to be born"},
+		"bound":                   {func(c *Core) uint64 { *c = *settled(Bound); return 99 }, "not known to be founded"},
 		"still looking for other": {func(c *Core) uint64 { *c = *resumed(Member); return 99 }, "two seconds"},
 		"its directory is full": {func(c *Core) uint64 { c.Unsaved(Output{}, "full"); return 99 },
 			"cannot be written"},
@@ -72,8 +72,7 @@ func TestRecoverConditions(t *testing.T) {
 	}
 }
 
-// A group that turns out to live was not given up: an instance that returns to it does not dissolve
-// it later.
+// An instance that returns to a group which lives after all does not dissolve it later.
 func TestGivenUpAndAliveAfterAll(t *testing.T) {
 	c := settled(Member)
 	if err := c.Recover(c.now, 99); err != nil {
@@ -89,9 +88,9 @@ func TestGivenUpAndAliveAfterAll(t *testing.T) {
 	}
 }
 
-// A member of a group that was given up leaves it when it meets, at an address that Join names, an
-// instance of the replacing group, and none of its own voters any more. Otherwise it stays: any
-// holder of the secret can claim that the group was given up.
+// A member of a group that was given up leaves it if it hears none of its own voters and meets an
+// instance of the replacing group at an address that Join names. Otherwise it stays: any holder of
+// the secret can claim that the group was given up.
 func TestSuperseded(t *testing.T) {
 	after := InstanceInfo{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Phase: Member, Group: 70, At: 3,
 		Leader:     true,
@@ -127,8 +126,7 @@ func TestSuperseded(t *testing.T) {
 
 // The whole recovery, for founders. Two of three lose their directories, and the third gives the
 // group up. It then founds with them the group that supersedes it. A fourth instance, which was
-// away and keeps the old group, follows when it returns. Only the operators' call has ended the
-// group.
+// away and keeps the old group, follows when it returns.
 func TestRecovery(t *testing.T) {
 	w := newWorld(11, founders(5, "n0", "n1", "n2")...).durably()
 	w.trace = true
@@ -149,7 +147,7 @@ func TestRecovery(t *testing.T) {
 		s.lose()
 	}
 	w.slots[4].stop()
-	w.run(5*time.Second, nil) // otherwise they join it before its members notice that its leader is gone
+	w.run(5*time.Second, nil) // otherwise they join it before its members notice the loss
 	for _, s := range w.slots[1:3] {
 		s.start()
 	}
@@ -202,8 +200,8 @@ func TestRecovery(t *testing.T) {
 	}
 }
 
-// No group is founded below a floor of an instance on the list. A floor that a clock cannot reach
-// is explained.
+// No group is founded below a floor of a listed instance. A floor that a clock cannot reach is
+// explained.
 func TestFloor(t *testing.T) {
 	other := func(c *Core, floor int64) {
 		c.tell("b:1", InstanceInfo{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Settings: c.settings, Rules: 3,

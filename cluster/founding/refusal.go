@@ -7,22 +7,22 @@ type Refusal uint8
 
 // The reasons of rule 3. A charter is accepted if none applies.
 const (
-	Accepted          Refusal = iota
-	RefusedMalformed          // no honest proposer can have written it
-	RefusedSolo               // this instance runs alone, without Join
-	RefusedPhase              // this instance is bound to another charter or belongs to a group
-	RefusedRepeated           // this instance has answered this charter before in this life
-	RefusedUnlisted           // this instance is not on the list under this ID, name and address
-	RefusedIncomplete         // the list is not complete by this instance's own settings
-	RefusedSettings           // the settings differ
-	RefusedRules              // it needs a version of the lock rules that this instance does not know
-	RefusedClock              // the founding time is too far from this instance's clock
-	RefusedSilence            // an address that Join names has not answered
-	RefusedStranger           // an address that Join names is answered by an instance that is not on the list
-	RefusedGroup              // a reachable instance belongs to a group that has a leader
-	RefusedDirectory          // this instance's directory cannot be written
-	RefusedClaim              // a reachable instance keeps another group in its directory
-	refusals                  // number of values
+	Accepted Refusal = iota
+	RefusedMalformed
+	RefusedSolo
+	RefusedPhase
+	RefusedRepeated   // this charter was answered before in this life
+	RefusedUnlisted   // not on the list under this ID, name and address
+	RefusedIncomplete // incomplete by this instance's own settings
+	RefusedSettings
+	RefusedRules // it needs a version of the lock rules that this instance does not know
+	RefusedClock // the founding time is too far from this instance's clock
+	RefusedSilence
+	RefusedStranger // an instance that is not on the list answers at a Join address
+	RefusedGroup
+	RefusedDirectory
+	RefusedClaim
+	refusals
 )
 
 // String returns the reason as a sentence about "it", the instance that refuses.

@@ -6,9 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
-
 	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 const always = time.Duration(1) << 62
@@ -20,7 +19,6 @@ func newborn(s Settings) *Core {
 	return c
 }
 
-// tell feeds the core the answer of an address.
 func (c *Core) tell(addr string, who InstanceInfo) {
 	c.arrange()
 	at, ok := find(c.places, addr)
@@ -46,7 +44,6 @@ func pair() (*Core, Charter) {
 	}
 }
 
-// propose sends the charter to the core as its proposer would.
 func (c *Core) propose(ch Charter) (verdict, bool) {
 	answer := c.Ask(c.now, c.wall, aVoter(), appendProposal(nil, proposal{To: c.instance, Charter: ch}))
 	if answer == nil {
@@ -176,13 +173,11 @@ func TestEveryConditionRefusesByItself(t *testing.T) {
 	}
 }
 
-// joinToo adds an address to Join.
 func (c *Core) joinToo(addr string) {
 	c.Places(append(slices.Clone(c.join), Entry{Name: addr, Addrs: []string{addr}, Resolved: always}), nil)
 	c.arrange()
 }
 
-// end ends a question to the address without an answer.
 func (c *Core) end(addr string, outcome Outcome) {
 	at, _ := find(c.places, addr)
 	c.places[at].pending = 1 << 40
@@ -219,7 +214,7 @@ func TestS5AnswersAreTiedToTheInstance(t *testing.T) {
 	}
 	p := proposer(t)
 	for _, v := range []verdict{
-		{Instance: nodeidtest.ID(8), Group: p.group, Refusal: RefusedRepeated}, // another process at that address
+		{Instance: nodeidtest.ID(8), Group: p.group, Refusal: RefusedRepeated}, // another process there
 		{Instance: nodeidtest.ID(7), Group: 1234, Refusal: RefusedRepeated},    // about another charter
 		{Instance: nodeidtest.ID(8), Group: p.group},
 	} {
@@ -241,7 +236,6 @@ func TestS5AnswersAreTiedToTheInstance(t *testing.T) {
 	}
 }
 
-// proposer returns a core that has bound itself to its own charter and waits for instance 7.
 func proposer(t *testing.T) *Core {
 	t.Helper()
 	c, _ := pair()
@@ -345,7 +339,6 @@ func TestFoundingTimeIsTheLatestOfTheClocks(t *testing.T) {
 	}
 }
 
-// An answer about another life or another group does not count for this one.
 func TestNewsOfOthersIsIgnored(t *testing.T) {
 	c := newborn(Settings{Replicas: 2, Voters: 3})
 	c.Leader(c.now, true)
@@ -382,8 +375,7 @@ func TestMemberWithoutLeaderAtJoinBlocksAndIsNamed(t *testing.T) {
 	}
 }
 
-// An instance that answers at another address than its own is listed only once it is reached at its
-// own.
+// An instance that answers at another address than its own is listed once it is reached at its own.
 func TestOnlyTheAdvertisedAddressIsListed(t *testing.T) {
 	c := newborn(Settings{Replicas: 2, Voters: 3, SessionTTL: simTTL, Grace: simTTL})
 	c.Places([]Entry{{Name: "x", Addrs: []string{"vip:1"}, Resolved: always}}, nil)
@@ -437,9 +429,9 @@ func TestFoundersThatMatchNoInstance(t *testing.T) {
 	}
 }
 
-// An instance that gets no answer names all silent addresses. It does not advise a smaller number
-// of replicas, which would let each side of a partition found a group. An address that is silent
-// for a known reason is named with the reason.
+// An instance that gets no answer names all silent addresses, with the reason if it is known. It
+// does not advise a smaller number of replicas, which would let each side of a partition found a
+// group.
 func TestSilenceNamesAllWithTheReason(t *testing.T) {
 	const plainText = "the other side has no secret"
 	replicas := func(n int) Settings { return Settings{Replicas: n, Voters: 3, SessionTTL: simTTL, Grace: simTTL} }

@@ -13,9 +13,8 @@ type replica struct {
 	term   uint64 // of the newest leader that has prepared this life
 	used   []Used // raft IDs that are over, oldest first
 	usedAt uint64 // a Prepare up to this configuration may name an ID that is no longer in used
-	// lingers is a removed replica that still runs until a leader says that its vote is no longer
-	// needed: others may not know yet that the configuration without it is committed. Zero means
-	// none.
+	// a removed replica that still runs until a leader says that its vote is no longer needed. Zero
+	// means none.
 	lingers uint64
 }
 
@@ -54,8 +53,7 @@ func (c *Core) spend() uint64 {
 }
 
 // remove ends the present raft ID and emits Removed. The replica runs until the host reports
-// Retired, also after the next start with a directory: a crash must not take away a vote that
-// others may need.
+// Retired: a crash must not take away a vote that others may need.
 func (c *Core) remove() {
 	raft := c.spend()
 	c.lingers = raft

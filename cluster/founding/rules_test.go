@@ -10,7 +10,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// replicas and founders make fleets of n instances for directed tests.
 func replicas(n, replicas int) []Settings {
 	return slices.Repeat([]Settings{{Replicas: replicas, Voters: 3, SessionTTL: simTTL, Grace: simTTL}}, n)
 }
@@ -159,8 +158,8 @@ func TestS3OnlyFoundersFound(t *testing.T) {
 			t.Errorf("%s is listed", l.Name)
 		}
 	}
-	// All founders restart while the others live and one of those is cut off. Their old group is
-	// over, and all end in the new one.
+	// All founders restart while the others live, one of them cut off. Their old group is over, and
+	// all end in the new one.
 	w.split(5)
 	for _, s := range w.slots[:3] {
 		s.crash()
@@ -369,8 +368,6 @@ func TestTwoFoundersOfOneNameAreNamed(t *testing.T) {
 	}
 }
 
-// TestOneNameTwiceFoundsNothing checks that, with Replicas too, no two instances of one name found
-// a group.
 func TestOneNameTwiceFoundsNothing(t *testing.T) {
 	w := newWorld(42, replicas(3, 3)...)
 	w.slots[2].name = w.slots[1].name

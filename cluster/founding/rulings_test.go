@@ -59,7 +59,6 @@ func (s *slot) mustGiveUp(why string) {
 	}
 }
 
-// runsWith reports whether a replica runs that has applied the configuration.
 func (w *world) runsWith(conf config) bool {
 	return slices.ContainsFunc(w.slots, func(s *slot) bool {
 		return s.core != nil && s.raft != 0 && holds(conf.voters, s.raft) && (s.applied == conf.at ||
@@ -67,7 +66,6 @@ func (w *world) runsWith(conf config) bool {
 	})
 }
 
-// majority reports whether a majority of the voters of a configuration runs.
 func (w *world) majority(conf config) bool {
 	n, all := 0, 0
 	for _, v := range conf.voters {
@@ -82,9 +80,9 @@ func (w *world) majority(conf config) bool {
 	return 2*n > all
 }
 
-// needs reports whether the newest configuration of a group names one of these replicas. An
-// instance without one gives up nothing that others need if it begins anew, since no voter that it
-// knew has answered for a TTL.
+// needs reports whether the newest configuration of a group names one of these replicas. Without
+// one an instance gives up nothing that others need if it begins anew, since no voter that it knew
+// has answered for a TTL.
 func (w *world) needs(group uint64, rafts ...uint64) bool {
 	g := w.groups[group]
 	return g != nil && slices.ContainsFunc(rafts, func(raft uint64) bool { return holds(g.newest().voters, raft) })
@@ -119,7 +117,6 @@ func (w *world) repeat(from Asker, q Question) {
 	}
 }
 
-// late delivers a question when its asker no longer waits for the answer.
 func (w *world) late(from Asker, q Question, within time.Duration) {
 	w.after(time.Duration(w.rng.Int64N(int64(within))), func() {
 		for _, to := range w.slots {

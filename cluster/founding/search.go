@@ -7,16 +7,12 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// This file decides which places are asked, and when. With Replicas, at most 16, every instance
-// asks every place. With Founders the number of questions in the fleet is linear in its size. The
-// founders ask each other. An instance that is no founder asks a few addresses at a time and is not
-// asked back. A member with a leader asks one address every half minute or less often.
+// This file decides which places are asked, and when, as the package comment describes.
 
 // everyone reports whether every instance is a founder, so that each has to ask all others.
 func (c *Core) everyone() bool { return len(c.settings.Founders) == 0 }
 
-// joins reports whether this instance is no founder. It then waits only for a member of a group
-// that has a leader.
+// joins reports whether this instance is no founder.
 func (c *Core) joins() bool { return !c.everyone() && !c.settings.founds(c.name) }
 
 // known reports whether the instance last met at the place is a founder.
@@ -24,7 +20,7 @@ func (c *Core) known(p *place) bool {
 	return p.last.outcome == Answered && len(c.settings.Founders) > 0 && c.settings.founds(p.last.info.Name)
 }
 
-// Founders returns the addresses at which a founder was last met, without this instance's own.
+// Founders returns the addresses at which another founder was last met.
 func (c *Core) Founders() []string {
 	var addrs []string
 	for _, p := range c.places {
@@ -47,7 +43,7 @@ func (c *Core) watched(p *place) bool {
 }
 
 // keeps reports whether an instance behind Join, which is no founder, keeps a newborn founder from
-// founding. It has said so lately, so it is asked until it no longer does.
+// founding. It is asked until it no longer does.
 func (c *Core) keeps(p *place) bool {
 	if c.phase != Newborn || c.joins() || p.entry == "" {
 		return false
@@ -56,13 +52,11 @@ func (c *Core) keeps(p *place) bool {
 	return ok && who.Phase != Newborn && (who.Durable || who.Leader || !c.bystander(who))
 }
 
-// put asks the place, and not again before the pause is over.
 func (c *Core) put(p *place, pause time.Duration) {
 	p.pending = c.question(p.addr, nodeid.ID{}, appendQuestion(nil, c.introduction()))
 	p.next = c.now + pause
 }
 
-// askPlaces asks the places that are due and returns when the next one is.
 func (c *Core) askPlaces(random Random) time.Duration {
 	next := c.now + time.Hour
 	curious := c.curious()
@@ -121,8 +115,8 @@ func (c *Core) round(random Random) time.Duration {
 	if c.roundAt > c.now {
 		return c.roundAt
 	}
-	// If nothing answers, the network is cut or the others are overloaded: the pause then grows up
-	// to four times.
+	// If nothing answers, the network is cut or the others are overloaded: the pause then grows up to
+	// four times.
 	c.roundAt = c.now + atRandom(roundEvery<<min(c.fruitless, 2), random.Spread+1)
 	c.fruitless++
 	for _, p := range c.places {
@@ -158,7 +152,6 @@ func (c *Core) round(random Random) time.Duration {
 	return c.roundAt
 }
 
-// answers reports whether the place has answered since the round before the last.
 func (c *Core) answers(p *place) bool {
 	_, ok := p.seen(c.now, 4*roundEvery)
 	return ok
@@ -188,7 +181,7 @@ func (c *Core) choose(salt uint64, most int, wanted func(*place) bool) []*place 
 }
 
 // search asks some addresses behind Join and some that others have named, while a founder is
-// missing or too few addresses were asked for a living group. It returns when to continue.
+// missing or too few were asked for a living group. It returns when to continue.
 func (c *Core) search(random Random) time.Duration {
 	if !c.searching() {
 		return c.now + time.Hour
@@ -231,7 +224,6 @@ func (c *Core) searching() bool {
 	return len(c.absentFounders(reachedFor)) > 0
 }
 
-// absentFounders names the other founders that have not answered within limit.
 func (c *Core) absentFounders(limit time.Duration) []string {
 	var here, missing []string
 	for _, p := range c.places {
@@ -307,8 +299,8 @@ func (c *Core) acquainted(asker string) []string {
 	return met
 }
 
-// inquire makes a member with a leader look for a second group and a newer configuration: it asks
-// one address behind Join and one voter now and then. It returns when to continue.
+// inquire makes a member with a leader look for a second group and a newer configuration. It
+// returns when to continue.
 func (c *Core) inquire(random Random) time.Duration {
 	if c.phase != Member || !c.leader || c.settling || c.settings.Solo {
 		c.inquireAt = 0
@@ -319,8 +311,7 @@ func (c *Core) inquire(random Random) time.Duration {
 		for _, p := range behind {
 			c.put(p, 0)
 		}
-		// The leader's message may have been lost, and the instances behind Join may know as
-		// little.
+		// The leader's message may have been lost, and the instances behind Join may know as little.
 		for _, p := range c.choose(random.Spread+3, 1, func(p *place) bool { return p.near }) {
 			c.put(p, 0)
 		}

@@ -16,8 +16,6 @@ var (
 
 const simTTL = 2 * time.Second
 
-// fleet makes the settings of a random fleet: all instances of Replicas, or some founders and some
-// others.
 func fleet(w func(int) int) []Settings {
 	n := 1 + w(5)
 	base := Settings{Voters: []int{1, 3, 5}[w(3)], SessionTTL: simTTL, Grace: []time.Duration{0, simTTL}[w(2)]}
@@ -36,8 +34,8 @@ func fleet(w func(int) int) []Settings {
 }
 
 // TestSimulation lets random fleets start, crash, move, be cut and lose messages. Two groups that
-// could both have a leader must never exist. Once everything is healed, all instances must be
-// members of one group.
+// could both have a leader must never exist. After healing, all instances must be members of one
+// group.
 func TestSimulation(t *testing.T) {
 	if *seedFlag != 0 {
 		simulate(t, *seedFlag, "", true)
@@ -74,7 +72,6 @@ func simulate(t *testing.T, seed uint64, plant string, trace bool) *world {
 	return w
 }
 
-// troubled runs a random fleet through random trouble.
 func troubled(seed uint64, plant string, trace bool) *world {
 	pick := newWorld(seed * 31)
 	w := newWorld(seed, fleet(pick.rng.IntN)...)
@@ -99,7 +96,7 @@ func troubled(seed uint64, plant string, trace bool) *world {
 		w.slots[w.rng.IntN(len(w.slots))].settings.SessionTTL = 3 * time.Second
 	}
 	if found := w.slots[0].settings; w.rng.IntN(6) == 0 && max(found.Replicas, len(found.Founders)) > 1 {
-		w.slots[w.rng.IntN(len(w.slots))].skew += 3 * slack // a founder that founds alone cannot be checked by others
+		w.slots[w.rng.IntN(len(w.slots))].skew += 3 * slack // one that founds alone cannot be checked
 	}
 	for range w.rng.IntN(12) {
 		w.run(time.Duration(w.rng.Int64N(int64(3*time.Second))), nil)
@@ -108,7 +105,6 @@ func troubled(seed uint64, plant string, trace bool) *world {
 	return w
 }
 
-// trouble causes one random fault.
 func (w *world) trouble() {
 	s := w.slots[w.rng.IntN(len(w.slots))]
 	switch w.rng.IntN(7) {
@@ -149,14 +145,13 @@ func (w *world) trouble() {
 func (s *slot) move() {
 	addr := ""
 	taken := func(o *slot) bool { return o.addr == addr }
-	for addr == "" || slices.ContainsFunc(s.w.slots, taken) { // slots that have swapped have each other's numbers
+	for addr == "" || slices.ContainsFunc(s.w.slots, taken) { // a swapped slot has the other's number
 		addr = fmt.Sprintf("10.0.%d.%d:1", 1+s.w.rng.IntN(200), s.id)
 	}
 	s.addr = addr
 	s.w.after(time.Duration(s.w.rng.Int64N(int64(2*time.Second))), func() { s.dns = s.addr })
 }
 
-// heal ends all trouble and waits until all instances are members of one group.
 func heal(w *world) bool {
 	w.note("healed")
 	clear(w.cut)
@@ -183,8 +178,8 @@ func heal(w *world) bool {
 	since := time.Duration(-1)
 	limit := silentOver + 90*time.Second // replacements at new addresses
 	if len(w.slots[0].settings.Founders) > 0 {
-		// An instance that does not gossip learns the voters by an inquiry, and Join may lead it
-		// only to itself until another instance finds it.
+		// An instance that does not gossip learns the voters by an inquiry, and Join may lead it only to
+		// itself until another instance finds it.
 		limit = 30 * inquireEvery // it may choose a silent address many times
 		for _, s := range w.slots {
 			s.dns = s.addr

@@ -9,9 +9,8 @@ import (
 // TestDurableSimulation is TestSimulation with directories. Processes die around saves and return
 // at the same, new and swapped addresses; directories are lost or cannot be written. A raft ID
 // never gets a second life with other data. Nothing that is not stored is sent, and a directory
-// never gives up its group. Two groups that could both have a leader never exist. After healing,
-// and after operators have emptied the directories of groups that have lost their majority for
-// good, all instances are members of one group.
+// never gives up its group. Healing includes that operators empty the directories of groups that
+// have lost their majority for good.
 func TestDurableSimulation(t *testing.T) {
 	if *seedFlag != 0 {
 		simulateDurably(t, *seedFlag, true)
@@ -65,7 +64,6 @@ func troubledDisks(seed uint64, plant string, trace bool) *world {
 	return w
 }
 
-// startIfDown starts the slot unless it runs.
 func (s *slot) startIfDown() {
 	if s.core == nil {
 		s.start()
@@ -78,7 +76,6 @@ func (s *slot) stop() {
 	}
 }
 
-// troubleDisk causes one random fault.
 func (w *world) troubleDisk(lossy bool) {
 	s, o := w.slots[w.rng.IntN(len(w.slots))], w.slots[w.rng.IntN(len(w.slots))]
 	soon := func(s *slot) { w.after(time.Duration(w.rng.Int64N(int64(4*time.Second))), s.startIfDown) }

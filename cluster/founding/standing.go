@@ -9,7 +9,7 @@ import (
 )
 
 // This file is what instances tell each other about their replicas, and what is recorded of it:
-// which voters are over. The rule in dead.go relies on it.
+// which voters are over, for dead.go.
 
 // Configuration is a configuration of the group that a replica has applied.
 type Configuration struct {
@@ -41,7 +41,6 @@ func (c *Core) Log(now time.Duration, raft uint64, log Log) {
 	c.now, c.logOf, c.log = now, raft, log
 }
 
-// ownLog returns how far the log of the running replica goes.
 func (c *Core) ownLog() Log {
 	if c.logOf != c.runs() {
 		return Log{}
@@ -77,7 +76,6 @@ func (c *Core) runs() uint64 {
 	return c.lingers
 }
 
-// standing returns what this instance tells others about its replica.
 func (c *Core) standing() *Standing {
 	s := &Standing{Raft: c.runs()}
 	for _, v := range c.voters {
@@ -92,7 +90,7 @@ type fate struct {
 	voter   Voter
 	known   time.Duration // answers to questions asked before it prove nothing about the replica
 	heard   time.Duration // when its life last answered
-	durable bool          // it keeps its log in a directory, so another process at its address proves nothing
+	durable bool          // a directory has its log, so a process at its address proves nothing
 	over    bool          // it never votes again
 }
 
@@ -102,7 +100,6 @@ type doubts struct {
 	since time.Duration // since when this holds without a break
 }
 
-// fateOf returns what is known of a replica, or nil.
 func (c *Core) fateOf(raft uint64) *fate {
 	at := slices.IndexFunc(c.fates, func(f *fate) bool { return f.voter.Raft == raft })
 	if at < 0 {
@@ -194,7 +191,6 @@ func (c *Core) call(instance nodeid.ID, name string) {
 	c.names = append(c.names, called{instance, name})
 }
 
-// nameOf returns the name of an instance, or "" if unknown.
 func (c *Core) nameOf(instance nodeid.ID) string {
 	if instance == c.instance {
 		return c.name

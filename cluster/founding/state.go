@@ -7,14 +7,13 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// State is what a durable instance needs at its next start. Before the results of an Ask or a Tick
-// are sent or carried out, the State of that moment must be stored atomically; see the package
-// comment.
+// State is what a durable instance needs at its next start. The package comment has the rule when
+// it must be stored.
 type State struct {
 	Instance nodeid.ID // of this life
 	Phase    Phase
 	Group    uint64   // 0 for a newborn
-	Charter  *Charter // bound to it, or born with it; nil for a newborn and for a member that joined later
+	Charter  *Charter // bound to it, or born with it; nil for a newborn and a later member
 	Settings Settings // of the group; zero for a newborn
 	Addr     string   // host:port at which this instance last took part
 	Refused  string   // why it may never take part again; empty if it may
@@ -24,7 +23,7 @@ type State struct {
 	Raft        uint64   // present raft ID, by the charter or by a Prepare. Zero means none
 	Term        uint64   // of the newest leader that has prepared this life
 	Used        []Used   // raft IDs of this life that are over, oldest first
-	Lingers     uint64   // one of Used whose replica runs until it is no longer needed. Zero means none
+	Lingers     uint64   // one of Used whose replica still runs. Zero means none
 	UsedAt      uint64   // a Prepare up to this configuration may name an ID older than those in Used
 	Supersedes  []uint64 // groups that Group has replaced
 	GaveUp      []uint64 // groups that operators have given up here, oldest first
@@ -58,7 +57,6 @@ func (s *State) Append(b []byte) []byte {
 	return binary.AppendUvarint(b, uint64(s.FloorUnixMS))
 }
 
-// state decodes the fields of Append after the settings, the address and the refusal.
 func (r *reader) state(s *State) {
 	s.At, s.Raft, s.Term, s.Lingers, s.UsedAt = r.uint(), r.uint(), r.uint(), r.uint(), r.uint()
 	for range r.length(maxUsed, 2) {
@@ -71,8 +69,8 @@ func (r *reader) state(s *State) {
 	s.FloorUnixMS = int64(r.upTo(maxWall))
 }
 
-// DecodeState decodes what Append wrote, and rejects states that no core can have had. DecodeVoters
-// decodes the voters.
+// DecodeState decodes what Append wrote. It fails with ErrMalformed, also for a state that no core
+// can have had. DecodeVoters decodes the voters.
 func DecodeState(b []byte) (State, error) {
 	r := open(b, kindState)
 	s := State{Instance: r.instance(), Phase: Phase(r.upTo(uint64(Member))), Group: r.uint()}
@@ -103,7 +101,7 @@ func AppendVoters(b []byte, voters []Voter) []byte {
 	return appendVoters(header(b, kindVoters), voters)
 }
 
-// DecodeVoters decodes what AppendVoters wrote.
+// DecodeVoters decodes what AppendVoters wrote, or fails with ErrMalformed.
 func DecodeVoters(b []byte) ([]Voter, error) {
 	r := open(b, kindVoters)
 	voters := r.voters()

@@ -7,8 +7,6 @@ import (
 )
 
 // perInstance is how many questions an instance may start in a second, on average over the fleet.
-// One that is no founder asks three addresses and the known voters every one to two seconds; three
-// founders ask each other and search.
 const perInstance = 8
 
 // TestQuestionsGrowWithTheFleet checks that the questions started in any second of virtual time are
@@ -50,7 +48,6 @@ func TestQuestionsGrowWithTheFleet(t *testing.T) {
 	}
 }
 
-// mustAskLittle checks the second that begins with each question.
 func (w *world) mustAskLittle(t *testing.T) {
 	t.Helper()
 	most, from := 0, 0
@@ -67,8 +64,7 @@ func (w *world) mustAskLittle(t *testing.T) {
 		float64(most)/float64(len(w.slots)))
 }
 
-// A member with a leader asks one address and one voter every 30 to 60 s, and so finds a newer
-// configuration and another group.
+// A member with a leader asks seldom, and still finds a newer configuration and another group.
 func TestAMemberWithALeaderAsksSeldom(t *testing.T) {
 	w := newWorld(1, founders(8, "n0", "n1", "n2")...)
 	w.named = nameAll
@@ -146,8 +142,8 @@ func TestAJoinerMeetsAGroupWhoseFoundersAreGone(t *testing.T) {
 	}
 }
 
-// A founder asks some of the other addresses behind Join for a living group before it founds,
-// however many there are. Their silence does not keep it from founding.
+// A founder asks some of the other addresses behind Join for a living group before it founds. Their
+// silence does not keep it from founding.
 func TestAFounderLooksForAGroupOfOthersFirst(t *testing.T) {
 	for _, silent := range []bool{false, true} {
 		w := newWorld(3, founders(3, "n0", "n1", "n2")...)

@@ -46,7 +46,6 @@ func (c *Core) happened() []Event {
 	return slices.DeleteFunc(out.Events, func(e Event) bool { return e.Kind == Heard })
 }
 
-// bring sends a Prepare to the core.
 func (c *Core) bring(t *testing.T, raft, term, at uint64, voters []Voter) (PreparedState, string) {
 	t.Helper()
 	b := c.Ask(c.now, c.wall, aVoter(),
@@ -58,7 +57,6 @@ func (c *Core) bring(t *testing.T, raft, term, at uint64, voters []Voter) (Prepa
 	return a.State, a.Detail
 }
 
-// step is one input to a core and what must follow.
 type step struct {
 	why                 string
 	do                  func(c *Core) (PreparedState, string)
@@ -241,7 +239,7 @@ func TestMoreIDsThanAreRemembered(t *testing.T) {
 	}
 }
 
-// again restarts a core from its directory, and returns its events once it takes part.
+// startAgain restarts a core from its directory, and returns its events once it takes part.
 func (c *Core) startAgain(t *testing.T) (*Core, []Event) {
 	t.Helper()
 	st := c.State()

@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Waiting returns one sentence for the user: what this instance waits for and what to do about it.
-// It is empty if the instance waits for nothing.
+// Waiting returns one sentence for the user: what this instance waits for and what to do about it,
+// or "" if it waits for nothing.
 func (c *Core) Waiting() string {
 	switch {
 	case c.barred != "":
@@ -57,7 +57,6 @@ func (c *Core) waitingNewborn() string {
 	return ""
 }
 
-// groups names the reachable groups that have a leader.
 func (c *Core) groups() []string {
 	var names []string
 	for _, p := range c.places {
@@ -80,10 +79,11 @@ func (c *Core) waitingBound() string {
 		}
 	}
 	if len(open) > 0 {
-		return "group " + groupName(c.group) + " is not born: " + some(open) + " has not accepted its charter yet" +
+		return "group " + groupName(c.group) + " is not founded yet: " + some(open) + " has not accepted its charter" +
 			c.keepNote()
 	}
-	return "group " + groupName(c.group) + " is not born: its voters have not committed that yet" + c.keepNote()
+	return "group " + groupName(c.group) + " is not founded yet: a majority of its voters has not confirmed it" +
+		c.keepNote()
 }
 
 func (c *Core) waitingMember() string {
@@ -168,7 +168,6 @@ func (c *Core) silence(places []*place) string {
 	return text
 }
 
-// replicaMissing returns that instances are missing, and which are present.
 func (c *Core) replicaMissing(list []candidate) string {
 	return count(len(list), c.settings.Replicas) + " are here (" + some(names(list)) + ")" + c.absent()
 }
@@ -255,15 +254,12 @@ func some(all []string) string {
 	return strings.Join(all, ", ")
 }
 
-// count formats how many instances of Replicas are present.
 func count(have, want int) string {
 	return strconv.Itoa(have) + " of " + strconv.Itoa(want) + " instances (Replicas: " + strconv.Itoa(want) + ")"
 }
 
-// groupName formats a group ID for logs.
 func groupName(group uint64) string { return nodeid.Hex(group) }
 
-// clockText formats a wall-clock time for logs.
 func clockText(unixMS int64) string {
 	return time.UnixMilli(unixMS).UTC().Format("2006-01-02 15:04:05 UTC")
 }

@@ -10,10 +10,9 @@ import (
 )
 
 // The wire format of founding: a version byte, a kind byte, and fields in fixed order without
-// names. Numbers are uvarints; texts and lists are preceded by their length. Decoding is strict and
-// bounded: a message that is too long, too short or has a value out of range is rejected as a
-// whole. A later version changes the version byte. It is then not understood, which blocks founding
-// like silence.
+// names. Numbers are uvarints; texts and lists are preceded by their length. Decoding is strict: it
+// rejects a message that is too long, too short or has a value out of range. A later version
+// changes the version byte. It is then not understood, which blocks founding like silence.
 const (
 	wireVersion = 1
 
@@ -36,11 +35,11 @@ const (
 	maxList         = 1024
 	maxVoters       = 16
 	maxSupersedes   = 256
-	maxAt           = 1<<56 - 1 // no log gets that long; a higher number would make every true configuration look old
+	maxAt           = 1<<56 - 1 // no log gets that long; a higher one would make all others look old
 )
 
 // ErrMalformed is returned for bytes that are not a message of this version.
-var ErrMalformed = errors.New("birth: malformed or unknown message")
+var ErrMalformed = errors.New("founding: malformed or unknown message")
 
 func header(b []byte, kind byte) []byte { return append(b, wireVersion, kind) }
 
@@ -97,7 +96,6 @@ type reader struct {
 	bad bool
 }
 
-// open starts to read a message of the kind.
 func open(b []byte, kind byte) *reader {
 	if len(b) < 2 || len(b) > maxMessageBytes || b[0] != wireVersion || b[1] != kind {
 		return &reader{bad: true}
@@ -163,7 +161,6 @@ func (r *reader) instance() (id nodeid.ID) {
 	return id
 }
 
-// ids reads a set of IDs, in the order that orderly requires.
 func (r *reader) ids(limit int) []uint64 {
 	var ids []uint64
 	for range r.length(limit, 1) {
@@ -176,7 +173,6 @@ func (r *reader) ids(limit int) []uint64 {
 	return ids
 }
 
-// done returns ErrMalformed unless the message was read completely and without error.
 func (r *reader) done() error {
 	if r.bad || len(r.b) > 0 {
 		return ErrMalformed

@@ -86,7 +86,6 @@ func TestMessagesReturn(t *testing.T) {
 	}
 }
 
-// FuzzWire feeds arbitrary bytes to every decoder and to a core.
 func FuzzWire(f *testing.F) {
 	for _, b := range samples() {
 		f.Add(b)

@@ -8,9 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
-
 	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // world is a whole fleet on one goroutine: cores, a network that delays, loses and cuts, and
@@ -25,7 +24,7 @@ type world struct {
 	cut    map[[2]int]bool // directed; tests must not depend on its order
 	loss   float64
 	delay  time.Duration            // largest one-way delay
-	dials  time.Duration            // longest time until a healed link has a connection for raft; questions need none
+	dials  time.Duration            // longest time until a healed link has a connection for raft
 	joined map[[2]int]time.Duration // since when a pair that was cut has a connection again
 	groups map[uint64]*group
 	order  []*group // in the order in which they were born
@@ -40,7 +39,7 @@ type world struct {
 	silent    map[string]bool
 	wallBase  int64
 	plant     string             // a bug planted in the stand-in for raft
-	rafts     map[uint64]uint64  // with directories: the mark of the log that each raft ID has promised
+	rafts     map[uint64]uint64  // with directories: the mark of each raft ID's log
 	emptied   map[nodeid.ID]bool // instances whose directory was lost
 	brittle   float64            // chance of a crash around each save
 	refusals  map[answerKey]bool
@@ -75,14 +74,13 @@ type slot struct {
 	book     Book
 	refused  string // the text that the host received
 	applied  uint64 // the last configuration that its replica has applied
-	named    uint64 // the last raft ID of it that a configuration named as far as its core knew
+	named    uint64 // the last raft ID of it that a configuration named, as far as its core knew
 	at       uint64 // the newest that its core has known in this life
 	floor    int64  // highest token that it has seen
 
 	leaderless time.Duration // a member: since when it knows no leader
 }
 
-// group is what the stand-in for raft knows.
 type group struct {
 	charter  Charter
 	accepted map[nodeid.ID]bool
@@ -139,7 +137,6 @@ func (w *world) after(d time.Duration, fn func()) {
 	heap.Push(&w.queue, timed{at: w.now + d, seq: w.seq, fn: fn})
 }
 
-// run advances the time until the condition holds or the limit is over.
 func (w *world) run(limit time.Duration, until func() bool) bool {
 	end := w.now + limit
 	for len(w.queue) > 0 && w.queue[0].at <= end && len(w.faults) == 0 {
@@ -205,14 +202,13 @@ func (s *slot) crash() {
 }
 
 func (s *slot) forget() {
-	if s.raft != 0 && (s.disk == nil || s.core != nil && !s.retired) { // a directory outlives its process
+	if s.raft != 0 && (s.disk == nil || s.core != nil && !s.retired) { // a directory outlives it
 		s.w.over[s.raft] = true
 	}
 	s.raft, s.charter, s.joined, s.allBound, s.leader = 0, nil, 0, 0, false
 	s.book, s.applied, s.at = Book{}, 0, 0
 }
 
-// resolve feeds what Join resolves to and what gossip would know.
 func (s *slot) resolve() {
 	life := s.life
 	var join []Entry
@@ -261,7 +257,6 @@ const (
 	nameSeed   // the last instance
 )
 
-// joins reports whether Join names the slot.
 func (w *world) joins(s *slot) bool {
 	founds := s.settings.founds(s.name)
 	others := slices.ContainsFunc(w.slots, func(o *slot) bool { return !o.settings.founds(o.name) })
@@ -356,7 +351,6 @@ func (s *slot) carryOut(e Event) {
 	}
 }
 
-// groupOf returns what is known of the group of a charter.
 func (w *world) groupOf(ch Charter) *group {
 	g := w.groups[ch.Group]
 	if g == nil {
@@ -367,7 +361,6 @@ func (w *world) groupOf(ch Charter) *group {
 	return g
 }
 
-// runs returns the slot where that life of an instance runs with a replica of the group.
 func (w *world) runs(instance nodeid.ID, group uint64) *slot {
 	for _, s := range w.slots {
 		if s.core != nil && s.core.Instance() == instance && s.core.Group() == group && s.raft != 0 {
@@ -377,7 +370,6 @@ func (w *world) runs(instance nodeid.ID, group uint64) *slot {
 	return nil
 }
 
-// replica returns the slot where the replica runs.
 func (w *world) replica(raft uint64) *slot {
 	for _, s := range w.slots {
 		if s.core != nil && s.raft == raft {

@@ -7,7 +7,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// put sends one question of the core through the network and feeds back its outcome.
 func (s *slot) put(q Question) {
 	asked := s.w.now
 	s.w.asked = append(s.w.asked, asked)
@@ -77,8 +76,8 @@ func (w *world) hop() time.Duration { return time.Duration(w.rng.Int64N(int64(w.
 
 func (w *world) lost(a, b *slot) bool { return w.cut[[2]int{a.id, b.id}] || w.rng.Float64() < w.loss }
 
-// connected reports whether raft's messages pass. A link that was cut is dialed again, which takes
-// a while; questions have connections of their own.
+// connected reports whether raft's messages pass. Dialing a link that was cut takes a while;
+// questions have connections of their own.
 func (w *world) connected(a, b *slot) bool {
 	pair := [2]int{min(a.id, b.id), max(a.id, b.id)}
 	switch {

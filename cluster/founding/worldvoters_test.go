@@ -6,7 +6,6 @@ import (
 	"time"
 )
 
-// config is one committed configuration of a group.
 type config struct {
 	at     uint64
 	voters []Voter
@@ -14,7 +13,6 @@ type config struct {
 
 func (g *group) newest() config { return g.configs[len(g.configs)-1] }
 
-// voters returns its voting replicas.
 func (g *group) voters() []Voter {
 	return slices.DeleteFunc(slices.Clone(g.newest().voters), func(v Voter) bool { return v.Learner })
 }
@@ -35,7 +33,7 @@ func (w *world) govern(g *group) {
 			w.apply(g, s)
 		}
 	}
-	if w.calm || w.rng.IntN(8) > 0 || w.runs(g.leader, g.charter.Group) != l { // it may have died of a save
+	if w.calm || w.rng.IntN(8) > 0 || w.runs(g.leader, g.charter.Group) != l {
 		return
 	}
 	switch w.rng.IntN(5) {
@@ -50,7 +48,6 @@ func (w *world) govern(g *group) {
 	}
 }
 
-// apply lets a replica in reach of the leader apply the next configuration.
 func (w *world) apply(g *group, s *slot) {
 	s.floor = max(s.floor, g.token)
 	s.core.Floor(g.token)
@@ -101,8 +98,8 @@ func (w *world) prepare(g *group, l *slot) {
 	})
 }
 
-// change promotes learners that know the configuration and removes others, those that are gone
-// first; or it removes learners.
+// change promotes learners that know the configuration and removes others, dead ones first; or it
+// removes learners.
 func (w *world) change(g *group, l *slot) {
 	next := slices.Clone(g.newest().voters)
 	at := make(map[uint64]bool)
@@ -212,7 +209,7 @@ func (s *slot) removed(e Event) {
 
 // informed reports whether the slot knows the newest configuration of its group and runs no removed
 // replica. A replica that was added and removed while its process was down or out of reach is an
-// exception: it stays as it was prepared, and no instance contacts it.
+// exception: it stays prepared, and no instance contacts it.
 func (s *slot) informed() bool {
 	g := s.w.groups[s.core.Group()]
 	return s.core.At() == g.newest().at && s.raft == s.core.Raft() && (holds(g.newest().voters, s.raft) ||

@@ -9,8 +9,8 @@ import (
 )
 
 // aliases lets memberlist, which knows only IP addresses, gossip with instances that are reached by
-// name. A name is represented by an address in 100::/64, the prefix that routers discard (RFC
-// 6666). So a lost translation can never reach a foreign machine.
+// name. Routers discard the prefix 100::/64 (RFC 6666), so a lost translation can never reach a
+// foreign machine.
 type aliases struct {
 	mu   sync.Mutex
 	real map[string]string // ip:port → host:port, for names only
@@ -48,7 +48,6 @@ func (a *aliases) ip(addr string) (net.IP, int, error) {
 	return ip, int(n), nil
 }
 
-// addr returns the address that memberlist's one represents.
 func (a *aliases) addr(ipPort string) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -20,10 +20,10 @@
 //
 // # Concurrency
 //
-// There are two pump goroutines, from Net to memberlist, and memberlist's own. Close ends all of
-// them. It returns when the pumps have ended and memberlist's have nothing left to wait for.
-// memberlist calls its delegates under its own lock, so they only copy and record, and
-// [Config].News must not block. A timer of at most 50 ms may still call News after Close.
+// There are two pump goroutines, from Net to memberlist, and memberlist's own. Close returns when
+// the pumps have ended and memberlist's have nothing left to wait for. memberlist calls its
+// delegates under its own lock, so they only copy and record, and [Config].News must not block. A
+// timer of at most 50 ms may still call News after Close.
 //
 // # Failure
 //

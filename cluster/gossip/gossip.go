@@ -19,11 +19,10 @@ import (
 type Net interface {
 	// WriteTo sends one packet or drops it. It must not block, and must keep no reference to b.
 	WriteTo(b []byte, addr string) error
-	// ReadPacket waits for the next packet; data belongs to the caller. An error means that there
-	// are no more packets, because ctx has ended or the network is closed.
+	// ReadPacket waits for the next packet; data belongs to the caller. An error means that there are
+	// no more packets, because ctx has ended or the network is closed.
 	ReadPacket(ctx context.Context) (data []byte, from string, at time.Time, err error)
-	// DialStream opens a stream. Its reads and writes must obey deadlines, and end when it is
-	// closed.
+	// DialStream opens a stream. Its reads and writes must obey deadlines, and end when it is closed.
 	DialStream(ctx context.Context, addr string) (net.Conn, error)
 	// AcceptStream waits for the next incoming stream. An error means that there are no more.
 	AcceptStream(ctx context.Context) (net.Conn, error)
@@ -32,13 +31,13 @@ type Net interface {
 // Config configures Gossip. All fields must be set.
 type Config struct {
 	Net       Net
-	Label     string       // of the cluster, 1 to 255 bytes: packets and streams with another are dropped
+	Label     string       // of the cluster, 1 to 255 bytes; all with another are dropped
 	Advertise string       // host:port at which the others reach this instance
 	Random    func([]byte) // fills with unpredictable bytes
 	Logger    *slog.Logger
-	// News is called when there is something to Take: at once, or at the earliest 50 ms after the
-	// last Take. It is called under a lock of memberlist, so it must neither block nor call Gossip.
-	// It may be called before Start returns and after Close.
+	// News is called when there is something to Take: at once, or at the earliest 50 ms after the last
+	// Take. It is called under a lock of memberlist, so it must neither block nor call Gossip. It may
+	// be called before Start returns and after Close.
 	News func()
 }
 
@@ -163,7 +162,6 @@ func (delegate) GetBroadcasts(int, int) [][]byte { return nil }
 func (delegate) LocalState(bool) []byte          { return nil }
 func (delegate) MergeRemoteState([]byte, bool)   {}
 
-// events passes memberlist's news to the owner.
 type events struct{ g *Gossip }
 
 func (e events) NotifyJoin(n *memberlist.Node)   { e.pass(n, true) }
@@ -174,7 +172,7 @@ func (e events) pass(n *memberlist.Node, here bool) {
 	e.g.placed(n.Name, here)
 	m, err := decodeMeta(n.Meta)
 	if err != nil {
-		return // another version: the member is not shown and not asked
+		return // another version: not shown and not asked
 	}
 	_, _, _ = e.g.wire.aliases.ip(m.Addr)
 	e.g.pass(n.Name, m, here)
@@ -203,7 +201,6 @@ func (e events) NotifyAlive(n *memberlist.Node) error {
 	return nil
 }
 
-// placed records in the roster that a member is present or has left.
 func (g *Gossip) placed(name string, here bool) {
 	g.rosterMu.Lock()
 	defer g.rosterMu.Unlock()
@@ -214,8 +211,7 @@ func (g *Gossip) placed(name string, here bool) {
 	}
 }
 
-// slogWriter logs memberlist's lines at debug level. Package cluster logs what matters in its own
-// words.
+// slogWriter logs memberlist's lines at debug level. Package cluster logs what matters.
 type slogWriter struct{ to *slog.Logger }
 
 func (w slogWriter) Write(line []byte) (int, error) {

@@ -12,8 +12,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// TestInstancesSeeEachOther checks that all see all soon, and see updates, and see a goodbye at
-// once.
 func TestInstancesSeeEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWeb(t)
@@ -74,7 +72,6 @@ func TestAnInstanceThatIsCutOffIsGone(t *testing.T) {
 	})
 }
 
-// TestALabelKeepsClustersApart checks that gossip of another cluster is dropped.
 func TestALabelKeepsClustersApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWeb(t)
@@ -181,7 +178,7 @@ func TestGhostsAreBounded(t *testing.T) {
 }
 
 // Exchanges that announce a million members, have wrong lengths or cut the versions of a member
-// cost almost nothing and stop nothing. Honest exchanges continue.
+// cost almost nothing. Honest exchanges continue.
 func TestHostileExchangesHoldNoMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWeb(t)
@@ -203,7 +200,7 @@ func TestHostileExchangesHoldNoMemory(t *testing.T) {
 				}
 				defer conn.Close()
 				go func() { _, _ = conn.Write(labelled(attack, label)) }()
-				go func() { _, _ = io.Copy(io.Discard, conn) }() // memberlist answers before it examines the members
+				go func() { _, _ = io.Copy(io.Discard, conn) }() // memberlist answers first
 			}
 			synctest.Wait()
 		}

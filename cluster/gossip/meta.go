@@ -53,11 +53,10 @@ func (m Meta) append(b []byte) []byte {
 }
 
 // padded encodes m with up to 15 zero bytes behind it; their number differs between calls and
-// instances. memberlist can lose one of two queued broadcasts of equal length. Its queue keys them
-// by transmissions, length, and a number that restarts whenever the queue is empty. Then others see
-// an old Meta until the next full exchange, half a minute later. Without padding a test saw that
-// once in a hundred starts. Instances of one service often have names and addresses of equal
-// length.
+// instances. memberlist can lose one of two queued broadcasts of equal length, because its queue
+// keys them by transmissions, length, and a number that restarts whenever the queue is empty. Then
+// others see an old Meta until the next full exchange, half a minute later: once in a hundred
+// starts of a test. Instances of one service often have names and addresses of equal length.
 func (m Meta) padded(turn uint64) []byte {
 	b := m.append(nil)
 	pad := int((uint64(m.Instance[0]) + 7*turn) % 16)

@@ -24,7 +24,6 @@ type unread struct {
 	looked time.Time
 }
 
-// word is the latest news of a member.
 type word struct {
 	meta Meta
 	here bool

@@ -7,8 +7,6 @@ import (
 	"time"
 )
 
-// However much news there is, the owner takes it at intervals, and gets only the latest of each
-// member.
 func TestNewsAreGathered(t *testing.T) {
 	var u unread
 	now := time.Now()

@@ -44,7 +44,7 @@ func (e *exchange) value() (text []byte, isText bool, err error) {
 	switch {
 	case k <= 0x7f, k == 0xc2, k == 0xc3:
 		return nil, false, nil
-	case k == 0xc0: // nothing, which is read as an empty text
+	case k == 0xc0: // read as an empty text
 		return nil, true, nil
 	case k >= 0xcc && k <= 0xd3:
 		_, err = e.more(1 << ((k - 0xcc) % 4))

@@ -12,13 +12,12 @@ import (
 // This file limits what a packet or a byte stream of gossip can cost before memberlist sees it.
 // memberlist itself accepts compressed messages that grow to 40 MiB, messages nested without limit,
 // and an exchange of a million members followed by 20 MiB. Before v0.7.0 it panics if the protocol
-// versions of a member in an exchange are cut short. mortise never sends any of these, so they are
-// dropped here.
+// versions of a member in an exchange are cut short. mortise never sends any of these.
 
 const (
-	maxPacketBytes   = 4 << 10        // in a packet; memberlist's own have at most 1,400 bytes and the label
-	maxExchangeBytes = 4 << 20        // in one byte stream; a full exchange of 4,096 members has 1 to 3 MiB
-	maxExchangeNodes = 2 * maxMembers // members in one exchange: those present, and those that have left
+	maxPacketBytes   = 4 << 10        // memberlist's own have at most 1,400 bytes and the label
+	maxExchangeBytes = 4 << 20        // in one stream; a full exchange of 4,096 members has 1 to 3 MiB
+	maxExchangeNodes = 2 * maxMembers // in one exchange: those present, and those that have left
 )
 
 // Types of memberlist's messages.
@@ -67,7 +66,7 @@ func sound(b []byte) bool {
 // plain reports whether mortise sends messages of this type in packets: those about one member.
 func plain(kind byte) bool { return kind < msgPushPull || kind == msgNack }
 
-var errUnsound = errors.New("cluster: a byte stream of gossip that no instance of mortise sends")
+var errUnsound = errors.New("cluster: gossip: malformed byte stream")
 
 // exchange is the reading side of a byte stream of gossip. It passes nothing on before it has
 // judged the head of the message, and at most maxExchangeBytes in all.
@@ -115,7 +114,6 @@ func (e *exchange) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// more reads n bytes ahead.
 func (e *exchange) more(n int) ([]byte, error) {
 	if n > e.left {
 		return nil, errUnsound
@@ -194,7 +192,6 @@ func (e *exchange) judgeExchange() error {
 	return nil
 }
 
-// number reads a number or a truth value in msgpack.
 func (e *exchange) number() (uint64, error) {
 	kind, err := e.more(1)
 	if err != nil {

@@ -12,7 +12,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// text encodes a string or bytes in the msgpack of memberlist.
 func text(b []byte, s string) []byte {
 	if len(s) < 32 {
 		return append(append(b, 0xa0|byte(len(s))), s...)
@@ -31,7 +30,6 @@ func aliveBody(name string, incarnation uint32, m Meta) []byte {
 	return text(text(b, "Vsn"), "\x01\x05\x05\x00\x00\x00")
 }
 
-// compound combines messages into one packet.
 func compound(parts ...[]byte) []byte {
 	b := []byte{msgCompound, byte(len(parts))}
 	for _, p := range parts {
@@ -83,7 +81,6 @@ func TestUnsoundPackets(t *testing.T) {
 	}
 }
 
-// header returns the head of an exchange of everything.
 func header(nodes, user uint32) []byte {
 	b := binary.BigEndian.AppendUint32(append(text([]byte{msgPushPull, 0x83}, "Nodes"), 0xce), nodes)
 	b = binary.BigEndian.AppendUint32(append(text(b, "UserStateLen"), 0xce), user)

@@ -9,10 +9,10 @@ import (
 
 // This file knows two formats of memberlist's packets, so that pending probes can be ended when
 // gossip closes. If a later version changes them, only that breaks: a few goroutines of memberlist
-// then end seconds after Close, and a test fails.
+// end seconds after Close, and a test fails.
 
-// probeSequence returns the sequence number of a probe in an outgoing packet. In msgpack the field
-// is a five byte text and an unsigned number. A packet that only looks like a probe does no harm.
+// probeSequence returns the sequence number of a probe in an outgoing packet: in msgpack a five
+// byte text and an unsigned number. A packet that only looks like a probe does no harm.
 func probeSequence(packet []byte) (uint32, bool) {
 	_, b, found := bytes.Cut(packet, []byte("\xa5SeqNo"))
 	switch {
@@ -38,7 +38,6 @@ func ackPacket(seq uint32) []byte {
 	return append(b, "\xa7Payload\xc0"...)
 }
 
-// address is a net.Addr for memberlist.
 type address string
 
 func (address) Network() string  { return "mortise" }

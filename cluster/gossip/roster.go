@@ -7,7 +7,7 @@ import (
 
 // maxMembers is how many members gossip knows at most, including those that left a short while ago.
 // An entry costs each instance about 0.6 KB, and packets to spread. The largest tested fleet has a
-// quarter as many. This instance ignores further members, which costs only hints.
+// quarter as many. Ignoring further members costs only hints.
 const maxMembers = 4096
 
 // maxMemberName is the longest name of a member: mortise makes names of 24 bytes.
@@ -15,7 +15,7 @@ const maxMemberName = 64
 
 var (
 	errRosterFull = errors.New("gossip has reached its limit of members")
-	errBadMember  = errors.New("no instance of mortise sends such a member")
+	errBadMember  = errors.New("malformed data about a member")
 )
 
 // roster limits the members that memberlist knows. memberlist forgets a member that has left only
@@ -23,12 +23,11 @@ var (
 // slot for as long as that may take. Times are arguments.
 type roster struct {
 	limit int
-	known map[string]time.Time // when the slot is free again; the zero time for a member that is present
+	known map[string]time.Time // when the slot is free again; zero for a present member
 }
 
 func newRoster(most int) roster { return roster{limit: most, known: map[string]time.Time{}} }
 
-// admit reports whether memberlist may accept a member.
 func (r *roster) admit(name string, now time.Time) bool {
 	if _, known := r.known[name]; known {
 		return true // the news may be old: only joined and left change the slot
@@ -47,7 +46,6 @@ func (r *roster) admit(name string, now time.Time) bool {
 	return true
 }
 
-// joined records that an admitted member is present.
 func (r *roster) joined(name string) { r.known[name] = time.Time{} }
 
 // left records that a member has left. memberlist keeps it for half a minute, and then until it has
@@ -56,5 +54,4 @@ func (r *roster) left(name string, now time.Time) {
 	r.known[name] = now.Add(30*time.Second + time.Duration(len(r.known))*time.Second)
 }
 
-// fullEvery is how often a full roster is logged.
 const fullEvery = time.Minute

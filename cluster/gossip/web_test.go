@@ -15,7 +15,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// label is the label of the cluster.
 const label = "test"
 
 func addrOf(i int) string { return fmt.Sprintf("10.0.0.%d:7947", i+1) }
@@ -31,7 +30,6 @@ type web struct {
 	off   map[string]bool
 }
 
-// instance is a Gossip and the news that it has received.
 type instance struct {
 	*Gossip
 	web   *web
@@ -42,7 +40,6 @@ type instance struct {
 	peers map[string]Meta
 }
 
-// port is one address. It implements Net.
 type port struct {
 	web     *web
 	addr    string
@@ -66,7 +63,6 @@ func (w *web) listen(addr string) *port {
 	return p
 }
 
-// start starts instance i, which knows no other.
 func (w *web) start(i int, label string) *instance {
 	w.t.Helper()
 	n := &instance{web: w, port: w.listen(addrOf(i)), peers: map[string]Meta{}}
@@ -86,7 +82,6 @@ func (w *web) start(i int, label string) *instance {
 	return n
 }
 
-// crowd starts n instances that see each other.
 func (w *web) crowd(n int) {
 	w.t.Helper()
 	for i := range n {
@@ -100,7 +95,6 @@ func (w *web) crowd(n int) {
 	}
 }
 
-// hear takes the news, like an owner.
 func (n *instance) hear() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -140,15 +134,13 @@ func (w *web) stop() {
 	}
 }
 
-// cut makes an address silent, or reachable again.
 func (w *web) cut(addr string, off bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.off[addr] = off
 }
 
-// reach returns the port at an address. It is nil if there is none, or if one of the two is cut
-// off.
+// reach returns the port at an address, or nil if there is none or one of the two is cut off.
 func (w *web) reach(from, to string) *port {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -107,7 +107,7 @@ func (w *wire) WriteTo(b []byte, addr string) (time.Time, error) {
 	if closed {
 		return time.Time{}, net.ErrClosed
 	}
-	_ = w.net.WriteTo(b, w.aliases.addr(addr)) // a packet that cannot be sent counts as lost
+	_ = w.net.WriteTo(b, w.aliases.addr(addr)) // a packet that cannot be sent is lost
 	return time.Now(), nil
 }
 
@@ -125,7 +125,6 @@ func (w *wire) DialTimeout(addr string, timeout time.Duration) (net.Conn, error)
 	return w.track(conn)
 }
 
-// track registers a stream, so that Shutdown can end it.
 func (w *wire) track(conn net.Conn) (net.Conn, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -144,7 +143,7 @@ func (w *wire) track(conn net.Conn) (net.Conn, error) {
 func (w *wire) Shutdown() error {
 	w.cancel()
 	w.pumps.Wait()
-	if !w.ack(0) { // when this is taken, every earlier packet has been processed, so no new probe can follow from one
+	if !w.ack(0) { // once taken, no new probe can follow from an earlier packet
 		return nil
 	}
 	w.mu.Lock()
@@ -176,7 +175,7 @@ func (w *wire) ack(seq uint32) bool {
 	select {
 	case w.packets <- &memberlist.Packet{Buf: b, From: address(w.self), Timestamp: time.Now()}:
 		return true
-	case <-time.After(time.Second): // nothing reads it: memberlist never started, or is shut down
+	case <-time.After(time.Second): // memberlist never started, or is shut down
 		return false
 	}
 }

@@ -52,8 +52,8 @@ func (l *Lead) Answered(now time.Duration, term uint64, step voters.Step, outcom
 
 // Probed records the outcome of a probe, and reports whether to look again. A life is over if the
 // connection to its address is refused, or if another instance proves that it is there. A silent
-// instance may only be slow. A foreign program proves nothing: the address may be shared, or may
-// have been given to another service.
+// instance may only be slow. A foreign program proves nothing: the address may be shared, or given
+// to another service.
 func (l *Lead) Probed(now time.Duration, term uint64, p voters.Probe, outcome founding.Outcome) (look bool) {
 	if !l.governs(term) {
 		return false

@@ -2,8 +2,8 @@
 // look at them, which step to hand to the log and when to try it again, which instances to ask, and
 // what to answer an instance that leaves. The cluster's owner and the simulation run the same code.
 //
-//	          Due ──▶ Look(facts) ──▶ Orders: carry a step, ask for a replica, probe a life
-//	Answered, Probed, Retired ──▶ another look
+//	           Due ──▶ Look(facts) ──▶ Orders: carry a step, ask for a replica, probe a life
+//	Answered, Probed, PeerLost ──▶ another look
 //	                                VoterStatus: may this replica stop?
 //
 // Package voters decides which step is right. This package keeps the state of one lead.

@@ -8,7 +8,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Times of looking after the voters.
 const (
 	Pause = 50 * time.Millisecond // the shortest time between two looks
 
@@ -25,13 +24,12 @@ type Lead struct {
 	term       uint64
 	looked     bool
 	at         time.Duration // of the last look
-	next       time.Duration // when the last step asks for another look. Zero means that it does not
+	next       time.Duration // when the last step asks for another look. Zero means never
 	facts      voters.Facts  // of the last look
 	carried    carried
 	said       voters.Step // the step last handed to the log in this term
 }
 
-// carried is the last step that was handed to the log.
 type carried struct {
 	step  voters.Step
 	facts voters.Facts
@@ -157,21 +155,21 @@ type VoterStatus struct {
 	MayStop    bool          // the replica in question is no longer needed (rule 13 of package voters)
 	AllLeaving bool          // all instances in reach have announced that they leave
 	Due        bool          // a change of voters is due or in flight
-	Known      bool          // the leader knows a session of the asking instance, and its last look has counted it
-	Report     voters.Report // of the leader's last look, at most 50 ms old; Next has only Kind and Why
+	Known      bool          // the last look has counted a session of the asking instance
+	Report     voters.Report // of the last look, at most 50 ms old; Next has only Kind and Why
 	Leader     nodeid.ID     // the instance that leads
 	Remarks    []string      // voters.Facts.Remarks of the leader, at most 64
 }
 
 // VoterStatus answers an instance about a replica, from the last look. It reports false if this
-// instance does not lead. The caller sets Leader.
-func (l *Lead) VoterStatus(raft uint64, asker nodeid.ID) (VoterStatus, bool) {
+// instance does not lead. at is that of voters.MayStop. The caller sets Leader.
+func (l *Lead) VoterStatus(raft nodeid.ReplicaID, at uint64, asker nodeid.ID) (VoterStatus, bool) {
 	if !l.leads {
 		return VoterStatus{}, false
 	}
 	report := l.reconciler.Report()
 	return VoterStatus{
-		MayStop: l.reconciler.MayStop(raft), AllLeaving: l.reconciler.AllLeaving(), Due: report.Due,
+		MayStop: l.reconciler.MayStop(raft, at), AllLeaving: l.reconciler.AllLeaving(), Due: report.Due,
 		Known:  l.facts.Knows(asker),
 		Report: report, Remarks: l.facts.Remarks,
 	}, true

@@ -56,7 +56,6 @@ func prepared(t *testing.T, l *Lead) (now time.Duration, o Orders) {
 	return now, o
 }
 
-// answer encodes the answer of an instance to a Prepare.
 func answer(step voters.Step, state founding.PreparedState) []byte {
 	return append(binary.AppendUvarint([]byte{1, 8}, step.ID), byte(state), 0)
 }
@@ -88,8 +87,6 @@ func TestAStepIsCarriedOnce(t *testing.T) {
 	}
 }
 
-// TestAnswersOfAnotherLeadMeanNothing checks that answers of another lead, answers about another
-// replica, and undecodable answers are ignored.
 func TestAnswersOfAnotherLeadMeanNothing(t *testing.T) {
 	var l Lead
 	now, o := prepared(t, &l)
@@ -120,7 +117,7 @@ func TestAnswersOfAnotherLeadMeanNothing(t *testing.T) {
 		t.Error("the end of a life calls for no look")
 	}
 	l.Rest(now)
-	if _, leads := l.VoterStatus(1, nodeidtest.ID(1)); leads || l.Leads() ||
+	if _, leads := l.VoterStatus(1, 0, nodeidtest.ID(1)); leads || l.Leads() ||
 		l.PeerLost(nodeidtest.ID(2), []founding.Voter{{Raft: 2, Instance: nodeidtest.ID(2)}}) {
 		t.Error("it does not lead, and speaks for the group")
 	}

@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// bringIn asks for the missing replicas and adds those that run (rule 9). It asks all instances
-// before it adds one, since nothing else can be done while an addition is in flight.
+// bringIn asks for the missing replicas and adds those that run (rule 9), all questions first.
 func (s *survey) bringIn() (Step, bool) {
 	have := slices.Concat(where(s.voters, (*member).fit), where(s.learners, (*member).fit))
 	ready, waiting := (*candidate)(nil), false
@@ -39,7 +38,6 @@ func (s *survey) bringIn() (Step, bool) {
 	return Step{}, false
 }
 
-// preferred returns the index of the next candidate, given the present members.
 func (s *survey) preferred(list []candidate, have []*member) int {
 	best := 0
 	for i, c := range list {
@@ -70,7 +68,6 @@ func (s *survey) spread() (Step, bool) {
 	return Step{}, false
 }
 
-// spreads reports whether a learner is kept for the sake of the zones.
 func (s *survey) spreads(l *member) bool {
 	return l.fit() && s.displaced(l.info, l.Instance) != nil
 }

@@ -27,8 +27,8 @@ const (
 )
 
 const (
-	// patience is how long to wait for the answer to Prepare, and how long an instance that refused
-	// or did not answer is then left alone.
+	// patience is how long to wait for the answer to Prepare, and how long an instance that refused or
+	// did not answer is then left alone.
 	patience = 5 * time.Second
 	// restless is the number of losses from which an instance is not brought in.
 	restless = 3
@@ -59,8 +59,7 @@ func (s *survey) count(records []Registered) {
 	s.target = odd(s.wanted)
 }
 
-// unrivalled removes each candidate that has the name of an earlier one. Instances are unique in
-// the list.
+// unrivalled removes each candidate that has the name of an earlier one.
 func (s *survey) unrivalled(list []candidate) []candidate {
 	taken := map[string]bool{}
 	return slices.DeleteFunc(list, func(c candidate) bool {
@@ -70,15 +69,11 @@ func (s *survey) unrivalled(list []candidate) []candidate {
 	})
 }
 
-// wild reports whether the candidate should be left out. It is brought in all the same if too few
-// would vote without it: two restarts of the whole fleet make every instance restless, and then a
-// single vote is the greater danger.
+// wild reports whether the candidate is left out unless too few would vote without it.
 func (c candidate) wild() bool { return c.info.Lost >= restless }
 
-// maxVoters returns how many voters the settings allow.
 func (s *survey) maxVoters() int { return max(odd(s.v.Settings.Voters), 1) }
 
-// odd returns the largest odd number that is at most n, or 0.
 func odd(n int) int { return max(n-(n+1)%2, 0) }
 
 // candidate reports whether an instance could get a replica now (rules 8 and 9), and which stage it
@@ -128,14 +123,13 @@ func (s *survey) inConfig(id nodeid.ReplicaID) bool {
 	return slices.Contains(s.v.Config.Voters, id) || slices.Contains(s.v.Config.Learners, id)
 }
 
-// compare orders candidates: first by stage, then those whose replica is dead or that were lost
-// come later, then by the emptier zone.
+// compare orders candidates: by stage, then those whose replica is dead or that were lost come
+// later, then by the emptier zone.
 func (c candidate) compare(o candidate, load, otherLoad int) int {
 	return cmp.Or(cmp.Compare(c.stage, o.stage), last(c.replaces)-last(o.replaces), cmp.Compare(c.info.Lost, o.info.Lost),
 		load-otherLoad, nodeid.Compare(c.info.Instance, o.info.Instance))
 }
 
-// last returns 1 if b holds, to sort such elements behind the others.
 func last(b bool) int {
 	if b {
 		return 1

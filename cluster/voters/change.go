@@ -47,7 +47,7 @@ func (s *survey) change(voters []*member) Step {
 }
 
 // spare reports whether an unneeded learner is kept: while a voter is silent or was lost lately, it
-// may be needed soon, and would be removed and added by turns.
+// may be needed soon.
 func (s *survey) spare(voters []*member) bool {
 	return slices.ContainsFunc(voters, func(m *member) bool { return !m.fit() || !m.Active || m.info.Lost > 0 })
 }
@@ -63,7 +63,6 @@ func (s *survey) worth(m *member) int {
 	return 0
 }
 
-// sentence describes a change for people.
 func (s *survey) sentence(step Step, said []*member) string {
 	var parts []string
 	slices.SortFunc(said, func(a, b *member) int { return cmp.Compare(a.ID, b.ID) })
@@ -80,7 +79,6 @@ func (s *survey) sentence(step Step, said []*member) string {
 	return strings.Join(parts, ", ")
 }
 
-// reason returns why a member does not stay.
 func (m *member) reason() string {
 	switch {
 	case m.info.Leaving:

@@ -20,9 +20,8 @@ func (s *survey) choose() []*member {
 	return nil
 }
 
-// rank returns the goals that justify a change, most important first: an odd number, the wanted
-// number, no voter that is dead or leaving. Lower is better. Silence and zones are not in it:
-// neither justifies a change alone.
+// rank returns the goals that justify a change, most important first. Lower is better. Silence and
+// zones are not in it: neither justifies a change alone.
 func (s *survey) rank(list []*member) []int {
 	even := 1 - len(list)%2
 	return []int{even, max(len(list)-s.target, s.target-len(list)), len(list) - len(where(list, (*member).fit))}
@@ -47,9 +46,9 @@ func (s *survey) size() int {
 	return n
 }
 
-// compose returns n voters including the leader. It minimises, in this order, the number of dead or
-// leaving ones, of silent ones among the others, and of promotions. A majority of the result is
-// active. It returns nil if that is impossible.
+// compose returns n voters including the leader, a majority of them active, or nil if that is
+// impossible. It minimises, in this order, the number of dead or leaving ones, of silent ones among
+// the others, and of promotions.
 func (s *survey) compose(n int) []*member {
 	fit := func(active bool) func(*member) bool {
 		return func(m *member) bool { return m.fit() && m.Active == active }
@@ -89,7 +88,6 @@ func (s *survey) take(chosen []*member, n int, from []*member) []*member {
 	return chosen
 }
 
-// burden returns with how many of the chosen members a member would share its zone.
 func burden(chosen []*member, m *member) int {
 	if !m.known {
 		return 0

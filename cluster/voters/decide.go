@@ -68,10 +68,8 @@ func (s *survey) decide() (Step, bool) {
 	return s.none(why), false
 }
 
-// none returns the step of a leader that waits.
 func (s *survey) none(why string) Step { return Step{Why: why, Next: s.next()} }
 
-// noHeir says that no instance that stays could vote.
 func (s *survey) noHeir() string {
 	names := slices.Sorted(slices.Values(s.v.Settings.Founders))
 	if len(names) == 0 {
@@ -107,12 +105,10 @@ func (s *survey) handOver() (Step, bool) {
 		Why: "the leader leaves: it hands the lead to " + to.label() + " first"}, true
 }
 
-// succeeds reports whether one of the voters could take over from a leader that leaves.
 func (s *survey) succeeds(list []*member) bool {
 	return slices.ContainsFunc(list, func(m *member) bool { return !m.self && m.fit() && m.Active })
 }
 
-// active returns how many of the members are heard from.
 func active(list []*member) int {
 	return len(where(list, func(m *member) bool { return m.Active }))
 }

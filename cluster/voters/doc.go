@@ -1,12 +1,11 @@
 // Package voters decides which replicas vote in a founded group. It is a pure function of what the
 // group's leader sees.
 //
-// Raft makes any change of voters that it is told to make. This package decides which. [Reconcile]
-// reads the committed configuration, the registered instances, and which of them the leader hears
-// from. It returns the single next step, or none. The leader carries the step out and asks again.
-// Nothing is remembered between two steps, so a new leader continues where the last one stopped.
-// [Explain] describes the same state for people. [MayStop] and [AllLeaving] answer an instance that
-// leaves.
+// [Reconcile] reads the committed configuration, the registered instances, and which of them the
+// leader hears from. It returns the single next step, or none. The leader carries the step out and
+// asks again. Nothing is remembered between two steps, so a new leader continues where the last one
+// stopped. [Explain] describes the same state for people. [MayStop] and [AllLeaving] answer an
+// instance that leaves.
 //
 // # The rules
 //
@@ -22,7 +21,7 @@
 //     directory), or if in memory its life is known to be over.
 //   - Rule 12: a leader that leaves hands the lead to another voter first.
 //   - Rule 13: a leaver may stop once its vote cannot be needed any more (MayStop), or if all
-//     instances leave (AllLeaving).
+//     instances leave (AllLeaving). Only a leader that knows the newest configuration can tell.
 //
 // # What happens to an instance
 //
@@ -43,12 +42,12 @@
 // in one change, and a last voter that leaves has a successor.
 //
 // A change serves these goals, in this order: an odd number of voters, the wanted number, and no
-// voter that is dead or leaving. A change that improves none of them is not made, except for zones,
-// see below. Among equally good voters, those heard from come first, then those that vote already,
-// then the better spread over zones.
+// voter that is dead or leaving. A change that improves none of them is not made, except for zones.
+// Among equally good voters, those heard from come first, then those that vote already, then the
+// better spread over zones.
 //
-// A leader that leaves does only one thing. It hands the lead to a voter that stays and has all of
-// its log; if there is none, it first promotes one. Its successor removes it.
+// A leader that leaves only hands the lead to a voter that stays and has all of its log, and first
+// promotes one if there is none. Its successor removes it.
 //
 // # Guarantees
 //
@@ -67,8 +66,7 @@
 //   - Without new events the group reaches the wanted voters and makes no further change.
 //   - The number of changes is at most about three for each loss. Where losses are counted
 //     (Registered.Lost), it does not grow with them: an instance that was lost three times in two
-//     minutes is not brought in. It is brought in all the same if the others are too few for a
-//     majority of the instances present.
+//     minutes is brought in only if the others are too few for a majority of the instances present.
 //
 // # Concurrency
 //
@@ -90,42 +88,40 @@
 // # Decisions where the rules left room
 //
 //   - A voter stays eligible while it is silent for less than the limit. Otherwise half a second of
-//     silence would turn three voters into one. Whether a change can be committed depends only on
-//     which replicas are heard from now.
-//   - The limit counts from when this leader began to lead, and what an earlier leader heard does
-//     not count. Otherwise a new leader could take a silent learner for present, make two voters of
-//     one, and wait for it. The walk test found this.
+//     silence would turn three voters into one.
+//   - The limit counts from when this leader began to lead. Otherwise a new leader could take a
+//     silent learner for present, make two voters of one, and wait for it. The walk test found
+//     this.
 //   - With a directory a life that is over does not make a replica dead, since a restarting process
 //     refuses connections too. It only counts as not heard from.
 //   - A voter without a session stays, but a learner without one is not promoted: rule 8 requires a
 //     session.
-//   - An instance that refused Prepare, or did not answer for 5 s, counts as absent for 5 s more.
-//     Then it is asked with another ID. Otherwise one instance that cannot start a replica would
-//     count as a candidate and keep a dead voter in forever. Explain reports Due meanwhile, so that
-//     a rolling restart does not stop the last voter.
+//   - An instance that refused Prepare, or did not answer for 5 s, counts as absent for 5 s more,
+//     and is then asked with another ID. Otherwise one instance that cannot start a replica would
+//     keep a dead voter in forever. Explain reports Due meanwhile, so that a rolling restart does
+//     not stop the last voter.
 //   - An instance that was lost three times is brought in all the same if without it fewer than a
 //     majority of the instances present would vote: with three instances, always. Otherwise three
-//     rolling restarts in two minutes, or one founder that is killed repeatedly, could leave one
-//     voter for three instances. Its restart would end the group. The price is up to three changes
-//     for each loss.
+//     rolling restarts in two minutes, or one founder that is killed repeatedly, could leave a
+//     single voter, whose restart would end the group. The price is up to three changes for each
+//     loss.
 //   - A life whose address has refused once, or has answered as another instance, is over until the
 //     leader has a stream with it again. It is not probed meanwhile. A firewall that refuses can
 //     cost a voter its place, but never the group: a change still needs a majority of replicas that
 //     are heard from.
-//   - Each leader counts losses under the instance's name, only while it leads; a new leader begins
-//     at zero. An instance without a replica is not counted, so it may be tried again every two
-//     minutes to improve the zones.
+//   - Each leader counts losses under the instance's name, from zero. An instance without a replica
+//     is not counted, so it may be tried again every two minutes to improve the zones.
 //   - The group does not shrink while a candidate is on its way, even if it catches up slowly.
 //   - A learner beyond the wanted number stays while a voter is silent or was lost lately.
 //     Otherwise a voter that disappears periodically for just over the limit would have its
 //     replacement added and removed each time.
-//   - Zones decide which replicas are chosen. A voter is exchanged for zones alone only if all
-//     voters are well and were not lost lately, the spread gets strictly better, and the new one
-//     was not lost lately. Otherwise a flapping member would be exchanged again and again. The
-//     leader is never exchanged, so zones never move the lead.
-//   - Several voters that are dead or leaving are replaced one by one if their learners become
-//     ready one by one: a dead voter is worse than one more change. Learners that are ready
-//     together are promoted in one change.
+//   - A voter is exchanged for zones alone only if all voters are well and were not lost lately,
+//     the spread gets strictly better, and the new one was not lost lately. Otherwise a flapping
+//     member would be exchanged again and again. The leader is never exchanged, so zones never move
+//     the lead.
+//   - Several voters that are dead or leaving are replaced as their learners become ready: a dead
+//     voter is worse than one more change. Learners that are ready together are promoted in one
+//     change.
 //   - A leader that leaves as the only voter, with two learners at hand, has both promoted. That
 //     makes three voters instead of the two that rule 12 allows.
 //   - Each founder's name has one vote, as far as this leader has seen registrations. It does not
@@ -158,9 +154,8 @@
 //     taken effect. Drop a step that was computed from a configuration older than the applied one,
 //     above all an AddLearner of an ID that was added and removed since.
 //
-// An instance that is prepared again, by the same leader or the next, ends the replica that it
-// started before if no configuration names it. It refuses a Prepare from an earlier term than the
-// last one that it answered.
+// An instance that is prepared again ends the replica that it started before if no configuration
+// names it. It refuses a Prepare from an earlier term than the last one that it answered.
 //
 // After each change the leader proposes an entry of its own if nothing else is proposed, since
 // Replica.Settled needs one. Otherwise a leaver waits until its time is over.
@@ -172,11 +167,11 @@
 // Replica 2 does not have it, and 4 has it but does not know that it is committed. Leader 1 has
 // applied it, tells 3 to stop, and dies. Replica 4 is still in the joint configuration and needs
 // the votes of two of {1,2,3}; 2 has the shorter log. Two of three voters live, and none is ever
-// elected (with raft v3.7.0: none in 5,000 ticks). So MayStop also requires that every voter that
-// is heard from is Settled. A majority of those is not enough, since one that is not settled can
-// have the longest log. Nor does it suffice to consider only the voters heard from: a leader that
-// hears from none still leads for an election timeout, and only it knows. So MayStop also requires
-// a majority of all voters to be Settled.
+// elected (with raft v3.7.0: none in 5,000 ticks).
+//
+// So MayStop also requires that every voter that is heard from is Settled: the one that is not can
+// have the longest log. And it requires a majority of all voters to be Settled: a leader that hears
+// from none still leads for an election timeout, and only it knows.
 //
 // # Refused alternatives
 //
@@ -184,6 +179,6 @@
 // would change the configuration.
 //
 // A plan of several steps that the leader keeps or logs: it is wrong as soon as anything else
-// happens, and the next leader has to understand a plan that it did not make. Recomputing the next
-// step costs a few microseconds.
+// happens, and the next leader has to understand it. Recomputing the next step costs a few
+// microseconds.
 package voters

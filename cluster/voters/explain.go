@@ -6,32 +6,30 @@ import (
 	"time"
 )
 
-// Report is what Status says about the voters. It is for people; it decides nothing except whether
-// Ready waits.
+// Report is what Status says about the voters. It decides nothing except whether Ready waits.
 type Report struct {
 	// Eligible is how many instances could vote (rule 8). Target is how many should vote.
 	Eligible, Target int
-	// Quorum is set while the leader hears from a majority of the voters. A joint configuration
-	// needs both majorities.
+	// Quorum is set while the leader hears from a majority of the voters. A joint configuration needs
+	// both majorities.
 	Quorum bool
 	// Missing are the voters that are not heard from, by ID.
 	Missing []Missing
-	// CannotSurvive are the voters that are heard from and whose loss now would cost the majority,
-	// by ID. It is empty without a Quorum.
+	// CannotSurvive are the voters that are heard from and whose loss now would cost the majority, by
+	// ID. It is empty without a Quorum.
 	CannotSurvive []nodeid.ReplicaID
-	// Due is set while a change of voters is due or in flight, even if it has to wait. A voter that
-	// is silent but not yet dead sets it: a rolling restart that continued could take away the
-	// majority.
+	// Due is set while a change of voters is due or in flight, even if it has to wait. A voter that is
+	// silent but not yet dead sets it: a rolling restart that continued could take away the majority.
 	Due  bool
 	Next Step
 }
 
 // Missing is a voter that is not heard from.
 type Missing struct {
-	// ID and Instance identify it. Instance is zero if unknown.
+	// Instance is zero if unknown.
 	ID       nodeid.ReplicaID
 	Instance nodeid.ID
-	// Name is the instance's name. Empty if unknown.
+	// Name is empty if unknown.
 	Name string
 	// SilentFor is how long this leader has not heard from it.
 	SilentFor time.Duration
@@ -74,7 +72,6 @@ func Explain(v View) Report {
 	return r
 }
 
-// survives reports whether a majority of the members stays active without one of them.
 func survives(list []*member, lost nodeid.ReplicaID) bool {
 	return len(where(list, func(m *member) bool { return m.Active && m.ID != lost })) > len(list)/2
 }

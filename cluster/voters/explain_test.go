@@ -59,30 +59,34 @@ func TestExplain(t *testing.T) {
 func TestMayStop(t *testing.T) {
 	v := scene(t, "a* b c | d |", Settings{Voters: 3})
 	for id, want := range map[nodeid.ReplicaID]bool{0: true, 1: false, 2: false, 4: false, 9: true} {
-		if got := MayStop(v, id); got != want {
+		if got := MayStop(v, id, 0); got != want {
 			t.Errorf("replica %d may stop: %v, want %v", id, got, want)
 		}
 	}
+	v.Config.At = 7
+	if !MayStop(v, 9, 7) || MayStop(v, 9, 8) {
+		t.Error("a leader that does not know the newest configuration answers about a replica that it may not know")
+	}
 	v.Replicas[1].Settled = false
-	if MayStop(v, 9) {
+	if MayStop(v, 9, 0) {
 		t.Error("a voter does not know yet that the configuration is committed: with the leader's death it would " +
 			"need the leaver's vote")
 	}
 	v.Replicas[1].Active = false // a replica that is not heard from delays no leaver
-	if !MayStop(v, 9) {
+	if !MayStop(v, 9, 0) {
 		t.Error("a silent voter delays a leaver")
 	}
 	v.Replicas[2].Settled, v.Replicas[2].Active = false, false
-	if MayStop(v, 9) {
+	if MayStop(v, 9, 0) {
 		t.Error("no other voter knows that the configuration is committed: the leaver is needed if the leader dies")
 	}
 	v.Replicas[2].Settled = true
 	v.Config.Outgoing = []nodeid.ReplicaID{1, 2, 9}
-	if MayStop(v, 9) {
+	if MayStop(v, 9, 0) {
 		t.Error("a vote that the joint configuration still counts may stop")
 	}
 	v.Config = Config{Voters: []nodeid.ReplicaID{2}}
-	if MayStop(v, 1) {
+	if MayStop(v, 1, 0) {
 		t.Error("the leader itself may stop, though its successor does not know yet that the change is " +
 			"committed")
 	}

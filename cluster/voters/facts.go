@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Facts are what a leader sees at one moment. A Reconciler makes a View of them. A Reconciler does
-// not change them, and shared slices must not be changed afterwards, except for Others.
+// Facts are what a leader sees at one moment, the input of a Reconciler, which does not change
+// them. Shared slices must not be changed afterwards, except for Others.
 type Facts struct {
 	// Self is the raft ID of this replica. It leads, and has applied an entry of its own term.
 	Self nodeid.ReplicaID
@@ -15,8 +15,8 @@ type Facts struct {
 	Settings Settings
 	// Config is the configuration that is committed and applied here.
 	Config Config
-	// Pending is set while a change of configuration is in the log and not applied, and while the
-	// lead is being handed over.
+	// Pending is set while a change of configuration is in the log and not applied, and while the lead
+	// is being handed over.
 	Pending bool
 	// Replicas has one entry for each replica of Config, LifeOver unset.
 	Replicas []Replica
@@ -24,8 +24,8 @@ type Facts struct {
 	// session has ended from memory. It holds at least all instances that may vote by
 	// Settings.Founders, and all that have a replica or the name of one.
 	Registered []Registered
-	// Others are the instances with a session that are not in Registered. Nil means none. It is
-	// live and must be used only on the goroutine that calls Look.
+	// Others are the instances with a session that are not in Registered. Nil means none. It is live
+	// and must be used only on the goroutine that calls Look.
 	Others Others
 	// Remarks are texts for people. They decide nothing.
 	Remarks []string
@@ -34,15 +34,14 @@ type Facts struct {
 // Others are instances that have a session and can get no vote. There may be thousands. No step
 // depends on them, so a Look does not read them.
 type Others interface {
-	// All iterates over them, in any order. It takes time in proportion to all registered
-	// instances.
+	// All iterates over them, in any order, in time proportional to all registered instances.
 	All() iter.Seq[Registered]
 	// Has reports whether Others or Registered has the instance.
 	Has(nodeid.ID) bool
 }
 
-// All iterates over all instances that have a session, as they are now. It takes time in proportion
-// to their number.
+// All iterates over all instances that have a session, as they are now, in time proportional to
+// their number.
 func (f *Facts) All() iter.Seq[Registered] {
 	return func(yield func(Registered) bool) {
 		for _, r := range f.Registered {
@@ -64,17 +63,13 @@ func (f *Facts) Knows(instance nodeid.ID) bool {
 
 // Probe is a question about a replica that the leader has no stream with: does that life still run?
 type Probe struct {
-	// ID is the replica in question.
-	ID nodeid.ReplicaID
-	// Instance is the life in question.
+	ID       nodeid.ReplicaID
 	Instance nodeid.ID
-	// Addr is where to ask.
-	Addr string
+	Addr     string
 }
 
-// Same reports whether nothing has changed that may have made a step fail. A caller carries out the
-// same step again only if something has. It ignores how long a replica is silent and how far its
-// log goes, which change all the time.
+// Same reports whether nothing has changed that may have made a step fail. It ignores how long a
+// replica is silent and how far its log goes, which change all the time.
 func (f *Facts) Same(o *Facts) bool {
 	heard := func(x, y Replica) bool { return x.ID == y.ID && x.Active == y.Active && x.Linked == y.Linked }
 	return f.Self == o.Self && f.Pending == o.Pending && slices.Equal(f.Config.Voters, o.Config.Voters) &&

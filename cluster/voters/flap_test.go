@@ -6,7 +6,6 @@ import (
 	"time"
 )
 
-// run advances the time.
 func (w *world) run(d time.Duration) {
 	for end := w.now + d; w.now < end; {
 		w.step()
@@ -26,7 +25,7 @@ func TestFlapping(t *testing.T) {
 	}{
 		// three for each loss: the third vote is needed whenever it is there
 		{3, 1, 5500 * time.Millisecond, 5 * time.Second, false, 90},
-		{4, 1, 5500 * time.Millisecond, 5 * time.Second, false, 14}, // a learner waits until it knows the others
+		{4, 1, 5500 * time.Millisecond, 5 * time.Second, false, 14},
 		{4, 2, 5500 * time.Millisecond, 5 * time.Second, false, 60},
 		{5, 2, 5500 * time.Millisecond, 3 * time.Second, false, 20},
 		{3, 1, 2 * time.Second, 5 * time.Second, true, 130},
@@ -55,8 +54,7 @@ func TestFlapping(t *testing.T) {
 	}
 }
 
-// TestFlappingUncounted is the same without counting losses: then each loss costs only a few
-// changes.
+// TestFlappingUncounted is the same without counting losses: each loss costs only a few changes.
 func TestFlappingUncounted(t *testing.T) {
 	for seed := range uint64(4) {
 		w := newWorld(seed, 3+int(seed), Settings{Voters: 3}, []string{"a", "b", "c"})
@@ -74,7 +72,6 @@ func TestFlappingUncounted(t *testing.T) {
 	}
 }
 
-// flap takes an instance away and brings it back.
 func (w *world) flap(name string, away time.Duration, kill bool) {
 	for _, p := range w.living() {
 		if p.name != name {
@@ -93,8 +90,8 @@ func (w *world) flap(name string, away time.Duration, kill bool) {
 	}
 }
 
-// TestRollingRestart restarts every instance in turn, with and without Leave, as soon as the
-// previous one is back and nothing is due, as Ready reports. The majority is never lost.
+// TestRollingRestart restarts every instance in turn, with and without Leave, as soon as Ready
+// reports that the previous one is back and nothing is due. The majority is never lost.
 func TestRollingRestart(t *testing.T) {
 	for seed := range uint64(60) {
 		n, leave := []int{3, 5, 9}[seed%3], seed/3%2 == 0

@@ -2,9 +2,10 @@ package voters
 
 import (
 	"cmp"
-	"github.com/mortise-lock/mortise/internal/nodeid"
 	"slices"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // vigil watches a replica that the leader has no stream with, to learn as soon as possible whether
@@ -23,8 +24,7 @@ const (
 	probeEvery = 100 * time.Millisecond
 	// probePatience is when a probe without an answer is given up, here and by the caller.
 	probePatience = 1500 * time.Millisecond
-	// maxRetired bounds how many retired replicas are remembered.
-	maxRetired = 64
+	maxRetired    = 64
 )
 
 // watch returns the replicas with LifeOver set where their life is known to be over. It starts or
@@ -59,7 +59,6 @@ func (s *Reconciler) relent(holds func(nodeid.ReplicaID) bool) {
 	s.vigils = slices.DeleteFunc(s.vigils, func(v vigil) bool { return !v.waiting && holds(v.id) })
 }
 
-// vigil returns the vigil over a replica; it starts one if necessary.
 func (s *Reconciler) vigil(now time.Duration, id nodeid.ReplicaID) *vigil {
 	i := slices.IndexFunc(s.vigils, func(v vigil) bool { return v.id == id })
 	if i < 0 {
@@ -74,9 +73,8 @@ func (s *Reconciler) probedOver(id nodeid.ReplicaID) bool {
 }
 
 // replaced reports whether a later life has registered under the name of an instance. A name is
-// only a claim. It counts only if nothing was heard from the replica for a while. It does not count
-// if the name was already used twice while the leader had a stream with the replica, or when this
-// lead began: then the two run side by side.
+// only a claim. It does not count if it was already used twice while the leader had a stream with
+// the replica, or when this lead began: then the two run side by side.
 func (s *Reconciler) replaced(f Facts, who nodeid.ID) bool {
 	i := slices.IndexFunc(s.known, func(r Registered) bool { return r.Instance == who && r.Name != "" })
 	return i >= 0 && slices.ContainsFunc(f.Registered, func(r Registered) bool {
@@ -175,7 +173,6 @@ func (s *Reconciler) remember(f Facts) {
 	s.known = known
 }
 
-// records returns the registrations, including the remembered ones.
 func (s *Reconciler) records(f Facts) []Registered {
 	list := slices.Clone(f.Registered)
 	for _, k := range s.known {

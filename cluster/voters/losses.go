@@ -6,11 +6,10 @@ import (
 	"time"
 )
 
-// lossMemory is for how long a loss counts.
 const lossMemory = 2 * time.Minute
 
-// loss is one loss of a replica, under the name of its instance, since the next life has another ID
-// and instance.
+// loss is one loss of a replica, under the name of its instance, since the next life has another
+// ID.
 type loss struct {
 	name string
 	at   time.Duration
@@ -50,7 +49,6 @@ func (s *Reconciler) count() {
 	s.absences = absences
 }
 
-// lost returns how often a replica of that name was lost in the last two minutes.
 func (s *Reconciler) lost(name string) int {
 	n := 0
 	for _, l := range s.losses {

@@ -18,8 +18,6 @@ func (b bystanders) Has(instance nodeid.ID) bool {
 	return slices.ContainsFunc(b, func(r Registered) bool { return r.Instance == instance })
 }
 
-// TestAllLeavingCountsTheOthers checks that an instance that cannot vote and stays prevents
-// AllLeaving.
 func TestAllLeavingCountsTheOthers(t *testing.T) {
 	voter := Registered{Instance: nodeidtest.ID(1), Name: "a", Session: true, Reachable: true, Leaving: true}
 	view := func(others Others) View {
@@ -51,8 +49,6 @@ func TestAllLeavingCountsTheOthers(t *testing.T) {
 	}
 }
 
-// TestAFounderIsOneCandidate checks that only one of two instances under one founder's name is
-// brought in.
 func TestAFounderIsOneCandidate(t *testing.T) {
 	v := View{Self: 1, Now: time.Minute, Settings: Settings{Voters: 5, Founders: []string{"a", "b", "c"}},
 		Config: Config{Voters: []nodeid.ReplicaID{1}}, Fresh: 9}

@@ -10,10 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// oneIn returns true once in n times.
 func oneIn(rng *rand.Rand, n int) bool { return rng.IntN(n) == 0 }
 
-// randomView returns a random view: mostly a possible one, with a few faults.
 func randomView(rng *rand.Rand) View {
 	v := View{Now: time.Hour, Fresh: 900, Settings: Settings{Voters: []int{1, 3, 3, 3, 5, 5, 7, 4}[rng.IntN(8)],
 		Durable: oneIn(rng, 4)}}
@@ -92,7 +90,6 @@ func randomReplica(rng *rand.Rand, id nodeid.ReplicaID, who nodeid.ID, healthy i
 	return r
 }
 
-// shuffled returns the same view in another order.
 func shuffled(rng *rand.Rand, v View) View {
 	v.Config.Voters, v.Config.Learners = shuffle(rng, v.Config.Voters), shuffle(rng, v.Config.Learners)
 	v.Replicas, v.Registered, v.Prepared = shuffle(rng, v.Replicas), shuffle(rng, v.Registered),

@@ -16,11 +16,11 @@ type Reconciler struct {
 	// prepared has one entry for each instance, the last.
 	prepared []Prepared
 	known    []Registered       // the last registration of each instance of the configuration
-	retired  []nodeid.ReplicaID // replicas that reported it, and that are in the configuration or were asked for
+	retired  []nodeid.ReplicaID // in the configuration or asked for
 	vigils   []vigil
 	absences []absence
 	losses   []loss
-	beside   map[nodeid.ID]bool // instances that have had the name of a replica beside it: they do not replace it
+	beside   map[nodeid.ID]bool // had a replica's name beside it: they do not replace it
 }
 
 // Begin starts a new lead of this instance. It forgets what was asked and probed before. It keeps
@@ -59,8 +59,8 @@ func (s *Reconciler) Look(now time.Duration, f Facts, fresh nodeid.ReplicaID) St
 }
 
 // Report is Explain of what the last Look saw. It also sets Due if the stream with a voter has just
-// ended and its life is not yet known to be over. Otherwise an operator who stops the next
-// instance, because the last one was replaced, would take away the majority.
+// ended and its life is not yet known to be over. Otherwise an operator who stops the next instance
+// then would take away the majority.
 func (s *Reconciler) Report() Report {
 	r := Explain(s.view)
 	if r.Due {
@@ -77,15 +77,15 @@ func (s *Reconciler) Report() Report {
 }
 
 // MayStop is MayStop of what the last Look saw. It is false before the first Look of a lead.
-func (s *Reconciler) MayStop(leaver nodeid.ReplicaID) bool {
-	return s.looked && MayStop(s.view, leaver)
+func (s *Reconciler) MayStop(leaver nodeid.ReplicaID, at uint64) bool {
+	return s.looked && MayStop(s.view, leaver, at)
 }
 
 // AllLeaving is AllLeaving of what the last Look saw.
 func (s *Reconciler) AllLeaving() bool { return AllLeaving(s.view) }
 
-// Answered records the answer to a Prepare. An answer to a question of another lead is dropped, and
-// so is one to a question that was asked again: the newer Prepare has ended the older replica.
+// Answered records the answer to a Prepare. It ignores an answer to a question of another lead, or
+// to one that was asked again: the newer Prepare has ended the older replica.
 func (s *Reconciler) Answered(now time.Duration, id nodeid.ReplicaID, state State) {
 	for i := range s.prepared {
 		p := &s.prepared[i]
@@ -114,12 +114,10 @@ func (s *Reconciler) review(now time.Duration, f Facts) {
 	})
 }
 
-// has reports whether an ID is in the configuration in any role.
 func (c Config) has(id nodeid.ReplicaID) bool {
 	return slices.Contains(c.Voters, id) || slices.Contains(c.Outgoing, id) || slices.Contains(c.Learners, id)
 }
 
-// next returns the time until the next look, at most least.
 func (s *Reconciler) next(least time.Duration) time.Duration {
 	at := func(moment time.Duration) {
 		if d := max(moment-s.view.Now, time.Millisecond); least == 0 || d < least {

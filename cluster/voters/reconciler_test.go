@@ -11,8 +11,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// lead is a steward with what its leader sees: a line as in scene, with streams as links, and the
-// position of every name as its order.
+// lead is a Reconciler with what its leader sees: a line as in scene, with streams as links, and
+// the position of every name as its order.
 type lead struct {
 	Reconciler
 	t     *testing.T
@@ -27,7 +27,6 @@ func newLead(t *testing.T, line string, settings Settings) *lead {
 	return l
 }
 
-// see replaces what the leader sees.
 func (l *lead) see(line string, settings Settings) {
 	v := scene(l.t, line, settings)
 	l.f = Facts{Self: v.Self, Settings: settings, Config: v.Config, Replicas: v.Replicas, Registered: v.Registered}
@@ -48,7 +47,6 @@ func (l *lead) see(line string, settings Settings) {
 	})
 }
 
-// look looks after some time, with a fresh ID each time.
 func (l *lead) look(later time.Duration) Step {
 	l.now += later
 	l.fresh++
@@ -293,18 +291,18 @@ func TestRemembered(t *testing.T) {
 		t.Errorf("%v are remembered", l.known)
 	}
 	var s Reconciler
-	if s.MayStop(5) || s.MayStop(0) || s.AllLeaving() || !s.Report().Due || s.Probes(0) != nil {
+	if s.MayStop(5, 0) || s.MayStop(0, 0) || s.AllLeaving() || !s.Report().Due || s.Probes(0) != nil {
 		t.Error("something is said before the first look")
 	}
 	l = newLead(t, "a* b c | d |", three)
 	l.look(0)
-	if l.MayStop(2) || !l.MayStop(9) || l.AllLeaving() {
+	if l.MayStop(2, 0) || !l.MayStop(9, 0) || l.AllLeaving() {
 		t.Error("rule 13, by the last look")
 	}
 	l.see("a*/leaving | |", three)
 	l.look(0)
 	all := l.AllLeaving()
-	if l.Begin(); !all || l.AllLeaving() || l.MayStop(9) {
+	if l.Begin(); !all || l.AllLeaving() || l.MayStop(9, 0) {
 		t.Error("rule 13, by a look of an earlier lead")
 	}
 }

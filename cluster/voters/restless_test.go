@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// TestRestlessFounders kills one of three founders every 5 s for two minutes. Each time it returns,
-// it votes again within 5 s although it was lost more than three times. The two others, which run
-// all the time, never rest with a single vote.
+// TestRestlessFounders kills one of three founders every 5 s for two minutes. It always votes again
+// within 5 s of its return, though it was lost more than three times. The other two never rest with
+// a single vote.
 func TestRestlessFounders(t *testing.T) {
 	for seed := range uint64(20) {
 		w := newWorld(seed, 3, Settings{Voters: 3, Founders: []string{"n0", "n1", "n2"}}, []string{"a"})
@@ -32,7 +32,6 @@ func TestRestlessFounders(t *testing.T) {
 	}
 }
 
-// restart kills the living process of a name and starts the next one.
 func (w *world) restart(name string) {
 	for _, p := range w.living() {
 		if p.name == name {
@@ -42,7 +41,6 @@ func (w *world) restart(name string) {
 	}
 }
 
-// votes reports whether the living process of a name votes.
 func (w *world) votes(name string) bool {
 	for _, id := range w.config.Voters {
 		if w.replicas[id].of.name == name && w.up(id) {

@@ -46,7 +46,6 @@ func scene(t *testing.T, line string, settings Settings) View {
 	return v
 }
 
-// wrong applies one flag of a scene.
 func wrong(flag string, reg *Registered, rep *Replica, prep *Prepared) bool {
 	silent := func(d time.Duration) { rep.Active, rep.SilentFor, reg.Reachable = false, d, false }
 	switch flag {
@@ -96,7 +95,6 @@ func wrong(flag string, reg *Registered, rep *Replica, prep *Prepared) bool {
 	return true
 }
 
-// said formats a step briefly.
 func said(v View, s Step) string {
 	name := func(id nodeid.ReplicaID) string {
 		for _, r := range v.Replicas {

@@ -42,7 +42,6 @@ func (r *rollout) accord() {
 	}
 }
 
-// pass advances the time until a condition holds, and fails the world if that takes too long.
 func (r *rollout) pass(within time.Duration, what string, holds func() bool) {
 	for end := r.now + within; r.fault == "" && !holds(); {
 		if r.now > end {
@@ -62,8 +61,7 @@ func (r *rollout) enter(i, founders int) {
 	r.pass(20*time.Second, p.name+" is registered", func() bool { return p.leaving > 0 || p.sessionUntil > r.now })
 }
 
-// goes makes a process leave. It must be allowed to stop within the time of Leave. Its session ends
-// with it.
+// goes makes a process leave. It must be allowed to stop within the time of Leave.
 func (r *rollout) goes(i int) {
 	at := slices.IndexFunc(r.procs, func(p *proc) bool { return p.alive && p.name == fmt.Sprint("n", i) })
 	p := r.procs[at]
@@ -73,7 +71,6 @@ func (r *rollout) goes(i int) {
 	p.sessionUntil = 0
 }
 
-// rest waits until all founders that should vote do.
 func (r *rollout) rest(founders int) {
 	r.pass(30*time.Second, fmt.Sprint("all founders vote, and no other, of ", founders), func() bool {
 		e := Explain(r.view())

@@ -13,10 +13,9 @@ type Kind uint8
 const (
 	None    Kind = iota // nothing now
 	Prepare             // ask Instance to start an empty replica under ID; nothing is proposed
-	// propose to add ID, which Instance runs, as a learner; the entry holds ID, instance and
-	// address
+	// propose to add ID, which Instance runs, as a learner; the entry holds ID, instance and address
 	AddLearner
-	Change   // propose one joint change that raft leaves by itself (AutoLeave): Promote, Demote, Remove
+	Change   // propose one joint change with AutoLeave: Promote, Demote, Remove
 	Transfer // hand the lead to ID; its leader then reconciles again
 )
 
@@ -36,7 +35,7 @@ type Step struct {
 	Kind Kind
 	// ID is the replica of Prepare, AddLearner and Transfer.
 	ID nodeid.ReplicaID
-	// Instance is the instance of Prepare and AddLearner.
+	// Instance is that of Prepare and AddLearner.
 	Instance nodeid.ID
 	// Promote lists learners that become voters, by ID.
 	Promote []nodeid.ReplicaID
@@ -46,13 +45,12 @@ type Step struct {
 	Remove []nodeid.ReplicaID
 	// Why is a sentence for Status and logs.
 	Why string
-	// Next is when to look again although nothing has changed, because a time limit ends then. Zero
-	// means never.
+	// Next is when to look again although nothing has changed. Zero means never.
 	Next time.Duration
 }
 
-// Reconcile returns the next step towards the voters that the group should have. It is a pure
-// function: equal views give equal steps, and a new leader continues where the last one stopped.
+// Reconcile returns the next step towards the voters that the group should have. Equal views give
+// equal steps.
 func Reconcile(v View) Step {
 	step, _ := look(v).decide()
 	return step

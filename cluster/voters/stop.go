@@ -1,20 +1,24 @@
 package voters
 
-import "github.com/mortise-lock/mortise/internal/nodeid"
+import (
+	"slices"
 
-import "slices"
+	"github.com/mortise-lock/mortise/internal/nodeid"
+)
 
 // MayStop returns the leader's answer to a leaver that asks whether it may stop (rule 13). It may
-// if this is another replica, this replica has applied a configuration without it, and a majority
-// of the voters knows that this configuration is committed, including every voter that is heard
-// from. The reason is that a joint configuration still counts the leaver's vote, even if it has
-// ended and only the leader knows; see the package comment. leaver is its raft ID; zero means none.
-func MayStop(v View, leaver nodeid.ReplicaID) bool {
+// if it is not the leader, and the leader has applied a configuration without it. A majority of the
+// voters must know that this configuration is committed, and so must every voter that is heard
+// from. The package comment gives the reason. leaver is its raft ID; zero means none.
+//
+// at is the index of the newest configuration that the leaver knows. A leader that is not as far
+// has been replaced without knowing it, and may never have heard of the leaver's replica.
+func MayStop(v View, leaver nodeid.ReplicaID, at uint64) bool {
 	if leaver == 0 {
 		return true
 	}
-	if leaver == v.Self || slices.Contains(slices.Concat(v.Config.Voters, v.Config.Outgoing, v.Config.Learners),
-		leaver) {
+	known := slices.Concat(v.Config.Voters, v.Config.Outgoing, v.Config.Learners)
+	if v.Config.At < at || leaver == v.Self || slices.Contains(known, leaver) {
 		return false
 	}
 	for _, m := range look(v).voters {

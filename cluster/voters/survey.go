@@ -27,9 +27,9 @@ func (m *member) fit() bool {
 }
 
 // promotable reports whether the member is a learner that can vote now. It must know the present
-// configuration, which names every replica that may get a vote with it, because an instance ignores
-// messages under an unknown raft ID. Otherwise, if the leader dies, replicas that do not know each
-// other could not elect the next one, though they are a majority.
+// configuration, because an instance ignores messages under an unknown raft ID. Otherwise, if the
+// leader dies, replicas that do not know each other could not elect the next one, though they are a
+// majority.
 func (m *member) promotable() bool {
 	return !m.voter && m.fit() && m.Active && m.info.Session && m.CaughtUp && m.Settled
 }
@@ -51,8 +51,8 @@ type survey struct {
 	learners   []*member // by ID
 	candidates []candidate
 	self       *member // nil if this replica has no vote
-	// eligible is how many instances could vote (rule 8). wanted is how many replicas there should
-	// be, target how many of them should vote.
+	// eligible is how many instances could vote (rule 8). wanted is how many replicas there should be,
+	// target how many of them should vote.
 	eligible, wanted, target int
 	// for people: instances that refused or did not answer, and are asked again later
 	resting   []string
@@ -64,10 +64,9 @@ type survey struct {
 const (
 	silenceInMemory = 5 * time.Second
 	silenceDurable  = time.Minute
-	silenceNamed    = time.Second // if a later instance has registered under its name, which is only a claim
+	silenceNamed    = time.Second // if its name was registered again, which is only a claim
 )
 
-// silence returns how long a replica may be silent before it counts as dead.
 func (s *survey) silence() time.Duration {
 	if s.v.Settings.Durable {
 		return silenceDurable
@@ -75,7 +74,6 @@ func (s *survey) silence() time.Duration {
 	return silenceInMemory
 }
 
-// look makes a survey of a view.
 func look(v View) *survey {
 	s := &survey{v: v}
 	records := s.records()
@@ -143,7 +141,6 @@ func (s *survey) member(id nodeid.ReplicaID, voter bool, records []Registered) *
 	return m
 }
 
-// founder reports whether an instance of that name may vote.
 func (s *survey) founder(name string) bool {
 	return len(s.v.Settings.Founders) == 0 || slices.Contains(s.v.Settings.Founders, name)
 }
@@ -155,14 +152,12 @@ func (s *survey) rivals(a, b Registered, x, y nodeid.ID) bool {
 	return !x.IsZero() && x == y || named && a.Name != "" && a.Name == b.Name
 }
 
-// sorted returns the IDs in order without duplicates.
 func sorted(ids []nodeid.ReplicaID) []nodeid.ReplicaID {
 	ids = slices.Clone(ids)
 	slices.Sort(ids)
 	return slices.Compact(ids)
 }
 
-// where returns the members for which holds is true.
 func where(list []*member, holds func(*member) bool) []*member {
 	var some []*member
 	for _, m := range list {

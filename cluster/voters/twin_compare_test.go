@@ -2,7 +2,6 @@ package voters
 
 import (
 	"fmt"
-	"github.com/mortise-lock/mortise/internal/nodeid"
 	"math/rand/v2"
 	"os"
 	"reflect"
@@ -10,9 +9,10 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// after returns the voters and learners after a change.
 func after(c Config, s Step) Config {
 	gone := func(id nodeid.ReplicaID) bool { return slices.Contains(s.Demote, id) || slices.Contains(s.Remove, id) }
 	next := Config{Voters: slices.DeleteFunc(slices.Clone(c.Voters), gone)}
@@ -24,7 +24,6 @@ func after(c Config, s Step) Config {
 	return next
 }
 
-// judge returns what is wrong with a step, or "".
 func (t *twin) judge(s Step) string {
 	if s.Why == "" {
 		return "a step without a reason"
@@ -156,7 +155,6 @@ func (t *twin) judgeComing(s Step) string {
 	return ""
 }
 
-// budget is how many random cases a test examines.
 func budget(few int) int {
 	if n, err := strconv.Atoi(os.Getenv("MORTISE_SEEDS")); err == nil {
 		return n

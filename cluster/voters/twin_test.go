@@ -2,22 +2,22 @@ package voters
 
 import (
 	"fmt"
-	"github.com/mortise-lock/mortise/internal/nodeid"
 	"slices"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// twin is a second, slow implementation of the rules. It judges each replica by the text of the
-// rules, enumerates every set of voters that one change can reach, drops the forbidden ones, and
-// returns the worth of the best. It shares only types with the package.
+// twin is a second, slow implementation of the rules. It enumerates every set of voters that one
+// change can reach, drops the forbidden ones, and returns the worth of the best. It shares only
+// types with the package.
 type twin struct {
 	v                        View
 	eligible, wanted, target int
 	open                     []Registered               // instances that could get a replica
-	judged                   map[nodeid.ReplicaID]facts // cached facts of each replica, since every set asks again
+	judged                   map[nodeid.ReplicaID]facts // cached facts, since every set asks again
 }
 
-// facts are the judgements of one replica.
 type facts struct {
 	sound, active, ready, known bool
 	zone                        string
@@ -64,7 +64,6 @@ func (t *twin) mayVote(r Registered) bool {
 	return len(t.v.Settings.Founders) == 0 || slices.Contains(t.v.Settings.Founders, r.Name)
 }
 
-// rivals reports whether two are the same process or have the same name.
 func (t *twin) rivals(a, b nodeid.ID) bool {
 	x, k1 := t.record(a)
 	y, k2 := t.record(b)
@@ -107,7 +106,6 @@ func (t *twin) isReady(id nodeid.ReplicaID) bool {
 		t.replica(id).Settled
 }
 
-// newest returns the last Prepare of an instance.
 func (t *twin) newest(who nodeid.ID) (p Prepared, asked bool) {
 	for _, x := range t.v.Prepared {
 		if x.Instance == who && (!asked || x.Since > p.Since || x.Since == p.Since && x.ID > p.ID) {
@@ -117,7 +115,6 @@ func (t *twin) newest(who nodeid.ID) (p Prepared, asked bool) {
 	return p, asked
 }
 
-// survey finds the eligible instances.
 func (t *twin) survey() {
 	staying := 0
 	all := slices.Concat(t.v.Config.Voters, t.v.Config.Learners)
@@ -164,7 +161,6 @@ func (t *twin) survey() {
 	t.target = t.uneven(t.wanted)
 }
 
-// uneven returns the largest odd number up to n, or 0.
 func (t *twin) uneven(n int) int {
 	for n > 0 && n%2 == 0 {
 		n--
@@ -275,7 +271,6 @@ func (t *twin) reachable(f func(set []nodeid.ReplicaID)) {
 	}
 }
 
-// best returns the worth of the best reachable set.
 func (t *twin) best() (best [6]int, some bool) {
 	t.reachable(func(set []nodeid.ReplicaID) {
 		if w := t.worth(set); !some || slices.Compare(w[:], best[:]) < 0 {
@@ -295,8 +290,7 @@ func (t *twin) quiet() bool {
 	return len(t.v.Config.Voters) == t.target
 }
 
-// spread returns the fewest pairs of voters in one zone after one exchange for the zones. Only
-// ready learners come in.
+// spread returns the fewest pairs of voters in one zone after one exchange for the zones.
 func (t *twin) spread() (best int, some bool) {
 	best = t.pairs(t.v.Config.Voters)
 	if !t.quiet() {

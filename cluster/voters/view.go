@@ -12,34 +12,30 @@ type View struct {
 	// Now is the leader's boot-time clock, from any fixed origin. It is compared only with
 	// Prepared.Since.
 	Now time.Duration
-	// Self is the raft ID of this replica. It leads, and has applied an entry of its own term.
-	Self nodeid.ReplicaID
-	// Settings are the group's, from the charter or a later command, never the instance's own.
+	// Self, Settings, Config and Pending are those of the Facts.
+	Self     nodeid.ReplicaID
 	Settings Settings
-	// Config is the configuration that is committed and applied here.
-	Config Config
-	// Pending is set while a change of configuration is in the log and not applied, and while the
-	// lead is being handed over.
-	Pending bool
-	// Replicas has one entry for each replica of Config. A missing one counts as not heard from,
-	// and never as dead.
+	Config   Config
+	Pending  bool
+	// Replicas has one entry for each replica of Config. A missing one counts as not heard from, and
+	// never as dead.
 	Replicas []Replica
-	// Registered are the instances that have a session, and those with an ended session that are
-	// still known.
+	// Registered are the instances that have a session, and those with an ended session that are still
+	// known.
 	Registered []Registered
 	// Others is that of the Facts. Only AllLeaving reads it.
 	Others Others
 	// Prepared is what this leader has asked for in this term. A new leader begins with none.
 	Prepared []Prepared
-	// Fresh is a raft ID that was never used, for the next Prepare. Zero means none: then nothing
-	// is prepared.
+	// Fresh is a raft ID that was never used, for the next Prepare. Zero means that nothing is
+	// prepared.
 	Fresh nodeid.ReplicaID
 }
 
 // Settings are the settings of the group that matter here.
 type Settings struct {
-	// Voters is how many replicas should vote. An even number counts as the odd one below, less
-	// than 1 as 1.
+	// Voters is how many replicas should vote. An even number counts as the odd one below, less than 1
+	// as 1.
 	Voters int
 	// Founders are the names of the instances that may vote. Empty means that all may.
 	Founders []string
@@ -49,12 +45,12 @@ type Settings struct {
 
 // Config is a configuration of raft.
 type Config struct {
+	// At is the index of its entry: a later configuration has a higher one.
+	At uint64
 	// Voters are those of the (incoming) majority.
 	Voters []nodeid.ReplicaID
-	// Outgoing are the voters of the other majority while the configuration is joint. Otherwise
-	// empty.
+	// Outgoing are the voters of the other majority while the configuration is joint. Otherwise empty.
 	Outgoing []nodeid.ReplicaID
-	// Learners get the log and have no vote.
 	Learners []nodeid.ReplicaID
 }
 
@@ -67,25 +63,23 @@ type Replica struct {
 	CaughtUp bool
 	// Full is set while it has everything in the leader's log, counting what is already on its way.
 	Full bool
-	// Settled is set once the leader knows that it knows that Config is committed. Having the entry
-	// is not enough. It is set when the replica has acknowledged an entry that this leader proposed
-	// after applying Config, since that entry carried the commit index. Only MayStop and promotions
-	// need it.
+	// Settled is set once the leader knows that the replica knows that Config is committed. Having the
+	// entry is not enough: the replica must have acknowledged an entry that this leader proposed after
+	// applying Config, since that entry carried the commit index. Only MayStop and promotions need it.
 	Settled bool
 	// Active is set while this leader has heard from it within an election timeout. What an earlier
 	// leader heard does not count.
 	Active bool
-	// SilentFor is how long it was not heard from, at most since this leader leads. So each new
-	// leader grants the full limit again.
+	// SilentFor is how long it was not heard from, at most since this leader leads. So each new leader
+	// grants the full limit again.
 	SilentFor time.Duration
 	// Linked is set while the leader has a stream with Instance. Only the Reconciler reads it.
 	Linked bool
 	// Addr is where Instance was last seen, for the caller and for Probe.
 	Addr string
-	// LifeOver is set when its life is known to be over. Either there is no stream with it, and its
-	// address refuses or another instance answers there, or its name was registered again. Or it
-	// has reported its retirement. With a directory it only makes the replica count as not heard
-	// from.
+	// LifeOver is set when its life is known to be over: it has reported its retirement, or there is
+	// no stream with it, and its address refuses, another instance answers there, or its name was
+	// registered again. With a directory it only makes the replica count as not heard from.
 	LifeOver bool
 }
 
@@ -107,17 +101,16 @@ type Registered struct {
 	Reachable bool
 	// Session is set while a session registers it.
 	Session bool
-	// Lost is how often, in the last two minutes, a replica of this instance or of an earlier life
-	// under its name was dead by rule 11, or out of reach for as long. Zero if losses are not
-	// counted: then only the number of such losses bounds the number of changes.
+	// Lost is how often, in the last two minutes, a replica under this instance's name was dead by
+	// rule 11, or out of reach for as long. Earlier lives count. Zero if losses are not counted: then
+	// only the number of such losses bounds the number of changes.
 	Lost int
 }
 
 // State is the state of a Prepare.
 type State uint8
 
-// The states of a Prepare. An ID that has been removed from the configuration is Ended, whatever
-// its instance last answered.
+// The states of a Prepare.
 const (
 	Asked State = iota // the question is on its way
 	// the instance runs a replica under that ID, with an empty log, that no configuration has named
@@ -130,11 +123,9 @@ const (
 // Prepared is one Prepare of this term.
 type Prepared struct {
 	// ID is the offered raft ID.
-	ID nodeid.ReplicaID
-	// Instance is the asked instance.
+	ID       nodeid.ReplicaID
 	Instance nodeid.ID
-	// State is the result.
-	State State
+	State    State
 	// Since is when it entered this state, on the clock of View.Now.
 	Since time.Duration
 }

@@ -10,12 +10,10 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// living returns the processes that run and do not leave.
 func (w *world) living() []*proc {
 	return slices.DeleteFunc(slices.Clone(w.procs), func(p *proc) bool { return !p.alive || p.leaving > 0 })
 }
 
-// nemesis causes a random event now and then.
 func (w *world) nemesis(most int) {
 	living := w.living()
 	if len(living) == 0 || !w.chance(0.03) || w.careful && w.now < w.struck+600*time.Millisecond {
@@ -78,9 +76,9 @@ func (w *world) survives(p *proc) bool {
 	return true
 }
 
-// missed makes the leader of a careful world notice at once that a replica is not heard from. A
-// replica that disappears unnoticed can make any change hang that counts on it, if another is
-// missing too. That is a limit of the view, and not what these worlds test.
+// missed makes the leader of a careful world notice at once that a replica is not heard from. One
+// that disappears unnoticed can make any change hang that counts on it, if another is missing too.
+// That is a limit of the view, and not what these worlds test.
 func (w *world) missed(p *proc) {
 	for _, r := range w.replicas {
 		if r.of == p && w.careful {
@@ -89,7 +87,6 @@ func (w *world) missed(p *proc) {
 	}
 }
 
-// comeBack ends cuts and restarts what is down.
 func (w *world) comeBack(share float64) {
 	for _, p := range slices.Clone(w.procs) {
 		switch {
@@ -172,7 +169,7 @@ func TestWalk(t *testing.T) {
 		w.quiet = true
 		w.comeBack(1)
 		if !w.careful && (!w.majority(w.config.Voters) || !w.majority(w.config.Outgoing)) {
-			continue // too many were lost at a time; the instances found a new group (rule 6 of package founding)
+			continue // the instances found a new group (rule 6 of package founding)
 		}
 		if wrong := w.settle(); wrong != "" && len(w.living()) > 0 && (w.careful || !w.over()) {
 			t.Fatalf("MORTISE_SEED=%d: %s (%+v)\n%s\n%+v\n%+v", seed, wrong, settings, w.dump(), w.view(),

@@ -37,7 +37,7 @@ type world struct {
 	fault     string
 	trace     []string
 	quiet     bool // no changes of leader, nothing lost
-	careful   bool // so little is down that no majority is lost, and leavers wait as long as necessary
+	careful   bool // no majority is lost, and leavers wait as long as necessary
 	uncounted bool // losses are not counted
 	mute      bool // a cut never looks like a process that is gone
 	fickle    bool // another leader after every change
@@ -66,7 +66,6 @@ type errand struct {
 	probe    bool
 }
 
-// replica is one raft ID.
 type replica struct {
 	of       *proc
 	runs     bool // its data exist
@@ -74,7 +73,6 @@ type replica struct {
 	heard    time.Duration
 }
 
-// flight is a change in flight.
 type flight struct {
 	step  Step
 	joint bool
@@ -122,7 +120,6 @@ func (w *world) newReplica(p *proc) nodeid.ReplicaID {
 
 func (w *world) chance(p float64) bool { return w.rng.Float64() < p }
 
-// up reports whether a replica answers.
 func (w *world) up(id nodeid.ReplicaID) bool {
 	r := w.replicas[id]
 	return r.runs && r.of.alive && !r.of.cut
@@ -176,7 +173,6 @@ func (w *world) lead(id nodeid.ReplicaID) {
 
 func (w *world) steward() *Reconciler { return &w.replicas[w.leader].of.steward }
 
-// facts returns what the leader sees.
 func (w *world) facts() Facts {
 	f := Facts{Self: w.leader, Settings: w.settings, Config: w.config, Pending: w.flight != nil}
 	for _, id := range slices.Concat(w.config.Voters, w.config.Learners) {
@@ -200,7 +196,6 @@ func (w *world) facts() Facts {
 	return f
 }
 
-// view returns the View that the leader made of it.
 func (w *world) view() View {
 	if w.leader == 0 {
 		return View{}

@@ -2,12 +2,12 @@ package voters
 
 import (
 	"fmt"
-	"github.com/mortise-lock/mortise/internal/nodeid"
 	"slices"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// step advances the time by one tick.
 func (w *world) step() {
 	w.now += tick
 	for _, r := range w.replicas {
@@ -56,9 +56,9 @@ func (w *world) step() {
 	w.leave(st)
 }
 
-// fingerprint formats the facts without times. The steward looks when they change, after an answer,
-// and when the last Next is over, but not more often. So a missing Next shows as a world that does
-// not settle.
+// fingerprint formats the facts without times. The Reconciler looks when they change, after an
+// answer, and when the last Next is over, but not more often. So a missing Next shows as a world
+// that does not settle.
 func (w *world) fingerprint(f Facts) string {
 	f.Replicas = slices.Clone(f.Replicas)
 	for i := range f.Replicas {
@@ -67,7 +67,7 @@ func (w *world) fingerprint(f Facts) string {
 	return fmt.Sprint(f)
 }
 
-// audit compares what the steward remembers with the truth.
+// audit compares what the Reconciler remembers with the truth.
 func (w *world) audit(v View) {
 	for _, r := range v.Replicas {
 		if r.LifeOver && w.up(r.ID) {
@@ -89,7 +89,7 @@ func (w *world) leave(st *Reconciler) {
 		}
 		may := st != nil && !p.cut
 		for id, r := range w.replicas {
-			may = may && (r.of != p || !w.used[id] || st.MayStop(id))
+			may = may && (r.of != p || !w.used[id] || st.MayStop(id, 0))
 		}
 		if may && w.replicas[w.leader].of == p {
 			w.fail("the leader %d may stop, as it says itself", w.leader)
@@ -102,7 +102,7 @@ func (w *world) leave(st *Reconciler) {
 }
 
 // answer carries questions and answers. The answer to a question of an earlier lead is lost, or
-// reaches the steward that has forgotten it.
+// reaches the Reconciler that has forgotten it.
 func (w *world) answer() {
 	var open []errand
 	for _, q := range w.errands {
@@ -130,13 +130,12 @@ func (w *world) answer() {
 // probed answers a probe. A cut that refuses looks like a process that is gone.
 func (w *world) probed(q errand, p *proc) {
 	switch {
-	case p.cut && (w.mute || !w.chance(0.05)), !p.alive && !p.announced: // silence, until the steward gives it up
+	case p.cut && (w.mute || !w.chance(0.05)), !p.alive && !p.announced: // silence
 	default:
 		w.told(q, func(s *Reconciler) { s.Probed(w.now, q.id, !p.alive || p.cut) })
 	}
 }
 
-// told delivers an answer to the asker, if it lives.
 func (w *world) told(q errand, tell func(*Reconciler)) {
 	if q.by.alive && !q.by.cut {
 		tell(&q.by.steward)
@@ -144,7 +143,6 @@ func (w *world) told(q errand, tell func(*Reconciler)) {
 	}
 }
 
-// commit advances the change in flight, if the needed voters are up.
 func (w *world) commit() {
 	f := w.flight
 	switch {
@@ -176,7 +174,6 @@ func (w *world) commit() {
 	}
 }
 
-// ended stops the replicas that are no longer in the configuration.
 func (w *world) ended() {
 	for id, r := range w.replicas {
 		if w.used[id] && !slices.Contains(w.config.Voters, id) && !slices.Contains(w.config.Learners, id) {
@@ -185,7 +182,6 @@ func (w *world) ended() {
 	}
 }
 
-// carryOut checks and carries out the result of Reconcile.
 func (w *world) carryOut(v View, s Step) {
 	if w.lookAt = 0; s.Next > 0 {
 		w.lookAt = w.now + s.Next

@@ -1,13 +1,14 @@
 package voters
 
-import "github.com/mortise-lock/mortise/internal/nodeid"
+import (
+	"slices"
 
-import "slices"
+	"github.com/mortise-lock/mortise/internal/nodeid"
+)
 
 // Voters are spread better if fewer pairs of them share a zone. A replica of unknown registration
 // shares none: missing information is no reason for a change.
 
-// load returns how many of the members are in a zone.
 func load(list []*member, zone string) int {
 	n := 0
 	for _, m := range list {
@@ -18,7 +19,6 @@ func load(list []*member, zone string) int {
 	return n
 }
 
-// pairs returns how many pairs of the members share a zone.
 func pairs(list []*member) int {
 	n := 0
 	for i, m := range list {
@@ -36,8 +36,8 @@ func (s *survey) settled() bool {
 }
 
 // displaced returns the voter that an instance should replace to improve the zones, or nil. It
-// never returns the leader, so zones never move the lead. An instance that was lost lately replaces
-// none; otherwise it and its replacement would be exchanged by turns.
+// never returns the leader. An instance that was lost lately replaces none; otherwise it and its
+// replacement would be exchanged by turns.
 func (s *survey) displaced(r Registered, who nodeid.ID) *member {
 	if !s.settled() || r.Lost > 0 {
 		return nil
@@ -57,7 +57,6 @@ func (s *survey) displaced(r Registered, who nodeid.ID) *member {
 	return out
 }
 
-// clash reports whether a rival of the instance is among the members.
 func (s *survey) clash(list []*member, r Registered, who nodeid.ID) bool {
 	for _, m := range list {
 		if s.rivals(r, m.info, who, m.Instance) {
@@ -87,7 +86,6 @@ func (s *survey) swap() []*member {
 	return exchange(s.voters, out, in)
 }
 
-// exchange returns the list with one member replaced by another.
 func exchange(list []*member, out, in *member) []*member {
 	changed := make([]*member, 0, len(list))
 	for _, m := range list {
@@ -100,8 +98,8 @@ func exchange(list []*member, out, in *member) []*member {
 }
 
 // even exchanges members for others of the same kind, one or two at a time, as long as that
-// improves the zones. Taking each from the emptiest zone is not enough if some must be active and
-// others need not: the choice of one kind can spoil that of the other.
+// improves the zones. Taking each from the emptiest zone is not enough if some must be active: the
+// choice of one kind can spoil that of the other.
 func (s *survey) even(chosen []*member) []*member {
 	for pairs(chosen) > 0 {
 		better := s.better(chosen, pairs(chosen), 2)

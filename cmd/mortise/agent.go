@@ -24,8 +24,8 @@ const (
 
 type agentOptions struct{ listen, tokenFile, observe string }
 
-// agentToken names the variable that contains a token. With _FILE appended it names the variable
-// with the path of a file of tokens.
+// agentToken names the variable of a token; with _FILE appended, that of the path of a file of
+// tokens.
 const agentToken = prefix + "_AGENT_TOKEN"
 
 func agentFlags(c *call, fs *flag.FlagSet) {
@@ -44,7 +44,7 @@ func agentFlags(c *call, fs *flag.FlagSet) {
 			"as -listen, or with -token-file any address; "+prefix+"_OBSERVE")
 }
 
-// agent is the command agent: a whole instance, and a door for programs of this machine.
+// agent is the command agent: a whole instance, with an HTTP API for programs of this machine.
 func agent(ctx context.Context, c *call) error {
 	if len(c.words) > 0 {
 		return usageError("agent takes no words, only flags: " + strings.Join(c.words, " "))
@@ -99,8 +99,8 @@ func agent(ctx context.Context, c *call) error {
 }
 
 // secure keeps other users of this machine out of the port for instances where nothing else
-// protects it. An agent without peers gets a random secret. Agents that must find each other need
-// one secret that all of them know.
+// protects it. An agent without peers gets a random secret; agents that must find each other need a
+// common one.
 func (c *call) secure(config *mortise.Config) {
 	if config.Secret != "" || config.TLSFiles != (mortise.TLSFiles{}) || config.Insecure {
 		return
@@ -114,13 +114,11 @@ func (c *call) secure(config *mortise.Config) {
 		"this instance; give all agents the same -secret-file"))
 }
 
-// startShown is what agent prints once with -o json.
 type startShown struct {
 	Name, Address, Listen string
 	Observe               string `json:",omitempty"`
 }
 
-// tellStart prints once where the agent is reached.
 func (c *call) tellStart(node *mortise.Node, at []net.Listener) error {
 	s := node.Status()
 	where := []string{"", ""}
@@ -139,7 +137,6 @@ func (c *call) tellStart(node *mortise.Node, at []net.Listener) error {
 	return c.printf("%s is an instance at %s; programs ask at %s\n", s.Name, own, where[0])
 }
 
-// serve blocks until a signal arrives, a server fails, or the node ends.
 func (c *call) serve(ctx context.Context, node *mortise.Node, served <-chan error) error {
 	look := time.NewTicker(failedLook)
 	defer look.Stop()

@@ -40,8 +40,7 @@ func (a *agentProcess) post(t *testing.T, path string, body, answer any) int {
 
 type object map[string]any
 
-// TestTheAgentsClients: what a client holds is released when the client is gone, whichever way it
-// keeps its lease.
+// What a client holds is released when the client is gone, whichever way it keeps its lease.
 func TestTheAgentsClients(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, false, "a", "b", "c")
@@ -125,8 +124,8 @@ func TestTheAgentsClients(t *testing.T) {
 	f.mortise("run", "-n", "s", "--", "true").wants(t, exitOK)
 }
 
-// TestALostClientsLockKeepsItsDelay: a client that dies releases nothing, so its lock stays taken
-// for its lock_delay, and the audit names it. A client that ends its lease releases its locks.
+// A client that dies releases nothing: its lock stays taken for its lock_delay, and the audit names
+// it. A client that ends its lease releases its locks.
 func TestALostClientsLockKeepsItsDelay(t *testing.T) {
 	t.Parallel()
 	const delay = 2 * time.Second
@@ -177,8 +176,8 @@ func TestALostClientsLockKeepsItsDelay(t *testing.T) {
 		`client "shop" of the agent closed its connection, or died`)
 }
 
-// TestPython runs the Python client of this directory: it takes turns, sees the holder of a busy
-// lock, learns of a loss, and its locks end with its process.
+// The Python client of this directory takes turns, sees the holder of a busy lock, learns of a
+// loss, and its locks end with its process.
 func TestPython(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
@@ -276,8 +275,6 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// TestTheDoorIsForThisMachine: no web page gets in, and a body without its content type is
-// rejected.
 func TestTheDoorIsForThisMachine(t *testing.T) {
 	f := &fleet{t: t}
 	dir := t.TempDir()

@@ -12,10 +12,9 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// This file has the alert rules of adapters/mortiseotel in Go, for TestStates. They evaluate the
-// values from which the metrics are made.
+// The alert rules of adapters/mortiseotel in Go, for TestStates. They evaluate the values from
+// which the metrics are made.
 
-// reading is what the metrics of one process show.
 type reading struct {
 	life              *counters
 	status            mortise.Status
@@ -24,7 +23,6 @@ type reading struct {
 	losses            map[mortise.Outcome]int
 }
 
-// counters are what the hooks of one process have counted.
 type counters struct {
 	mu                         sync.Mutex // guards the rest
 	granted, jeopardy, leaders int
@@ -77,8 +75,7 @@ type history []scrape
 
 const scrapeEvery = 5 * time.Second
 
-// rule is one alert. Its expr evaluates the last scrape of a history, and must hold for the
-// duration.
+// rule is one alert. Its expr must hold for the last scrapes of a history, for the duration.
 type rule struct {
 	name string
 	last time.Duration
@@ -187,14 +184,13 @@ func rules() []rule {
 	}
 }
 
-// notPlayed are the rules for conditions that no state of TestStates has: many short waits, full
+// notPlayed are rules for conditions that no state of TestStates has: many short waits, full
 // queues, slow disks, and faults of the program.
 var notPlayed = []string{
 	"MortiseLeakedHandles", "MortiseQueueLong", "MortiseRefused", "MortiseDeadlocks", "MortiseLogSyncSlow",
 	"MortiseTelemetryDropped",
 }
 
-// firing lists the alerts that fired at any moment of a history.
 func firing(h history) (names []string) {
 	for _, r := range rules() {
 		var since time.Time
@@ -215,8 +211,7 @@ func firing(h history) (names []string) {
 	return names
 }
 
-// TestRulesAreThoseOfTheFile: a rule that is added to alerts.yml, or whose time is changed, must be
-// added or changed here.
+// A rule that is added to alerts.yml, or whose time is changed, must be added or changed here.
 func TestRulesAreThoseOfTheFile(t *testing.T) {
 	text, err := os.ReadFile("../../adapters/mortiseotel/alerts.yml")
 	if err != nil {

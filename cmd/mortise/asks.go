@@ -7,10 +7,10 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// asks takes locks and answers questions for the programs at the door. It is either the agent's own
-// node, or the guest that belongs to a program's derived secret. Every handler that a program with
-// a derived secret can reach goes through asks, so such a program never acts with the agent's
-// rights (see forAgent). Implementations are safe for concurrent use.
+// asks takes locks and answers questions for the programs at the door: it is the agent's node, or
+// the guest of a program's derived secret. Every handler that a program with a derived secret can
+// reach uses asks, so such a program never acts with the agent's rights (see forAgent).
+// Implementations are safe for concurrent use.
 type asks interface {
 	acquire(context.Context, mortise.Request) (holding, error)
 	check(ctx context.Context, key string, token mortise.Token) (bool, error)

@@ -24,7 +24,7 @@ type call struct {
 	program   []string // what follows --, for run
 	environ   []string // of the process before flags changed it, for the command that run starts
 
-	prefix    string // prefix of the variables that describe the cluster
+	prefix    string // of the variables that describe the cluster
 	prefixSet bool   // with -env-prefix
 	context   string // a name in the file of contexts; empty means MORTISE_CONTEXT, or no context
 	json      bool
@@ -43,15 +43,14 @@ type call struct {
 	data    dataOptions
 }
 
-// prefix begins the names of this command's own variables. The variables that describe the cluster
-// begin with it too, unless -env-prefix names another prefix.
+// prefix begins the names of this command's variables, and of those that describe the cluster
+// unless -env-prefix names another.
 const prefix = "MORTISE"
 
 // flagFor is a flag that replaces a variable of mortise.ConfigFromEnv.
 type flagFor struct{ name, variable, about string }
 
-// guestFlags are the flags of every command. nodeFlags are those that only an instance needs in
-// addition.
+// guestFlags are the flags of every command; nodeFlags are those that only an instance needs.
 func guestFlags() []flagFor {
 	return []flagFor{
 		{"join", "JOIN", "where instances are: host:port, dns:///host:port, srv:///name, file:///path, separated by commas"},
@@ -59,8 +58,8 @@ func guestFlags() []flagFor {
 		{"name", "NAME", "what others are shown (the host name)"},
 		{"secret-file", "SECRET_FILE",
 			"a file with the cluster's secret, or one derived from it; or set MORTISE_SECRET"},
-		{"tls-cert", "TLS_CERT_FILE", "certificate; replaces the secret"},
-		{"tls-key", "TLS_KEY_FILE", "its key"},
+		{"tls-cert", "TLS_CERT_FILE", "certificate of this program; replaces the secret"},
+		{"tls-key", "TLS_KEY_FILE", "private key of that certificate"},
 		{"tls-ca", "TLS_CA_FILE", "the certificate authorities of the instances"},
 		{"tls-server-name", "TLS_SERVER_NAME",
 			"the server name to verify; without -tls-peers all instances' certificates carry this one name"},
@@ -85,7 +84,7 @@ func nodeFlags() []flagFor {
 	}
 }
 
-// parse reads the command line of a command. Flags and words may be mixed in any order before --.
+// parse accepts flags and words in any order before --.
 func parse(cmd command, args []string, out, errs io.Writer) (*call, error) {
 	c := &call{out: out, errs: errs, environ: os.Environ(), changed: map[string]string{}}
 	fs := c.flagsOf(cmd)
@@ -112,7 +111,6 @@ func parse(cmd command, args []string, out, errs io.Writer) (*call, error) {
 	return c, nil
 }
 
-// flagsOf returns the flags of a command. Parsing them fills c.
 func (c *call) flagsOf(cmd command) *flag.FlagSet {
 	fs := flag.NewFlagSet("mortise "+cmd.name, flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
@@ -145,13 +143,12 @@ func (c *call) flagsOf(cmd command) *flag.FlagSet {
 	return fs
 }
 
-// config reads the configuration from the flags, the context and the variables, in this order of
-// precedence.
+// config reads the flags, the context and the variables, in this order of precedence.
 func (c *call) config() (mortise.Config, error) {
 	if err := c.useContext(); err != nil {
 		return mortise.Config{}, err
 	}
-	// These are variables of the command and not fields of a Config.
+	// These belong to the command, not to a Config.
 	for _, own := range [...]string{"CONTEXT", "CONTEXTS", "TOKEN", "KEY", "LISTEN", "OBSERVE", "AGENT_TOKEN",
 		"AGENT_TOKEN_FILE"} {
 		_ = os.Unsetenv(prefix + "_" + own)
@@ -201,7 +198,6 @@ func (c *call) word(fallback string) (string, error) {
 	return "", usageError("too many words: " + strings.Join(c.words, " "))
 }
 
-// key returns the only word, which is required.
 func (c *call) key() (string, error) {
 	key, err := c.word("")
 	if err == nil && key == "" {
@@ -210,15 +206,13 @@ func (c *call) key() (string, error) {
 	return key, err
 }
 
-// put asks the cluster one question that needs a leader.
 func put[Q, A any](ctx context.Context, c *call, g *guest.Guest, method guest.Method[Q, A], q *Q) (*A, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.within)
 	defer cancel()
 	return guest.Put(ctx, g, method, q)
 }
 
-// show prints a value as one line of JSON. Control characters are escaped, so a terminal obeys none
-// of them.
+// show prints a value as one line of JSON. It escapes control characters, so a terminal obeys none.
 func (c *call) show(v any) error {
 	line, err := dialect(v)
 	if err != nil {
@@ -228,7 +222,7 @@ func (c *call) show(v any) error {
 	return err
 }
 
-// printf prints for people. It escapes every text among args, since it comes from other processes.
+// printf escapes every text among args, since it comes from other processes.
 func (c *call) printf(format string, args ...any) error {
 	_, err := io.WriteString(c.out, plain.Sprintf(format, args...))
 	return err
@@ -255,8 +249,7 @@ func table(out io.Writer, heading string, rows [][]string) error {
 	return w.Flush()
 }
 
-// myself returns the user and the host that run this program, for logs and for the holder of the
-// lock.
+// myself returns the user and the host that run this program.
 func myself() string {
 	name, host := "unknown user", "unknown host"
 	if u, err := user.Current(); err == nil {

@@ -2,6 +2,6 @@ package main
 
 import "syscall"
 
-// endWithUs makes the kernel kill the command when this process is killed, since no process watches
-// the lock from then on.
+// endWithUs makes the kernel kill the command when this process is killed: the lock is then not
+// watched.
 func endWithUs(attributes *syscall.SysProcAttr) { attributes.Pdeathsig = syscall.SIGKILL }

@@ -15,7 +15,7 @@ func typed(os.Signal) bool { return true }
 
 func apart(*exec.Cmd, bool) {}
 
-// tell kills the command: this platform has no milder signal.
+// tell kills the command, since this platform has no milder signal.
 func tell(cmd *exec.Cmd, s os.Signal, _ bool) {
 	if s != os.Interrupt {
 		_ = cmd.Process.Kill() // fails if the command has ended

@@ -8,7 +8,6 @@ import (
 	"syscall"
 )
 
-// passedOn returns the signals that are passed on to the command.
 func passedOn() []os.Signal {
 	return []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGHUP, syscall.SIGUSR1,
 		syscall.SIGUSR2}
@@ -25,7 +24,6 @@ func apart(cmd *exec.Cmd, terminal bool) {
 	endWithUs(cmd.SysProcAttr)
 }
 
-// tell sends the command a signal.
 func tell(cmd *exec.Cmd, s os.Signal, terminal bool) {
 	number, ok := s.(syscall.Signal)
 	if !ok {
@@ -43,14 +41,13 @@ func left(cmd *exec.Cmd, terminal bool) bool {
 	return !terminal && syscall.Kill(-cmd.Process.Pid, 0) == nil
 }
 
-// private restricts files that this process creates to its own user, until the returned function is
-// called. No other goroutine may create files in the meantime.
+// private restricts files that this process creates to its own user, until restore is called. No
+// other goroutine may create files meanwhile.
 func private() (restore func()) {
 	before := syscall.Umask(0o177)
 	return func() { syscall.Umask(before) }
 }
 
-// signalCode is the exit code of a process that a signal has ended.
 func signalCode(s os.Signal) int {
 	if number, ok := s.(syscall.Signal); ok {
 		return exitSignal + int(number)
@@ -58,7 +55,6 @@ func signalCode(s os.Signal) int {
 	return exitFailed
 }
 
-// childCode returns the exit code that describes how the command has ended.
 func childCode(state *os.ProcessState) int {
 	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		return signalCode(status.Signal())

@@ -19,8 +19,8 @@ import (
 	"time"
 )
 
-// asMortise is the variable that makes this test binary act as the command. So the tests run what
-// was built, with the race detector if the tests have it.
+// asMortise makes this test binary act as the command, so that the tests run what was built, with
+// the race detector if they have it.
 const asMortise = "THIS_TEST_IS_MORTISE"
 
 func TestMain(m *testing.M) {
@@ -37,7 +37,6 @@ const (
 	patience   = 30 * time.Second // for what should take a moment, since the machine may be busy
 )
 
-// fleet is a cluster of real agents.
 type fleet struct {
 	t      *testing.T
 	dir    string
@@ -79,7 +78,6 @@ func startFleet(t *testing.T, durable bool, names ...string) *fleet {
 	return f
 }
 
-// publish writes the addresses of the agents to the file that Join names.
 func (f *fleet) publish() {
 	f.t.Helper()
 	var text strings.Builder
@@ -94,15 +92,13 @@ func (f *fleet) publish() {
 	}
 }
 
-// in returns the fleet for a subtest.
 func (f *fleet) in(t *testing.T) *fleet {
 	other := *f
 	other.t = t
 	return &other
 }
 
-// environ returns the environment of a process of the fleet: that of the test, without variables of
-// another cluster.
+// environ is that of the test, without variables of another cluster.
 func (f *fleet) environ(more ...string) []string {
 	var list []string
 	for _, pair := range os.Environ() {
@@ -116,7 +112,7 @@ func (f *fleet) environ(more ...string) []string {
 	return append(list, asMortise+"=1", "GORACE=atexit_sleep_ms=0")
 }
 
-// start starts one agent, and returns when it has printed its addresses.
+// start returns when the agent has printed its addresses.
 func (f *fleet) start(a *agentProcess) {
 	f.t.Helper()
 	a.socket = filepath.Join(f.dir, a.name+".sock")
@@ -157,7 +153,6 @@ func (f *fleet) end() {
 	_ = os.RemoveAll(f.dir)
 }
 
-// kill ends an agent as a power cut does.
 func (a *agentProcess) kill() {
 	if a.cmd.ProcessState == nil {
 		_ = a.cmd.Process.Signal(syscall.SIGCONT)
@@ -197,7 +192,6 @@ func (f *fleet) ready() {
 	}
 }
 
-// eventually repeats a check until it returns no error.
 func eventually(t *testing.T, what string, ask func() error) {
 	t.Helper()
 	deadline := time.Now().Add(patience)
@@ -213,7 +207,6 @@ func eventually(t *testing.T, what string, ask func() error) {
 	}
 }
 
-// said is what a command line has printed.
 type said struct {
 	out, errs string
 	code      int
@@ -223,12 +216,11 @@ type said struct {
 func (f *fleet) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0], args...)
 	cmd.Env = f.environ("NAME=tester")
-	// A process that is left behind by mistake must not block the test that reports it.
+	// A process that is left behind must not block the test that reports it.
 	cmd.WaitDelay = time.Second
 	return cmd
 }
 
-// mortise runs a command line to its end.
 func (f *fleet) mortise(args ...string) said {
 	f.t.Helper()
 	return f.finish(f.command(args...))
@@ -249,8 +241,7 @@ func (f *fleet) finish(cmd *exec.Cmd) (s said) {
 	return s
 }
 
-// wants fails unless the exit code matches and the output and the errors together contain all
-// texts.
+// wants checks the exit code, and that the output and the errors together contain all texts.
 func (s said) wants(t *testing.T, code int, texts ...string) said {
 	t.Helper()
 	if s.code != code {
@@ -264,7 +255,6 @@ func (s said) wants(t *testing.T, code int, texts ...string) said {
 	return s
 }
 
-// running is a run whose child has reported that it runs.
 type running struct {
 	cmd  *exec.Cmd
 	out  *bufio.Reader
@@ -294,7 +284,6 @@ func (f *fleet) begin(script string, args ...string) *running {
 	return r
 }
 
-// end ends the run if it still runs.
 func (r *running) end() {
 	if r.cmd.ProcessState == nil {
 		_ = r.cmd.Process.Signal(syscall.SIGTERM)

@@ -2,8 +2,8 @@ package main
 
 import "os"
 
-// verdict prints the first word of a finding. On a terminal it is green if all is well, and red
-// otherwise. Text from other processes is never coloured.
+// verdict prints the first word of a finding, on a terminal in green or red. Text from other
+// processes is never coloured.
 func (c *call) verdict(well bool) {
 	text, colour := "trouble:", "31"
 	if well {
@@ -15,8 +15,8 @@ func (c *call) verdict(well bool) {
 	_, _ = c.out.Write([]byte(text + " "))
 }
 
-// colours reports whether the output may have colours: on a terminal that supports them, unless
-// NO_COLOR is set (https://no-color.org).
+// colours reports whether the output is a terminal that supports colours, and NO_COLOR is not set
+// (https://no-color.org).
 func (c *call) colours() bool {
 	return isTerminal(c.out) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }

@@ -9,7 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminal opens a terminal and returns its two ends.
 func terminal(t *testing.T) (person, program *os.File) {
 	t.Helper()
 	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
@@ -33,7 +32,6 @@ func terminal(t *testing.T) (person, program *os.File) {
 	return person, program
 }
 
-// TestColoursAreForTerminals, unless NO_COLOR is set.
 func TestColoursAreForTerminals(t *testing.T) {
 	t.Setenv("NO_COLOR", "")
 	t.Setenv("TERM", "xterm")

@@ -4,7 +4,6 @@ import "slices"
 
 func commands() []command { return slices.Concat(ofKeys(), ofTheGroup(), besides()) }
 
-// ofKeys returns the commands about keys and their locks.
 func ofKeys() []command {
 	return []command{
 		{
@@ -58,7 +57,6 @@ func ofKeys() []command {
 	}
 }
 
-// ofTheGroup returns the commands about the group and its instances.
 func ofTheGroup() []command {
 	return []command{
 		{

@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// completion is the command completion. It derives the script from the table of commands and their
-// flags.
+// completion derives the script from the table of commands and their flags.
 func completion(_ context.Context, c *call) error {
 	shells := map[string]func([]completed) string{"bash": bashCompletion, "zsh": zshCompletion, "fish": fishCompletion}
 	if len(c.words) != 1 || shells[c.words[0]] == nil {

@@ -9,7 +9,6 @@ import (
 	"testing"
 )
 
-// script prints the completion of a shell into a file.
 func script(t *testing.T, shell string) string {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -23,7 +22,6 @@ func script(t *testing.T, shell string) string {
 	return file
 }
 
-// TestBashCompletes in a real bash.
 func TestBashCompletes(t *testing.T) {
 	file := script(t, "bash")
 	for line, want := range map[string]string{
@@ -48,8 +46,7 @@ func TestBashCompletes(t *testing.T) {
 	}
 }
 
-// TestCompletionsAreRead: each installed shell parses its script without errors, and each script
-// has every command.
+// Each installed shell parses its script without errors, and each script has every command.
 func TestCompletionsAreRead(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		file := script(t, shell)

@@ -15,10 +15,9 @@ import (
 	"strings"
 )
 
-// This file reads the file of contexts, which describes by name how each of several clusters is
-// reached. It contains paths of secrets and no secrets.
+// The file of contexts describes by name how each of several clusters is reached. It contains paths
+// of secrets and no secrets.
 
-// contextsFile is the content of the file of contexts.
 type contextsFile struct {
 	Contexts map[string]clusterContext `json:"contexts"`
 }
@@ -39,8 +38,8 @@ type clusterContext struct {
 	Secret string `json:"secret"` // only to refuse it
 }
 
-// useContext sets what the chosen context says, if there is one, except where a flag is given. It
-// fails if a variable of the environment contradicts the context, so that neither wins silently.
+// useContext sets what the chosen context says, except where a flag is given. It fails if a
+// variable of the environment contradicts the context, so that neither wins silently.
 func (c *call) useContext() error {
 	name := cmp.Or(c.context, os.Getenv(prefix+"_CONTEXT"))
 	if name == "" {
@@ -117,8 +116,8 @@ func readContext(path, name string) (clusterContext, error) {
 	return one, nil
 }
 
-// variables returns what a context sets, by the names of variables. Relative paths are resolved
-// against the directory of the file.
+// variables returns what a context sets, by the names of variables. Relative paths are relative to
+// the directory of the file.
 func (x clusterContext) variables(dir string) map[string]string {
 	at := func(path string) string {
 		if path == "" || filepath.IsAbs(path) {
@@ -167,7 +166,7 @@ func (c *call) apply(name string, variables map[string]string) error {
 	return nil
 }
 
-// security returns which kind of security a variable belongs to, or "" if to none.
+// security returns which kind of security a variable belongs to, or "".
 func security(variable string) string {
 	switch {
 	case strings.HasPrefix(variable, "TLS_"):

@@ -22,8 +22,8 @@ func contexts(t *testing.T, text string, more ...string) (*fleet, string) {
 	return &fleet{t: t, common: append([]string{"CONTEXTS=" + path}, more...)}, path
 }
 
-// TestContexts: a context says which cluster is asked, a flag overrides it, and a variable that
-// contradicts it is rejected.
+// A context says which cluster is asked, a flag overrides it, and a variable that contradicts it is
+// rejected.
 func TestContexts(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, false, "a")
@@ -68,7 +68,7 @@ func TestContexts(t *testing.T) {
 	x.mortise("ls", "-context", "here").wants(t, exitOK, "every user of this machine", "chmod 600 "+secret)
 }
 
-// TestWhatNoContextMayBe: errors in the file are reported before any instance is asked.
+// Errors in the file are reported before any instance is asked.
 func TestWhatNoContextMayBe(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"contexts": {"x": {"secret": "msk1_a"}}}`:                         "secret_file",

@@ -3,13 +3,13 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"strconv"
 
-	"errors"
 	"github.com/mortise-lock/mortise/internal/guest"
 	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/internal/queries"
@@ -29,7 +29,7 @@ func dataFlags(c *call, fs *flag.FlagSet) {
 	})
 }
 
-// dataShown is the data of a key as -o json shows it. Revision "0" means that the key has no data.
+// dataShown is the data of a key for -o json. Revision "0" means that there is none.
 type dataShown struct {
 	Key      string `json:"key"`
 	Revision uint64 `json:"revision,string"`
@@ -55,8 +55,8 @@ func data(ctx context.Context, c *call) error {
 	return c.putData(ctx, g, key, text)
 }
 
-// dataWords parses get KEY, put KEY DATA and rm KEY. If DATA is missing or is -, put reads the data
-// from standard input.
+// dataWords parses get KEY, put KEY DATA and rm KEY. If DATA is missing or is -, put reads standard
+// input.
 func (c *call) dataWords() (verb, key string, text []byte, err error) {
 	words := c.words
 	if len(words) < 2 {

@@ -13,7 +13,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/credentials"
 )
 
-// TestDataOnTheCommandLine: data is read as it was put, and changed only at the named revision.
+// Data is read as it was put, and changed only at the named revision.
 func TestDataOnTheCommandLine(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, false, "a")
@@ -61,7 +61,7 @@ func TestDataOnTheCommandLine(t *testing.T) {
 	f.mortise("data", "put", "-timeout", "300ms", "k", "x", "-revision", "0").wants(t, exitNotReady)
 }
 
-// TestDataTakesRights: changing data needs write; reading it needs read, write or lock.
+// Changing data needs write; reading it needs read, write or lock.
 func TestDataTakesRights(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, false, "a")

@@ -13,14 +13,12 @@ import (
 
 // This file diagnoses a cluster from the answers of its instances. It does no I/O.
 
-// facts are what doctor has gathered.
 type facts struct {
 	reports []guest.Report
 	lookups []error         // for entries of Join that resolve to no address
 	health  *mortise.Health // nil means that there is no leader
 }
 
-// diagnosis is what doctor prints.
 type diagnosis struct {
 	Well    bool
 	Problem string   // one sentence
@@ -35,7 +33,6 @@ func (d *diagnosis) step(format string, args ...any) {
 	d.Steps = append(d.Steps, plain.Sprintf(format, args...))
 }
 
-// diagnose finds the worst problem.
 func diagnose(f facts) *diagnosis {
 	d := &diagnosis{}
 	for _, err := range f.lookups {
@@ -91,7 +88,6 @@ func (f facts) leaders() (list []guest.Report) {
 	return list
 }
 
-// It is called if no instance answers.
 func (f facts) noAnswer(d *diagnosis) {
 	d.Problem = "no instance answers"
 	steps := map[guest.Outcome]string{
@@ -116,7 +112,6 @@ func (f facts) noAnswer(d *diagnosis) {
 	}
 }
 
-// two diagnoses two groups that both have leaders.
 func (f facts) two(d *diagnosis, leaders []guest.Report) {
 	d.Problem = "two groups of this cluster have leaders and grant the same locks"
 	for _, r := range leaders {
@@ -126,12 +121,11 @@ func (f facts) two(d *diagnosis, leaders []guest.Report) {
 		"and start them again: they join the other group")
 }
 
-// silent returns the addresses that do not answer.
 func (f facts) silent() []guest.Report {
 	return f.filter(func(r guest.Report) bool { return r.Status == nil })
 }
 
-// place returns an address, together with the name that other instances give it.
+// place returns an address, with the name that other instances give it.
 func (f facts) place(r guest.Report) string {
 	if name := names(f.reports)[r.Addr]; name != "" {
 		return name + " at " + r.Addr
@@ -139,7 +133,6 @@ func (f facts) place(r guest.Report) string {
 	return r.Addr
 }
 
-// addressOf returns the address of an instance in a list.
 func addressOf(list []mortise.Member, instance string) string {
 	for _, m := range list {
 		if m.Instance == instance {
@@ -174,7 +167,6 @@ func (f facts) fate(instance, address string) string {
 	return "its address is not known"
 }
 
-// unborn diagnoses instances that answer and have founded no group.
 func (f facts) unborn(d *diagnosis) {
 	d.Problem = "no group is founded yet"
 	for _, r := range f.answers() {
@@ -188,7 +180,6 @@ func (f facts) unborn(d *diagnosis) {
 		"the lines above name what is missing", foundedBy(first))
 }
 
-// headless diagnoses a group without a leader.
 func (f facts) headless(d *diagnosis) {
 	view := f.view()
 	var voters, missing, alive []mortise.Member
@@ -265,7 +256,7 @@ func (f facts) quorumLost(d *diagnosis, view guest.Report, missing []mortise.Mem
 		"with empty directories, then run  mortise recover %s", group)
 }
 
-// view returns the member that knows most about its group: the one with the highest term.
+// view returns the member with the highest term: it knows most about its group.
 func (f facts) view() guest.Report {
 	members := f.members()
 	return slices.MaxFunc(members, func(a, b guest.Report) int {
@@ -274,7 +265,6 @@ func (f facts) view() guest.Report {
 	})
 }
 
-// named returns a member's name and address, as far as they are known.
 func (f facts) named(m mortise.Member) string {
 	name := cmp.Or(m.Name, names(f.reports)[m.Address], "instance "+m.Instance)
 	return name + " at " + m.Address
@@ -298,8 +288,8 @@ func (f facts) failed(d *diagnosis) {
 	}
 }
 
-// clocksApart is the difference of wall clocks above which doctor reports it: a fifth of the
-// default limit.
+// clocksApart is from which difference of wall clocks on doctor reports it: a fifth of the default
+// limit.
 const clocksApart = time.Second
 
 // clocks adds wall clocks that differ, as far as the network allows to measure it.

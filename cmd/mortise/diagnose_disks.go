@@ -7,8 +7,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// disks returns the disks that have a fault, each once, as the leader and the instances that answer
-// report them. Disks that cost a vote come before those that are almost full.
+// disks returns each disk that has a fault once, as the leader and the instances that answer report
+// it. Disks that cost a vote come before those that are almost full.
 func (f facts) disks() (list []mortise.FaultyDisk) {
 	add := func(faults []mortise.FaultyDisk) {
 		for _, d := range faults {
@@ -17,7 +17,7 @@ func (f facts) disks() (list []mortise.FaultyDisk) {
 			}
 		}
 	}
-	for _, r := range f.answers() { // what an instance reports about itself counts more than what others report
+	for _, r := range f.answers() { // an instance's report about itself counts more
 		if s := r.Status; s.Disk != nil {
 			add([]mortise.FaultyDisk{{Name: s.Name, Instance: s.Instance, DiskFault: *s.Disk}})
 		}
@@ -40,7 +40,7 @@ func (f facts) disks() (list []mortise.FaultyDisk) {
 	return list
 }
 
-// ill reports whether the disk of an instance has a fault that costs its vote.
+// ill reports whether a disk fault costs the instance its vote.
 func (f facts) ill(instance string) bool {
 	return slices.ContainsFunc(f.disks(), func(d mortise.FaultyDisk) bool {
 		return d.Instance == instance &&

@@ -11,7 +11,7 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// instance is an answer of the instance of that name. Its ID is its name.
+// instance is an answer of the instance of that name, which is also its ID.
 func instance(name string, change func(*guest.Report)) guest.Report {
 	r := guest.Report{
 		Addr: name + ":1", From: "test", Outcome: guest.Answered,
@@ -41,7 +41,6 @@ func leaderless(r *guest.Report) {
 	r.Status.Leader, r.Status.Lease, r.Answer.Leaderless = "", mortise.LeaseLost, int64(90*time.Second)
 }
 
-// burnt is a disk that costs a vote.
 var burnt = mortise.DiskFault{State: mortise.DiskFailed, Cause: "EIO", Remedy: "free or repair it"}
 
 func illDisk(r *guest.Report) { r.Status.Disk = &burnt }

@@ -14,11 +14,11 @@ import (
 	"unicode"
 )
 
-// This file writes all JSON of the commands and of the agent in the dialect of package console.
-// Keys are in snake_case. Times are RFC 3339. Durations are seconds, and their keys end in
-// _seconds. Tokens, positions and revisions are strings, since not every program's JSON numbers
-// hold 64 bits. A list is never null. Keys come from the names of Go's fields, or from tags;
-// testdata/json.txt lists them.
+// All JSON of the commands and of the agent is in the dialect of package console. Keys are in
+// snake_case. Times are RFC 3339. Durations are seconds, and their keys end in _seconds. Tokens,
+// positions and revisions are strings, since not every program's JSON numbers hold 64 bits. A list
+// is never null. Keys derive from the names of Go's fields, or from tags; testdata/json.txt lists
+// them.
 
 // dialect returns a value as one line.
 func dialect(v any) ([]byte, error) {
@@ -30,7 +30,7 @@ func dialect(v any) ([]byte, error) {
 	return w.Bytes(), nil
 }
 
-// writer writes one line. It finds the keys of each type once.
+// writer finds the keys of each type once.
 type writer struct {
 	bytes.Buffer
 	members map[reflect.Type][]member
@@ -72,14 +72,13 @@ func (w *writer) value(v reflect.Value) error {
 	return w.plain(v.Interface())
 }
 
-// plain writes what encoding/json writes.
 func (w *writer) plain(v any) error {
 	text, err := json.Marshal(v)
 	w.Write(text)
 	return err
 }
 
-// table writes a map. Its keys are written unchanged.
+// table writes a map, with its keys unchanged.
 func (w *writer) table(v reflect.Value) error {
 	values := map[string]reflect.Value{}
 	for _, key := range v.MapKeys() {
@@ -137,7 +136,6 @@ func (w *writer) object(v reflect.Value) error {
 	return nil
 }
 
-// member is one key of an object.
 type member struct {
 	key    string
 	index  []int

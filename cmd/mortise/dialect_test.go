@@ -77,9 +77,8 @@ func TestDialect(t *testing.T) {
 	}
 }
 
-// TestJSONKeysStay: the keys are an interface. If a key is removed or changes its type, programs
-// that read it break. The keys derive from Go names, so renaming a field of the library changes
-// them too.
+// The keys are an interface: programs that read them break if one is removed or changes its type.
+// They derive from Go names, so renaming a field of the library changes them too.
 func TestJSONKeysStay(t *testing.T) {
 	types := []reflect.Type{}
 	var collect func(t reflect.Type)
@@ -278,7 +277,6 @@ func strange(key string, v any) (faults []string) {
 	return faults
 }
 
-// TestStrangeSees: the check finds deviations.
 func TestStrangeSees(t *testing.T) {
 	for _, text := range []string{
 		`{"LeaseFor":1}`, `{"leaseFor":1}`, `{"a":[{"B":1}]}`, `{"took":"10s"}`, `{"took":1500000000}`,

@@ -38,7 +38,6 @@ func doctor(ctx context.Context, c *call) error {
 	return err
 }
 
-// checkup is what doctor has found.
 type checkup struct {
 	*diagnosis
 	facts facts
@@ -53,7 +52,7 @@ func (u *checkup) code() error {
 	return &exitError{code: exitNo}
 }
 
-// checkUp asks all instances. If it returns a checkup and an error, the keys could not be listed.
+// checkUp asks all instances. A checkup with an error means that the keys could not be listed.
 func (c *call) checkUp(ctx context.Context, g *guest.Guest, key string) (*checkup, error) {
 	f := c.examine(ctx, g)
 	for _, r := range f.reports {
@@ -99,7 +98,6 @@ func allSeen(reports []guest.Report) (list []seen) {
 	return list
 }
 
-// examine asks all instances, and the leader if there is one.
 func (c *call) examine(ctx context.Context, g *guest.Guest) facts {
 	reports, lookups, _ := c.survey(ctx, g)
 	return facts{reports, lookups, c.health(ctx, g, reports)}
@@ -156,7 +154,6 @@ func (c *call) tellDiagnosis(d *diagnosis, f facts) {
 	}
 }
 
-// tellKeys explains for each key why its waiters wait.
 func (c *call) tellKeys(keys []hot, f facts) error {
 	c.printf("waited for:\n")
 	for _, k := range keys {

@@ -17,8 +17,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// quickly fails if a command that needs no leader took more than five times the promised time,
-// since the machine may be slow.
+// quickly allows five times the promised time, since the machine may be slow.
 func (s said) quickly(t *testing.T) said {
 	t.Helper()
 	if s.took > 5*time.Second {
@@ -27,9 +26,9 @@ func (s said) quickly(t *testing.T) said {
 	return s
 }
 
-// TestALostQuorum: two of three voters with directories are gone. The commands that only read still
-// work. doctor names the missing voters and the safe step, and the step helps: first to bring them
-// back, then, when they are lost for good, to give the group up.
+// Two of three voters with directories are gone. The commands that only read still work. doctor
+// names the missing voters and the safe step, and the step helps: first to bring them back, then,
+// when they are lost for good, to give the group up.
 func TestALostQuorum(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, true, "a", "b", "c")
@@ -94,10 +93,8 @@ func (f *fleet) says(args []string, code int, texts ...string) {
 	})
 }
 
-// watched is a watch that runs.
 type watched struct{ lines *json.Decoder }
 
-// watch begins a watch of the keys with a prefix.
 func (f *fleet) watch(prefix string) *watched {
 	f.t.Helper()
 	cmd := f.command("watch", "-o", "json", prefix)
@@ -127,7 +124,6 @@ func (w *watched) next(t *testing.T, want mortise.EventKind) (e happened) {
 	return e
 }
 
-// group is the group of an agent.
 func (f *fleet) group(name string) string {
 	f.t.Helper()
 	var all struct{ Instances []seen }
@@ -144,8 +140,7 @@ func (f *fleet) group(name string) string {
 	return ""
 }
 
-// TestADeadVoter: one of three instances is gone, and another one is suspended. doctor names both
-// and the reasons.
+// One of three instances is gone, and another one is suspended. doctor names both and the reasons.
 func TestADeadVoter(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, true, "a", "b", "c") // with directories a missing voter is replaced after a minute
@@ -248,7 +243,7 @@ func TestLooking(t *testing.T) {
 	elsewhere.mortise("status", "-timeout", "2s").wants(t, exitNotReady, "Config.Cluster")
 }
 
-// TestWhatCannotBeAsked: mistakes are reported by name, before any instance is asked.
+// Mistakes are reported by name, before any instance is asked.
 func TestWhatCannotBeAsked(t *testing.T) {
 	f := &fleet{t: t, common: []string{"JOIN=127.0.0.1:1"}}
 	f.mortise("ls", "a", "b").wants(t, exitUsage, "too many words")

@@ -22,9 +22,8 @@ func doctorFlags(c *call, fs *flag.FlagSet) {
 	fs.DurationVar(&c.doctor.every, "every", 5*time.Second, "with -watch: the time between two checkups")
 }
 
-// watchDoctor makes checkups until ctx ends. On a terminal each checkup replaces the one before.
-// Other outputs get a checkup only if its verdict differs from the one before. watchDoctor returns
-// the last verdict.
+// watchDoctor makes checkups until ctx ends. On a terminal each replaces the one before; other
+// outputs get it only if its verdict differs. watchDoctor returns the last verdict.
 func (c *call) watchDoctor(ctx context.Context, look func(context.Context) (*checkup, error)) error {
 	if c.doctor.every < 100*time.Millisecond {
 		return usageError("-every is at least 100ms")
@@ -57,7 +56,7 @@ func (c *call) watchDoctor(ctx context.Context, look func(context.Context) (*che
 	return last.code()
 }
 
-// tellWatched prints one checkup below the time at which it was made.
+// tellWatched prints one checkup below its time.
 func (c *call) tellWatched(u *checkup, screen bool) error {
 	if c.json {
 		return c.tellCheckup(u)

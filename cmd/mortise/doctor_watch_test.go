@@ -14,8 +14,7 @@ import (
 	"time"
 )
 
-// TestDoctorWatches: a change of the verdict is printed, and Ctrl-C exits with the code of the last
-// verdict.
+// A change of the verdict is printed, and Ctrl-C exits with the code of the last verdict.
 func TestDoctorWatches(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, true, "a", "b", "c")
@@ -52,8 +51,8 @@ func TestDoctorWatches(t *testing.T) {
 	f.mortise("doctor", "--watch", "-every", "1ms").wants(t, exitUsage)
 }
 
-// TestAVerdictIsPrintedOnce: a change of the durations in a headline, or of the text below it, is
-// no new verdict. Nor is a checkup that Ctrl-C cuts short.
+// A change of the durations in a headline, or of the text below it, is no new verdict. Nor is a
+// checkup that Ctrl-C cuts short.
 func TestAVerdictIsPrintedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
@@ -92,7 +91,6 @@ func TestAVerdictIsPrintedOnce(t *testing.T) {
 	})
 }
 
-// TestAWatchThatEndsAtOnce has no verdict to end with.
 func TestAWatchThatEndsAtOnce(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stop()

@@ -16,21 +16,19 @@ import (
 	"github.com/mortise-lock/mortise/internal/plain"
 )
 
-// This file is the HTTP API of an agent, the door. Bodies and answers are JSON in the dialect of
-// dialect.go.
+// This file is the HTTP API of an agent, the door. It speaks JSON in the dialect of dialect.go.
 
 const (
 	maxBody = 1 << 20
 	maxName = 256
 	maxKeys = 1000 // that /v1/keys lists
-	// the limit of /readyz and of questions to the leader; the answer can still say why it is missing
+	// the limit of /readyz and of questions to the leader: short enough to say why there is no answer
 	answerSoon  = time.Second
 	lostLook    = 100 * time.Millisecond // how often a held lease is checked
 	stillAlive  = 5 * time.Second        // between two empty lines
 	unlockAsked = 5 * time.Second
 )
 
-// door serves the programs of this machine.
 type door struct {
 	node     *mortise.Node
 	leases   *leases
@@ -39,7 +37,6 @@ type door struct {
 	meter    *meter
 }
 
-// lockText is a lock as clients see it.
 type lockText struct {
 	Key   string        `json:"key"`
 	Token mortise.Token `json:"token"`
@@ -54,7 +51,7 @@ type asked struct {
 	Key       string        `json:"key"`
 	Keys      []string      `json:"keys"`
 	Token     mortise.Token `json:"token"`
-	Wait      *float64      `json:"wait_seconds"` // nil means as long as the connection stays; 0 means an answer now
+	Wait      *float64      `json:"wait_seconds"` // nil means as long as the connection stays; 0 an answer now
 	Shared    bool          `json:"shared"`
 	Permits   int           `json:"permits"`
 	Of        int           `json:"of"`
@@ -101,7 +98,6 @@ func (d *door) handler(local bool) http.Handler {
 	return d.guard(mux, local)
 }
 
-// answers computes the answer to a GET.
 type answers func(context.Context, *http.Request) (any, error)
 
 func getAnswer(mux *http.ServeMux, path string, do answers) {
@@ -116,7 +112,6 @@ func getAnswer(mux *http.ServeMux, path string, do answers) {
 	})
 }
 
-// probes serves /readyz and /healthz.
 func (d *door) probes(mux *http.ServeMux) {
 	getAnswer(mux, "/readyz", func(ctx context.Context, r *http.Request) (any, error) {
 		return struct{}{},
@@ -125,10 +120,8 @@ func (d *door) probes(mux *http.ServeMux) {
 	getAnswer(mux, "/healthz", func(context.Context, *http.Request) (any, error) { return struct{}{}, d.node.Err() })
 }
 
-// from returns what serves the locks and questions of a request.
 func (d *door) from(r *http.Request) asks { return d.leases.from(programOf(r)) }
 
-// admit serves the request of a program that shows a derived secret.
 func (d *door) admit(w http.ResponseWriter, r *http.Request, secret string, next http.Handler) {
 	p, err := d.programs.enter(r.Context(), secret)
 	if err != nil {
@@ -139,7 +132,6 @@ func (d *door) admit(w http.ResponseWriter, r *http.Request, secret string, next
 	next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), programKey{}, p)))
 }
 
-// read decodes the body of a question.
 func read(w http.ResponseWriter, r *http.Request) (a asked, err error) {
 	if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); kind != "application/json" {
 		return a, bad("send Content-Type: application/json")
@@ -156,7 +148,6 @@ func bad(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", mortise.ErrBadRequest, fmt.Sprintf(format, args...))
 }
 
-// span converts seconds. Nil means fallback.
 func span(name string, seconds *float64, fallback time.Duration) (time.Duration, error) {
 	switch {
 	case seconds == nil:
@@ -251,8 +242,8 @@ func (d *door) unlock(r *http.Request, a asked) (any, error) {
 	return struct{}{}, d.leases.release(ctx, programOf(r), a.Lease, a.Token)
 }
 
-// check reports whether a lock is held. With a lease it uses this agent's clock, as Lock.Err does.
-// With a key it asks the leader.
+// check reports whether a lock is held: with a lease by this agent's clock, as Lock.Err does, and
+// with a key by asking the leader.
 func (d *door) check(r *http.Request, a asked) (any, error) {
 	if a.Lease != "" {
 		lock, err := d.leases.lock(programOf(r), a.Lease, a.Token)
@@ -268,7 +259,7 @@ func (d *door) check(r *http.Request, a asked) (any, error) {
 }
 
 // hold is a lease that lives as long as the client reads this answer. The answer has a line with
-// the lease, a line for each lock that is lost, and from time to time an empty one.
+// the lease, a line for each lock that is lost, and now and then an empty one.
 func (d *door) hold(w http.ResponseWriter, r *http.Request) {
 	a, err := read(w, r)
 	if err != nil {
@@ -317,7 +308,7 @@ func (d *door) hold(w http.ResponseWriter, r *http.Request) {
 func (d *door) watch(w http.ResponseWriter, r *http.Request) {
 	after, err := strconv.ParseUint(cmp.Or(r.FormValue("after"), "0"), 10, 64)
 	if err != nil {
-		refuse(w, bad("after %q is no position", r.FormValue("after")))
+		refuse(w, bad("after is %q, want the position of an earlier event", r.FormValue("after")))
 		return
 	}
 	ctx, cancel := context.WithCancel(r.Context())
@@ -342,7 +333,6 @@ func (d *door) keys(ctx context.Context, r *http.Request) (any, error) {
 	return map[string]any{"keys": append([]mortise.KeyInfo{}, list...), "more": more}, err
 }
 
-// problem is the body of an answer that reports an error.
 type problem struct {
 	Error string             `json:"error"`
 	Kind  string             `json:"kind"`
@@ -359,8 +349,8 @@ func say(w http.ResponseWriter, code int, v any) {
 	_, _ = w.Write(text) // fails if the client has disconnected
 }
 
-// lines returns a function that writes and flushes one line. It reports whether the client is still
-// connected.
+// lines returns a function that writes and flushes one line, and reports whether the client is
+// still connected.
 func lines(w http.ResponseWriter) func(v any) bool {
 	flush := http.NewResponseController(w)
 	return func(v any) bool {

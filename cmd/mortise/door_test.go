@@ -60,8 +60,7 @@ func ask(t *testing.T, client *http.Client, method, url, body string, headers ..
 	return answer.StatusCode, text.String()
 }
 
-// A page of another site may load from any address through an image or a link, and such a request
-// has no Origin.
+// A page of another site may load from any address through an image or a link, without an Origin.
 func TestTheDoorRefusesOtherSites(t *testing.T) {
 	server, _ := doorTo(t, nil)
 	for _, path := range []string{"/v1/watch", "/v1/keys", "/v1/key?key=k", "/v1/status", "/v1/health", "/readyz",
@@ -194,7 +193,6 @@ func TestALeaseHasAPlainName(t *testing.T) {
 	}
 }
 
-// An agent without peers and without a secret makes a random secret; a configured one stays.
 func TestAnAgentOnItsOwnHasASecret(t *testing.T) {
 	secrets := map[string]bool{}
 	for range 3 {

@@ -10,7 +10,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/plain"
 )
 
-// Exit codes. run passes on the codes of its command, so ours are values that few programs use.
+// Exit codes. run passes on those of its command, so ours are values that few programs use.
 const (
 	exitOK = 0
 	// doctor has found a problem; unlock has ended nothing; data has found none, or another revision
@@ -26,8 +26,7 @@ const (
 	exitSignal    = 128 // plus the number of the signal that ended the command, or the wait for its lock
 )
 
-// exitError is an error with its own exit code. If text is empty nothing is printed: either it has
-// been printed before, or there is nothing to report.
+// exitError is an error with its own exit code. If text is empty nothing is printed.
 type exitError struct {
 	code int
 	text string
@@ -37,7 +36,6 @@ func (e *exitError) Error() string { return e.text }
 
 func usageError(text string) error { return &exitError{exitUsage, text} }
 
-// report prints the error and returns its exit code.
 func report(errs io.Writer, command string, err error) int {
 	if err == nil {
 		return exitOK

@@ -9,10 +9,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/credentials"
 )
 
-// This file decides which requests the door of an agent accepts.
-
-// guard rejects requests from web pages, except from the agent's own page: otherwise any page could
-// make a browser talk to an address of this machine. With anyHost a request may name any host.
+// guard rejects requests from web pages, except from the agent's own: otherwise any page could make
+// a browser talk to an address of this machine. With anyHost a request may name any host.
 func (d *door) guard(next http.Handler, anyHost bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, _, err := net.SplitHostPort(r.Host)
@@ -23,7 +21,8 @@ func (d *door) guard(next http.Handler, anyHost bool) http.Handler {
 		shown, _ := bearer(r)
 		switch {
 		case fromPage(r):
-			say(w, http.StatusForbidden, problem{"web pages are not served here", "forbidden", nil})
+			say(w, http.StatusForbidden, problem{"requests of web pages are refused, except those of this " +
+				"agent's own page", "forbidden", nil})
 		case !anyHost && host != "localhost" && (ip == nil || !ip.IsLoopback()):
 			say(w, http.StatusForbidden, problem{"use a loopback address or localhost, not " +
 				strconv.Quote(r.Host), "forbidden", nil})
@@ -56,8 +55,7 @@ func fromPage(r *http.Request) bool {
 	return from != "" && from != "none" && (from != "same-origin" || !isPage(r))
 }
 
-// challenge sets the header that asks for a token. For the page a browser shows the token as a
-// password.
+// challenge asks for a token. For the page a browser shows the token as a password.
 func challenge(w http.ResponseWriter, r *http.Request) {
 	if isPage(r) {
 		w.Header().Set("WWW-Authenticate", `Basic realm="a token of this agent, as the password"`)

@@ -22,8 +22,6 @@ func usage(out io.Writer) {
 		"and so on describe the cluster.\n")
 }
 
-// help prints how a command is used: examples first, then its own flags, then those that describe
-// the cluster.
 func (c *call) help(cmd command) {
 	fmt.Fprintf(c.out, "mortise %s\n%s\n\n", strings.TrimSpace(cmd.name+" [flags] "+cmd.args), cmd.about)
 	for line := range strings.Lines(cmd.examples) {
@@ -39,7 +37,6 @@ func (c *call) help(cmd command) {
 		func(name string) bool { return shared[name] })
 }
 
-// list prints some flags below a heading. It prints nothing if there are none.
 func (c *call) list(heading string, fs *flag.FlagSet, which func(name string) bool) {
 	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
 	fs.VisitAll(func(f *flag.Flag) {
@@ -59,7 +56,6 @@ func (c *call) list(heading string, fs *flag.FlagSet, which func(name string) bo
 	w.Flush()
 }
 
-// noCommand reports an unknown command, and suggests a similar one.
 func noCommand(word string) error {
 	var names []string
 	for _, cmd := range commands() {
@@ -72,7 +68,6 @@ func noCommand(word string) error {
 	return usageError(text + "\nmortise help lists the commands")
 }
 
-// badFlag reports what is wrong with a flag, and suggests a similar one if it is unknown.
 func badFlag(cmd command, fs *flag.FlagSet, err error) error {
 	text := err.Error()
 	if name, unknown := strings.CutPrefix(text, "flag provided but not defined: -"); unknown {
@@ -87,9 +82,8 @@ func badFlag(cmd command, fs *flag.FlagSet, err error) error {
 	return usageError(text + "\nmortise help " + cmd.name + " lists the flags")
 }
 
-// nearest returns the name that a word most likely means: one that begins with the word, or one
-// that differs from it in at most two letters and in less than half of them. It returns "" if there
-// is none.
+// nearest returns the name that a word most likely means: one that begins with it, or that differs
+// from it in at most two letters and in less than half of them. It returns "" if there is none.
 func nearest(word string, names []string) string {
 	best, least := "", min(2, (len(word)-1)/2)
 	for _, name := range names {
@@ -103,8 +97,8 @@ func nearest(word string, names []string) string {
 	return best
 }
 
-// distance returns how many letters must be inserted, deleted, replaced, or swapped with their
-// neighbour to turn a into b (optimal string alignment).
+// distance is the optimal string alignment: how many letters must be inserted, deleted, replaced,
+// or swapped with their neighbour to turn a into b.
 func distance(a, b string) int {
 	rows := make([][]int, len(a)+1)
 	for i := range rows {

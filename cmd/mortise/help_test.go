@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestWhatIsMistypedIsNamed: the error is the last line, and suggests what may be meant.
+// The error is the last line, and suggests what may be meant.
 func TestWhatIsMistypedIsNamed(t *testing.T) {
 	for line, want := range map[string]string{
 		"memebrs":      "mortise: there is no command memebrs; did you mean members?\nmortise help lists the commands\n",
@@ -33,7 +33,7 @@ func TestWhatIsMistypedIsNamed(t *testing.T) {
 	}
 }
 
-// TestHelpOfACommand has its examples first, and lists its own flags apart from the common ones.
+// The examples come first, and the command's own flags are apart from the common ones.
 func TestHelpOfACommand(t *testing.T) {
 	const want = `mortise top [flags] [PREFIX]
 a live list of the keys with the most waiters, the longest holds or the most changes of holder
@@ -59,7 +59,6 @@ flags of this command:
 	}
 }
 
-// TestExamplesAreCommandLines: each command has examples, and their flags exist.
 func TestExamplesAreCommandLines(t *testing.T) {
 	for _, cmd := range commands() {
 		if cmd.examples == "" {

@@ -9,13 +9,12 @@ import (
 	"github.com/mortise-lock/mortise/internal/purpose"
 )
 
-// This file says what has become of a holder. A name outlives a process, so the session decides
-// whether the instance that answers is the holder.
+// This file finds out what has become of a holder. A name outlives a process, so the session
+// decides whether the instance that answers is the holder.
 
-// fate is what is known about a holder.
 type fate struct {
 	text    string
-	byForce bool // the hold may have to be ended by force
+	byForce bool // it may have to be ended by force
 }
 
 func holderFate(s mortise.Standing, f facts) fate {

@@ -15,7 +15,7 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// walk passes every key with the prefix to each. It stops when each returns false.
+// walk passes every key with the prefix to each, until that returns false.
 func (c *call) walk(ctx context.Context, g *guest.Guest, prefix string, each func(mortise.KeyInfo) bool) error {
 	q := &query.ListRequest{Prefix: []byte(prefix)}
 	for {
@@ -74,8 +74,8 @@ func list(ctx context.Context, c *call) error {
 	return nil
 }
 
-// ofTick reports whether package tick holds a key for itself. It holds such a key long by design,
-// and no user code runs under it.
+// ofTick reports whether package tick holds a key for itself: long by design, and without user code
+// under it.
 func ofTick(k mortise.KeyInfo) bool {
 	return len(k.Queue) > 0 && k.Queue[0].Labels[purpose.Label] == purpose.Tick
 }
@@ -176,7 +176,7 @@ func get(ctx context.Context, c *call) error {
 	return nil
 }
 
-// otherLives returns a name that is in a queue with several sessions, or "" if there is none.
+// otherLives returns a name that is in a queue with several sessions, or "".
 func otherLives(queue []mortise.Standing) string {
 	session := map[string]string{}
 	for _, s := range queue {

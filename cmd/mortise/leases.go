@@ -13,7 +13,6 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// Limits of the leases of an agent.
 const (
 	maxLeases   = 10_000
 	leasesEach  = 1_000 // for each client: a derived secret, a token, or else a connection
@@ -31,9 +30,9 @@ var (
 	errLeaseOver = errors.New("the lease has ended")
 )
 
-// leases are the leases of an agent's clients. What a client holds belongs to its lease and ends
-// with it. It is released if the client ends the lease. It lapses if the client is lost, since the
-// client's work may continue. Safe for concurrent use.
+// leases are the leases of an agent's clients. What a client holds belongs to its lease. It is
+// released if the client ends the lease. It lapses if the client is lost, since the client's work
+// may continue. Safe for concurrent use.
 type leases struct {
 	node *mortise.Node
 	ctx  context.Context // ends with all leases
@@ -45,7 +44,6 @@ type leases struct {
 	closed bool
 }
 
-// lease is one client.
 type lease struct {
 	id, name string
 	client   any
@@ -93,8 +91,8 @@ func (ls *leases) open(client any, name string, ttl time.Duration) (*lease, erro
 	return l, nil
 }
 
-// find returns a live lease of a program. A lease of another program is not found, since its locks
-// have other rights.
+// find returns a live lease of a program. It does not find a lease of another program, since its
+// locks have other rights.
 func (ls *leases) find(by *program, id string) (*lease, error) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -126,8 +124,8 @@ func (ls *leases) keep(by *program, id string) (*lease, []lockText, error) {
 	return l, held, nil
 }
 
-// sift removes the locks that the lease has lost. It returns the remaining ones and the removed
-// ones. The caller holds mu.
+// sift removes the locks that the lease has lost. It returns the others and the removed ones. The
+// caller holds mu.
 func (l *lease) sift() (held, lost []lockText) {
 	for token, lock := range l.locks {
 		if err := lock.Err(); err != nil {
@@ -156,8 +154,7 @@ func (ls *leases) lost(l *lease) []lockText {
 	return lost
 }
 
-// acquire takes a lock for a lease. If the lease or ctx ends before acquire returns, the lock is
-// released.
+// acquire takes a lock for a lease. If the lease or ctx ends meanwhile, the lock is released.
 func (ls *leases) acquire(ctx context.Context, by *program, id string, r mortise.Request) (holding, error) {
 	l, err := ls.find(by, id)
 	if err != nil {
@@ -186,7 +183,6 @@ func (ls *leases) acquire(ctx context.Context, by *program, id string, r mortise
 	return lock, nil
 }
 
-// from returns what takes locks for a program.
 func (ls *leases) from(by *program) asks {
 	if by != nil {
 		return by
@@ -208,7 +204,6 @@ func (ls *leases) lock(by *program, id string, token mortise.Token) (holding, er
 	return lock, nil
 }
 
-// release unlocks and waits for the confirmation.
 func (ls *leases) release(ctx context.Context, by *program, id string, token mortise.Token) error {
 	lock, err := ls.lock(by, id, token)
 	if err != nil {
@@ -223,7 +218,6 @@ func (ls *leases) release(ctx context.Context, by *program, id string, token mor
 	return err
 }
 
-// lost describes for people how the client of a lease was lost.
 func (l *lease) lost(how string) string {
 	return fmt.Sprintf("client %q of the agent %s", l.name, how)
 }

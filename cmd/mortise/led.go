@@ -20,7 +20,6 @@ type trouble struct {
 	next string // empty means that the leader's advice is the next step
 }
 
-// rank orders problems, the worst first.
 type rank int
 
 const (
@@ -37,7 +36,6 @@ const (
 	settingsDiffer
 )
 
-// led diagnoses a cluster with one leader.
 func (f facts) led(d *diagnosis, by guest.Report) {
 	leads := plain.Sprintf("%s leads group %s", by.Status.Leader, by.Status.Group)
 	all := slices.Concat(f.instanceTroubles(by), f.voterTroubles(by), f.missingTroubles())
@@ -98,7 +96,6 @@ func (f facts) instanceTroubles(by guest.Report) (all []trouble) {
 	return all
 }
 
-// voterTroubles returns the problems that the leader reports.
 func (f facts) voterTroubles(by guest.Report) (all []trouble) {
 	for _, d := range f.disks() {
 		all = append(all, trouble{diskIll, plain.Sprintf("the disk of %s: %v", d.Name, d.DiskFault),
@@ -135,7 +132,6 @@ func (f facts) voterTroubles(by guest.Report) (all []trouble) {
 	return all
 }
 
-// missingTroubles returns the instances that the configuration counts and that do not answer.
 func (f facts) missingTroubles() (all []trouble) {
 	first := f.answers()[0]
 	next := "start the instances that are missing, or set Replicas to the number that you mean to run, on all of them"
@@ -162,7 +158,7 @@ func (f facts) missingTroubles() (all []trouble) {
 // package console uses the same limit.
 const longHeld = 30 * time.Second
 
-// stuck makes keys the headline that have been held for long while requests wait, if there is no
+// stuck makes keys that have been held for long while requests wait the headline, unless there is a
 // worse problem.
 func (f facts) stuck(d *diagnosis, keys []hot) {
 	for _, k := range keys {
@@ -177,7 +173,6 @@ func (f facts) stuck(d *diagnosis, keys []hot) {
 	}
 }
 
-// missingAt lists the addresses that do not answer, if instances are missing.
 func (f facts) missingAt() (list []string) {
 	if len(f.missingTroubles()) == 0 {
 		return nil

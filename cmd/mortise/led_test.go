@@ -11,7 +11,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/purpose"
 )
 
-// TestTheHeadlineIsTheWorst: the headline is the worst problem, and its step is the first one.
+// The headline is the worst problem, and its step is the first one.
 func TestTheHeadlineIsTheWorst(t *testing.T) {
 	well := func() *mortise.Health {
 		return &mortise.Health{Leader: "a", Eligible: 3, Target: 3, Advice: "any one instance may be stopped"}
@@ -68,8 +68,8 @@ func TestTheHeadlineIsTheWorst(t *testing.T) {
 	}
 }
 
-// TestHolderFate: the session decides whether the process that answers is the holder. A process
-// that was restarted under the holder's name is not, and stopping it would not help.
+// The session decides whether the process that answers is the holder. Stopping a process that was
+// restarted under the holder's name would not help.
 func TestHolderFate(t *testing.T) {
 	with := func(sessions ...string) func(*guest.Report) {
 		return func(r *guest.Report) { r.Status.Sessions = sessions }
@@ -105,8 +105,7 @@ func TestHolderFate(t *testing.T) {
 	}
 }
 
-// TestTwoSessionsOfOneName: get reports that a name with two sessions in a queue may be two
-// incarnations.
+// get reports that a name with two sessions in a queue may be two incarnations.
 func TestTwoSessionsOfOneName(t *testing.T) {
 	if name := otherLives([]mortise.Standing{{Holder: "a", Session: "1"}, {Holder: "b", Session: "2"},
 		{Holder: "a", Session: "3"}}); name != "a" {

@@ -3,22 +3,20 @@
 //
 // # What it is
 //
-// All commands except agent are guests (internal/guest): they dial one or more instances of the
-// cluster, with the cluster's own secret or certificates, and do not count as instances. So a run
-// that lives for a second gets no vote and takes no part in founding a group. agent is a whole
-// instance with an HTTP API for this machine.
+// All commands except agent are guests (internal/guest): they dial instances of the cluster, with
+// the cluster's own secret or certificates, and do not count as instances. So a run that lives for
+// a second gets no vote and takes no part in founding a group. agent is a whole instance with an
+// HTTP API for this machine.
 //
 // # Guarantees
 //
 // run: the command runs only while run has reason to believe that its lock is held; README.md says
-// what happens when the lock is lost. doctor, status and members need no leader and no majority:
-// one instance that answers is enough. They list every address that does not answer, with the
-// reason.
+// what happens when the lock is lost. doctor, status and members need one instance that answers,
+// and no leader or majority. They list every address that does not answer, with the reason.
 //
 // # Concurrency
 //
-// Each command is one goroutine, and those of the packages that it uses. None is left running when
-// it ends.
+// A command leaves no goroutine running when it ends.
 //
 // # Failure
 //
@@ -45,7 +43,6 @@ import (
 	"syscall"
 )
 
-// command is one subcommand of mortise.
 type command struct {
 	name, args, about string
 	examples          string // command lines, one on each line, without the word mortise

@@ -98,7 +98,6 @@ func (c *call) roll(ctx context.Context, g *guest.Guest, reports []guest.Report,
 	return all, err
 }
 
-// pages asks one instance for as many members as are wanted.
 func (c *call) pages(ctx context.Context, g *guest.Guest, addr string, at *query.SessionCursor) (all roll, err error) {
 	var more bool
 	all.members, more, err = paged(c.members.limit, at, func(at *query.SessionCursor) (list []mortise.Member, _ page,
@@ -123,8 +122,8 @@ type page interface {
 	GetFrom() *query.SessionCursor
 }
 
-// paged reads the pages of a list of sessions until it has most of them. A most of zero means all.
-// more reports whether the list goes on.
+// paged reads the pages of a list of sessions until it has most of them. Zero means all. more
+// reports whether the list goes on.
 func paged[T any](most int, at *query.SessionCursor,
 	ask func(*query.SessionCursor) ([]T, page, error),
 ) (all []T, more bool, err error) {
@@ -191,8 +190,8 @@ func (c *call) tableOf(list []mortise.Member, leader string) error {
 	return c.table(memberHeading, rows)
 }
 
-// tellLastRoll is what members prints if no leader answers: the instances that answer, and the most
-// recent list of members that one of them has seen.
+// tellLastRoll prints, if no leader answers, the instances that answer, and the most recent list of
+// members that one of them has seen.
 func (c *call) tellLastRoll(reports []guest.Report, why error) error {
 	if c.json {
 		for _, r := range reports {
@@ -224,7 +223,6 @@ func (c *call) tellLastRoll(reports []guest.Report, why error) error {
 	return c.tableOf(last.Members, "")
 }
 
-// names collects the names of addresses from the answers of all instances.
 func names(reports []guest.Report) map[string]string {
 	named := map[string]string{}
 	for _, r := range reports {

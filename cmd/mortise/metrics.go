@@ -12,17 +12,16 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// This file measures what an agent does, in the text format that Prometheus reads. Names, labels
-// and buckets are those of adapters/mortiseotel, so that its dashboard and its alert rules fit.
+// This file measures what an agent does, in the text format of Prometheus. Names, labels and
+// buckets are those of adapters/mortiseotel, so that its dashboard and its alert rules fit.
 
 type measure struct {
 	name, kind, help string
-	label            string    // of a counter: the label that distinguishes its series; empty means none
-	values           []string  // of label: the series of each value begins at 0, so that a rule sees its first increase
+	label            string    // of a counter: what distinguishes its series; empty means none
+	values           []string  // of label: each series begins at 0, so that a rule sees its first increase
 	bounds           []float64 // of a histogram
 }
 
-// Names of the metrics that hooks and Status feed.
 const (
 	waitTime    = "mortise_lock_wait_duration_seconds"
 	queueLength = "mortise_lock_queue_length"
@@ -84,7 +83,6 @@ func measures() []measure {
 	}
 }
 
-// observed returns the metrics that Status determines.
 func observed(s mortise.Status) map[string]float64 {
 	voters := 0
 	for _, v := range s.Voters {
@@ -108,8 +106,7 @@ func observed(s mortise.Status) map[string]float64 {
 	if s.Leading {
 		f["members"] = float64(s.MembersTotal)
 	}
-	// A removed voter that has no replacement counts as missing too, although the group no longer
-	// waits for it.
+	// A removed voter without a replacement counts too, although the group no longer waits for it.
 	if s.Health != nil {
 		f["voters_missing"] = float64(max(len(s.Health.Missing), s.VotersWanted-voters, 0))
 	}
@@ -131,7 +128,6 @@ type meter struct {
 	times map[string]map[string]*histogram // per histogram, by labels
 }
 
-// histogram counts values up to each bound, and values above the last bound.
 type histogram struct {
 	below []uint64
 	sum   float64
@@ -152,7 +148,6 @@ func newMeter() *meter {
 	return m
 }
 
-// labels writes pairs of a name and a value, both plain words.
 func labels(pairs ...string) string {
 	var list []string
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -249,7 +244,6 @@ func (m *meter) write(w io.Writer, s mortise.Status) {
 	}
 }
 
-// series is the name of one series with its labels.
 func series(name string, pairs ...string) string {
 	pairs = slices.DeleteFunc(pairs, func(pair string) bool { return pair == "" })
 	if len(pairs) == 0 {

@@ -11,8 +11,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestMistakesAtTheCommandLine lists what a new user types, and the whole output. The output names
-// the missing flag and its variable. mistakes_test.go of the root has the list of mistakes.
+// TestMistakesAtTheCommandLine lists what a new user types, and the whole output, which names the
+// missing flag and its variable. mistakes_test.go of the root has the list of mistakes.
 func TestMistakesAtTheCommandLine(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -41,14 +41,14 @@ func TestMistakesAtTheCommandLine(t *testing.T) {
 		"nowhere, a service": {"get x -env-prefix BILLS", exitUsage,
 			"mortise get: where is the cluster? Name an instance with -join host:port, or set BILLS_JOIN\n"},
 		"no secret": {"get x -join AT", exitNotReady,
-			"mortise get: mortise: not ready to decide: no instance answers: AT: " + secret + doctor},
+			"mortise get: mortise: the group cannot answer now: no instance answers: AT: " + secret + doctor},
 		"no secret, doctor": {"doctor -join AT", exitNo, "trouble: no instance answers\n  AT: foreign: AT: " +
 			secret + "\nnext safe step:\n" +
 			"  1. give this command the secret (or certificates) and the cluster label of the instances: they reject " +
 			"what it has now\n" +
 			"asked:\n  AT (by AT): foreign\n"},
 		"no secret, another machine": {"get x -join 192.0.2.1:7947 -timeout 1s", exitNotReady,
-			"mortise get: mortise: not ready to decide: no instance answers: " +
+			"mortise get: mortise: the group cannot answer now: no instance answers: " +
 				"192.0.2.1:7947: it is on another machine and nothing protects the connection: " +
 				"give the cluster's secret (-secret-file, or MORTISE_SECRET) or certificates (-tls-cert and so on), or " +
 				"-insecure if it has neither" + doctor},

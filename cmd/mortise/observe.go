@@ -15,8 +15,8 @@ const pagePath = "/console/"
 
 func isPage(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, pagePath) }
 
-// show adds the metrics and the page. They show the agent and the whole group, so a derived secret
-// is no access to them.
+// show adds the metrics and the page. They show the whole group, so a derived secret is no access
+// to them.
 func (d *door) show(mux *http.ServeMux, options console.Options) {
 	page := http.StripPrefix(strings.TrimSuffix(pagePath, "/"), console.New(d.node, options))
 	mux.Handle("GET "+pagePath, forAgent(page))

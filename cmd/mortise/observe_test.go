@@ -42,8 +42,8 @@ func body(t *testing.T, method, url string, headers ...string) (code int, text, 
 	return answer.StatusCode, string(all), answer.Header.Get("WWW-Authenticate")
 }
 
-// TestMetricsAreThoseOfTheAdapter: the dashboard and the alert rules of adapters/mortiseotel fit an
-// agent, since every name, type, help, bucket and label value is the same.
+// The dashboard and the alert rules of adapters/mortiseotel fit an agent, since every name, type,
+// help, bucket and label value is the same.
 func TestMetricsAreThoseOfTheAdapter(t *testing.T) {
 	read := func(path ...string) string {
 		text, err := os.ReadFile(filepath.Join(path...))
@@ -98,7 +98,6 @@ func TestMetricsAreThoseOfTheAdapter(t *testing.T) {
 	}
 }
 
-// TestMetricsOfAnAgent checks the metrics of a lock, of its loss and of the node's status.
 func TestMetricsOfAnAgent(t *testing.T) {
 	m := newMeter()
 	h := m.hooks()
@@ -155,8 +154,8 @@ func TestMetricsOfAnAgent(t *testing.T) {
 	}
 }
 
-// TestThePageIsBehindTheDoor: the metrics and the page need the same token as the rest of the door,
-// a browser can show a token only for the page, and no other page gets in.
+// The metrics and the page need the same token as the rest of the door, a browser can show a token
+// only for the page, and no other page gets in.
 func TestThePageIsBehindTheDoor(t *testing.T) {
 	const token = "0123456789abcdef0123456789abcdef"
 	allowed, err := (&call{}).readTokens("", token)
@@ -209,8 +208,8 @@ func TestThePageIsBehindTheDoor(t *testing.T) {
 	}
 }
 
-// TestObserve: the address of -observe serves the metrics and the page, and nothing else. On an
-// address that is not loopback it needs tokens.
+// The address of -observe serves the metrics and the page, and nothing else. On an address that is
+// not loopback it needs tokens.
 func TestObserve(t *testing.T) {
 	const token = "0123456789abcdef0123456789abcdef"
 	f := &fleet{t: t}

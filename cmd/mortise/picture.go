@@ -13,7 +13,7 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// seen is one address of a survey, as -o json shows it.
+// seen is one address of a survey, for -o json.
 type seen struct {
 	Address string
 	From    string // where the address was found
@@ -33,7 +33,7 @@ func seenOf(r guest.Report) seen {
 	return s
 }
 
-// survey asks all instances. It fails if none answers, and the error has the reason of each.
+// survey asks all instances. It fails if none answers, with the reason of each.
 func (c *call) survey(ctx context.Context, g *guest.Guest) ([]guest.Report, []error, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.within)
 	defer cancel()
@@ -51,7 +51,6 @@ func (c *call) survey(ctx context.Context, g *guest.Guest) ([]guest.Report, []er
 	return reports, errs, fmt.Errorf("%w: no instance answers: %w", guest.ErrNotReady, errors.Join(failed...))
 }
 
-// part returns the role of an instance in its group.
 func part(s *mortise.Status) string {
 	switch {
 	case s.Leading:

@@ -13,7 +13,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/guest"
 )
 
-// pingPrefix begins the keys that ping locks, unless the command line names another prefix.
 const pingPrefix = "mortise/ping/"
 
 // maxPings bounds -n, since a ping is a load on the whole group.
@@ -25,7 +24,6 @@ func pingFlags(c *call, fs *flag.FlagSet) {
 	fs.IntVar(&c.ping.count, "n", 20, "how many locks to take, one after the other")
 }
 
-// pinged is the result of ping, as -o json shows it.
 type pinged struct {
 	Leader string  `json:"leader"`
 	Locks  int     `json:"locks"`
@@ -34,8 +32,8 @@ type pinged struct {
 	P99    float64 `json:"p99_seconds"`
 }
 
-// ping is the command ping. It locks and unlocks a key that no other process uses, -n times. If it
-// fails it first prints what it has measured.
+// ping locks and unlocks a key that no other process uses, -n times. If it fails it first prints
+// what it has measured.
 func ping(ctx context.Context, c *call) error {
 	prefix, err := c.word(pingPrefix)
 	if err != nil {
@@ -65,8 +63,8 @@ func ping(ctx context.Context, c *call) error {
 	return cmpErr(failed, err)
 }
 
-// pings locks and unlocks the key, and returns how long each pair took, until one failed. The first
-// pair also opens the session and is not counted.
+// pings returns how long each pair of lock and unlock took, until one failed. The first pair also
+// opens the session and is not counted.
 func (c *call) pings(ctx context.Context, g *guest.Guest, key string) (took []time.Duration, err error) {
 	opening, cancel := context.WithTimeout(ctx, c.within)
 	defer cancel()
@@ -91,8 +89,8 @@ func (c *call) pings(ctx context.Context, g *guest.Guest, key string) (took []ti
 	return took, nil
 }
 
-// pingOnce locks and unlocks the key once. No other process waits for the key, so a missing answer
-// means that the group does not grant locks.
+// pingOnce locks and unlocks the key once. No other process waits for it, so a missing answer means
+// that the group does not grant locks.
 func (c *call) pingOnce(ctx context.Context, s *guest.Session, key string) error {
 	ctx, cancel := context.WithTimeout(ctx, c.within)
 	defer cancel()

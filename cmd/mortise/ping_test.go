@@ -9,7 +9,6 @@ import (
 	"time"
 )
 
-// TestPing: ping takes real locks, releases them, and names the instance that leads.
 func TestPing(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, false, "a")

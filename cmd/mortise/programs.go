@@ -16,20 +16,20 @@ import (
 )
 
 // This file is the pool of guests of an agent. A program that shows a derived secret at the door
-// acts through a guest that the agent opens for that secret, with its own key, link and session.
-// The leader sees and enforces the rights of the secret, so the agent delegates nothing. All
-// programs with one secret share one guest.
+// acts through a guest that the agent opens for that secret, with its own key, link and session. So
+// the leader enforces the rights of the secret, and the agent delegates nothing. All programs with
+// one secret share one guest.
 //
-// The number of guests is limited: a guest takes a place from the moment its opening begins until
-// it is closed. A failed opening is not remembered. A guest that no request and no lease uses is
-// closed after a while. Secrets are kept as hashes only.
+// The number of guests is limited: each takes a place from the beginning of its opening until it is
+// closed. A failed opening is not remembered. A guest that no request and no lease uses is closed
+// after a while. Secrets are kept as hashes only.
 
 const (
 	maxPrograms = 64
-	programIdle = time.Minute            // from the last request and the last lease until the guest is closed
+	programIdle = time.Minute            // without a request and a lease, until the guest is closed
 	openWithin  = 10 * time.Second       // limit for opening a guest
 	openAgain   = 100 * time.Millisecond // between two attempts to reach the cluster
-	closeWithin = 3 * time.Second        // limit for ending a guest's session; if it is exceeded the locks expire
+	closeWithin = 3 * time.Second        // limit for ending a guest's session; after it the locks expire
 )
 
 var (
@@ -71,8 +71,8 @@ type program struct {
 	timer *time.Timer // closes the idle guest; nil while it is in use
 }
 
-// newPrograms makes the pool. Without a secret in config, or without a way to reach the cluster,
-// the pool rejects all secrets. The end of ctx cancels openings.
+// newPrograms makes the pool. Without a secret in config, or without a way to reach the cluster, it
+// rejects all secrets. The end of ctx cancels openings.
 func newPrograms(ctx context.Context, config mortise.Config, address string) *programs {
 	ps := &programs{address: address, limit: maxPrograms, idle: programIdle, all: map[[sha256.Size]byte]*program{}}
 	ps.ctx, ps.end = context.WithCancel(ctx)
@@ -120,7 +120,7 @@ func (ps *programs) enter(ctx context.Context, secret string) (*program, error) 
 	return p, nil
 }
 
-// check rejects a secret that is invalid in itself, before it takes a place.
+// check rejects an invalid secret before it takes a place.
 func (ps *programs) check(secret string) error {
 	source, err := credentials.FromSecret(credentials.SecretConfig{Secret: secret, Cluster: ps.config.Cluster})
 	if err != nil {
@@ -152,7 +152,7 @@ func (ps *programs) find(sum [sha256.Size]byte) (*program, error) {
 	return p, nil
 }
 
-// place returns what find does. If there is no guest, it begins to open one.
+// place is find. If there is no guest, it begins to open one.
 func (ps *programs) place(sum [sha256.Size]byte, secret string) (*program, error) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -197,7 +197,7 @@ func (ps *programs) open(p *program, secret string) {
 	}
 }
 
-// use counts one more use. The caller holds mu.
+// use needs mu.
 func (p *program) use() {
 	p.using++
 	if p.timer != nil {
@@ -222,7 +222,7 @@ func (ps *programs) leave(p *program) {
 	ps.rest(p)
 }
 
-// rest starts the idle timer of an open program that is not used any more. The caller holds mu.
+// rest starts the idle timer of an open program that is not used any more. It needs mu.
 func (ps *programs) rest(p *program) {
 	select {
 	case <-p.opened:
@@ -243,7 +243,7 @@ func (ps *programs) rest(p *program) {
 	p.timer = timer
 }
 
-// remove closes the guest of an open program in the background. The caller holds mu.
+// remove closes the guest of an open program in the background. It needs mu.
 func (ps *programs) remove(p *program) {
 	delete(ps.all, p.sum)
 	p.timer = nil

@@ -153,7 +153,6 @@ func (i *inn) taken() (places, programs int) {
 
 func standard(*programs) {}
 
-// A program can do what its own secret grants. It reaches the agent's rights by no path.
 func TestAProgramHasTheRightsOfItsSecret(t *testing.T) {
 	i := openInn(t, nil, standard)
 	one, all := secretFor(t, "one", "lock a/*", "read a/*"), secretFor(t, "looker", "read *")
@@ -247,8 +246,7 @@ func TestAProgramHasTheRightsOfItsSecret(t *testing.T) {
 	}
 }
 
-// A lease of one program is not found by another program, nor by one without a secret, and vice
-// versa.
+// A lease of one program is not found by another, nor by one without a secret, and vice versa.
 func TestProgramsAreApart(t *testing.T) {
 	i := openInn(t, nil, standard)
 	one, two := secretFor(t, "one", "lock *"), secretFor(t, "two", "lock *")
@@ -289,8 +287,7 @@ func TestProgramsAreApart(t *testing.T) {
 	}
 }
 
-// A secret that is not a good secret of this cluster is rejected with the reason, and takes no
-// place.
+// A secret that is not a good one of this cluster is rejected with the reason, and takes no place.
 func TestBadSecretsTakeNoPlace(t *testing.T) {
 	i := openInn(t, nil, standard)
 	good := secretFor(t, "one", "lock *")
@@ -404,7 +401,6 @@ func TestPlacesComeBack(t *testing.T) {
 	}
 }
 
-// The end of the agent ends all guests, their locks, and openings.
 func TestTheAgentsEndClosesPrograms(t *testing.T) {
 	i := openInn(t, nil, standard)
 	one := secretFor(t, "one", "lock *")
@@ -451,8 +447,7 @@ func TestDerivedSecretsAtTheDoor(t *testing.T) {
 	}
 }
 
-// With real agents the leader, which is another process, enforces the rights, and the holder is
-// named.
+// With real agents the leader is another process. It enforces the rights and names the holder.
 func TestProgramsOfAFleet(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, false, "a", "b", "c")

@@ -18,8 +18,7 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// nasty contains characters that clear a terminal, begin a line, ring the bell, and change the
-// direction of writing.
+// nasty clears a terminal, begins a line, rings the bell, and changes the direction of writing.
 const nasty = "x\x1b[2J\r\n\a\u009b\u202ey"
 
 // nothingRaw fails if the output has control characters, or if a foreign text has begun a line.

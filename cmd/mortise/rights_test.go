@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/credentials"
 )
 
-// TestDerivedSecretsOnTheCommandLine: each command does what the secret grants, and otherwise names
-// the missing right and exits with its code.
+// Each command does what the secret grants, and otherwise names the missing right and exits with
+// its code.
 func TestDerivedSecretsOnTheCommandLine(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, false, "a")

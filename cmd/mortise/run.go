@@ -19,8 +19,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/guest"
 )
 
-// finalWait is how long run tries to end its session after its lock is lost. Nothing depends on
-// that by then: it only keeps lists of sessions short.
+// finalWait is how long run tries to end its session after its lock is lost, only to keep lists of
+// sessions short.
 const finalWait = 300 * time.Millisecond
 
 type runOptions struct {
@@ -55,7 +55,7 @@ func runUnderLock(ctx context.Context, c *call) error {
 	case o.try && o.wait != 0:
 		return usageError("-n and -w exclude each other: set one")
 	case o.wait < 0 || o.grace < 0:
-		return usageError("a time is negative")
+		return usageError("-w and -kill-after must not be negative")
 	case o.permits != 0 && o.of == 0 || o.of != 0 && o.permits == 0:
 		return usageError("--permits and --of belong together")
 	}
@@ -151,7 +151,6 @@ func interrupted(ctx context.Context, err error) error {
 	return err
 }
 
-// under runs the command while the lock is held, and returns its exit code.
 func (c *call) under(lock *guest.Lock, path string, signals <-chan os.Signal) (code int, err error) {
 	runtime.LockOSThread() // the kernel ends the command when this thread ends: see child_linux.go
 	defer runtime.UnlockOSThread()
@@ -196,8 +195,8 @@ func (c *call) under(lock *guest.Lock, path string, signals <-chan os.Signal) (c
 	}
 }
 
-// outlive waits until the processes that the command has left in its group have ended, once its
-// lock is lost. It kills them when kill fires.
+// outlive waits, once the lock is lost, until the processes that the command has left in its group
+// have ended. It kills them when kill fires.
 func outlive(cmd *exec.Cmd, terminal bool, kill <-chan time.Time) {
 	often := time.NewTicker(20 * time.Millisecond)
 	defer often.Stop()
@@ -211,7 +210,6 @@ func outlive(cmd *exec.Cmd, terminal bool, kill <-chan time.Time) {
 	}
 }
 
-// endOf converts the end of the command into an exit code.
 func endOf(cmd *exec.Cmd, err, lost error) (int, error) {
 	if lost != nil {
 		return 0, &exitError{code: exitLost, text: "the lock was lost, and the command has ended: " +
@@ -224,7 +222,6 @@ func endOf(cmd *exec.Cmd, err, lost error) (int, error) {
 	return childCode(cmd.ProcessState), nil
 }
 
-// childEnviron returns the environment of this process, with the key and the token added.
 func childEnviron(environ []string, key string, token mortise.Token) []string {
 	var list []string
 	for _, pair := range environ {

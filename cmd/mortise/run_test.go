@@ -15,7 +15,6 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestRun is everything that run does while the cluster is well.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, false, "a", "b", "c")
@@ -132,7 +131,6 @@ func TestRun(t *testing.T) {
 	})
 }
 
-// waiting waits until so many requests wait for a key.
 func (f *fleet) waiting(key string, n int) {
 	f.t.Helper()
 	eventually(f.t, fmt.Sprint(n, " waiting for ", key), func() error {
@@ -143,8 +141,8 @@ func (f *fleet) waiting(key string, n int) {
 	})
 }
 
-// TestAStuckHolder is how an operator ends a hold that its process does not release: the holder's
-// command gets TERM, then KILL, and the next waiter goes on.
+// How an operator ends a hold that its process does not release: the holder's command gets TERM,
+// then KILL, and the next waiter goes on.
 func TestAStuckHolder(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, false, "a", "b", "c")
@@ -189,7 +187,7 @@ func TestAStuckHolder(t *testing.T) {
 	f.mortise("get", "orders/42").wants(t, exitOK, "is free")
 }
 
-// TestTheLockIsLostWithTheCluster: without a majority the lease expires, and the command must end.
+// Without a majority the lease expires, and the command must end.
 func TestTheLockIsLostWithTheCluster(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, false, "a", "b", "c")

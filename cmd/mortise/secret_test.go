@@ -54,7 +54,7 @@ func TestSecret(t *testing.T) {
 	}
 }
 
-// TestGuestsOfARealFleet: a derived secret is admitted; its rights are tested elsewhere.
+// A derived secret is admitted; its rights are tested elsewhere.
 func TestGuestsOfARealFleet(t *testing.T) {
 	f := startFleet(t, false, "a")
 	secret := f.mortise("secret", "-allow", "read *", "-for", "laptop").wants(t, exitOK, "msd1_")

@@ -11,7 +11,6 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// sessionShown is a mortise.SessionInfo as -o json shows it.
 type sessionShown struct {
 	mortise.SessionInfo
 	Silent *float64 `json:"silent_seconds,omitempty"` // absent if the leader does not know
@@ -52,8 +51,7 @@ func sessions(ctx context.Context, c *call) error {
 	return c.printf("the next: mortise sessions -after %s\n", next)
 }
 
-// sessionPages asks the leader page by page. next is the last session of the list, if the list goes
-// on.
+// sessionPages asks the leader page by page. next is the last session, if the list goes on.
 func (c *call) sessionPages(ctx context.Context, g *guest.Guest, at *query.SessionCursor,
 ) (all []mortise.SessionInfo, next string, err error) {
 	all, more, err := paged(c.members.limit, at, func(at *query.SessionCursor) (list []mortise.SessionInfo, _ page,
@@ -70,8 +68,7 @@ func (c *call) sessionPages(ctx context.Context, g *guest.Guest, at *query.Sessi
 	return all, next, err
 }
 
-// silent returns how long the leader has not heard from a session, and false if the leader does not
-// know.
+// silent returns how long the leader has not heard from a session, and false if it does not know.
 func silent(s mortise.SessionInfo) (time.Duration, bool) {
 	return max(s.TTL-s.Left, 0), s.Left > 0 && !s.Expired
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 )
 
-// TestSessions: each session is listed with what it holds and waits for, page by page.
 func TestSessions(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, false, "a", "b", "c")

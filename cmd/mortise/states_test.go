@@ -31,7 +31,6 @@ var writeStates = flag.Bool("states", false, "write "+statesFile+" anew")
 // statesFile has what each view says of each state: a table, to which docs/OPERATION.md links.
 const statesFile = "testdata/states.md"
 
-// state is a state of a cluster, with what is true in it.
 type state struct {
 	name, truth string
 	nodes       int
@@ -148,7 +147,6 @@ func states() []state {
 	}
 }
 
-// stage is a cluster in a state.
 type stage struct {
 	*mortisetest.Cluster
 	t            *testing.T
@@ -164,8 +162,8 @@ type stage struct {
 }
 
 // TestStates puts each state up and compares what Status, the page, mortise doctor and the alert
-// rules say of it with the file that was read in review, to which docs/OPERATION.md links. With
-// -states it writes the file anew. A calm state raises no alarm anywhere.
+// rules say of it with statesFile, which was read in review. With -states it writes the file anew.
+// A calm state raises no alarm anywhere.
 func TestStates(t *testing.T) {
 	table := "| state | what is true | Status | the page | mortise doctor | alerts |\n|---|---|---|---|---|---|\n"
 	for _, state := range states() {
@@ -224,7 +222,6 @@ func (s *stage) configure(i int, c *mortise.Config) {
 
 func (s *stage) start(i int) { s.Start(i) }
 
-// follow makes an instance other than i the leader.
 func (s *stage) follow(i int) {
 	for s.Leader() == i {
 		s.Isolate(i)
@@ -253,14 +250,12 @@ func (s *stage) lock(i int, r mortise.Request) {
 	}
 }
 
-// wait makes node i wait for a lock.
 func (s *stage) wait(i int, key string) {
 	node := s.Node(i)
 	s.run(func(ctx context.Context) { _, _ = node.Lock(ctx, key) })
 	s.Until("it waits", func() bool { return node.Status().Waiters == 1 })
 }
 
-// running returns the places whose process runs.
 func (s *stage) running() (list []int) {
 	for i := range s.Len() {
 		if !errors.Is(s.Node(i).Err(), mortise.ErrClosed) {
@@ -360,7 +355,7 @@ func (s *stage) pageSays() string {
 	return text + " Next: " + f.Next
 }
 
-// leading returns the instance that leads, as the members see it, or -1 if none does.
+// leading returns the instance that leads, as the members see it, or -1.
 func (s *stage) leading() int {
 	for _, i := range s.running() {
 		if s.Node(i).Status().Leading {

@@ -4,7 +4,6 @@ package main
 
 import "os"
 
-// isTerminal reports whether the output is a terminal.
 func isTerminal(f any) bool {
 	file, ok := f.(*os.File)
 	if !ok {

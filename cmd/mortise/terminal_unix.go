@@ -8,7 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// isTerminal reports whether the output is a terminal.
 func isTerminal(f any) bool {
 	file, ok := f.(*os.File)
 	if !ok {

@@ -13,15 +13,15 @@ import (
 	"strings"
 )
 
-// tokenLeast is the minimum length of a token in bytes: 128 bits are 32 hexadecimal digits, or 22
-// characters in base64.
+// tokenLeast is the minimum length in bytes: 128 bits are 32 hexadecimal digits, or 22 characters
+// in base64.
 const tokenLeast = 22
 
 // tokens are the hashes of the tokens that the door accepts, one for each client. Nil means that it
 // asks for none.
 type tokens [][sha256.Size]byte
 
-// readTokens reads tokens from a file, one on each line, or takes the one from the environment.
+// readTokens reads a file with one token on each line, or takes the one from the environment.
 func (c *call) readTokens(path, one string) (tokens, error) {
 	lines := []string{one}
 	switch {
@@ -62,7 +62,7 @@ func (c *call) readTokens(path, one string) (tokens, error) {
 }
 
 // which returns the number of the token that a request shows, counted from 1, or 0 if it shows none
-// of them. It takes the same time for a wrong token as for a right one.
+// of them. A wrong token takes as long as a right one.
 func (ts tokens) which(r *http.Request) (found int) {
 	shown, ok := bearer(r)
 	sum := sha256.Sum256([]byte(shown))
@@ -84,15 +84,12 @@ func bearer(r *http.Request) (shown string, ok bool) {
 	return strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 }
 
-// connKey is the key of a request's connection in its context.
 type connKey struct{}
 
-// withConn is http.Server.ConnContext.
 func withConn(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, conn)
 }
 
-// programKey is the key of a request's program in its context.
 type programKey struct{}
 
 // programOf returns the program whose derived secret a request shows, or nil.
@@ -101,8 +98,8 @@ func programOf(r *http.Request) *program {
 	return p
 }
 
-// client returns the value under which leases are counted together: the derived secret, the token,
-// or else the connection.
+// client returns under what leases are counted together: the derived secret, the token, or else the
+// connection.
 func (d *door) client(r *http.Request) any {
 	if p := programOf(r); p != nil {
 		return p

@@ -14,7 +14,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/plain"
 )
 
-// topKeys is how many keys top reads at most.
 const topKeys = 10_000
 
 type topOptions struct {
@@ -32,11 +31,10 @@ func topFlags(c *call, fs *flag.FlagSet) {
 		"order: waiting, held (longest held) or changes (of hands, seen between looks)")
 }
 
-// hot is a key as top sees it.
 type hot struct {
 	mortise.KeyInfo
 	HeldFor time.Duration // by its first holder
-	Changes int           // how often two successive looks saw different first holders, since top runs
+	Changes int           // how often two successive looks saw different first holders
 }
 
 func top(ctx context.Context, c *call) error {
@@ -78,7 +76,6 @@ func top(ctx context.Context, c *call) error {
 	}
 }
 
-// topOrders returns the orders of -by.
 func topOrders() map[string]func(a, b hot) int {
 	then := func(a, b hot) int {
 		return cmp.Or(-cmp.Compare(a.Waiting, b.Waiting), -cmp.Compare(a.HeldFor, b.HeldFor), cmp.Compare(a.Key, b.Key))
@@ -128,7 +125,6 @@ func firstToken(k mortise.KeyInfo) mortise.Token {
 	return k.Queue[0].Token
 }
 
-// topShown is one look as -o json shows it.
 type topShown struct {
 	At                  time.Time
 	Keys, Held, Waiting int
@@ -136,8 +132,7 @@ type topShown struct {
 	Top                 []hot
 }
 
-// showTop prints one look. It clears a terminal first; other outputs get the tables one below the
-// other.
+// showTop prints one look. It clears a terminal first.
 func (c *call) showTop(prefix string, keys []hot, more bool) error {
 	held, waiting := 0, 0
 	for _, h := range keys {
@@ -172,7 +167,7 @@ func (c *call) showTop(prefix string, keys []hot, more bool) error {
 	return err
 }
 
-// sleep waits for d. It reports false if ctx ends earlier.
+// sleep reports false if ctx ends earlier.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -74,8 +74,8 @@ func unlock(ctx context.Context, c *call) error {
 	return err
 }
 
-// recoverGroup is the command recover: it makes every instance of the group that it reaches give
-// the group up. If one of them knows a leader it changes nothing.
+// recoverGroup is the command recover: every instance of the group that it reaches gives the group
+// up. If one of them knows a leader it changes nothing.
 func recoverGroup(ctx context.Context, c *call) error {
 	group, err := c.word("")
 	if err == nil && group == "" {
@@ -119,8 +119,8 @@ func recoverGroup(ctx context.Context, c *call) error {
 }
 
 // giveUp asks each instance in turn to give the group up. An instance that does so begins a new
-// incarnation, which may cut off its answer; the others learn of it and follow by themselves. So
-// giveUp polls an instance that has not confirmed, until it has left the group.
+// incarnation, which may cut off its answer, and the others follow by themselves. So giveUp polls
+// an instance that has not confirmed, until it has left the group.
 func (c *call) giveUp(ctx context.Context, g *guest.Guest, group string, told []guest.Report) error {
 	why := make([]error, len(told))
 	for i, r := range told {
@@ -155,8 +155,7 @@ const (
 	followLook   = 100 * time.Millisecond
 )
 
-// hasLeft polls the status of an instance until it is in another group or in none, or until ctx
-// ends.
+// hasLeft polls an instance until it is in another group or in none, or until ctx ends.
 func (c *call) hasLeft(ctx context.Context, g *guest.Guest, addr, group string) bool {
 	for {
 		asking, cancel := context.WithTimeout(ctx, c.within)
@@ -177,7 +176,6 @@ func (c *call) hasLeft(ctx context.Context, g *guest.Guest, addr, group string) 
 // wrong returns an error whose texts are escaped.
 func wrong(format string, args ...any) error { return errors.New(plain.Sprintf(format, args...)) }
 
-// foundedBy returns the setting that decides when a group is founded.
 func foundedBy(r guest.Report) string {
 	if len(r.Answer.Founders) > 0 {
 		return fmt.Sprintf("Founders (%d names)", len(r.Answer.Founders))

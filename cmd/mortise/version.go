@@ -23,10 +23,9 @@ func version(_ context.Context, c *call) error {
 	return c.printf("%s, %s %s\n", text, b.Go, b.System)
 }
 
-// build describes how this command was built.
 type build struct {
 	Version  string
-	Revision string `json:",omitempty"` // revision of the repository; empty if it was installed from a proxy
+	Revision string `json:",omitempty"` // of the repository; empty if it was installed from a proxy
 	Modified bool   `json:",omitempty"` // the files differed from the revision
 	Go       string
 	System   string

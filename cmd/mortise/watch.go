@@ -25,7 +25,7 @@ func watchFlags(c *call, fs *flag.FlagSet) {
 // nothing has happened.
 const watchWithin = 10 * time.Second
 
-// happened is a mortise.Event as -o json shows it: large numbers are strings.
+// happened is a mortise.Event for -o json: large numbers are strings.
 type happened struct {
 	Position   uint64 `json:",string"`
 	What       mortise.EventKind
@@ -39,8 +39,8 @@ type happened struct {
 	Revision   uint64        `json:",omitempty,string"`
 }
 
-// watch is the command watch. It continues across changes of leader and of instance. If events may
-// be missing it prints a reset.
+// watch continues across changes of leader and of instance. If events may be missing it prints a
+// reset.
 func watch(ctx context.Context, c *call) error {
 	prefix, err := c.word("")
 	if err != nil {
@@ -85,7 +85,7 @@ func nextEvents(ctx context.Context, g *guest.Guest, q *query.WatchRequest) (a *
 	return a, events, err
 }
 
-// tellEvent prints one event. In the table it omits the event that reports no news.
+// tellEvent prints one event. The table omits the event that reports no news.
 func (c *call) tellEvent(e mortise.Event) error {
 	if c.json {
 		return c.show(happenedOf(e))
@@ -107,8 +107,8 @@ func happenedOf(e mortise.Event) happened {
 	return h
 }
 
-// eventTime is the format of an event's time. It has the date, since a watch runs for days, and it
-// is in UTC, as all times that instances report.
+// eventTime has the date, since a watch runs for days, and is in UTC, as all times that instances
+// report.
 const eventTime = "2006-01-02 15:04:05Z"
 
 func eventLine(e mortise.Event) string {

@@ -2,11 +2,11 @@
 // interface, and that a [fence.Section] keeps its additional one.
 //
 // A store that passes has refused every lower token that was offered after a higher one, from many
-// goroutines at once. Like every test, it cannot prove that the store always will. The cases run
-// one after the other, and their goroutines have ended when Run returns. Failures are reported by
-// t.Errorf, with the broken rule. Run uses about a dozen resources whose names begin with
-// "fencetest/" and the name of the test, and leaves their marks behind. The package has no fake
-// store, because the faults of a store lie in how its database, file or server compares.
+// goroutines at once. The cases run one after the other, and their goroutines have ended when Run
+// returns. Failures are reported by t.Errorf, with the broken rule. Run uses about a dozen
+// resources whose names begin with "fencetest/" and the name of the test, and leaves their marks
+// behind. The package has no fake store, because the faults of a store lie in how its database,
+// file or server compares.
 package fencetest
 
 import (
@@ -80,8 +80,7 @@ func refusesNonsense(t *testing.T, store fence.Store) {
 	}
 }
 
-// The size of the two cases with goroutines: some hundred calls, so that slow stores can be tested
-// too.
+// The two cases with goroutines make some hundred calls, so that slow stores can be tested too.
 const (
 	writers = 8
 	rounds  = 25
@@ -151,7 +150,6 @@ func noOverlap(t *testing.T, section fence.Section) {
 	t.Logf("%d of %d sections ran, the others were refused", ran.Load(), writers*rounds)
 }
 
-// each runs work in several goroutines at once, and waits for them.
 func each(work func(writer int, chance *rand.Rand)) {
 	var all sync.WaitGroup
 	for writer := range writers {
@@ -160,14 +158,12 @@ func each(work func(writer int, chance *rand.Rand)) {
 	all.Wait()
 }
 
-// dawdle yields to other goroutines at random.
 func dawdle(chance *rand.Rand) {
 	for range chance.IntN(4) {
 		runtime.Gosched()
 	}
 }
 
-// raise sets n to at least to.
 func raise(n *atomic.Uint64, to uint64) {
 	for {
 		old := n.Load()

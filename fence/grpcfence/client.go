@@ -26,8 +26,7 @@ type Client struct {
 	Require bool
 }
 
-// Unary returns the interceptor for unary calls: pass it to grpc.WithUnaryInterceptor or
-// grpc.WithChainUnaryInterceptor.
+// Unary returns the interceptor for grpc.WithUnaryInterceptor or grpc.WithChainUnaryInterceptor.
 func (c Client) Unary() grpc.UnaryClientInterceptor {
 	return func(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker,
 		opts ...grpc.CallOption) error {
@@ -39,9 +38,8 @@ func (c Client) Unary() grpc.UnaryClientInterceptor {
 	}
 }
 
-// Stream returns the interceptor for streams: pass it to grpc.WithStreamInterceptor or
-// grpc.WithChainStreamInterceptor. It sends the token of the context with which the stream is
-// opened.
+// Stream returns the interceptor for grpc.WithStreamInterceptor or grpc.WithChainStreamInterceptor.
+// It sends the token of the context with which the stream is opened.
 func (c Client) Stream() grpc.StreamClientInterceptor {
 	return func(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer,
 		opts ...grpc.CallOption) (grpc.ClientStream, error) {
@@ -53,7 +51,7 @@ func (c Client) Stream() grpc.StreamClientInterceptor {
 	}
 }
 
-// outgoing returns ctx with the token in its metadata; it replaces a token that is already there.
+// outgoing returns ctx with the token in its metadata, instead of any that is there.
 func (c Client) outgoing(ctx context.Context, method string, req any) (context.Context, error) {
 	token, ok := fence.FromContext(ctx)
 	if !ok && c.Require {

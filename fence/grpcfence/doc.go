@@ -1,7 +1,7 @@
 // Package grpcfence carries fencing tokens over gRPC. Interceptors of a client send the token of
 // the context, and interceptors of a server compare it with the mark of the resource. It is the
-// counterpart of [fence.Transport] and [fence.Guard] for HTTP. It is a separate package so that
-// programs without gRPC do not build it.
+// counterpart of [fence.Transport] and [fence.Guard], separate so that programs without gRPC do not
+// build it.
 //
 // A handler runs only if the token was admitted, and finds it by [fence.FromContext]; see
 // [fence.Run]. The server answers a stale token with FailedPrecondition, a malformed one, or two,

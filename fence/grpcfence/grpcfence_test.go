@@ -23,11 +23,9 @@ import (
 	"github.com/mortise-lock/mortise/fence/grpcfence"
 )
 
-// word is the message of the test's service.
 type word = wrapperspb.StringValue
 
-// The methods of the test's service: one answers with the token that it finds, the other does so
-// for each message of a stream.
+// One method answers with the token that it finds, the other does so for each message of a stream.
 const (
 	say    = "/test.Words/Say"
 	stream = "/test.Words/Stream"
@@ -38,7 +36,6 @@ func found(ctx context.Context) *word {
 	return wrapperspb.String(fmt.Sprint(uint64(token), ok))
 }
 
-// serve starts a server with guard's interceptors and connects with client's.
 func serve(t *testing.T, guard grpcfence.Guard, client grpcfence.Client, calls *atomic.Int64) *grpc.ClientConn {
 	listener := bufconn.Listen(1 << 16)
 	server := grpc.NewServer(grpc.UnaryInterceptor(guard.Unary()), grpc.StreamInterceptor(guard.Stream()))
@@ -89,7 +86,6 @@ func serve(t *testing.T, guard grpcfence.Guard, client grpcfence.Client, calls *
 	return conn
 }
 
-// call makes a call of either kind and returns its answer.
 func call(ctx context.Context, conn *grpc.ClientConn, method, text string) (string, error) {
 	in, out := wrapperspb.String(text), &word{}
 	if method == say {
@@ -192,7 +188,7 @@ func TestClientMeetsGuard(t *testing.T) {
 			calls.Load() != 0 {
 			t.Errorf("%s without a token: %v", method, err)
 		}
-		// the context counts
+		// The context counts.
 		old := metadata.AppendToOutgoingContext(t.Context(), grpcfence.TokenKey, "99", "other", "kept")
 		for _, token := range []mortise.Token{5, 6} {
 			got, err := call(fence.NewContext(old, token), conn, method, "")
@@ -210,7 +206,6 @@ func TestClientMeetsGuard(t *testing.T) {
 	}
 }
 
-// An error of the handler is not taken for a refusal.
 func TestErrorsOfHandlersPass(t *testing.T) {
 	var calls atomic.Int64
 	conn := serve(t, grpcfence.Guard{Store: &fence.Mark{}, Resource: func(context.Context, string,

@@ -13,8 +13,7 @@ import (
 	"github.com/mortise-lock/mortise/fence"
 )
 
-// Guard makes server interceptors. The notes of [fence.Guard] on stores, sections and trust apply
-// here too.
+// Guard makes server interceptors. The notes of [fence.Guard] on stores, sections and trust apply.
 type Guard struct {
 	Store fence.Store // required
 
@@ -22,8 +21,8 @@ type Guard struct {
 	// nil Resource means the resource of the metadata; then all clients must use the same names.
 	Resource func(ctx context.Context, method string, req any) string
 
-	// Methods reports whether a call is guarded, by its full name, such as "/orders.Orders/Put".
-	// Nil means all.
+	// Methods reports whether a call is guarded, by its full name, such as "/orders.Orders/Put". Nil
+	// means all.
 	Methods func(method string) bool
 
 	Optional bool // a call without a token is passed on unguarded
@@ -32,8 +31,7 @@ type Guard struct {
 	Failed func(ctx context.Context, method string, err error)
 }
 
-// Unary returns the interceptor for unary calls: pass it to grpc.UnaryInterceptor or
-// grpc.ChainUnaryInterceptor.
+// Unary returns the interceptor for grpc.UnaryInterceptor or grpc.ChainUnaryInterceptor.
 func (g Guard) Unary() grpc.UnaryServerInterceptor {
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (reply any,
 		err error) {
@@ -45,8 +43,7 @@ func (g Guard) Unary() grpc.UnaryServerInterceptor {
 	}
 }
 
-// Stream returns the interceptor for streams: pass it to grpc.StreamInterceptor or
-// grpc.ChainStreamInterceptor.
+// Stream returns the interceptor for grpc.StreamInterceptor or grpc.ChainStreamInterceptor.
 func (g Guard) Stream() grpc.StreamServerInterceptor {
 	return func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 		return g.run(stream.Context(), info.FullMethod, nil, func(ctx context.Context) error {
@@ -98,7 +95,6 @@ func (g Guard) run(ctx context.Context, method string, req any, handle func(cont
 	return handled
 }
 
-// tokenOf reads the token of a call.
 func tokenOf(md metadata.MD) (mortise.Token, error) {
 	switch values := md.Get(TokenKey); len(values) {
 	case 0:

@@ -10,7 +10,6 @@ import (
 	"github.com/mortise-lock/mortise/fence"
 )
 
-// database is one database that the tests run on.
 type database struct {
 	*sql.DB
 	dialect fence.Dialect
@@ -27,8 +26,8 @@ func (d database) p(n string) string {
 // onEach runs test on an empty database of each kind.
 func onEach(t *testing.T, test func(t *testing.T, db database)) {
 	t.Run("SQLite", func(t *testing.T) {
-		// SQLite writers wait for each other, up to busy_timeout, only if their transactions
-		// announce a write at their beginning.
+		// SQLite writers wait for each other, up to busy_timeout, only if their transactions announce a
+		// write at their beginning.
 		db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(),
 			"db")+"?_pragma=busy_timeout(60000)&_pragma=journal_mode(wal)&_txlock=immediate")
 		if err != nil {
@@ -40,7 +39,6 @@ func onEach(t *testing.T, test func(t *testing.T, db database)) {
 	t.Run("PostgreSQL", func(t *testing.T) { test(t, database{postgres(t), fence.PostgreSQL}) })
 }
 
-// exec runs a statement that must succeed.
 func (d database) exec(t *testing.T, text string, args ...any) {
 	t.Helper()
 	if _, err := d.ExecContext(t.Context(), text, args...); err != nil {

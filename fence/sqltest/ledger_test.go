@@ -12,7 +12,6 @@ import (
 	"github.com/mortise-lock/mortise/fence"
 )
 
-// ledger creates a ledger and a table of payments.
 func ledger(t *testing.T, db database) fence.Ledger {
 	t.Helper()
 	l := fence.Ledger{Marks: fence.Table{DB: db.DB, Dialect: db.dialect}}
@@ -25,7 +24,6 @@ func ledger(t *testing.T, db database) fence.Ledger {
 	return l
 }
 
-// payments counts the effects.
 func payments(t *testing.T, db database) (n int) {
 	t.Helper()
 	if err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM payment").Scan(&n); err != nil {

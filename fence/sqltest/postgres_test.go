@@ -71,8 +71,7 @@ func connect(t *testing.T, name string) *sql.DB {
 	return db
 }
 
-// open connects by the socket in the server's directory. Unlike a port, no other process can use
-// its name.
+// open connects by the socket in the server's directory, since no other process can use its name.
 func open(name string) (*sql.DB, error) {
 	return sql.Open("pgx", fmt.Sprintf("host=%s port=5432 user=test dbname=%s sslmode=disable", server.dir, name))
 }

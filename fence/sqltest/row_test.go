@@ -12,7 +12,7 @@ import (
 	"github.com/mortise-lock/mortise/fence"
 )
 
-// orders creates a table with an unwritten row 42, and returns its Row.
+// orders creates a table with an unwritten row 42.
 func orders(t *testing.T, db database) fence.Row {
 	t.Helper()
 	db.exec(t, `CREATE TABLE "order" (id bigint PRIMARY KEY, state text, fence_token bigint)`)
@@ -58,7 +58,7 @@ func TestRow(t *testing.T) {
 	})
 }
 
-// A condition in a statement of the caller's own, here a deletion.
+// In a statement of the caller's own, here a deletion.
 func TestConditionAndOutcome(t *testing.T) {
 	onEach(t, func(t *testing.T, db database) {
 		row := orders(t, db)

@@ -14,7 +14,6 @@ import (
 	"github.com/mortise-lock/mortise/fence/fencetest"
 )
 
-// table creates a table of marks.
 func table(t *testing.T, db database) fence.Table {
 	t.Helper()
 	marks := fence.Table{DB: db.DB, Dialect: db.dialect}
@@ -49,7 +48,6 @@ func TestATableOfAnotherName(t *testing.T) {
 	})
 }
 
-// The mark moves with the transaction, and not without it.
 func TestTxRollsBack(t *testing.T) {
 	onEach(t, func(t *testing.T, db database) {
 		marks := table(t, db)
@@ -122,8 +120,7 @@ func advance(ctx context.Context, tx *sql.Tx, db database, token mortise.Token) 
 	return err
 }
 
-// The same token locks the row too: the comparison in a holder's second transaction must hold until
-// its commit.
+// The comparison in a holder's second transaction must hold until its commit.
 func TestTheSameTokenLocks(t *testing.T) {
 	onEach(t, func(t *testing.T, db database) {
 		marks := table(t, db)
@@ -173,7 +170,7 @@ func TestSerializable(t *testing.T) {
 		}
 		defer tx.Rollback()
 		var n int
-		// takes the snapshot
+		// This takes the snapshot.
 		if err := tx.QueryRowContext(t.Context(), "SELECT count(*) FROM mortise_fence").Scan(&n); err != nil {
 			t.Fatal(err)
 		}

@@ -8,10 +8,10 @@ import (
 )
 
 // Acks judges that every acknowledged operation survives: the state of every replica that has
-// applied the operation keeps it. It belongs to one group. The zero value is ready for use.
+// applied it keeps it. It belongs to one group. The zero value is ready for use.
 //
-// An index passed to it may be any at which the operation is certainly committed: that of the entry
-// itself, or the highest that any replica had applied when the caller was told.
+// An index passed to it may be any at which the operation is certainly committed: that of the
+// entry, or the highest that any replica had applied when the caller was told.
 type Acks struct {
 	rule
 	keys map[string]*keyed

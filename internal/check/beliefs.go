@@ -6,12 +6,12 @@ import (
 )
 
 // Beliefs judges mutual exclusion and sharing as callers see them: at any instant the callers that
-// believe to hold a key fit beside each other; at most one if it is exclusive. Instants are those
-// of one global clock, which nothing in the run can read. A belief lasts from Begin to just before
-// End, so at one instant ends must be reported before beginnings. The zero value is ready for use.
+// believe to hold a key fit beside each other. Instants are those of one global clock, which
+// nothing in the run can read. A belief lasts from Begin to just before End, so at one instant ends
+// must be reported before beginnings. The zero value is ready for use.
 //
 // A belief that ends by a clock (a lease that runs out) ends at the instant at which a question
-// would return so, whether or not a question is asked.
+// would return so, whether or not it is asked.
 type Beliefs struct {
 	rule
 	now  time.Duration
@@ -46,8 +46,8 @@ func (b *Beliefs) Begin(key string, who Caller, terms Terms, at time.Duration) e
 	return nil
 }
 
-// End records that the caller who no longer believes that it holds key. It does nothing without
-// such a belief, so that a loss and a release of the same lock may both be reported.
+// End records that the caller who no longer believes that it holds key. Without such a belief it
+// does nothing, so a loss and a release of the same lock may both be reported.
 func (b *Beliefs) End(key string, who Caller, at time.Duration) error {
 	if b.at(at) != nil {
 		return b.err
@@ -66,7 +66,7 @@ func (b *Beliefs) Believes(key string, who Caller) bool {
 	return slices.ContainsFunc(b.held[key], func(o belief) bool { return o.caller == who })
 }
 
-// Count returns the number of keys that any caller believes to hold.
+// Count returns the number of keys that callers believe to hold.
 func (b *Beliefs) Count() int { return len(b.held) }
 
 func (b *Beliefs) at(at time.Duration) error {

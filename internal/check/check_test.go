@@ -11,7 +11,6 @@ import (
 
 var a, b = Caller{"a", 1}, Caller{"b", 1}
 
-// wantBroken fails unless err names the rule, and the judge keeps it.
 func wantBroken(t *testing.T, err error, judge interface{ Err() error }, rule string) {
 	t.Helper()
 	if err == nil || !strings.HasPrefix(err.Error(), rule+":") {
@@ -55,7 +54,7 @@ func TestFrontSeesEachEntryOnce(t *testing.T) {
 	}
 }
 
-// Terms of the tests: a reader, and two permits of three.
+// shared is a reader, two are two permits of three.
 var shared, two = Terms{Permits: 1}, Terms{Permits: 2, Of: 3}
 
 func TestFIFO(t *testing.T) {

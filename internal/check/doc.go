@@ -1,14 +1,12 @@
 // Package check is a set of judges that watch a run from outside. Each enforces one rule. The
 // program that runs a cluster, be it a simulation, whole nodes in fake time or processes, reports
-// to them what it sees. They do not look into the code that they judge.
+// to them what it observes.
 //
 //   - [Tokens]: the tokens of a key rise.
-//   - [Beliefs]: the callers that believe at one time to hold a key fit beside each other; at most
-//     one for a mutex.
-//   - [Register]: a resource that compares tokens is written in the order of tokens, and never
-//     refuses the holder of the lock. Nothing is written while readers share it.
-//   - [FIFO]: the locks are granted in the order in which requests were committed, to as many as
-//     fit beside each other.
+//   - [Beliefs]: the callers that believe at one time to hold a key fit beside each other.
+//   - [Register]: a resource that compares tokens never refuses the holder of the lock, and is not
+//     written while readers share it.
+//   - [FIFO]: locks are granted in the order in which requests were committed.
 //   - [Hashes]: replicas that have applied the same entries are equal.
 //   - [Raft]: one leader a term, one vote a term and voter, one entry an index.
 //   - [Rising]: numbers that may only rise do so.
@@ -20,16 +18,14 @@
 //   - [Forced]: only a hold that was named by key and token is ended by force.
 //   - [Longest]: a hold with a longest duration ends, and its holder is told.
 //   - [Delays]: a lock with a delay is not free before the delay is over, under any leader.
-//   - [Notices]: a holder that asked for a notice has been told of a waiter when its lease is
-//     renewed.
-//   - [Reentry]: a reentrant lock has one token while it is held, and no other owner enters until
-//     the owner has left as often as it has entered.
+//   - [Notices]: a holder that asked for it has been told of a waiter when its lease is renewed.
+//   - [Reentry]: a reentrant lock has one token until its owner has left as often as it has
+//     entered.
 //
 // # The models
 //
-// Others describe locks by models, one for each kind, and judge a history by one of them. Here all
-// kinds follow one rule (see [Terms]), and each judge is for a promise, not for a kind. The models
-// correspond to:
+// Others judge a history by one model for each kind of lock. Here all kinds follow one rule (see
+// [Terms]), and each judge is for a promise. The models correspond to:
 //
 //	owner-aware mutex     Beliefs: one owner at a time. Rule "ends" of package history, which knows
 //	                      sessions and numbers: only its owner frees it
@@ -56,28 +52,24 @@
 //
 // # Guarantees
 //
-// A judge keeps the first violation: every later call returns the same error, and Err does. The
-// text names the rule and what was seen. It does not depend on the order of a map, so a repeated
-// run fails with the same text.
+// A judge keeps the first violation: every later call and Err return the same error. Its text does
+// not depend on the order of a map, so a repeated run fails with the same text.
 //
 // # Concurrency
 //
-// None: a judge belongs to its caller. Shells that see events on many goroutines put a mutex around
-// it.
+// None: a judge belongs to its caller, which may put a mutex around it.
 //
 // # Failure
 //
 // A violation is the only error. A report that violates the judge's own rules (time that goes back,
-// for one) is an error of the caller and is also returned as a violation: a judge with wrong input
-// must not pass.
+// for one) is also returned as a violation: a judge with wrong input must not pass.
 //
 // # Limits
 //
-// Judges keep what they compare with: one record for each key, group or index. They are meant for
-// runs that end.
+// Judges keep one record for each key, group or index. They are meant for runs that end.
 //
 // # Refused alternative
 //
-// Assertions inside the code: they trust the state that they are part of, and cannot see two nodes
-// at once.
+// Assertions inside the code trust the state that they are part of, and cannot see two nodes at
+// once.
 package check

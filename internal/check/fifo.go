@@ -7,10 +7,10 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// FIFO judges the order of grants and the rule of sharing for one group: the requests at the front
-// of a queue that fit beside each other can hold the lock. So a request is granted only if all
-// unfinished requests before it leave room for it, whether they hold the lock or wait for another
-// one. No request that waits for this lock alone is passed. The zero value is ready for use.
+// FIFO judges the order of grants and the rule of sharing for one group. A request is granted only
+// if all unfinished requests before it leave room for it, whether they hold the lock or wait for
+// another one. No request that waits for this lock alone is passed. The zero value is ready for
+// use.
 type FIFO struct {
 	rule
 	queues map[string]*queue
@@ -18,7 +18,7 @@ type FIFO struct {
 
 type queue struct {
 	row    []place
-	newest lockfsm.Revision // the last one ever queued
+	newest lockfsm.Revision // the last one queued
 }
 
 type place struct {
@@ -59,7 +59,7 @@ func (f *FIFO) Queued(key string, at lockfsm.Revision, terms Terms, several bool
 	return nil
 }
 
-// Gone records each request that is over, whether or not it was granted.
+// Gone records each request that is over, granted or not.
 func (f *FIFO) Gone(key string, at lockfsm.Revision) error {
 	q := f.queue(key)
 	if i, found := q.find(at); found {
@@ -92,7 +92,7 @@ func (f *FIFO) Granted(key string, at lockfsm.Revision) error {
 	return nil
 }
 
-// Waits reports whether a request waits for a key that does not fit beside a holder on these terms.
+// Waits reports whether a request that does not fit beside a holder on these terms waits for a key.
 func (f *FIFO) Waits(key string, holder Terms) bool {
 	for _, p := range f.queue(key).row {
 		if !p.granted && !holder.Beside(p.terms) {

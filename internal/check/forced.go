@@ -3,7 +3,7 @@ package check
 import "github.com/mortise-lock/mortise/lockfsm"
 
 // Forced judges ends by force. A hold ends so only after an order that named one of its keys and
-// its token, and only then is its holder told so. A late order hits no other hold, since the next
+// its token, and only then is its holder told. A late order hits no other hold, since the next
 // holder has another token. The zero value is ready for use.
 //
 // A hold that was ended by force is over from that moment, even while its holder has not been told;
@@ -14,7 +14,6 @@ type Forced struct {
 	over  map[lockfsm.Token]bool
 }
 
-// grip is what an order to end a hold names.
 type grip struct {
 	key   string
 	token lockfsm.Token

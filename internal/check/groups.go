@@ -2,8 +2,8 @@ package check
 
 import "slices"
 
-// Groups judges that there are never two groups that could both grant: at most one born group has a
-// majority of its voters alive. Only the incarnations count that its charter, or its newest
+// Groups judges that there are never two groups that could both grant: at most one founded group
+// has a majority of its voters alive. Only the incarnations count that its charter, or its newest
 // configuration, names. A restarted voter without a directory is another incarnation and can never
 // take part in the old group again. A voter with a directory stays the same one as long as its
 // directory exists, also while its process is down. The zero value is ready for use.
@@ -22,8 +22,8 @@ type group struct {
 	lost     bool // it has had no majority at some time
 }
 
-// Born records the founding of a group, once, with its voting instances and its founding time.
-// Tokens start at the founding time, so it must be above that of every earlier group.
+// Born records the founding of a group, once, with its voting instances and its founding time. That
+// must be above that of every earlier group, since tokens start at it.
 func (g *Groups) Born(id uint64, foundedUnixMS int64, voters ...uint64) error {
 	if g.err != nil {
 		return g.err
@@ -56,7 +56,7 @@ func (g *Groups) Configured(id, at uint64, voters, outgoing []uint64) {
 	}
 }
 
-// Able reports whether a majority of the voters of a born group is alive.
+// Able reports whether a majority of the voters of a group is alive.
 func (g *Groups) Able(id uint64) bool {
 	return slices.ContainsFunc(g.born, func(group group) bool { return group.id == id && group.able() })
 }
@@ -73,7 +73,7 @@ func (g *Groups) Lost() []uint64 {
 	return lost
 }
 
-// It reports whether every group with a majority keeps one without that instance.
+// MaySpare reports whether every group with a majority keeps one without that instance.
 func (g *Groups) MaySpare(instance uint64) bool {
 	for _, group := range g.born {
 		if !group.able() || group.ended[instance] {
@@ -89,8 +89,7 @@ func (g *Groups) MaySpare(instance uint64) bool {
 	return true
 }
 
-// Needless returns the number of groups that were given up although they always had a living
-// majority of their voters.
+// Needless returns how many groups were given up although they always had a living majority.
 func (g *Groups) Needless() int {
 	n := 0
 	for _, group := range g.born[:max(0, len(g.born)-1)] {
@@ -139,8 +138,8 @@ func (g *Groups) EndedEverywhere(instance uint64) {
 // Count returns the number of born groups.
 func (g *Groups) Count() int { return len(g.born) }
 
-// check searches for two groups with a majority. It is enough to do so at foundings: an incarnation
-// that is over does not come back.
+// check searches for two groups with a majority. Foundings are the only time to do so, since an
+// incarnation that is over does not come back.
 func (g *Groups) check() error {
 	var able []uint64
 	for _, group := range g.born {

@@ -3,8 +3,8 @@ package check
 import "time"
 
 // Longest judges holds with a longest duration: their holders are told at its end, not before and
-// not long after. [Beliefs] judges that the lock is not granted to another before its holder is
-// told. Make one with how late that may be while the holder's process runs.
+// not long after. [Beliefs] judges that the lock is not granted to another before that. Make one
+// with how late it may be while the holder's process runs.
 type Longest struct {
 	Late time.Duration
 
@@ -34,8 +34,7 @@ func (l *Longest) Overdue(who Caller, at time.Duration) error {
 // Over records that a hold has ended in another way, or that its process has died.
 func (l *Longest) Over(who Caller) { delete(l.until, who) }
 
-// Check must be called for a holder whose process runs, at a time at which it has run for at least
-// Late.
+// Check must be called for a holder whose process has run for at least Late.
 func (l *Longest) Check(who Caller, at time.Duration) error {
 	if until, known := l.until[who]; known && at-until > l.Late && l.err == nil {
 		return l.broken("longest: the hold of %v was to end at %v, and at %v its holder has not been told",

@@ -6,15 +6,15 @@ import "time"
 // lock. The time depends on how long there is no leader. But the notice takes the same way as the
 // acknowledgements of the holder's lease, and precedes those of any leader that has the waiter in
 // its state. So once a renewal is acknowledged that was sent after the waiter was committed, the
-// holder must have been told. A live holder in a healthy group is told within a third of a lease;
-// one that is cut off loses the lock. The zero value is ready for use.
+// holder must have been told: within a third of a lease in a healthy group. The zero value is ready
+// for use.
 type Notices struct {
 	rule
 	wanted map[Caller]time.Duration
 }
 
-// Wanted records that the state has a request that waits for the lock of the holder who, and does
-// not fit beside it. Only the first call counts.
+// Wanted records that a request which does not fit beside the holder who waits for its lock. Only
+// the first call counts.
 func (n *Notices) Wanted(who Caller, at time.Duration) {
 	if _, known := n.wanted[who]; known {
 		return

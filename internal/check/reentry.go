@@ -4,8 +4,8 @@ import "github.com/mortise-lock/mortise/lockfsm"
 
 // Reentry judges locks that their owner can enter again, as a counted mutex. No other owner is
 // inside until the owner has left as often as it has entered. It enters again with the same token,
-// and the next owner has a higher one. An owner is what the locks take for one: a thread or, in
-// mortise, everything under the context of one lock. The zero value is ready for use.
+// and the next owner has a higher one. An owner is a thread or, in mortise, everything under the
+// context of one lock. The zero value is ready for use.
 type Reentry struct {
 	rule
 	inside map[string]visit

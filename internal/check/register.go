@@ -3,11 +3,10 @@ package check
 import "github.com/mortise-lock/mortise/lockfsm"
 
 // Register judges tokens by their purpose: a resource that remembers the highest token and refuses
-// lower ones. Such a resource is written in the order of tokens whatever the locks do, so that
-// alone proves nothing. It judges what can fail. A caller that rightly believes to hold the lock
-// must not be refused, which happens if its token is not the highest. Two callers must not use one
-// token. With Observed, a resource outside this package must really compare. The zero value is
-// ready for use.
+// lower ones. It is written in the order of tokens whatever the locks do, so Register judges what
+// can fail. A caller that rightly believes to hold the lock must not be refused, which happens if
+// its token is not the highest. Two callers must not use one token. With Observed, a resource
+// outside this package must really compare. The zero value is ready for use.
 type Register struct {
 	rule
 	last    map[string]write
@@ -54,7 +53,7 @@ func (r *Register) Observed(key string, who Caller, token lockfsm.Token, believe
 }
 
 // Read judges a caller that shares the lock and only reads. While it rightly believes to hold it,
-// no caller that was granted the lock later can have written, since a writer is exclusive.
+// no caller with a later grant can have written, since a writer is exclusive.
 func (r *Register) Read(key string, who Caller, token lockfsm.Token, believes bool) error {
 	if last := r.last[key]; r.err == nil && believes && last.token >= token {
 		return r.broken("register: %v shares %q with token %d, and %v has written with token %d", who, key, token,

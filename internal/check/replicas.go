@@ -16,8 +16,8 @@ type hashed struct {
 	replica string
 }
 
-// Applied judges a replica that stands at index of its group with a state of that sum (the [Sum] of
-// its snapshot, for example).
+// Applied judges a replica that stands at index of its group with a state of that sum, such as the
+// [Sum] of its snapshot.
 func (h *Hashes) Applied(group, index, sum uint64, who string) error {
 	if h.err != nil {
 		return h.err
@@ -79,8 +79,8 @@ func (r *Raft) Leads(group, t, id uint64) error {
 	return nil
 }
 
-// Votes judges that a raft ID has voted for a candidate: in a message (a granted vote, not a
-// pre-vote), or in a hard state that it stores. Candidate 0, no vote, is ignored.
+// Votes judges that a raft ID has voted for a candidate: in a granted vote, not a pre-vote, or in a
+// hard state that it stores. Candidate 0, no vote, is ignored.
 func (r *Raft) Votes(group, t, voter, candidate uint64) error {
 	if r.err != nil || candidate == 0 {
 		return r.err

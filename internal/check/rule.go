@@ -64,7 +64,6 @@ type rule struct{ err error }
 // Err returns the first violation, or nil.
 func (r *rule) Err() error { return r.err }
 
-// broken records a violation, if it is the first, and returns the first.
 func (r *rule) broken(format string, args ...any) error {
 	if r.err == nil {
 		r.err = fmt.Errorf(format, args...)
@@ -73,8 +72,8 @@ func (r *rule) broken(format string, args ...any) error {
 }
 
 // Front distinguishes the first replica that applies an entry from those that follow. Events on
-// which all replicas agree, such as grants, must be reported to the judges of order once: by the
-// replica in front. The zero value is ready for use.
+// which all replicas agree, such as grants, must be reported to the judges of order once, by that
+// replica. The zero value is ready for use.
 type Front struct{ applied map[uint64]uint64 }
 
 // First reports whether no replica of the group has applied index before.

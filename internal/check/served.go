@@ -10,10 +10,10 @@ import (
 
 // Served judges liveness after the faults have ended. A key that a call waits for and no live
 // caller holds is granted within Bound, and every call that needs no lock (a cancelled one, a try,
-// an unlock) is answered within Bound. A live holder may hold as long as it likes; the run must end
-// its hold. If calls wait for several keys, Bound counts from when all keys are free that waiting
-// calls connect, and the run must free these too. Make one with the bound: TTL, one failover and
-// some slack.
+// an unlock) is answered within Bound. A live holder may hold as long as it likes, so the run must
+// end its hold. If calls wait for several keys, Bound counts from when all keys are free that
+// waiting calls connect, and the run must free these too. Make one with the bound: TTL, one
+// failover and some slack.
 type Served struct {
 	Bound time.Duration
 
@@ -24,7 +24,6 @@ type Served struct {
 	waiting []waiting // in the order in which they began
 }
 
-// wanted is a key that a call has waited for.
 type wanted struct {
 	held []Caller
 	free time.Duration // since when no live caller holds it
@@ -58,7 +57,7 @@ func (s *Served) Waits(keys []string, who Caller, soon bool, at time.Duration) {
 	s.waiting = append(s.waiting, waiting{who, keys, at, soon})
 }
 
-// Soon records that a waiting call must be answered in any case from now on: its context has ended.
+// Soon records that a waiting call must be answered from now on: its context has ended.
 func (s *Served) Soon(who Caller, at time.Duration) {
 	for i := range s.waiting {
 		if s.waiting[i].caller == who {
@@ -118,7 +117,7 @@ func (s *Served) judge(c *waiting, at time.Duration) {
 		c.caller, c.keys, at, c.since, free, s.since)
 }
 
-// free returns since when all keys are free that waiting calls connect with these. held reports
+// free returns since when all keys that waiting calls connect with these are free. held reports
 // that one of them is held.
 func (s *Served) free(keys []string) (since time.Duration, held bool) {
 	all := slices.Clone(keys)

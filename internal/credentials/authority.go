@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// These separate what is derived here from everything else that is derived from the same
-	// secret. They are part of the protocol: nodes with other values refuse each other.
+	// These separate what is derived here from everything else that is derived from the same secret.
+	// They are part of the protocol: nodes with other values refuse each other.
 	salt         = "mortise credentials v2"
 	authorityUse = "ed25519 authority key\x00" // followed by the cluster's label
 
@@ -33,8 +33,8 @@ type authority struct {
 	cert *x509.Certificate
 }
 
-// newAuthority depends on its arguments alone. Peers never exchange the certificate of an
-// authority: only its key and its name must be the same everywhere.
+// newAuthority depends on its arguments alone. Peers never exchange an authority's certificate:
+// only its key and its name must be the same everywhere.
 func newAuthority(secret, cluster string) (*authority, error) {
 	from, err := keying(secret, cluster)
 	if err != nil {
@@ -52,9 +52,9 @@ func newAuthority(secret, cluster string) (*authority, error) {
 	return &authority{key: key, cert: cert}, nil
 }
 
-// authorityCert makes the certificate of an authority, signed by any key: the signature of a trust
-// anchor is never checked; only its key, name and constraints count. The key identifier is set
-// here, since Go's default has changed between versions.
+// authorityCert makes the certificate of an authority, signed by any key: of a trust anchor only
+// key, name and constraints count. The key identifier is set here, since Go's default has changed
+// between versions.
 func authorityCert(public ed25519.PublicKey, signer ed25519.PrivateKey, cluster string) (*x509.Certificate, error) {
 	id := sha256.Sum256(public)
 	template := &x509.Certificate{
@@ -81,17 +81,17 @@ func authorityCert(public ed25519.PublicKey, signer ed25519.PrivateKey, cluster 
 	return cert, nil
 }
 
-// always and never bound all times that a clock can show: a machine that lost its time must get an
+// always and never bound all times that a clock can show. A machine that lost its time must get an
 // error about its own certificate, not about the authority's.
 func always() time.Time { return time.Date(1960, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 func never() time.Time { return time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC) }
 
-// id identifies the authority for people and in server names. It is made from the public key.
+// id identifies the authority for people and in server names.
 func (a *authority) id() string { return hex.EncodeToString(a.cert.SubjectKeyId[:8]) }
 
-// zone is the DNS name of a cluster. It is a hash, since a label may be any text, and since the
-// name crosses the network in clear text.
+// zone is the DNS name of a cluster: a hash, since a label may be any text, and the name crosses
+// the network in clear text.
 func zone(cluster string) string {
 	sum := sha256.Sum256([]byte("mortise server name v1\x00" + cluster))
 	return hex.EncodeToString(sum[:16]) + domain
@@ -101,6 +101,6 @@ func zone(cluster string) string {
 // whose first label names the authority that the dialer trusts.
 func leafName(cluster string) string { return "*." + zone(cluster) }
 
-// serverName is the server name that a dialer requests and checks. label is the id of an authority,
-// or anyAuthority.
+// serverName is what a dialer requests and checks. label is the id of an authority, or
+// anyAuthority.
 func serverName(label, cluster string) string { return label + "." + zone(cluster) }

@@ -9,9 +9,8 @@ import (
 	"testing"
 )
 
-// The key is part of the protocol: a build that derives another key is refused by all others. The
-// certificate is also pinned, to detect changes by new versions of Go; peers never exchange it, so
-// such a change alone would do no harm.
+// A build that derives another key is refused by all others. The certificate is pinned to detect
+// changes by new versions of Go; peers never exchange it, so such a change alone would do no harm.
 func TestAuthorityIsPinned(t *testing.T) {
 	a, err := newAuthority(secretA, "orders")
 	if err != nil {

@@ -29,7 +29,7 @@ func (n *names) peer(state tls.ConnectionState, roots *x509.CertPool, now time.T
 }
 
 // accepts checks the name on an accepted connection, which crypto/tls has verified, and then calls
-// the user's own function, if there is one.
+// the user's own function, if any.
 func (n *names) accepts(own func(tls.ConnectionState) error) func(tls.ConnectionState) error {
 	return func(state tls.ConnectionState) error {
 		if len(state.VerifiedChains) == 0 {
@@ -49,9 +49,9 @@ func (n *names) accepts(own func(tls.ConnectionState) error) func(tls.Connection
 	}
 }
 
-// dials makes config verify dialed connections here and not in crypto/tls, which would compare one
-// ServerName: there may be several names, or a URI instead. It checks everything else that
-// crypto/tls checks: the chain, the time, the usage, the user's own functions.
+// dials makes config verify dialed connections here. crypto/tls would compare one ServerName, but
+// there may be several names, or a URI. Everything else that crypto/tls checks is checked here: the
+// chain, the time, the usage, the user's own functions.
 func (n *names) dials(config *tls.Config, now func() time.Time) {
 	raw, own, roots := config.VerifyPeerCertificate, config.VerifyConnection, config.RootCAs
 	config.InsecureSkipVerify, config.VerifyPeerCertificate = true, nil

@@ -35,11 +35,10 @@ var (
 		"from its certificate")
 )
 
-// textID is the object identifier of the extension that contains a capability's text. The arc 2.25
-// is for UUIDs; no UUID of any version is so small a number.
+// textID identifies the extension with a capability's text. The arc 2.25 is for UUIDs; no UUID of
+// any version is so small a number.
 func textID() asn1.ObjectIdentifier { return asn1.ObjectIdentifier{2, 25, 1836020324} }
 
-// derived is the content of a derived secret.
 type derived struct {
 	authority  *authority // without its key
 	key        ed25519.PrivateKey
@@ -82,7 +81,6 @@ func DeriveSecret(secret, cluster, text string) (string, error) {
 		nil
 }
 
-// derive signs the certificate of a derived secret.
 func (a *authority) derive(key ed25519.PrivateKey, cluster string, c *capability.Capability) ([]byte, error) {
 	public := key.Public().(ed25519.PublicKey)
 	id := sha256.Sum256(public)
@@ -108,7 +106,6 @@ func (a *authority) derive(key ed25519.PrivateKey, cluster string, c *capability
 	return der, nil
 }
 
-// endOf returns the NotAfter of the certificate that contains c.
 func endOf(c *capability.Capability) time.Time {
 	if until := c.Until(); !until.IsZero() {
 		return until

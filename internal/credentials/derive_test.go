@@ -33,7 +33,6 @@ func derive(t testing.TB, secret string, until time.Time, words ...string) strin
 	return d
 }
 
-// accepted makes a connection and returns what the server knows about the client.
 func accepted(t testing.TB, server, client *Source) (Peer, error) {
 	t.Helper()
 	var seen tls.ConnectionState
@@ -95,8 +94,7 @@ func TestDerivedSecretsComeIn(t *testing.T) {
 	}
 }
 
-// A guest cannot act as a server for another instance or guest, whatever it changes in its own
-// configuration.
+// A guest cannot act as a server, whatever it changes in its own configuration.
 func TestGuestPosesAsAServer(t *testing.T) {
 	guest := source(t, SecretConfig{Secret: derive(t, secretA, time.Time{}, "lock a/*")})
 	pair, err := guest.ClientTLS().GetClientCertificate(nil)
@@ -229,8 +227,7 @@ func TestTextsThatAreNotCanonical(t *testing.T) {
 	}
 }
 
-// A derived secret works through the rotation of its root secret until that is dropped, with any
-// instance.
+// A derived secret works with any instance until its root secret is dropped.
 func TestDerivedSecretsAndRotation(t *testing.T) {
 	steps := []SecretConfig{
 		{Secret: secretA},

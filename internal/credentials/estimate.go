@@ -86,7 +86,7 @@ func byCharacters(text string) float64 {
 	return float64(folded(text)) * math.Log2(float64(max(alphabet, 2)))
 }
 
-// folded counts characters. A repetition or sequence of at least leastRun bytes counts as one.
+// folded counts characters; a repetition or sequence of at least leastRun bytes counts as one.
 func folded(text string) int {
 	count := 0
 	for i := 0; i < len(text); count++ {
@@ -115,7 +115,7 @@ func sequence(text string) int {
 	return n
 }
 
-// repeated returns how many bytes from i on also occur at an earlier place. The two may overlap.
+// repeated returns how many bytes from i on also occur at an earlier place, which may overlap.
 func repeated(text string, i int) int {
 	longest := 0
 	for from := range i {
@@ -157,7 +157,7 @@ func byWords(text string) float64 {
 	return bits
 }
 
-// firstWord returns the letters of one case at the beginning of text. The first alone may be a
+// firstWord returns the letters of one case at the beginning of text. Only the first may be a
 // capital.
 func firstWord(text string) string {
 	small := func(r rune) bool { return unicode.IsLetter(r) && !unicode.IsUpper(r) }

@@ -15,8 +15,8 @@ import (
 
 // Explain returns one sentence about the cause of a failed TLS handshake and what to do, or "" for
 // nil. err is the error of the handshake, wrapped or not, or of a client's first Read, since TLS
-// 1.3 refuses a client only after its side is done. Text from a stranger is quoted and cut. The
-// sentence has no prefix and no address: the caller knows which peer it is about.
+// 1.3 refuses a client only after its side is done. A stranger's text is quoted and cut. The
+// sentence has no prefix and no address.
 func Explain(err error) string {
 	if err == nil {
 		return ""
@@ -81,8 +81,8 @@ func explainUnknown(cert *x509.Certificate) string {
 		"other, or RootCAs and ClientCAs of Config.TLS lack the issuer", subjectOf(cert), clip(cert.Issuer.String()))
 }
 
-// explainInvalid names the clocks of both sides if the certificate was made from a secret: the
-// maker's clock showed the beginning of its validity plus backdate.
+// explainInvalid names the clocks of both sides if the certificate was made from a secret: its
+// validity began when the maker's clock showed that time plus backdate.
 func explainInvalid(invalid x509.CertificateInvalidError) string {
 	cert := invalid.Cert
 	switch {
@@ -118,7 +118,7 @@ func explainName(name x509.HostnameError) string {
 		"a name that the certificates of all instances carry", clip(name.Host))
 }
 
-// The sentences about a connection on which only one of the two sides has TLS.
+// These are for a connection on which only one side has TLS.
 const (
 	OtherPlain = "the other side has no secret and speaks plain text where TLS is required: set the same " +
 		"Config.Secret (or Config.TLS) there too"
@@ -200,8 +200,8 @@ func silent(err error) bool {
 	return ok && timeout.Timeout()
 }
 
-// ours reports whether a certificate looks like one made from a secret. It proves nothing: any
-// process can make such a certificate.
+// ours reports whether a certificate looks like one made from a secret. Any process can make such a
+// certificate.
 func ours(cert *x509.Certificate) bool {
 	return len(cert.DNSNames) == 1 && strings.HasSuffix(cert.DNSNames[0], domain)
 }
@@ -212,7 +212,6 @@ func cutShort(cert *x509.Certificate) bool {
 		cert.NotAfter.Sub(cert.NotBefore) < backdate+lifetime
 }
 
-// subjectOf returns the names in a certificate, or its subject if it has none.
 func subjectOf(cert *x509.Certificate) string {
 	list := namesOf(cert)
 	if len(list) == 0 {

@@ -73,7 +73,7 @@ func TestTLSToAPlainTextPort(t *testing.T) {
 	}
 }
 
-// Text of a stranger ends in a log: it must not be able to write lines there, or much text.
+// A stranger's text must not write lines into a log, or much text.
 func TestStrangersDoNotWriteTheLog(t *testing.T) {
 	nasty := "x\nlevel=ERROR msg=\"all is lost\"\x1b[31m" + strings.Repeat("y", 10000)
 	cert := &x509.Certificate{

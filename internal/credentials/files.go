@@ -18,12 +18,12 @@ const (
 
 // FilesConfig names the PEM files of [FromFiles]. It is copied.
 type FilesConfig struct {
-	// this node's certificate, followed by any intermediate certificates
+	// CertFile is this node's certificate, followed by any intermediate certificates.
 	CertFile string
 	KeyFile  string // its private key
 	CAFile   string // the authorities of the instances' certificates
-	// the server name (SNI) that dialers use, and the only peer if Names has none; empty means the
-	// dialed host
+	// ServerName is the server name (SNI) that dialers use, and the only peer if Names has none. Empty
+	// means the dialed host.
 	ServerName string
 	Names      Names            // of the accepted peers
 	Logger     *slog.Logger     // logs every new set of files, and once each unusable one; nil discards
@@ -68,7 +68,6 @@ func FromFiles(cfg FilesConfig) (*Source, error) {
 	}, nil
 }
 
-// with returns a configuration with one set of files.
 func (f *files) with(set *material) *tls.Config {
 	return harden(&tls.Config{
 		Time: f.config.Now, ServerName: f.config.ServerName, RootCAs: set.authorities, ClientCAs: set.authorities,
@@ -121,7 +120,7 @@ type files struct {
 	reported string         // the last reported failure
 }
 
-// latest returns the set to use now. A caller that finds a check due does it; others do not wait
+// latest returns the set to use now. Only one caller makes a check that is due; others do not wait
 // for it.
 func (f *files) latest() *material {
 	now := f.config.Now().Round(0)
@@ -171,8 +170,7 @@ func (f *files) paths() [3]string {
 	return [3]string{f.config.CertFile, f.config.KeyFile, f.config.CAFile}
 }
 
-// stat returns the state of the files. A file that is not regular is refused, because reading it
-// might never end.
+// stat refuses a file that is not regular, because reading it might never end.
 func (f *files) stat() (stats [3]os.FileInfo, err error) {
 	for i, name := range f.paths() {
 		info, err := os.Stat(name)

@@ -37,8 +37,7 @@ func newFolder(t *testing.T) *folder {
 
 func (f *folder) write(name string, text []byte) {
 	f.t.Helper()
-	// By renaming, as a careful writer does: then a file of the same size and time is still another
-	// file.
+	// By renaming, as a careful writer does: a file of the same size and time is still another file.
 	if err := os.WriteFile(name+".new", text, 0o600); err != nil {
 		f.t.Fatal(err)
 	}
@@ -79,7 +78,6 @@ func (f *folder) open() *Source {
 	return s
 }
 
-// look advances the time until the files are checked again.
 func (f *folder) look() { f.clock.pass(lookEvery) }
 
 func (f *folder) wantLines(why string, warnings, news int) {
@@ -190,7 +188,7 @@ func TestASlowDiskHoldsUpOne(t *testing.T) {
 	f.writePair(ca.pair(t))
 	f.writeAuthorities(ca)
 	inside, release := make(chan struct{}), make(chan struct{})
-	// the log is the only step of a check that a test can stop
+	// The log is the only step of a check that a test can stop.
 	f.cfg.Logger = slog.New(hanging{slog.DiscardHandler, t, new(atomic.Int32), inside, release})
 	s := f.open()
 	peer := fromTLS(t, given(t, ca))

@@ -89,7 +89,7 @@ func FuzzEstimate(f *testing.F) {
 	})
 }
 
-// Stretching is done once in a process, even if a thousand nodes start at once.
+// Even if a thousand nodes start at once.
 func TestStretchingIsPaidOnce(t *testing.T) {
 	var s stretcher
 	first, err := s.get(opensslHex, "orders")

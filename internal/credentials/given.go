@@ -75,7 +75,6 @@ func (g *provided) accepting(config *tls.Config) *tls.Config {
 	return config
 }
 
-// dialing returns the configuration for dialed connections.
 func (g *provided) dialing() *tls.Config {
 	config := harden(g.config.Clone())
 	if g.names != nil {
@@ -98,7 +97,7 @@ func (g *provided) peer(state tls.ConnectionState) (Peer, error) {
 	return Peer{Tier: Root, Name: strings.Join(namesOf(leaf), ", "), NotAfter: end(state.VerifiedChains)}, nil
 }
 
-// recheck checks the time; the authorities of a tls.Config do not change. It also calls
+// recheck checks the time, since the authorities of a tls.Config do not change, and calls
 // VerifyConnection again.
 func (g *provided) recheck(state tls.ConnectionState) (err error) {
 	if len(state.VerifiedChains) == 0 && g.names != nil {

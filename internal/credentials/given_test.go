@@ -10,7 +10,6 @@ import (
 	"time"
 )
 
-// given is a valid configuration of a user.
 func given(t testing.TB, ca *signer) *tls.Config {
 	t.Helper()
 	return &tls.Config{Certificates: []tls.Certificate{ca.pair(t)}, RootCAs: ca.pool(), ClientCAs: ca.pool(),
@@ -103,7 +102,6 @@ func TestUsersCallbacksRenew(t *testing.T) {
 	}
 }
 
-// A configuration per client must not bypass the rules.
 func TestChosenConfigurationsAreHardened(t *testing.T) {
 	ca := newSigner(t, "ca")
 	good := given(t, ca)

@@ -95,7 +95,6 @@ func dnsRune(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-._*", r)
 }
 
-// unlisted is the refusal of a certificate without a listed name.
 type unlisted struct{ cert *x509.Certificate }
 
 func (u unlisted) Error() string {

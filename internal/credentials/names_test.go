@@ -253,7 +253,6 @@ func TestUsersOwnCheck(t *testing.T) {
 	}
 }
 
-// An open connection is checked again: time passes, an authority is removed.
 func TestRecheck(t *testing.T) {
 	ca, next := newSigner(t, "ca"), newSigner(t, "next")
 	f := newFolder(t)

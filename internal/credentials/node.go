@@ -16,7 +16,7 @@ import (
 
 const (
 	backdate   = 24 * time.Hour     // validity before its creation, for peers whose clocks are behind
-	lifetime   = 7 * 24 * time.Hour // validity after its creation
+	lifetime   = 7 * 24 * time.Hour // and after it
 	renewAfter = 24 * time.Hour     // so that a peer whose clock is six days ahead still accepts it
 	stepBack   = time.Hour          // step of the own clock after which a new certificate is made
 )
@@ -26,7 +26,7 @@ var (
 	errAuthority  = errors.New("credentials: the peer presents the certificate of an authority as its own")
 )
 
-// node makes the certificates of this process. All are for one key, which never leaves it.
+// node makes the certificates of this process, all for one key, which never leaves it.
 type node struct {
 	issuers []*issuer // the first signs unless a dialer names another
 }
@@ -84,7 +84,7 @@ func (n *node) dials(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 }
 
 // sign makes a certificate. It contains only a hash of the cluster's label, because every stranger
-// that reaches the port sees it. The chain does not include the authority: a peer must have that
+// that reaches the port sees it. The chain does not include the authority, which a peer must have
 // already.
 func (i *issuer) sign(now time.Time) (*tls.Certificate, error) {
 	public := i.key.Public().(ed25519.PublicKey)

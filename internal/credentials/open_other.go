@@ -4,5 +4,5 @@ package credentials
 
 import "io/fs"
 
-// OpenToOthers returns false on systems where a mode does not limit access.
+// OpenToOthers reports false, since a mode does not limit access on these systems.
 func OpenToOthers(fs.FileInfo) bool { return false }

@@ -40,8 +40,8 @@ var _ Verifier = (*Source)(nil)
 
 var errServer = errors.New("credentials: the peer dialed has a certificate that is not for serving")
 
-// mayServe refuses a dialed peer that is not of the root tier. Otherwise any guest could pose as an
-// instance to another, because plain chain verification accepts it.
+// mayServe refuses a dialed peer that is not of the root tier. Plain chain verification accepts it,
+// and so any guest could pose as an instance to another.
 func mayServe(p Peer) error {
 	if p.Tier != Root {
 		return fmt.Errorf("%w: it is the %s %q", errServer, p.Tier, p.Name)
@@ -57,14 +57,14 @@ type checker interface {
 }
 
 // Peer returns what the certificates of a finished handshake with a configuration of s prove about
-// the other side. Only the verified chain counts, not what the peer claims. An error means that the
-// connection must be refused. The configurations of s do that already in the handshake, so an error
-// here means that the connection was made with another configuration.
+// the other side. Only the verified chain counts. An error means that the connection must be
+// refused. The configurations of s do that already in the handshake, so the connection was made
+// with another one.
 func (s *Source) Peer(state tls.ConnectionState) (Peer, error) { return s.checker.peer(state) }
 
 // Recheck returns why an open connection would no longer be accepted: a certificate of its chain
 // has expired, its authority was removed from the files, or its name is not listed. Nil means that
-// it may go on. It may read files, at most once a second, and costs about as much as the
+// it may continue. It may read files, at most once a second, and costs about as much as the
 // verification in a handshake.
 func (s *Source) Recheck(state tls.ConnectionState) error { return s.checker.recheck(state) }
 
@@ -72,7 +72,6 @@ func (s *Source) Recheck(state tls.ConnectionState) error { return s.checker.rec
 // means that no list has their names; then instances with the same lists refuse s.
 func (s *Source) Own() (Peer, error) { return s.checker.own() }
 
-// leafOf returns the peer's own certificate.
 func leafOf(state tls.ConnectionState) (*x509.Certificate, error) {
 	if len(state.PeerCertificates) == 0 {
 		return nil, errUnverified

@@ -23,7 +23,6 @@ const (
 	secretC = "msk1_fce38e2945acdb01a2ca7c0c20c34be2f27fa601311077694fe6df60ff5e074f18f593d1"
 )
 
-// noon is the current time in tests with a fixed clock.
 var noon = time.Date(2030, 5, 17, 12, 0, 0, 0, time.UTC)
 
 func at(when time.Time) func() time.Time { return func() time.Time { return when } }
@@ -182,8 +181,7 @@ func (s *signer) pair(t testing.TB, change ...func(*x509.Certificate)) tls.Certi
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
 }
 
-// presenting returns an attacker's configuration: it always presents pair, and does not check the
-// peer.
+// presenting always presents pair, and does not check the peer.
 func presenting(pair tls.Certificate) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12, InsecureSkipVerify: true, ClientAuth: tls.RequestClientCert, Time: at(noon),

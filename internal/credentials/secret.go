@@ -17,9 +17,10 @@ import (
 // SecretConfig is the input of [FromSecret]. It is copied, and its secrets are not kept.
 type SecretConfig struct {
 	Secret string // a root secret or a derived one; white space around it is removed
-	// further root secrets that are accepted while the secret is replaced: Config.OldSecrets
+	// Old are further root secrets that are accepted while the secret is replaced: Config.OldSecrets.
 	Old []string
-	// the cluster's label, required: the same secret in another cluster makes other credentials
+	// Cluster is the cluster's label, required: the same secret in another cluster makes other
+	// credentials.
 	Cluster string
 	Now     func() time.Time // wall clock, safe for concurrent use; nil means time.Now
 	Random  func([]byte)     // fills its argument with random bytes, called once; nil means crypto/rand
@@ -33,8 +34,7 @@ func (c SecretConfig) Format(out fmt.State, _ rune) {
 // LogValue implements slog.LogValuer without secrets.
 func (c SecretConfig) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(c)) }
 
-// validate reports every mistake at once, by the user's names of the fields. It never quotes a
-// secret.
+// validate reports every mistake by the user's names of the fields. It never quotes a secret.
 func (c SecretConfig) validate() error {
 	var errs []error
 	if !IsDerived(c.Secret) {
@@ -60,8 +60,7 @@ func (c SecretConfig) validate() error {
 	return errors.Join(errs...)
 }
 
-// trimmed returns a copy with the white space around the secrets removed and every optional field
-// set.
+// trimmed returns a copy without white space around the secrets and with every optional field set.
 func (c SecretConfig) trimmed() SecretConfig {
 	c.Secret = strings.TrimSpace(c.Secret)
 	old := make([]string, len(c.Old))

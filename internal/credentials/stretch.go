@@ -14,10 +14,10 @@ const (
 	stretchKept   = 64 // kept results
 )
 
-// stretched caches the results of this process. It is the only package-level state of this
-// repository: a thousand nodes in one process, and a second call of FromSecret for a check, must
-// not pay again. It contains nothing that the authorities of those nodes do not contain, it is
-// bounded, and a result depends on its key alone, so nothing but time can be observed through it.
+// stretched caches the results of this process: a thousand nodes in one process, and a second call
+// of FromSecret for a check, must not pay again. It is the only package-level state of this
+// repository. It is bounded, and contains nothing that the authorities of those nodes do not
+// contain. A result depends on its key alone, so only time can be observed through it.
 var stretched stretcher
 
 // stretcher caches stretched secrets by the hash of secret and label. It is safe for concurrent

@@ -36,7 +36,6 @@ func TestClocksMayDiffer(t *testing.T) {
 	}
 }
 
-// wall is a clock that a test sets.
 type wall struct {
 	mu  sync.Mutex // guards now
 	now time.Time

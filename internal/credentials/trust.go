@@ -44,9 +44,9 @@ func (t *trust) peer(state tls.ConnectionState) (Peer, error) {
 	return p, nil
 }
 
-// byChain returns what one verified chain proves. Leaf and authority are the root tier. With one
-// derived certificate between them, its text counts. A text in a leaf is ignored, because its
-// holder has signed it.
+// byChain returns what one verified chain proves. Leaf and authority are the root tier. The text of
+// one derived certificate between them counts. A text in a leaf is ignored, because its holder has
+// signed it.
 func byChain(chain []*x509.Certificate) (Peer, error) {
 	switch len(chain) {
 	case 2:
@@ -74,13 +74,11 @@ func (t *trust) recheck(state tls.ConnectionState) error {
 
 func (t *trust) own() (Peer, error) { return t.self, nil }
 
-// accepts is the check of accepted connections.
 func (t *trust) accepts(state tls.ConnectionState) error {
 	_, err := t.peer(state)
 	return err
 }
 
-// dials is the check of dialed connections.
 func (t *trust) dials(state tls.ConnectionState) error {
 	p, err := t.peer(state)
 	if err != nil {

@@ -19,7 +19,7 @@ const nasty = "x\x1b[2J\r\n\a\u009b\u202ey"
 func TestRawTextIsRefused(t *testing.T) {
 	if _, err := mortise.Start(t.Context(), mortise.Config{Name: "a\u202eb"}); err == nil ||
 		!strings.Contains(err.Error(),
-			`Config.Name: "a\u202eb" is not UTF-8 text without control characters and marks`) {
+			`Config.Name: "a\u202eb" contains control characters, marks of the direction of writing`) {
 		t.Errorf("Name: %v", err)
 	}
 	bubble(t, func(t *testing.T) {

@@ -337,7 +337,7 @@ func TestHostileSnapshots(t *testing.T) {
 			}
 			began := time.Now()
 			err := h.SendSnapshot(t.Context(), nodeid.Endpoint{ID: n.ID(), Addr: address(i)}, m)
-			if err == nil || !strings.Contains(err.Error(), "has another instance under that raft ID") ||
+			if err == nil || !strings.Contains(err.Error(), "names another instance for the raft ID") ||
 				time.Since(began) > time.Second {
 				t.Errorf("%v after %v", err, time.Since(began))
 			}

@@ -90,7 +90,7 @@ func TestOneLineForAChange(t *testing.T) {
 		f.crash(old)
 		time.Sleep(time.Minute) // fake time
 		leader := f.leader()
-		wantLines(t, "the new leader", take(leader), "leading", "is added as a learner", "gets a vote")
+		wantLines(t, "the new leader", take(leader), "this replica is now the leader", "is added as a learner", "gets a vote")
 		follower := (old + 1) % 4
 		if follower == leader {
 			follower = (old + 2) % 4
@@ -112,7 +112,7 @@ func TestOneLineForAChange(t *testing.T) {
 		f.rejoin(follower)
 		time.Sleep(time.Minute) // fake time
 		got = slices.DeleteFunc(take(follower), func(line string) bool { return !strings.Contains(line, "lease") })
-		wantLines(t, "the instance that is back", got, "there is a lease again")
+		wantLines(t, "the instance that is back", got, "the session has a lease again")
 		take(leader)
 		f.close(follower)
 		wantLines(t, "the instance that was closed", take(follower))

@@ -227,14 +227,14 @@ func TestMistakesOfAClusterAreNamed(t *testing.T) {
 				f.ready()
 			}
 			begin(&first)
-			if n := len(first.matching("the group is born")); n == 0 {
-				t.Error("no instance logs that the group is born: this test would pass whatever is logged")
+			if n := len(first.matching("the group is founded")); n == 0 {
+				t.Error("no instance logs that the group is founded: this test would pass whatever is logged")
 			}
 			for i := range 3 {
 				f.crash(i)
 			}
 			begin(&again)
-			if born := again.matching("the group is born"); len(born) > 0 {
+			if born := again.matching("the group is founded"); len(born) > 0 {
 				t.Errorf("after a restart with the directories it logs %q", born)
 			}
 		})

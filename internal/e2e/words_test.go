@@ -256,7 +256,7 @@ func (w *words) crash(i int) {
 // line takes a line of the log; again is set for a later start with the same directory. What is
 // false in the state in which it is said is marked so, where the line alone shows it.
 func (w *words) line(line string, again bool) {
-	if again && strings.Contains(line, "the group is born") || strings.HasPrefix(line, "level=WARN") &&
+	if again && strings.Contains(line, "the group is founded") || strings.HasPrefix(line, "level=WARN") &&
 		strings.Contains(line, "locks=0") {
 		w.add("FALSE", line)
 	}

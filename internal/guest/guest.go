@@ -222,7 +222,7 @@ func random(b []byte) { _, _ = rand.Read(b) }
 // inbound implements transport.Handler. A guest accepts only replies to its session.
 type inbound struct{ g *Guest }
 
-var errGuest = errors.New("guest: a guest answers no questions")
+var errGuest = errors.New("guest: this program is no instance and answers no queries")
 
 func (in inbound) Frame(from transport.Identity, f transport.Frame) {
 	if c := in.g.sessions.Load(); c != nil && len(f.Replies) > 0 {

@@ -7,7 +7,7 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// account is the joined account of one group's log by all voters.
+// account is one group's log as all voters report it.
 type account struct {
 	group  Group
 	runs   []run
@@ -81,7 +81,7 @@ func (j *judge) readState(accounts map[Group]*account, s *stream, i int32, e *Ev
 
 // joinAccounts joins the accounts of each group's voters, and finds holes.
 func (j *judge) joinAccounts() error {
-	j.groups = slices.DeleteFunc(j.groups, func(a *account) bool { return a.silent() }) // most of them were never born
+	j.groups = slices.DeleteFunc(j.groups, func(a *account) bool { return a.silent() }) // most were never born
 	slices.SortFunc(j.groups, func(a, b *account) int {
 		return cmp.Or(cmp.Compare(a.first, b.first),
 			cmp.Compare(a.group, b.group))

@@ -6,7 +6,6 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// after searches for what is missing after the replay.
 func (j *judge) after() error {
 	if err := j.checkCarried(); err != nil {
 		return err
@@ -32,7 +31,7 @@ func (j *judge) after() error {
 }
 
 // strangers finds sessions that released locks but have no calls in the history. A crash may lose
-// the last lines of a file, not all of a node's: a file is missing.
+// the last lines of a file, not all: a file is missing.
 func (j *judge) strangers() {
 	known := map[lockfsm.SessionID]bool{}
 	for i := range j.grants {
@@ -98,7 +97,7 @@ func (j *judge) others() (failed []int32, pending []bool) {
 }
 
 // late reports whether an event that should have followed at can be missed: because the recording
-// is complete, or because the voters went on long enough after it. In a group that was followed by
+// is complete, or because the voters recorded long enough after it. In a group that was followed by
 // another nothing can be missed: its state is gone.
 func (j *judge) late(g *grant, at int64) bool {
 	return int(g.group) == len(j.groups)-1 && (j.settled || j.groups[g.group].last > at+j.settle+j.uncertain)

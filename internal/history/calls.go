@@ -2,7 +2,6 @@ package history
 
 import "math"
 
-// stream is what one incarnation of one node recorded.
 type stream struct {
 	calls   []call   // by op; the first is unused
 	last    int64    // time of its last event
@@ -24,8 +23,7 @@ func newCall() call {
 	}
 }
 
-// believed returns when the belief in the lock ended, and the event that ended it, or -1 if there
-// is none.
+// believed returns when the belief in the lock ended, and the event that ended it, or -1.
 func (c *call) believed() (int64, int32) {
 	if c.released <= c.until {
 		return c.released, c.unlock

@@ -16,8 +16,7 @@ import (
 // every byte escaped.
 const maxLine = 2 << 20
 
-// appendLine appends an event as its line without the newline, as encoding/json would encode it,
-// but faster.
+// appendLine appends an event as its line without the newline, as encoding/json would, but faster.
 func appendLine(b []byte, e Event) []byte {
 	b = append(b, `{"k":"`...)
 	b = append(b, e.Kind.String()...)
@@ -126,7 +125,7 @@ func Read(events []Event, r io.Reader) ([]Event, error) {
 		stream = events[n-1].Stream
 	}
 	before, lines := stream, 0
-	var cut error // the error of an invalid line; ignored if a header follows, since a crash cut that line off
+	var cut error // of an invalid line; ignored if a header follows, since a crash cut that line off
 	in := bufio.NewReaderSize(r, maxLine)
 	for {
 		line, err := in.ReadSlice('\n')

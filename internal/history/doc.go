@@ -3,12 +3,11 @@
 //
 // # The format, version 1
 //
-// A history is text: one JSON object a line, in any number of files, one for each node or one for
-// all. Files may be concatenated. A line has the member "k", its kind, and "at", its time:
-// nanoseconds on a clock that all lines share as far as the machines' clocks agree. Every recorder
-// begins with a header, which names its node and the version, and every line up to the next header
-// is that node's. Unknown members are ignored, unknown kinds are refused. Numbers that could exceed
-// 2^53 are strings.
+// A history is text: one JSON object a line, in any number of files, which may be concatenated. A
+// line has the member "k", its kind, and "at", its time: nanoseconds on a clock that all lines
+// share as far as the machines' clocks agree. Every recorder begins with a header, which names its
+// node and the version; the lines up to the next header are that node's. Unknown members are
+// ignored, unknown kinds are refused. Numbers that could exceed 2^53 are strings.
 //
 //	{"k":"history","at":…,"v":1,"node":"node-0"}              the header
 //	{"k":"call","at":…,"op":7,"key":"a","try":true}           a caller asks for a key;
@@ -26,8 +25,8 @@
 //	{"k":"lost","at":…,"op":7,"until":…}                      the lock of call 7 was lost; the caller
 //	                                                          believed in it until then
 //
-// Voters record what the replicated state did, in the order in which they apply it: group, index
-// and, within one entry, seq.
+// Voters record what the replicated state did, in the order of group, index and, within one entry,
+// seq.
 //
 //	{"k":"begin","at":…,"group":"1f","index":1,"rev":"800"}   this voter's account begins here
 //	{"k":"grant","at":…,"group":"1f","index":9,"seq":1,"rev":"812","key":"a","token":"812",
@@ -37,29 +36,28 @@
 //	{"k":"mark","at":…,"group":"1f","index":20,"rev":"840"}   this voter's account reaches this far
 //	{"k":"dropped","at":…,"count":17}                         the recorder has not written 17 lines
 //
-// That is the mutex. Other requests have three more members in their call, grant and end, so that
-// one grant has all keys of its request:
+// That is the mutex. Other requests have three more members in their call, grant and end; one grant
+// has all keys of its request:
 //
 //	"keys":["b","c"]         further keys, ascending, above key
 //	"permits":1              key is shared: a reader
 //	"permits":2,"of":5       two permits of five: a semaphore
 //
 // A try that failed because of a waiter for several keys, which holds none yet, returns "held"
-// without a token. Owners are not recorded, and neither are reentrant locks, which are no calls of
-// their own.
+// without a token. Owners and reentrant locks are not recorded.
 //
-// A grant without seq belongs to a begin: it was there before the account. An end is the end of a
-// granted lock, and how is what ended it: release, cancel, expire, close, attach, or force. Force
-// means that another caller ended it; the holder can believe in it until it is told.
+// A grant without seq belongs to a begin: it was there before the account. how is what ended a
+// granted lock: release, cancel, expire, close, attach, or force. Force means that another caller
+// ended it; the holder can believe in it until it is told.
 //
 // # Guarantees
 //
-// The [Recorder] never makes its caller wait for the disk. It counts what it cannot write, and a
+// The [Recorder] never makes its caller wait for the disk. It counts what it cannot write: a
 // history with a hole is judged [ErrUnknown], never right.
 //
-// [Judge] replays the history by the order of the log and compares it with real time; it lists the
-// rules. It trusts the voters' account of the order, and nothing else. Package judge, a separate
-// module, has a second judge that does not even trust that.
+// [Judge] replays the history by the order of the log and compares it with real time. It trusts
+// only the voters' account of the order. Package judge, a separate module, has a judge that does
+// not trust that either.
 //
 // # Concurrency
 //
@@ -68,8 +66,7 @@
 //
 // # Failure
 //
-// A [*Violation] names the rule and the few events that show it. Close returns errors of the
-// writer.
+// A [*Violation] names the rule and the events that show it. Close returns errors of the writer.
 //
 // # Limits
 //

@@ -15,7 +15,7 @@ const Version = 1
 // Kind is the kind of an event.
 type Kind uint8
 
-// The kinds of events. The package comment shows the fields of each.
+// The package comment shows the fields of each.
 const (
 	Header Kind = 1 + iota
 	Call
@@ -70,7 +70,7 @@ type Event struct {
 	At      int64  `json:"at"` // nanoseconds
 	Version int    `json:"v,omitempty"`
 	Node    string `json:"node,omitempty"` // of the header; Read sets it in every event
-	// the number of the header, from 1, set by Read; each incarnation of a node has its own
+	// Stream is the number of the header, from 1, set by Read; each incarnation of a node has its own.
 	Stream  int               `json:"-"`
 	Op      uint64            `json:"op,omitempty"`
 	Key     string            `json:"key,omitempty"`
@@ -90,7 +90,7 @@ type Event struct {
 	Session lockfsm.SessionID `json:"session,omitempty,string"`
 	Number  lockfsm.Number    `json:"number,omitempty"`
 	How     How               `json:"how,omitempty"`
-	// the token of the hold that the request resumes
+	// Resumes is the token of the hold that the request resumes.
 	Resumes lockfsm.Token `json:"resumes,omitempty,string"`
 	Count   uint64        `json:"count,omitempty"`
 }
@@ -108,7 +108,6 @@ func (e *Event) Terms() (permits, of int64) {
 
 func (e *Event) alone() bool { return e.Permits == 0 }
 
-// alike reports whether two events are of requests for the same.
 func (e *Event) alike(o *Event) bool {
 	return e.Key == o.Key && e.Permits == o.Permits && e.Of == o.Of && slices.Equal(e.Keys, o.Keys)
 }
@@ -130,31 +129,31 @@ func (e *Event) asked() string {
 // Group is the ID of a group, written as a hexadecimal string.
 type Group uint64
 
-// MarshalText encodes the ID.
+// MarshalText implements encoding.TextMarshaler.
 func (g Group) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%x", uint64(g)), nil }
 
-// UnmarshalText decodes the ID.
+// UnmarshalText implements encoding.TextUnmarshaler.
 func (g *Group) UnmarshalText(b []byte) error {
 	_, err := fmt.Sscanf(string(b), "%x", (*uint64)(g))
 	return err
 }
 
-// MarshalText encodes the kind as its name.
+// MarshalText implements encoding.TextMarshaler.
 func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// UnmarshalText decodes a kind from its name.
+// UnmarshalText implements encoding.TextUnmarshaler.
 func (k *Kind) UnmarshalText(b []byte) error { return named(kindNames, b, (*uint8)(k)) }
 
-// MarshalText encodes the outcome as its name.
+// MarshalText implements encoding.TextMarshaler.
 func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
 
-// UnmarshalText decodes an outcome from its name.
+// UnmarshalText implements encoding.TextUnmarshaler.
 func (o *Outcome) UnmarshalText(b []byte) error { return named(outcomeNames, b, (*uint8)(o)) }
 
-// MarshalText encodes the cause as its name.
+// MarshalText implements encoding.TextMarshaler.
 func (h How) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
 
-// UnmarshalText decodes a cause from its name.
+// UnmarshalText implements encoding.TextUnmarshaler.
 func (h *How) UnmarshalText(b []byte) error { return named(howNames, b, (*uint8)(h)) }
 
 func nameOf(list string, n uint8) string {

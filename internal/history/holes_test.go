@@ -9,7 +9,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/history/historytest"
 )
 
-// without drops the events for which which reports true.
 func without(events []history.Event, which func(e history.Event) bool) (left []history.Event) {
 	for _, e := range events {
 		if !which(e) {
@@ -19,8 +18,7 @@ func without(events []history.Event, which func(e history.Event) bool) (left []h
 	return left
 }
 
-// TestOneVoterIsEnough: the account of any first voter suffices, and the late voter's alone does
-// not.
+// The account of any first voter suffices, and the late voter's alone does not.
 func TestOneVoterIsEnough(t *testing.T) {
 	events := historytest.Make(all(4, 400))
 	for _, silent := range [][2]string{{"voter-0", "voter-2"}, {"voter-1", "voter-2"}, {"voter-0", "voter-1"}} {
@@ -32,8 +30,7 @@ func TestOneVoterIsEnough(t *testing.T) {
 	}
 }
 
-// TestHolesAreUnknown: a history with missing events must never pass if the judge cannot have
-// verified it.
+// A history with missing events must never pass if the judge cannot have verified it.
 func TestHolesAreUnknown(t *testing.T) {
 	events := historytest.Make(all(4, 400))
 	mid := events[len(events)/2].At
@@ -56,8 +53,7 @@ func TestHolesAreUnknown(t *testing.T) {
 	}
 }
 
-// TestClocksApart: a wrong clock on one node makes a right history look wrong, and Uncertainty
-// accepts it again.
+// A wrong clock on one node makes a right history look wrong; Uncertainty accepts it again.
 func TestClocksApart(t *testing.T) {
 	events := historytest.Make(all(5, 400))
 	for i := range events {
@@ -77,8 +73,7 @@ func TestClocksApart(t *testing.T) {
 	}
 }
 
-// TestTwoGroups: a second group may follow the first if no caller still believes in a lock of the
-// first.
+// A second group may follow the first if no caller still believes in a lock of the first.
 func TestTwoGroups(t *testing.T) {
 	first := historytest.Make(historytest.Options{Seed: 7, Calls: 300, Callers: 5, Keys: 3, Crash: 0.1})
 	second := historytest.Make(historytest.Options{Seed: 8, Calls: 300, Callers: 5, Keys: 3})
@@ -92,7 +87,7 @@ func TestTwoGroups(t *testing.T) {
 	}
 }
 
-// TestCutRecordingPasses: a recording that stops at any time, everywhere at once, is no violation.
+// A recording that stops at any time, everywhere at once, is no violation.
 func TestCutRecordingPasses(t *testing.T) {
 	events := historytest.Make(all(6, 300))
 	last := events[len(events)-1].At

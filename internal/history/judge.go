@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// ErrUnknown means that a history has holes and cannot be judged. It does not mean that the history
-// is right.
+// ErrUnknown means that a history has holes and cannot be judged. It may still be wrong.
 var ErrUnknown = errors.New("history: it cannot be judged")
 
 // Options of Judge. The zero value is right for a history on one clock.
@@ -17,14 +16,13 @@ type Options struct {
 	// Uncertainty is the largest difference of two clocks of the history.
 	Uncertainty time.Duration
 
-	// Settle is how long after the end of a call, or of a lock, the state may still keep what it
-	// had. It must be longer than any lease, with the delay of its locks, and than any time without
-	// a leader. Younger leftovers at the end of the recording are no violation. Zero means 1
-	// minute.
+	// Settle is how long after the end of a call, or of a lock, the state may still keep what it had.
+	// It must be longer than any lease, with the delay of its locks, and than any time without a
+	// leader. Younger leftovers at the end of the recording are no violation. Zero means 1 minute.
 	Settle time.Duration
 
-	// Settled means that the recording goes on until everything was over: what is missing at its
-	// end never came.
+	// Settled means that the recording lasts until everything was over: what is missing at its end
+	// never came.
 	Settled bool
 }
 
@@ -46,7 +44,8 @@ const (
 	Order   Rule = "order"   // first come, first served
 	Ends    Rule = "ends"    // only what was granted ends
 	Real    Rule = "real"    // the order of the log is possible in real time
-	// no caller is granted a key while another still believes in a hold that does not fit beside it
+	// Belief: no caller is granted a key while another still believes in a hold that does not fit
+	// beside it.
 	Belief  Rule = "belief"
 	Phantom Rule = "phantom" // the state has what a caller was told
 	Kept    Rule = "kept"    // what has ended for its caller ends in the state
@@ -74,16 +73,16 @@ func (v *Violation) Error() string {
 // beside each other: all their permits are at most the lowest total that any of them names, one of
 // one for a mutex.
 //
-// It gives each grant and end the earliest possible time. That is not before anything before it in
-// the log, not before the call that asked for it, and not while a holder still believes in the
-// lock. No caller may have seen it earlier (rules Real and Belief). A try that was told of a holder
-// has seen its grant, and has seen that it had not ended.
+// It gives each grant and end the earliest possible time: not before anything before it in the log,
+// not before the call that asked for it, and not while a holder still believes in the lock. No
+// caller may have seen it earlier (rules Real and Belief). A try that was told of a holder has seen
+// its grant, and has seen that it had not ended.
 //
 // Finally it searches for what is missing at the end (rules Phantom, Kept, Zombie).
 //
-// A holder may believe longer in a lock that was ended by force: the operator that forces it
-// accepts that. A crashed caller's call may have been granted or not. A lock may end at any time if
-// its holder crashed and so did not see it lost.
+// A holder may believe longer in a lock that was ended by force: the operator accepts that. A
+// crashed caller's call may have been granted or not. A lock may end at any time if its holder
+// crashed and so did not see it lost.
 func Judge(events []Event, o Options) error {
 	if o.Settle == 0 {
 		o.Settle = time.Minute
@@ -133,15 +132,13 @@ func (j *judge) broken(rule Rule, events []int32, format string, args ...any) er
 	return v
 }
 
-// unsure records a hole.
 func (j *judge) unsure(format string, args ...any) {
 	if j.holes == nil {
 		j.holes = unknown(format, args...)
 	}
 }
 
-// set is what a request asks for: how much of which keys. Most calls ask for a mutex that an
-// earlier call has asked for.
+// set is what a request asks for. Most calls ask for a mutex that an earlier call has asked for.
 type set struct {
 	like        *Event  // one event that asks for it
 	name        string  // for messages
@@ -149,7 +146,6 @@ type set struct {
 	permits, of int64
 }
 
-// set returns the number of the set of an event's request.
 func (j *judge) set(e *Event) int32 {
 	plain := len(e.Keys) == 0 && e.alone()
 	known, name := j.mutexes, e.Key
@@ -184,7 +180,6 @@ func (j *judge) key(name string) int32 {
 	return k
 }
 
-// meet reports whether two sets have a key in common.
 func (j *judge) meet(a, b int32) bool {
 	return a == b || slices.ContainsFunc(j.sets[a].keys,
 		func(key int32) bool { return slices.Contains(j.sets[b].keys, key) })

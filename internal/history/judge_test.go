@@ -14,13 +14,11 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// all are the options for histories with every event of mutexes.
 func all(seed uint64, calls int) historytest.Options {
 	return historytest.Options{Seed: seed, Calls: calls, Callers: 9, Keys: 4, Try: 0.2, Cancel: 0.2, Crash: 0.05,
 		Lose: 0.05}
 }
 
-// kinds are the options for histories with every event of all kinds of locks.
 func kinds(seed uint64, calls int) historytest.Options {
 	o := all(seed, calls)
 	o.Share, o.Permits, o.Several = 0.3, 0.3, 0.3
@@ -145,7 +143,7 @@ func TestPlantedViolationsAreFound(t *testing.T) {
 	}
 }
 
-// TestForceIsNoViolation: a holder may believe longer in a lock that was ended by force.
+// A holder may believe longer in a lock that was ended by force.
 func TestForceIsNoViolation(t *testing.T) {
 	at := slices.IndexFunc(historytest.Plants(),
 		func(p historytest.Plant) bool { return p.Name == "belief outlives the lock" })
@@ -175,7 +173,7 @@ func TestReadingGivesWhatWasWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Streams get new numbers. Otherwise the events except headers must be equal, stream by stream.
+	// Streams get new numbers. The events except headers must be equal, stream by stream.
 	slices.SortStableFunc(events, func(a, b history.Event) int { return cmp.Compare(a.Stream, b.Stream) })
 	strip := func(all []history.Event) (left []history.Event) {
 		for _, e := range all {

@@ -60,7 +60,7 @@ func NewRecorder(c RecorderConfig) *Recorder {
 	return r
 }
 
-// Record stamps an event with the time and writes it. The event's own At and Stream are ignored.
+// Record stamps an event with the time and writes it. It ignores the event's own At and Stream.
 // After Close it does nothing: the history ends there, and a hanging call that returns later leaves
 // no gap.
 func (r *Recorder) Record(e Event) {
@@ -76,7 +76,7 @@ func (r *Recorder) Record(e Event) {
 	}
 }
 
-// add appends the line of an event. The caller must hold mu.
+// add needs mu.
 func (r *Recorder) add(e Event) {
 	if r.closed {
 		return
@@ -94,8 +94,8 @@ func (r *Recorder) add(e Event) {
 	r.buffer = append(appendLine(r.buffer, e), '\n')
 }
 
-// Call records that a caller asks for something, and returns the number of the call. It uses only
-// the fields of asked for the request: Key, Keys, Permits, Of, Try and Resumes.
+// Call records that a caller asks for something, and returns the number of the call. Of asked it
+// uses Key, Keys, Permits, Of, Try and Resumes.
 func (r *Recorder) Call(asked Event) (op uint64) {
 	if r == nil {
 		return 0

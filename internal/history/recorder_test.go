@@ -14,7 +14,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/history"
 )
 
-// gated is a writer that blocks until it may write.
 type gated struct {
 	bytes.Buffer
 	open chan struct{}
@@ -108,8 +107,7 @@ func dropAndSaySo(t *testing.T) {
 	}
 }
 
-// TestRecorderHasAnEnd: a call that hung while the recorder was closed records its return too late.
-// That is no gap.
+// A call that hung while the recorder was closed records its return too late. That is no gap.
 func TestRecorderHasAnEnd(t *testing.T) {
 	var out bytes.Buffer
 	r := history.NewRecorder(history.RecorderConfig{Writer: &out, Node: "n", Now: clock()})

@@ -15,7 +15,7 @@ type grant struct {
 	group     int32 // index in judge.groups
 
 	owner *call // the call that was told of it, or nil
-	// Tries that were told of it: they came after the grant and before the end.
+	// These are tries that were told of it, and so came after the grant and before the end.
 	seenBy, heldBy     int32 // the return that saw it first; the last call to begin that still saw it
 	seenAt, heldBehind int64
 }
@@ -106,7 +106,6 @@ func (j *judge) claim() error {
 	return nil
 }
 
-// tell records that the answer e to call c is of grant g.
 func (j *judge) tell(g *grant, c *call, e *Event) error {
 	switch {
 	case e.Outcome == Granted && !j.goesBack(g, j.events[c.called].Resumes):
@@ -134,7 +133,7 @@ func (j *judge) tell(g *grant, c *call, e *Event) error {
 }
 
 // goesBack reports whether a grant resumes the hold with that token, directly or through others
-// that did. A client that hears of its grant when its lease is short detaches the hold and resumes
+// that did. A client that learns of its grant when its lease is short detaches the hold and resumes
 // it. A call that resumes no hold must get a grant that resumes none.
 func (j *judge) goesBack(g *grant, token lockfsm.Token) bool {
 	for at := g; ; {
@@ -150,8 +149,8 @@ func (j *judge) goesBack(g *grant, token lockfsm.Token) bool {
 	}
 }
 
-// heldBack judges a try that failed because of a waiter. That must be a waiter for several locks
-// that comes first for this one.
+// heldBack judges a try that failed because of a waiter, which must be one for several locks that
+// comes first for this one.
 func (j *judge) heldBack(c *call, e *Event) {
 	if !slices.ContainsFunc(j.sets[c.set].keys, func(key int32) bool { return j.crowded[key] }) {
 		j.unsure("call %d of %s was told that a waiter for several locks comes first for %s, "+
@@ -263,8 +262,8 @@ func (w *sweeper) grant(i int32) error {
 }
 
 // grantOne grants one key. A request for one key, or an exclusive one, must not have been passed in
-// its queue. A shared request for several keys may have been passed, by requests that fit beside
-// it, while it waited for another key.
+// its queue. Requests that fit beside it may have passed a shared request for several keys while
+// that waited for another key.
 func (w *sweeper) grantOne(i, key int32) error {
 	g, k := &w.grants[i], &w.keys[key]
 	e, asked := &w.events[g.event], &w.sets[g.set]

@@ -9,11 +9,11 @@ import (
 
 // Trail turns what one replica applies into events. It tracks all requests, because the results of
 // the state machine name requests and no keys. It belongs to the goroutine that applies the log. It
-// shares no code with the state machine, and is small, so that its account is a second opinion.
+// shares no code with the state machine, so its account is a second opinion.
 type Trail struct {
-	// Queue, if not nil, is called with each request that enters the queues, before it may be
-	// granted, and with each that leaves them, granted or not, in an event without a kind. Start
-	// does not call it: the requests of its state are there already.
+	// Queue, if not nil, is called with each request that enters the queues, before it may be granted,
+	// and with each that leaves them, granted or not, in an event without a kind. Start does not call
+	// it.
 	Queue func(e Event, leaves bool)
 
 	emit func(Event)

@@ -8,14 +8,13 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// account is a voter that records what it applies.
 type account struct {
 	machine *lockfsm.Machine
 	trail   *history.Trail
 }
 
-// TestTrailOfADelayedLock: a lock that stays taken when its holder's session expires has not ended.
-// A voter that restores it from a snapshot records the same as the others.
+// A lock that stays taken when its holder's session expires has not ended. A voter that restores it
+// from a snapshot records the same as the others.
 func TestTrailOfADelayedLock(t *testing.T) {
 	var events []history.Event
 	voter := func(stream int, m *lockfsm.Machine, index uint64) account {

@@ -21,13 +21,11 @@ type networkInfo struct {
 	route      func(to netip.Addr) (from netip.Addr, ok bool) // the source address of packets to an address
 }
 
-// networkInterface is one network interface.
 type networkInterface struct {
 	name  string
 	addrs []netip.Addr
 }
 
-// advertiseWithin bounds the look-ups of names.
 const advertiseWithin = 2 * time.Second
 
 // advertised returns the address at which others reach a node that listens at listening. It is the
@@ -35,7 +33,7 @@ const advertiseWithin = 2 * time.Second
 //
 //   - the configured address
 //   - a bind address that names a host
-//   - the address from which the hosts of Join are reached, which works if the machine has several
+//   - the address from which the hosts of Join are reached
 //   - the address of the machine's own host name, as in containers
 //   - the source address of the default route, unless it is public while the machine has a private
 //     one
@@ -65,7 +63,6 @@ func advertised(ctx context.Context, c *Config, listening net.Addr, e env) (stri
 	return net.JoinHostPort(ip.String(), port), nil
 }
 
-// addressFinder finds an address of this machine.
 type addressFinder struct {
 	env   env
 	only4 bool // the listener accepts IPv4 only
@@ -98,7 +95,6 @@ func (f *addressFinder) find(ctx context.Context, c *Config) (netip.Addr, error)
 	return f.outward(all)
 }
 
-// usable reports whether others may be able to reach an address of an interface.
 func (f *addressFinder) usable(a netip.Addr) bool {
 	return a.IsGlobalUnicast() && (a.Is4() || !f.only4)
 }
@@ -171,7 +167,6 @@ func (f *addressFinder) named(ctx context.Context, all []networkInterface) (ip n
 	return ip
 }
 
-// outward returns the source address of the default route, or the only address of the machine.
 func (f *addressFinder) outward(all []networkInterface) (netip.Addr, error) {
 	var texts []string
 	inside := false
@@ -195,8 +190,7 @@ func (f *addressFinder) outward(all []networkInterface) (netip.Addr, error) {
 		"Join tells which of them to use (%s)", strings.Join(texts, ", "))
 }
 
-// private reports whether an address is private, including the shared addresses of carriers (RFC
-// 6598).
+// private includes the shared addresses of carriers (RFC 6598).
 func private(a netip.Addr) bool {
 	return a.IsPrivate() || netip.MustParsePrefix("100.64.0.0/10").Contains(a)
 }
@@ -209,7 +203,6 @@ func preferred(addrs []netip.Addr) netip.Addr {
 	return addrs[0]
 }
 
-// realNetworkInfo returns the networkInfo of this machine.
 func realNetworkInfo() networkInfo {
 	return networkInfo{hostname: os.Hostname, interfaces: realInterfaces, route: realRoute}
 }
@@ -251,7 +244,6 @@ func realRoute(to netip.Addr) (netip.Addr, bool) {
 	return from, from.IsValid() && !from.IsUnspecified()
 }
 
-// isUnspecified reports whether a host means all addresses of this machine.
 func isUnspecified(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "" || ip != nil && ip.IsUnspecified()

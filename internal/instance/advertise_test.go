@@ -142,7 +142,6 @@ func TestTheAddressToAdvertise(t *testing.T) {
 	}
 }
 
-// TestTheAddressOfThisMachine uses the real machine.
 func TestTheAddressOfThisMachine(t *testing.T) {
 	at := &net.TCPAddr{Port: 7947}
 	got, err := advertised(t.Context(), &Config{Bind: ":7947", Join: []string{"127.0.0.1:7947"}}, at, realEnv())

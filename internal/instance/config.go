@@ -17,8 +17,7 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// Config is mortise.Config after validation, with its defaults and without its secrets. Fields of
-// the same name mean the same in both.
+// Config is mortise.Config after validation, with its defaults and without its secrets.
 type Config struct {
 	Name, Cluster, Zone string
 	Bind, Advertise     string
@@ -50,12 +49,12 @@ type Config struct {
 	Disks func() string
 }
 
-// Hooks are called with the events of an instance, one at a time. A nil hook is not called.
+// Hooks are called with the events of an instance, one at a time. Nil means none.
 type Hooks struct {
 	Renewed, Session, Lease, Leader, Member, Available, Synced func(NodeEvent)
 }
 
-// NodeEvent is an event of an instance. Its fields are those of mortise.NodeEvent.
+// NodeEvent is an event of an instance, as in mortise.NodeEvent.
 type NodeEvent struct {
 	State    string
 	Name     string
@@ -68,8 +67,7 @@ type NodeEvent struct {
 	Err      error
 }
 
-// The values of NodeEvent.State, besides those of package session for leases and for the ends of
-// sessions.
+// The values of NodeEvent.State, besides those of package session.
 const (
 	stateAcknowledged = "acknowledged"
 	stateUnanswered   = "unanswered"
@@ -86,7 +84,7 @@ const (
 )
 
 // listen opens the port. A member and a node on its own serve nothing, so they get a listener
-// without a port: every user of the machine could connect to an open port.
+// without a port: every user of the machine could connect to an open one.
 func (c *Config) listen(e env) (net.Listener, error) {
 	if c.Self.Tier == credentials.Member {
 		return transport.Deaf(), nil

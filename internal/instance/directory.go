@@ -10,10 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/raftlog/storage"
 )
 
-// This file holds the use of Config.Dir: the log of the replica, which raftlog writes, and the
-// records of package cluster.
+// This file is the use of Config.Dir: the replica's log, and the records of package cluster.
 
-// openDir opens the configured directory, or returns nil if there is none.
 func openDir(c *Config, files storage.FS) (*storage.Dir, error) {
 	if c.Dir == "" {
 		return nil, nil
@@ -25,8 +23,8 @@ func openDir(c *Config, files storage.FS) (*storage.Dir, error) {
 	return dir, nil
 }
 
-// clusterRecord names the one record that holds all records of package cluster, so that every
-// change of them is atomic.
+// clusterRecord is the one record that holds all records of package cluster, so that every change
+// is atomic.
 const clusterRecord = "cluster"
 
 // records implements cluster.Records over a directory. It is not safe for concurrent use.
@@ -95,7 +93,6 @@ func (n *Instance) store(group, id uint64) (store raftlog.Store, fresh bool, err
 	return n.timed(watchedStore{store, n}), state.Empty(), nil
 }
 
-// logUnread records for Status that the log of this voter cannot be used, and logs it.
 func (n *Instance) logUnread(err error) {
 	n.unread.Store(&err)
 	if n.isDisk(err) {
@@ -111,13 +108,11 @@ func (n *Instance) logUnread(err error) {
 		"another raft ID", "dir", n.config.Dir, "why", err)
 }
 
-// onlyVoter reports whether no other instance is known to have a vote.
 func (n *Instance) onlyVoter(c cluster.Status) bool {
 	other := func(v cluster.Voter) bool { return !v.Learner && v.Instance != n.instance() }
 	return !slices.ContainsFunc(c.Voters, other)
 }
 
-// dropLog ends the log of a raft ID that this instance has given up.
 func (n *Instance) dropLog() {
 	if n.dir == nil {
 		return
@@ -127,8 +122,8 @@ func (n *Instance) dropLog() {
 	}
 }
 
-// Refused implements cluster.DurableHost. This directory may not be used again, and another process
-// may have the same raft ID, so everything here must stop.
+// Refused stops everything here: this directory may not be used again, and another process may have
+// the same raft ID.
 func (l life) Refused(err error) {
 	n := l.node()
 	n.client.Rebind(nil, nil)
@@ -140,8 +135,7 @@ func (l life) Refused(err error) {
 	n.fail(fmt.Errorf("mortise: Config.Dir %q: %w", n.config.Dir, err))
 }
 
-// Unsaved implements cluster.DurableHost. An instance that cannot write to its directory must not
-// vote.
+// Unsaved ends the vote: an instance that cannot write to its directory must not vote.
 func (l life) Unsaved(err error) {
 	n := l.node()
 	n.diskFailed(DiskFailed, err)

@@ -38,7 +38,7 @@ type DiskFault struct {
 	Remedy string    // what to do
 }
 
-// DiskWords returns a description of a state.
+// DiskWords describes a state.
 func DiskWords(state DiskState) string {
 	switch state {
 	case DiskFailed:
@@ -53,14 +53,13 @@ func DiskWords(state DiskState) string {
 	return "its disk is " + string(state)
 }
 
-// remedy returns what an operator must do about a state.
 func remedy(state DiskState) string {
 	switch state {
 	case DiskFailed:
 		return "free or repair the disk; restart this instance if it does not vote again within 2 minutes, or if " +
 			"no leader answers"
 	case DiskHung:
-		return "see to the disk; restart this instance if its call never returns"
+		return "check the disk; restart this instance if the write that has not returned never does"
 	case DiskRemoved:
 		return "restart this instance while the other voters run: it makes a new directory and gets a vote again"
 	}
@@ -71,11 +70,10 @@ const (
 	diskLookEvery = 2 * time.Second // between two checks of the directory
 	diskHungAfter = 3 * time.Second // after which a call of the disk counts as hung
 
-	// diskWriteEvery makes every fifth check also write. While there is a fault every check writes.
+	// Every fifth check also writes. While there is a fault every check writes.
 	diskWriteEvery = 5
 )
 
-// diskWatch is the state of this instance's own disk.
 type diskWatch struct {
 	began [3]atomic.Int64 // clock.Time at which a call of each kind began; zero means none is under way
 	news  chan struct{}   // one slot: a report is due
@@ -101,7 +99,6 @@ func (n *Instance) during(call diskCall, f func() error) error {
 	return f()
 }
 
-// hungFor returns for how long the oldest call under way has not returned.
 func (d *diskWatch) hungFor(now clock.Time) (longest time.Duration) {
 	for i := range d.began {
 		if began := d.began[i].Load(); began != 0 {
@@ -111,7 +108,6 @@ func (d *diskWatch) hungFor(now clock.Time) (longest time.Duration) {
 	return longest
 }
 
-// diskFault returns the fault of this instance's disk, or nil.
 func (n *Instance) diskFault() *DiskFault {
 	n.disk.mu.Lock()
 	defer n.disk.mu.Unlock()
@@ -127,7 +123,7 @@ func (n *Instance) diskFault() *DiskFault {
 }
 
 // diskFailed records a disk error that has ended this instance's vote, or a directory that is gone.
-// It logs one ERROR line for a failure; further errors that follow from it are logged as INFO.
+// It logs one ERROR line for a failure, and INFO lines for what follows from it.
 func (n *Instance) diskFailed(state DiskState, cause error) {
 	first, news := n.noteDisk(state, cause)
 	switch {
@@ -139,8 +135,7 @@ func (n *Instance) diskFailed(state DiskState, cause error) {
 	}
 }
 
-// diskCause returns the cause of an error, without the kinds of error before it and the advice
-// behind it.
+// diskCause returns the cause of an error, without the kinds before it and the advice behind it.
 func diskCause(err error) string {
 	text := err.Error()
 	for _, kind := range []error{raftlog.ErrStorage, raftlog.ErrHung, storage.ErrLost} {
@@ -150,8 +145,8 @@ func diskCause(err error) string {
 	return text
 }
 
-// noteDisk records the fault for Status. first reports whether this is a new failure, news whether
-// the state is new.
+// noteDisk records the fault for Status. It reports whether this is a new failure, and whether the
+// state is new.
 func (n *Instance) noteDisk(state DiskState, cause error) (first, news bool) {
 	f := &DiskFault{State: state, Since: n.env.wall(), Cause: plain.Text(diskCause(cause)), Remedy: remedy(state)}
 	d := &n.disk
@@ -170,8 +165,8 @@ func (n *Instance) noteDisk(state DiskState, cause error) (first, news bool) {
 	return first, true
 }
 
-// passing records a state of the disk that may end by itself; "" means that there is none. A check
-// whose write fails does not end the vote, as long as the log has not failed.
+// passing records a state of the disk that may end by itself; "" means none. A check whose write
+// fails does not end the vote, as long as the log has not failed.
 func (n *Instance) passing(state DiskState, cause string) {
 	d := &n.disk
 	d.mu.Lock()
@@ -220,8 +215,7 @@ func (n *Instance) diskWell(r *ownReplica) {
 	}
 }
 
-// isDisk reports whether the disk is the cause for which a replica has retired or could not be
-// started.
+// isDisk reports whether the disk is why a replica has retired or could not be started.
 func (n *Instance) isDisk(err error) bool {
 	if n.dir == nil || errors.Is(err, raftlog.ErrBroken) {
 		return false
@@ -251,7 +245,7 @@ func (n *Instance) lookAtDisk(write bool) {
 	}
 }
 
-// watchedStore wraps a store on disk and marks its calls as under way, to detect a hang.
+// watchedStore marks the calls of a store on disk as under way, to detect a hang.
 type watchedStore struct {
 	raftlog.Store
 	node *Instance

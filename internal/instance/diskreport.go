@@ -38,7 +38,6 @@ const (
 	maxDiskText    = 512
 )
 
-// diskReports are the faults that other instances have reported.
 type diskReports struct {
 	mu   sync.Mutex // guards the rest; never held across a wait
 	list map[nodeid.ID]diskReport
@@ -75,7 +74,6 @@ func (d *diskReports) forget(now clock.Time) {
 	}
 }
 
-// all returns the valid reports.
 func (d *diskReports) all(now clock.Time) map[nodeid.ID]DiskFault {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -155,7 +153,7 @@ func (n *Instance) reportSoon() {
 }
 
 // reportDisk sends the state of this instance's disk to all voters. It reports whether the leader
-// permits this instance to give up its vote.
+// lets this instance give up its vote.
 func (n *Instance) reportDisk(ctx context.Context, fault *DiskFault) (may bool) {
 	r := n.replica.Load()
 	removed := fault != nil && fault.State == DiskRemoved && r != nil
@@ -182,7 +180,6 @@ func (n *Instance) reportDisk(ctx context.Context, fault *DiskFault) (may bool) 
 	return may && removed
 }
 
-// askable returns a client for queries to a voter.
 func (n *Instance) askable(v cluster.Voter) query.ClusterClient {
 	return query.NewClusterClient(n.port.To(v.Addr, v.Instance))
 }
@@ -190,7 +187,6 @@ func (n *Instance) askable(v cluster.Voter) query.ClusterClient {
 // disks serves the disk queries of other instances.
 type disks struct{ n *Instance }
 
-// ReportDisk stores the report of another instance about its disk.
 func (d disks) ReportDisk(ctx context.Context, q *query.DiskReport) (*query.DiskVerdict, error) {
 	n, now, from := d.n, d.n.env.clock.Now(), transport.AskerOf(ctx).Instance
 	n.diskReports.keep(now, from, diskFaultIn(q.Fault))
@@ -198,7 +194,6 @@ func (d disks) ReportDisk(ctx context.Context, q *query.DiskReport) (*query.Disk
 	return &query.DiskVerdict{May: r != nil && q.Yield && r.mayYield(now, from)}, nil
 }
 
-// Disks returns the faults that are known here.
 func (d disks) Disks(context.Context, *query.DisksRequest) (*query.DisksAnswer, error) {
 	a := &query.DisksAnswer{}
 	for _, f := range d.n.faultyDisks() {
@@ -208,7 +203,6 @@ func (d disks) Disks(context.Context, *query.DisksRequest) (*query.DisksAnswer, 
 	return a, nil
 }
 
-// diskFaultOut encodes a fault.
 func diskFaultOut(f *DiskFault) *query.DiskFault {
 	if f == nil {
 		return nil
@@ -218,7 +212,7 @@ func diskFaultOut(f *DiskFault) *query.DiskFault {
 		Remedy: valid(f.Remedy)}
 }
 
-// diskFaultIn decodes a fault of another instance; nil means none.
+// diskFaultIn decodes a fault of another instance. Nil means none.
 func diskFaultIn(m *query.DiskFault) *DiskFault {
 	if m == nil {
 		return nil
@@ -228,8 +222,8 @@ func diskFaultIn(m *query.DiskFault) *DiskFault {
 }
 
 // mayYield reports whether an instance may give up its vote: this replica leads, and a majority is
-// left without that instance and all instances with a faulty disk. The report is stored before this
-// call, so if two of three voters lose their directories at once, both keep their votes.
+// left without that instance and all instances with a faulty disk. The report is stored before, so
+// if two of three voters lose their directories at once, both keep their votes.
 func (r *ownReplica) mayYield(now clock.Time, asks nodeid.ID) bool {
 	s := r.log.Survey()
 	if s.Term == 0 || s.Pending {
@@ -251,7 +245,6 @@ func (r *ownReplica) mayYield(now clock.Time, asks nodeid.ID) bool {
 	return majorityOf(s.Config.Voters, left)
 }
 
-// majorityOf reports whether left has more than half of the voters.
 func majorityOf(voters []uint64, left map[uint64]bool) bool {
 	n := 0
 	for _, id := range voters {
@@ -262,8 +255,8 @@ func majorityOf(voters []uint64, left map[uint64]bool) bool {
 	return n > len(voters)/2
 }
 
-// yieldVote ends the replica of this instance, whose directory is gone, since it would acknowledge
-// what is not durable.
+// yieldVote ends the replica of this instance, whose directory is gone: it would acknowledge what
+// is not durable.
 func (n *Instance) yieldVote(fault *DiskFault) {
 	if r := n.replica.Load(); r != nil {
 		n.retire(r, fmt.Errorf("%w: %w: %s", raftlog.ErrStorage, storage.ErrLost, fault.Cause))
@@ -282,8 +275,7 @@ func (n *Instance) replicaFailed(err error) {
 	n.logger.Error("a replica could not be started: this instance goes on as a member", "dir", n.config.Dir, "why", err)
 }
 
-// askDisks asks the leader for all faulty disks, for the health of the group. Without an answer it
-// returns those known here.
+// askDisks asks the leader for all faulty disks. Without an answer it returns those known here.
 func (n *Instance) askDisks(ctx context.Context, leader nodeid.ID) []FaultyDisk {
 	mine := n.faultyDisks()
 	if n.dir == nil || leader == n.instance() {

@@ -12,9 +12,7 @@
 //
 // Read instance.go first: it has the state and the start. wiring.go connects the packages. life.go
 // and voting.go carry out the decisions of package cluster. replica.go is the voter, leave.go the
-// end. The other files are the directory (directory.go), the state of its disk (disk.go,
-// diskreport.go), local knowledge of the members (picture.go, learn.go), the leader (leader.go),
-// hooks (hooknode.go) and the advertised address (advertise.go).
+// end.
 //
 // # Guarantees
 //
@@ -25,13 +23,7 @@
 // # Concurrency
 //
 // All methods of an Instance are safe for concurrent use. The packages above call it on their own
-// goroutines, and none of these calls waits for another of them. The comment of a field names its
-// owner where that is not obvious. No mutex is held across a wait.
-//
-// # Failure
-//
-// Errors are those of the packages above, those of errors.go, and those of ctx. [Instance.Err]
-// returns why the instance has ended.
+// goroutines, and none of these calls waits for another of them. No mutex is held across a wait.
 //
 // # Limits
 //
@@ -42,6 +34,5 @@
 // # Refused alternatives
 //
 // All of this in mortise.Node: a reader of Lock would have to read past a raft log. The types of
-// the root defined here, with aliases in the root: pkg.go.dev shows no fields of an alias. So the
-// root has its own types and translates.
+// the root defined here, with aliases in the root: pkg.go.dev shows no fields of an alias.
 package instance

@@ -14,8 +14,8 @@ import (
 	"github.com/mortise-lock/mortise/raftlog/storage"
 )
 
-// env is the injected environment of an instance, with which tests replace network, clocks and the
-// like. Nothing else is injected.
+// env is the injected environment of an instance: tests replace network, clocks and the like.
+// Nothing else is injected.
 type env struct {
 	listen  func(address string) (net.Listener, error)
 	dial    func(ctx context.Context, address string) (net.Conn, error)
@@ -30,7 +30,6 @@ type env struct {
 	limits  lockfsm.Limits // of a group that is founded here; equal on all founders
 }
 
-// envOf returns the real environment, except for what w replaces.
 func envOf(w outside.World) env {
 	e := realEnv()
 	if w.Listen != nil {

@@ -9,9 +9,9 @@ var (
 	// ErrBadRequest is returned for a query that exceeds a limit.
 	ErrBadRequest = errors.New("mortise: bad request")
 
-	// errNoVoter is returned for a frame to the keeper of this instance while it has no replica.
+	// errNoVoter answers a frame to the keeper of an instance without a replica.
 	errNoVoter = errors.New("mortise: this instance is not a voter")
 
-	// errNoPeer is returned for a snapshot that does not come from a replica of this group.
-	errNoPeer = errors.New("mortise: the address book here has another instance under that raft ID")
+	// errNoPeer answers a snapshot that does not come from a replica of this group.
+	errNoPeer = errors.New("mortise: the group's configuration names another instance for the raft ID of the sender")
 )

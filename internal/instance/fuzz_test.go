@@ -9,8 +9,7 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// FuzzRecord decodes any bytes as an instance's record. Records come from other instances, of any
-// build, and parts of them are shown in errors.
+// Records come from other instances, of any build, and parts of them are shown in errors.
 func FuzzRecord(f *testing.F) {
 	good, err := json.Marshal(replica.Record{Instance: nodeidtest.ID(7).String(), Name: "n", Addr: "a:1", Zone: "z",
 		Rules: 1})
@@ -28,7 +27,6 @@ func FuzzRecord(f *testing.F) {
 	})
 }
 
-// FuzzStoredRecords decodes any bytes as clusterRecord.
 func FuzzStoredRecords(f *testing.F) {
 	f.Add([]byte(`{"identity":"AAEC","book":""}`))
 	f.Add([]byte(`{"identity":null}`))

@@ -13,10 +13,9 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// This file turns events of the other packages into NodeEvents. It is called on their owner
-// goroutines, so it only queues the calls of hooks.
+// This file turns events of other packages into NodeEvents. It runs on their owner goroutines, so
+// it only queues the hooks.
 
-// tell queues an event for the hook that pick returns, if there is one.
 func (n *Instance) tell(pick func(*Hooks) func(NodeEvent), e NodeEvent) {
 	if n.config.Hooks == nil {
 		return
@@ -26,15 +25,13 @@ func (n *Instance) tell(pick func(*Hooks) func(NodeEvent), e NodeEvent) {
 	}
 }
 
-// observer observes one session: the instance's, or one of the user's own. It belongs to the
-// goroutine of the session's client.
+// observer observes one session, on the goroutine of the session's client.
 type observer struct {
 	node *Instance
 	own  bool // of the user's own
 	lost bool // the loss of the lease was logged
 }
 
-// news handles a change of the session.
 func (w *observer) news(news *client.News) {
 	n, before, after := w.node, &news.Before, &news.After
 	now := n.env.clock.Now()
@@ -62,7 +59,6 @@ func (w *observer) news(news *client.News) {
 	}
 }
 
-// noteAvailable counts and reports whether locks can be granted in the instance's session.
 func (n *Instance) noteAvailable(now clock.Time, s *client.Status) {
 	can := s.Phase == client.Attached && s.GraceUntil == 0 && s.Lease != client.Lost
 	took, changed := n.grantable.set(now, can)
@@ -76,7 +72,6 @@ func (n *Instance) noteAvailable(now clock.Time, s *client.Status) {
 	n.tell(func(h *Hooks) func(NodeEvent) { return h.Available }, e)
 }
 
-// tellSession reports the end of one session, the beginning of another, or both.
 func (w *observer) tellSession(before, after *client.Status) {
 	pick := func(h *Hooks) func(NodeEvent) { return h.Session }
 	if before.Session != 0 {
@@ -106,8 +101,8 @@ type grantable struct {
 
 func (g *grantable) begin(now clock.Time) { g.began, g.since = now, now }
 
-// set stores whether locks can be granted from now on. It reports whether that has changed, and how
-// long the previous state lasted.
+// set stores whether locks can be granted. It reports whether that has changed, and how long the
+// previous state lasted.
 func (g *grantable) set(now clock.Time, can bool) (lasted time.Duration, changed bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -122,7 +117,7 @@ func (g *grantable) set(now clock.Time, can bool) (lasted time.Duration, changed
 	return lasted, true
 }
 
-// share returns the age of the instance, and for how much of that time locks could be granted.
+// share returns the age of the instance, and how much of it locks could be granted.
 func (g *grantable) share(now clock.Time) (age, granted time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -133,8 +128,7 @@ func (g *grantable) share(now clock.Time) (age, granted time.Duration) {
 	return now.Sub(g.began), granted
 }
 
-// membersChanged returns the function that package cluster calls when the members change, or nil if
-// there is no hook for it.
+// membersChanged returns the function for cluster.Config.Changed. Nil means no hook.
 func (n *Instance) membersChanged() func(before, after []cluster.Member) {
 	if n.config.Hooks == nil || n.config.Hooks.Member == nil {
 		return nil
@@ -165,7 +159,6 @@ type timedStore struct {
 	node *Instance
 }
 
-// timed wraps the store if it is on disk and the hook Synced is set.
 func (n *Instance) timed(s raftlog.Store) raftlog.Store {
 	if n.config.Hooks == nil || n.config.Hooks.Synced == nil || s.Volatile() {
 		return s

@@ -21,7 +21,6 @@ import (
 	"github.com/mortise-lock/mortise/transport"
 )
 
-// snapshotTimeout bounds the sending of a snapshot.
 const snapshotTimeout = time.Minute
 
 // Instance is one running instance. Make one with New and Start. All methods are safe for
@@ -43,7 +42,7 @@ type Instance struct {
 	own      ownSessions                       // of the user
 	members  atomic.Pointer[cluster.Cluster]   // nil until it is started
 	replica  atomic.Pointer[ownReplica]        // nil unless this instance votes
-	voters   atomic.Pointer[[]nodeid.Endpoint] // of the group, except this instance; nil or empty if none are known
+	voters   atomic.Pointer[[]nodeid.Endpoint] // of the group, except this instance; nil or empty means none known
 
 	disk        diskWatch   // of Config.Dir
 	diskReports diskReports // of other instances
@@ -119,7 +118,6 @@ func (n *Instance) Start(ctx context.Context) (err error) {
 	return nil
 }
 
-// newTracer returns the tracer of the observers, or nil if there are none.
 func (n *Instance) newTracer() *trace.Tracer {
 	t := n.config.Trace
 	t.History, t.Clock, t.Logger, t.Spawn = n.newHistory(), n.env.clock, n.logger, n.spawn
@@ -139,8 +137,7 @@ func (n *Instance) newHistory() *history.Recorder {
 	})
 }
 
-// prepare determines the address, opens the directory, and takes the key from it or makes a new
-// one.
+// prepare determines the address, opens the directory, and takes the key from it or makes one.
 func (n *Instance) prepare(ctx context.Context, listening net.Addr) (err error) {
 	if n.address = listening.String(); !n.isMember() {
 		if n.address, err = advertised(ctx, &n.config, listening, n.env); err != nil {
@@ -166,7 +163,6 @@ func (n *Instance) prepare(ctx context.Context, listening net.Addr) (err error) 
 	return nil
 }
 
-// closeDir closes the directory, if there is one.
 func (n *Instance) closeDir() error {
 	if n.dir == nil {
 		return nil
@@ -198,14 +194,11 @@ func (n *Instance) startCluster() error {
 	return nil
 }
 
-// instance returns the ID of the present incarnation.
 func (n *Instance) instance() nodeid.ID { return n.key.Load().ID() }
 
-// cluster returns the cluster, or nil before it is started.
 func (n *Instance) cluster() *cluster.Cluster { return n.members.Load() }
 
-// spawn runs f on a goroutine that Close waits for. Once the instance is closed it does not run f,
-// and returns false.
+// spawn runs f on a goroutine that Close waits for. Once the instance is closed it returns false.
 func (n *Instance) spawn(f func()) bool { return n.goroutines.spawn(f) }
 
 // goroutines are those that this instance starts by spawn.
@@ -225,7 +218,6 @@ func (g *goroutines) spawn(f func()) bool {
 	return true
 }
 
-// end prevents new goroutines and waits for all.
 func (g *goroutines) end() {
 	g.mu.Lock()
 	g.ended = true
@@ -233,8 +225,8 @@ func (g *goroutines) end() {
 	g.all.Wait()
 }
 
-// Err returns nil while the instance can be used. After that it returns client.ErrClosed, or the
-// failure that ended it.
+// Err returns nil while the instance can be used, and then client.ErrClosed or the failure that
+// ended it.
 func (n *Instance) Err() error {
 	if err := n.failed.Load(); err != nil {
 		return *err
@@ -242,8 +234,8 @@ func (n *Instance) Err() error {
 	return nil
 }
 
-// isMember reports whether this instance has a member's secret, with which it locks but neither
-// votes nor serves.
+// isMember reports whether this instance has a member's secret: it locks but neither votes nor
+// serves.
 func (n *Instance) isMember() bool { return n.self.Tier == credentials.Member }
 
 // reach returns the address that this instance announces. It is empty for a member.

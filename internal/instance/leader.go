@@ -18,13 +18,11 @@ type leading struct {
 	last lead       // the last one that is not zero
 }
 
-// lead is a leader as reported to hooks.
 type lead struct {
 	instance nodeid.ID // zero means none
 	term     uint64
 }
 
-// phaseChanged is called by the client when its phase changes.
 func (n *Instance) phaseChanged(phase client.Phase) {
 	n.leading.attached.Store(phase == client.Attached)
 	n.leaderKnown()
@@ -33,8 +31,8 @@ func (n *Instance) phaseChanged(phase client.Phase) {
 	}
 }
 
-// leaderKnown passes on to package cluster whether there is a leader, on which gossip and founding
-// depend.
+// leaderKnown passes on to package cluster whether there is a leader: gossip and founding depend on
+// it.
 func (n *Instance) leaderKnown() {
 	n.leading.mu.Lock() // so that reports stay in order; never held across a wait
 	defer n.leading.mu.Unlock()
@@ -86,7 +84,6 @@ func (n *Instance) noteLeader(r *ownReplica) {
 	}
 }
 
-// leaderMoved calls noteLeader again after a change of the address book.
 func (n *Instance) leaderMoved() {
 	if n.config.Hooks == nil {
 		return

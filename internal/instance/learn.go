@@ -10,8 +10,8 @@ import (
 )
 
 // This file lets an instance that does not gossip learn the names of its leader and the other
-// replicas, for Status and hooks. It asks when it attaches to a leader whose name it does not know,
-// after a random delay: after a change of leader a thousand instances would ask at once.
+// replicas, for Status and hooks. It asks a leader whose name it does not know after a random
+// delay: after a change of leader a thousand instances would ask at once.
 
 const (
 	learnWithin = 10 * time.Second // bounds the random delay before each attempt
@@ -69,7 +69,6 @@ func (n *Instance) rest(d time.Duration) bool {
 	}
 }
 
-// upTo returns a random time below d.
 func (n *Instance) upTo(d time.Duration) time.Duration {
 	var b [8]byte
 	n.env.random(b[:])

@@ -15,8 +15,8 @@ import (
 // leaveTime bounds Leave if its context has no deadline.
 const leaveTime = 10 * time.Second
 
-// Leave implements mortise's Node.Leave: it hands over the vote, closes the sessions, and closes
-// the instance.
+// Leave is mortise's Node.Leave: it hands over the vote, closes the sessions, and closes the
+// instance.
 func (n *Instance) Leave(ctx context.Context) error {
 	if n.Err() != nil {
 		return n.Close() // it has ended already
@@ -72,7 +72,6 @@ func (n *Instance) depart(ctx context.Context) (d cluster.Departure, held error)
 	}
 }
 
-// closeSessions closes the sessions of this instance. It fails if locks are still held.
 func (n *Instance) closeSessions(ctx context.Context, alone bool) error {
 	if alone {
 		var cancel context.CancelFunc
@@ -84,13 +83,13 @@ func (n *Instance) closeSessions(ctx context.Context, alone bool) error {
 		case errors.Is(err, client.ErrStillHeld):
 			return err
 		case err != nil:
-			n.logger.Info("the session was not closed and runs out by itself", "why", err)
+			n.logger.Info("a session could not be closed; it expires by itself", "why", err)
 		}
 	}
 	return nil
 }
 
-// ask asks the leader about a replica. It returns nil if no leader answers.
+// ask asks the leader about a replica. Nil means that no leader has answered.
 func (n *Instance) ask(ctx context.Context, raft uint64) *cluster.VoterStatus {
 	asking, cancel := context.WithTimeout(ctx, cluster.Leaderless)
 	defer cancel()
@@ -101,11 +100,10 @@ func (n *Instance) ask(ctx context.Context, raft uint64) *cluster.VoterStatus {
 	return &status
 }
 
-// now returns the time in the form that package cluster uses.
 func (n *Instance) now() time.Duration { return time.Duration(n.env.clock.Now()) }
 
-// leaver returns the state of this instance as a departure needs it. Held locks are not in it:
-// WaitReleased reports them.
+// leaver returns the state of this instance for a departure. Held locks are not in it: WaitReleased
+// reports them.
 func (n *Instance) leaver(ctx context.Context) cluster.Leaver {
 	c, r := n.cluster(), n.replica.Load()
 	l := cluster.Leaver{Member: c != nil && c.Status().Phase == cluster.PhaseMember, TimeOver: ctx.Err() != nil}
@@ -116,7 +114,6 @@ func (n *Instance) leaver(ctx context.Context) cluster.Leaver {
 	return l
 }
 
-// isLeaving reports whether this instance has begun to leave.
 func (n *Instance) isLeaving() bool {
 	select {
 	case <-n.leaving:
@@ -126,7 +123,6 @@ func (n *Instance) isLeaving() bool {
 	}
 }
 
-// pause waits for d, or until ctx ends.
 func pause(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -136,8 +132,8 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// Close implements mortise's Node.Close: it stops the instance at once and waits until everything
-// that it started has ended.
+// Close is mortise's Node.Close: it stops the instance at once and waits until everything that it
+// started has ended.
 func (n *Instance) Close() error {
 	closed := client.ErrClosed
 	n.failed.CompareAndSwap(nil, &closed)
@@ -148,8 +144,7 @@ func (n *Instance) Close() error {
 }
 
 // shut stops client, cluster, replica and port, in an order in which none needs one that is
-// stopped. A second call waits for the first. It does not use sync.Once, which would hold a lock
-// across the wait.
+// stopped. A second call waits for the first; sync.Once would hold a lock across that wait.
 func (n *Instance) shut() (err error) {
 	if !n.shutting.CompareAndSwap(false, true) {
 		<-n.shutDone

@@ -14,8 +14,8 @@ import (
 )
 
 // life implements cluster.Host: it carries out the decisions of package cluster about this
-// instance, from a new instance to a member and, by a restart in place, back to a new instance. Its
-// methods are called one at a time, on the cluster's owner goroutine.
+// instance, from a new instance to a member and, by a restart in place, back. Its methods are
+// called one at a time, on the cluster's owner goroutine.
 type life struct{ n *Instance }
 
 // node waits until Instance.cluster is set: package cluster may call before its Start has returned.
@@ -104,7 +104,7 @@ func (l life) Restart(key nodeid.Key, reason error) {
 // bind makes r, which may be nil, this instance's replica, and announces the new identity on all
 // streams. Both are atomic with respect to the retirement of a replica, which may come at any time;
 // otherwise the instance could announce a group that it has left. Once the instance has ended bind
-// does nothing and reports false: Close does not wait for a hanging disk.
+// reports false: Close does not wait for a hanging disk.
 func (n *Instance) bind(r *ownReplica, group uint64) bool {
 	n.binding.Lock()
 	defer n.binding.Unlock()
@@ -135,7 +135,7 @@ func (n *Instance) identify(r *ownReplica, group uint64) {
 }
 
 // retire ends a replica that has retired. If the state machine is broken the whole instance ends,
-// since its answers cannot be trusted. Otherwise the instance continues as a member without a vote.
+// since its answers cannot be trusted. Otherwise it continues without a vote.
 func (n *Instance) retire(r *ownReplica, err error) {
 	disk := n.isDisk(err) // before the replica is stopped: a call that hangs may return meanwhile
 	if disk {
@@ -181,8 +181,7 @@ func (n *Instance) sendRetired(r *ownReplica) {
 	}
 }
 
-// fail ends the instance permanently, with its locks and its membership. The process continues, and
-// Err returns the cause.
+// fail ends the instance permanently, with its locks and its membership. The process continues.
 func (n *Instance) fail(err error) {
 	if n.failed.CompareAndSwap(nil, &err) {
 		n.logger.Error("this node has failed and holds nothing any more", "why", err)

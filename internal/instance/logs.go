@@ -8,7 +8,6 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// seldomEvery is the least time between two lines about a repeating condition.
 const seldomEvery = time.Minute
 
 // seldom logs a warning at most once in seldomEvery. The zero value is ready to use. It is safe for
@@ -28,7 +27,7 @@ func (s *seldom) warn(n *Instance, text string, args ...any) {
 func (w *observer) log(before, after *client.Status) {
 	say := w.node.logger
 	if w.own {
-		say = say.With("session_of", "the user's own")
+		say = say.With("session_of", "NewSession")
 	}
 	switch {
 	case before.Lease != client.Lost && after.Lease == client.Lost && after.Session == before.Session:
@@ -51,6 +50,6 @@ func (w *observer) log(before, after *client.Status) {
 			uint64(before.Session), "locks", before.Held)
 	case w.lost && after.Lease == client.Safe:
 		w.lost = false
-		say.Info("there is a lease again, and locks can be had", "session", uint64(after.Session))
+		say.Info("the session has a lease again, so locks can be granted", "session", uint64(after.Session))
 	}
 }

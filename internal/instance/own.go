@@ -27,7 +27,7 @@ func (n *Instance) Open(ttl time.Duration) (*client.Client, error) {
 	return own, nil
 }
 
-// Drop closes the client of a session of the user's own.
+// Drop closes a session of the user's own.
 func (n *Instance) Drop(c *client.Client) {
 	n.own.drop(c)
 	c.Close()
@@ -36,7 +36,6 @@ func (n *Instance) Drop(c *client.Client) {
 // Clients returns the clients of all sessions, that of this instance first.
 func (n *Instance) Clients() []*client.Client { return n.clients() }
 
-// ownSessions are the user's sessions of a node.
 type ownSessions struct {
 	mu      sync.Mutex // never held across a wait
 	all     []*client.Client
@@ -46,7 +45,6 @@ type ownSessions struct {
 	ended   bool
 }
 
-// clients returns the clients of all sessions, that of this instance first.
 func (n *Instance) clients() []*client.Client {
 	return append([]*client.Client{n.client}, n.own.list()...)
 }
@@ -57,7 +55,6 @@ func (o *ownSessions) list() []*client.Client {
 	return slices.Clone(o.all)
 }
 
-// add adds a new client, and binds it if the node is in a group.
 func (o *ownSessions) add(c *client.Client) error {
 	o.mu.Lock()
 	switch {
@@ -70,8 +67,7 @@ func (o *ownSessions) add(c *client.Client) error {
 			maxOwnSessions)
 	}
 	o.all = append(o.all, c)
-	// again if record or targets have changed meanwhile: rebind or aim may have run before this
-	// Rebind
+	// again if rebind or aim has changed them meanwhile: it may have run before this Rebind
 	for life := uint64(0); life != o.life; {
 		var record []byte
 		var targets []nodeid.Endpoint
@@ -102,7 +98,6 @@ func (o *ownSessions) rebind(record []byte, targets []nodeid.Endpoint) {
 	}
 }
 
-// aim sets the targets of all clients.
 func (o *ownSessions) aim(targets []nodeid.Endpoint) {
 	o.mu.Lock()
 	o.targets = targets
@@ -114,7 +109,6 @@ func (o *ownSessions) aim(targets []nodeid.Endpoint) {
 	}
 }
 
-// shut closes all clients.
 func (o *ownSessions) shut() {
 	o.mu.Lock()
 	o.ended = true

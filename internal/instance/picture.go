@@ -24,7 +24,7 @@ type picture struct {
 // InstanceName is the name and zone of an instance. Its texts are escaped.
 type InstanceName struct{ Name, Zone string }
 
-// InstanceNames are the known names and zones of instances, by ID.
+// InstanceNames are the known names and zones of instances.
 type InstanceNames map[nodeid.ID]InstanceName
 
 // keep stores an answer of the leader. first reports that it is the first page.
@@ -44,8 +44,7 @@ func (p *picture) keep(now clock.Time, page *query.MemberList, first bool) {
 	}
 }
 
-// last returns the page that was kept last, which must not be changed, and its age. Nil means there
-// is none.
+// last returns the page that was kept last, which must not be changed, and its age. Nil means none.
 func (p *picture) last(now clock.Time) (members *query.MemberList, age time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -72,9 +71,8 @@ func (p *picture) learn(id nodeid.ID, is InstanceName) {
 // votersKept bounds the kept names: those of the present replicas and of some recent ones.
 const votersKept = 64
 
-// names returns the names and zones of the replicas and of the instances that gossip sees. It
-// keeps those of the replicas for when gossip no longer sees them: operators look for names, not
-// for addresses.
+// names returns the names and zones of the replicas and of the instances that gossip sees. It keeps
+// those of the replicas for when gossip no longer sees them.
 func (p *picture) names(c *cluster.Status) InstanceNames {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -94,7 +92,6 @@ func (p *picture) names(c *cluster.Status) InstanceNames {
 	return all
 }
 
-// names returns the known names and zones of the replicas and of the instances that gossip sees.
 func (n *Instance) names(c *cluster.Status) InstanceNames {
 	if r := n.replica.Load(); r != nil {
 		n.known.mu.Lock()
@@ -106,7 +103,7 @@ func (n *Instance) names(c *cluster.Status) InstanceNames {
 	return n.known.names(c)
 }
 
-// Name returns the name of an instance, its ID if no name is known, or "" for the zero ID.
+// Name returns the name of an instance, its ID if that is unknown, or "" for the zero ID.
 func (p InstanceNames) Name(instance nodeid.ID) string {
 	if instance.IsZero() {
 		return ""

@@ -9,7 +9,6 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// TestThePictureIsBounded: an instance keeps the names of a few voters.
 func TestThePictureIsBounded(t *testing.T) {
 	var p picture
 	for i := range uint64(1000) {
@@ -21,7 +20,7 @@ func TestThePictureIsBounded(t *testing.T) {
 	}
 }
 
-// TestNoNameIsRaw: names and zones of other instances are escaped before they are kept.
+// Names and zones of other instances are escaped before they are kept.
 func TestNoNameIsRaw(t *testing.T) {
 	const nasty = "x\x1b[2J\r\n\a\u009b\u202ey"
 	var p picture

@@ -14,8 +14,8 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// This file sends queries about locks to the leader, and answers them there. Package
-// internal/queries decides which are permitted, package internal/replica computes the answers.
+// This file sends queries about locks to the leader, and answers them there. Package queries
+// decides which are permitted, package replica computes the answers.
 
 // QueryOnce sends a query to the presumed leader.
 func QueryOnce[Q, A any](ctx context.Context, n *Instance, method queries.Method[query.QueryClient, Q, A], q *Q) (*A,
@@ -40,7 +40,6 @@ func (n *Instance) leader() (transport.Conn, error) {
 	return n.port.To(leader.Addr, leader.ID), nil
 }
 
-// lookHere answers a query if the replica here leads.
 func (n *Instance) lookHere(ctx context.Context, q replica.Question) (*replica.Answer, error) {
 	r := n.replica.Load()
 	if r == nil {
@@ -49,7 +48,6 @@ func (n *Instance) lookHere(ctx context.Context, q replica.Question) (*replica.A
 	return r.answer(ctx, q)
 }
 
-// answer answers a query if this replica leads.
 func (r *ownReplica) answer(ctx context.Context, q replica.Question) (*replica.Answer, error) {
 	// A correct instance refuses such a text before it asks.
 	if q.Op == replica.OpEvict && (!plain.Is(q.By) || !plain.Is(q.Reason)) {
@@ -97,7 +95,6 @@ func (r *ownReplica) answer(ctx context.Context, q replica.Question) (*replica.A
 	return a, nil
 }
 
-// left asks the keeper for the remaining lease of each session.
 func (r *ownReplica) left(ctx context.Context, sessions []lockfsm.SessionID) map[lockfsm.SessionID]time.Duration {
 	if len(sessions) == 0 {
 		return nil

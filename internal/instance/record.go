@@ -8,7 +8,6 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// record returns the description of this instance with which it opens its session.
 func (n *Instance) record() []byte {
 	instance := n.instance().String()
 	if n.isMember() {
@@ -26,15 +25,14 @@ func (n *Instance) record() []byte {
 	return r.Encode()
 }
 
-// ownRecord returns the record of a session of the user's own. It has no instance, since it does
-// not register one.
+// ownRecord returns the record of a session of the user's own. It registers no instance.
 func (n *Instance) ownRecord() []byte {
 	r := replica.DecodeRecord(n.record())
 	r.Instance, r.Own, r.Founders = "", true, nil
 	return r.Encode()
 }
 
-// vouch implements session's Vouch: the record of a new session must agree with what its connection
+// vouch implements keeper's Vouch: the record of a new session must agree with what its connection
 // proves.
 func (n *Instance) vouch(from nodeid.ID, b []byte) (capability [32]byte, ok bool) {
 	proved := replica.Proof{Instance: from, Addr: n.address}

@@ -20,11 +20,11 @@ import (
 )
 
 // ownReplica makes an instance a voter or a learner. It is one replica of the log, its state
-// machine, and the keeper of the sessions, which is active while this replica leads. It begins with
-// the acceptance of a charter or the leader's Prepare. It ends with a restart in place, its
-// removal, its retirement, or the end of the node.
+// machine, and the keeper, which is active while this replica leads. It begins with a charter or
+// the leader's Prepare. It ends with a restart in place, its removal, its retirement, or the end of
+// the node.
 //
-// The methods of replica.Host run on the log's owner goroutine, which owns the fields marked so.
+// The methods of replica.Host run on the log's owner goroutine.
 type ownReplica struct {
 	node *Instance
 	*replica.View
@@ -68,9 +68,9 @@ func foundReplica(n *Instance, c founding.Charter, id uint64) (*ownReplica, erro
 	return startReplica(n, c.Group, id, store, machine)
 }
 
-// joinReplica starts a replica under an ID that the group's leader has given to this instance. It
-// is empty, or what the directory has of it. If the log had begun and its files are missing,
-// opening it fails.
+// joinReplica starts a replica under an ID that the leader has given to this instance. It is empty,
+// or what the directory has of it. If the log had begun and its files are missing, opening it
+// fails.
 func joinReplica(n *Instance, group, id uint64) (*ownReplica, error) {
 	store, fresh, err := n.store(group, id)
 	if err != nil {
@@ -135,7 +135,7 @@ func (r *ownReplica) stop() {
 	r.keeper.Close()
 }
 
-// propose and confirm are called by the keeper, possibly before log is set.
+// propose and confirm may be called before log is set.
 func (r *ownReplica) propose(term uint64, commands []byte) bool {
 	<-r.started
 	return r.log.Propose(term, commands)
@@ -170,7 +170,6 @@ func (r *ownReplica) Born() clock.Time { return r.node.env.clock.Now() }
 // Retired implements replica.Host. It must not wait, since it runs on the log's owner goroutine.
 func (r *ownReplica) Retired(err error) { r.node.spawn(func() { r.node.retire(r, err) }) }
 
-// send passes raft's messages to the transport, one frame for each replica.
 func (r *ownReplica) send(messages []*raftpb.Message) {
 	r.eachReplica(messages, func(to uint64, mine []*raftpb.Message) {
 		if err := r.node.port.Send(r.node.peer(to), transport.Frame{Raft: mine}); err != nil {

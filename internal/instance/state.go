@@ -57,13 +57,12 @@ func (n *Instance) AskDisks(ctx context.Context, leader nodeid.ID) []FaultyDisk 
 	return n.askDisks(ctx, leader)
 }
 
-// KeepPage stores a page of the members, which must not be changed afterwards. first reports that
-// it is the first page.
+// KeepPage stores a page of the members, which must not be changed afterwards.
 func (n *Instance) KeepPage(page *query.MemberList, first bool) {
 	n.known.keep(n.env.clock.Now(), page, first)
 }
 
-// Recover implements mortise's Node.Recover: it gives up a group whose majority is lost.
+// Recover is mortise's Node.Recover.
 func (n *Instance) Recover(ctx context.Context, group uint64) error {
 	if r := n.replica.Load(); r != nil {
 		n.cluster().Floor(r.seen())
@@ -75,8 +74,7 @@ func (n *Instance) Recover(ctx context.Context, group uint64) error {
 // used. A token is the founding time shifted left by 21 bits, plus the number of changes since.
 func (r *ownReplica) seen() int64 { return int64(r.Revision() >> 21) }
 
-// Leaderless returns for how long this instance has known no leader. Zero means that it knows one,
-// or never knew one.
+// Leaderless returns for how long no leader is known. Zero means that one is, or never was.
 func (n *Instance) Leaderless() time.Duration {
 	since := n.leading.without.Load()
 	if since == 0 {
@@ -122,7 +120,7 @@ type Picture struct {
 	Age, Available time.Duration // time since Start, and for how much of it locks could be granted
 }
 
-// Picture returns the local knowledge of the instance. It asks no other instance.
+// Picture asks no other instance.
 func (n *Instance) Picture() *Picture {
 	p := &Picture{
 		ID: n.instance(), Address: n.address, Tier: n.self.Tier, Member: n.isMember(), Err: n.Err(),

@@ -11,10 +11,10 @@ import (
 	"github.com/mortise-lock/mortise/raftlog/storage"
 )
 
-// This file connects the log, the sessions and package cluster for changes of the voters: the
-// leader's view goes to package cluster, which decides, and its decisions go to the log.
+// This file passes the leader's view of the voters to package cluster, which decides, and its
+// decisions to the log.
 
-// peerLost reports to the log that the replicas of an instance are peerLost.
+// peerLost reports to the log that the replicas of an instance are lost.
 func (r *ownReplica) peerLost(instance nodeid.ID) {
 	for _, raft := range r.Of(instance) {
 		r.log.PeerLost(raft)
@@ -80,17 +80,17 @@ func (l life) Prepared(group, raft uint64) {
 	}
 }
 
-// unusable gives up a raft ID whose log can never be read again. It does not for a disk that is
-// full or hangs: that may be over at the next start, and a group could not recover if a majority
-// were given up at once.
+// unusable gives up a raft ID whose log can never be read again. It keeps one whose disk is full or
+// hangs: that may be over at the next start, and a group could not recover if a majority were given
+// up at once.
 func (n *Instance) unusable(raft uint64, err error) {
 	if n.dir == nil || errors.Is(err, raftlog.ErrCorrupt) || errors.Is(err, storage.ErrEnded) {
 		n.cluster().Retired(raft)
 	}
 }
 
-// Removed implements cluster.Host. It reports the end of a replica that is not running, because it
-// could not be started or has retired.
+// Removed reports the end of a replica that is not running: it could not be started, or has
+// retired.
 func (l life) Removed(raft uint64) {
 	n := l.node()
 	if r := n.replica.Load(); r == nil || r.ID != raft {
@@ -109,7 +109,6 @@ func (l life) Dismissed(raft uint64) {
 	})
 }
 
-// dismiss ends a replica that is no longer needed.
 func (n *Instance) dismiss(r *ownReplica) {
 	r.stop()
 	defer n.leaderKnown() // the replica may have led itself

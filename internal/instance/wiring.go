@@ -23,7 +23,6 @@ import (
 
 // This file connects the packages. What arrives at the port goes to the package that it is for.
 // What a package sends goes to the port, or directly to its receiver within the same instance.
-// There are no rules here.
 
 // inbound implements transport.Handler.
 type inbound struct{ n *Instance }
@@ -59,8 +58,7 @@ func (in inbound) ended(from transport.Identity) nodeid.ID {
 	return from.Instance
 }
 
-// raft passes messages to the log if the sender owns its raft ID. A replica that has been removed
-// is told so.
+// raft passes messages to the log if the sender owns its raft ID. A removed replica is told so.
 func (in inbound) raft(r *ownReplica, from transport.Identity, f *transport.Frame) {
 	if !in.n.voterIs(from) {
 		c := in.n.cluster()
@@ -99,8 +97,7 @@ func (in inbound) Down(peer transport.Identity, _ error) {
 	}
 }
 
-// MaySendSnapshot fails if this instance has no replica, or if the configuration does not name the
-// sender.
+// MaySendSnapshot fails without a replica here, or if the configuration does not name the sender.
 func (in inbound) MaySendSnapshot(from transport.Identity, _ *raftpb.Message) error {
 	_, err := in.n.fed(from)
 	return err
@@ -132,7 +129,6 @@ func (n *Instance) voterIs(from transport.Identity) bool {
 	return c != nil && from.Peer.Tier == capability.Root && n.view().Speaks(c, from.Raft, from.Instance)
 }
 
-// view returns the view of the replica here, or nil if there is none.
 func (n *Instance) view() *replica.View { return n.replica.Load().view() }
 
 func (r *ownReplica) view() *replica.View {
@@ -142,7 +138,6 @@ func (r *ownReplica) view() *replica.View {
 	return r.View
 }
 
-// answers returns the services of this instance.
 func (n *Instance) answers() transport.Services {
 	guard := &queries.Guard{Started: func() bool { return n.cluster() != nil }, Translate: n.config.Translate}
 	return transport.Services{
@@ -155,7 +150,6 @@ func (n *Instance) answers() transport.Services {
 	}
 }
 
-// submit sends frames of a client to a voter's keeper.
 func (n *Instance) submit(to nodeid.Endpoint, renewals, commands []byte) error {
 	if to.ID != n.instance() {
 		if len(renewals) > 0 {
@@ -180,7 +174,7 @@ func (n *Instance) reply(to nodeid.ID, replies []byte) error {
 	}
 	err := n.port.Send(nodeid.Endpoint{ID: to}, transport.Frame{Replies: replies})
 	if err != nil {
-		n.logger.Debug("a peer does not take its replies, its attachments end", "peer", to, "error", err)
+		n.logger.Debug("replies could not be sent to a peer; its sessions must attach again", "peer", to, "error", err)
 	}
 	return err
 }
@@ -194,13 +188,13 @@ func (n *Instance) replied(from nodeid.ID, replies []byte) {
 	}
 }
 
-// peer returns the instance with a raft ID. It is zero if none is known.
+// peer returns the instance with a raft ID. Zero means unknown.
 func (n *Instance) peer(raft uint64) nodeid.Endpoint {
 	v := n.view().Place(n.cluster(), raft)
 	return nodeid.Endpoint{ID: v.Instance, Addr: v.Addr}
 }
 
-// prefer makes the port reserve dials for the voters of the group, and stores them for spare links.
+// prefer makes the port reserve dials for the voters, and stores them for spare links.
 func (n *Instance) prefer(voters []cluster.Voter) {
 	addrs, peers := make([]string, 0, len(voters)), make([]nodeid.Endpoint, 0, len(voters))
 	for _, v := range voters {
@@ -217,8 +211,8 @@ func (n *Instance) prefer(voters []cluster.Voter) {
 // links. So a change of leader needs no handshakes, however many instances there are.
 const memberSpareLinks = 2
 
-// spare keeps links to voters that do not lead. A voter has one to each other voter, so that the
-// election of the next leader needs no handshakes.
+// spare keeps links to voters that do not lead. A voter has one to each other voter, so that an
+// election needs no handshakes.
 func (n *Instance) spare(leader nodeid.ID) {
 	voters := n.voters.Load()
 	if voters == nil || !n.leading.attached.Load() {
@@ -237,8 +231,7 @@ type outbound struct {
 	gossip *transport.Gossip
 }
 
-// foreign converts the error for a process of another cluster to a cluster.ForeignError. It returns
-// nil for other errors.
+// foreign converts the error for a process of another cluster, and returns nil for other errors.
 func foreign(err error) error {
 	if !errors.Is(err, transport.ErrForeign) {
 		return nil
@@ -250,8 +243,8 @@ func foreign(err error) error {
 	return &cluster.ForeignError{Why: plain.Text(why)}
 }
 
-// uneven converts the error for a peer that cannot be reached because only one side has TLS. It
-// returns nil for other errors.
+// uneven converts the error for a peer where only one side has TLS, and returns nil for other
+// errors.
 func uneven(err error) error {
 	switch {
 	case errors.Is(err, transport.ErrPlain):
@@ -278,7 +271,6 @@ func (o outbound) Probe(ctx context.Context, addr string, to nodeid.ID) error {
 	return clusterError(queries.Probe(ctx, o.port.To(addr, to)))
 }
 
-// clusterError converts the error of a failed query to those of package cluster.
 func clusterError(err error) error {
 	for _, kind := range [...][2]error{
 		{transport.ErrRefused, cluster.ErrRefused}, {transport.ErrForeign, foreign(err)},

@@ -17,7 +17,7 @@ import (
 	"strings"
 )
 
-// edits has a file for each room. An edit begins with "@@" and the file that it changes; behind
+// edits has a file for each package. An edit begins with "@@" and the file that it changes; behind
 // that, each line has a sign, as in a unified diff: " " is in the file and stays, "-" is replaced,
 // "+" takes its place.
 //
@@ -128,7 +128,7 @@ func places(lines, some []string) (at []int) {
 	return at
 }
 
-// asker is the file that each room with bugs gets.
+// asker is the file that each package with bugs gets.
 const asker = `package %s
 
 import "os"

@@ -10,7 +10,7 @@
 //
 // Guarantees: an edit whose lines do not stand in its file exactly once fails TestEditsFit, which
 // names it, and the lists of bugs and of edits have the same names. Concurrency: plain values.
-// Failure: none. Limits: a bug is planted where its rule stands, once; a rule that two rooms
+// Failure: none. Limits: a bug is planted where its rule stands, once; a rule that two packages
 // enforce is switched off in both, under one name. Refused alternatives: conditions in the product,
 // which every reader of a rule has to read around; and a tool that mutates the source anywhere. It
 // finds tests that are missing for lines; here each entry is a way to break a promise, which a
@@ -28,7 +28,7 @@ type Bug struct {
 	// Name is what the edits ask for and MORTISE_BUG is set to.
 	Name string
 	// Room is the directory of the rule, "." for the root.
-	Room string
+	Package string
 	// Hazard is the hazard's number in the list from which the design was made: 1-77 of its table,
 	// A, B, L, S of its counter-examples; "none" if it is not there.
 	Hazard string
@@ -53,8 +53,8 @@ type Layer struct {
 	// Run and Skip choose among its tests, as go test does. An empty Run means all, an empty Skip
 	// none. "nodes" takes Run from the bug.
 	Run, Skip string
-	// Rooms are the rooms whose bugs it can see, those that the binary is made of.
-	Rooms []string
+	// Rooms are the packages whose bugs it can see, those that the binary is made of.
+	Packages []string
 	// Env is set for its process.
 	Env []string
 	// Dear is set for what CI does not run at every merge.
@@ -63,7 +63,7 @@ type Layer struct {
 
 // Sees reports whether the layer is to see the bug.
 func (l Layer) Sees(b Bug) bool {
-	return slices.Contains(l.Rooms, b.Room) && (l.Name != nodes || b.Nodes != "")
+	return slices.Contains(l.Packages, b.Package) && (l.Name != nodes || b.Nodes != "")
 }
 
 // Tests returns which of the layer's tests are to run against these bugs, as a regular expression.
@@ -100,49 +100,49 @@ func Layers() []Layer {
 	const disks = "CrashImages|ErrorAtEvery|Flips"
 	const simulations = "^Test(Durable)?Simulation$|TestTheSimulationSees"
 	return []Layer{
-		{Name: "rules", Package: "lockfsm", Run: "^TestTwin$|^TestTranscripts$", Rooms: []string{"lockfsm"}},
-		{Name: "machine", Package: "lockfsm", Skip: "^TestTwin$|^TestTranscripts$", Rooms: []string{"lockfsm"}},
-		{Name: "leases", Package: "session", Run: "^TestSimulation$", Rooms: []string{"session", "session/client",
+		{Name: "rules", Package: "lockfsm", Run: "^TestTwin$|^TestTranscripts$", Packages: []string{"lockfsm"}},
+		{Name: "machine", Package: "lockfsm", Skip: "^TestTwin$|^TestTranscripts$", Packages: []string{"lockfsm"}},
+		{Name: "leases", Package: "session", Run: "^TestSimulation$", Packages: []string{"session", "session/client",
 			"session/keeper", "lockfsm"}, Env: []string{"MORTISE_SEEDS=300"}},
-		{Name: "wire", Package: "session", Skip: "^TestSimulation$", Rooms: []string{"session"}},
-		{Name: "clients", Package: "session/client", Rooms: []string{"session", "session/client", "session/keeper",
+		{Name: "wire", Package: "session", Skip: "^TestSimulation$", Packages: []string{"session"}},
+		{Name: "clients", Package: "session/client", Packages: []string{"session", "session/client", "session/keeper",
 			"lockfsm"}},
-		{Name: "keepers", Package: "session/keeper", Rooms: []string{"session", "session/keeper", "lockfsm"}},
-		{Name: "birth", Package: "cluster/founding", Run: "^TestSimulation$", Rooms: []string{"cluster/founding"}},
+		{Name: "keepers", Package: "session/keeper", Packages: []string{"session", "session/keeper", "lockfsm"}},
+		{Name: "birth", Package: "cluster/founding", Run: "^TestSimulation$", Packages: []string{"cluster/founding"}},
 		{Name: "durable", Package: "cluster/founding", Run: "^TestDurableSimulation$",
-			Rooms: []string{"cluster/founding"}},
-		{Name: "founding", Package: "cluster/founding", Skip: simulations, Rooms: []string{"cluster/founding"}},
-		{Name: "discovery", Package: "cluster/discovery", Rooms: []string{"cluster/discovery"}},
-		{Name: "gossip", Package: "cluster/gossip", Rooms: []string{"cluster/gossip"}},
-		{Name: "voters", Package: "cluster/voters", Rooms: []string{"cluster/voters"}},
-		{Name: "lead", Package: "cluster/lead", Rooms: []string{"cluster/lead"}},
-		{Name: "log", Package: "raftlog", Run: "^TestChaos(WithChanges)?$", Rooms: []string{"raftlog"}},
-		{Name: "replica", Package: "raftlog", Skip: "^TestChaos(WithChanges)?$", Rooms: []string{"raftlog"}},
-		{Name: "directory", Package: "raftlog/storage", Skip: disks, Rooms: []string{"raftlog/storage"}},
-		{Name: "disk", Package: "raftlog/storage", Run: disks, Rooms: []string{"raftlog/storage"}, Dear: true},
-		{Name: "glue", Package: "internal/replica", Rooms: []string{"internal/replica"}},
-		{Name: "rights", Package: "internal/capability", Rooms: []string{"internal/capability"}},
-		{Name: "queries", Package: "internal/queries", Rooms: []string{"internal/queries", "internal/capability"}},
-		{Name: "credentials", Package: "internal/credentials", Rooms: []string{"internal/credentials",
+			Packages: []string{"cluster/founding"}},
+		{Name: "founding", Package: "cluster/founding", Skip: simulations, Packages: []string{"cluster/founding"}},
+		{Name: "discovery", Package: "cluster/discovery", Packages: []string{"cluster/discovery"}},
+		{Name: "gossip", Package: "cluster/gossip", Packages: []string{"cluster/gossip"}},
+		{Name: "voters", Package: "cluster/voters", Packages: []string{"cluster/voters"}},
+		{Name: "lead", Package: "cluster/lead", Packages: []string{"cluster/lead"}},
+		{Name: "log", Package: "raftlog", Run: "^TestChaos(WithChanges)?$", Packages: []string{"raftlog"}},
+		{Name: "replica", Package: "raftlog", Skip: "^TestChaos(WithChanges)?$", Packages: []string{"raftlog"}},
+		{Name: "directory", Package: "raftlog/storage", Skip: disks, Packages: []string{"raftlog/storage"}},
+		{Name: "disk", Package: "raftlog/storage", Run: disks, Packages: []string{"raftlog/storage"}, Dear: true},
+		{Name: "glue", Package: "internal/replica", Packages: []string{"internal/replica"}},
+		{Name: "rights", Package: "internal/capability", Packages: []string{"internal/capability"}},
+		{Name: "queries", Package: "internal/queries", Packages: []string{"internal/queries", "internal/capability"}},
+		{Name: "credentials", Package: "internal/credentials", Packages: []string{"internal/credentials",
 			"internal/capability"}},
-		{Name: "cluster", Package: "cluster", Rooms: []string{"cluster", "cluster/discovery", "cluster/founding",
+		{Name: "cluster", Package: "cluster", Packages: []string{"cluster", "cluster/discovery", "cluster/founding",
 			"cluster/gossip", "cluster/lead"}, Dear: true},
-		{Name: "transport", Package: "transport", Skip: "TenThousand|GeneratedCode", Rooms: []string{"transport"},
+		{Name: "transport", Package: "transport", Skip: "TenThousand|GeneratedCode", Packages: []string{"transport"},
 			Dear: true},
 		{Name: clusters, Package: "internal/sim", Run: "^TestSeeds$",
-			Rooms: []string{"lockfsm", "session", "session/client", "session/keeper", "raftlog", "cluster",
+			Packages: []string{"lockfsm", "session", "session/client", "session/keeper", "raftlog", "cluster",
 				"cluster/founding", "cluster/lead", "cluster/voters", "internal/replica"},
 			Env: []string{"MORTISE_SEED=1", "MORTISE_SEEDS=20"}, Dear: true},
-		{Name: "instance", Package: "internal/instance", Rooms: []string{"internal/instance"}},
-		{Name: "face", Package: ".", Rooms: []string{"."}},
-		{Name: nodes, Package: "internal/e2e", Dear: true, Rooms: []string{"lockfsm", "session", "session/client",
+		{Name: "instance", Package: "internal/instance", Packages: []string{"internal/instance"}},
+		{Name: "face", Package: ".", Packages: []string{"."}},
+		{Name: nodes, Package: "internal/e2e", Dear: true, Packages: []string{"lockfsm", "session", "session/client",
 			"session/keeper", "raftlog", "raftlog/storage", "cluster", "cluster/discovery", "cluster/founding",
 			"cluster/gossip", "cluster/lead", "cluster/voters", "transport", "internal/credentials",
 			"internal/queries", "internal/replica", "internal/instance", "."}},
 	}
 }
 
-// All returns every planted bug, by room.
+// All returns every planted bug, by package.
 func All() []Bug {
 	var all []Bug
 	for _, list := range [...][]Bug{rules(), leases(), log(), founding(), voting(), wiring(), secrets(), bounds(),

@@ -51,7 +51,7 @@ func TestListIsComplete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	asked := map[string]map[string]bool{} // by name, in which rooms
+	asked := map[string]map[string]bool{} // by name, in which packages
 	for _, e := range all {
 		for _, name := range e.Bugs() {
 			if asked[name] == nil {
@@ -66,16 +66,16 @@ func TestListIsComplete(t *testing.T) {
 			t.Errorf("%s is listed twice", b.Name)
 		}
 		listed[b.Name] = true
-		if !asked[b.Name][b.Room] {
-			t.Errorf("%s is planted in %v, not in %q", b.Name, asked[b.Name], b.Room)
+		if !asked[b.Name][b.Package] {
+			t.Errorf("%s is planted in %v, not in %q", b.Name, asked[b.Name], b.Package)
 		}
 		if b.Hazard == "" || b.Breaks == "" {
 			t.Errorf("%s does not say what it breaks", b.Name)
 		}
 	}
-	for name, rooms := range asked {
+	for name, pkgs := range asked {
 		if !listed[name] {
-			t.Errorf("%s, planted in %v, is not listed", name, rooms)
+			t.Errorf("%s, planted in %v, is not listed", name, pkgs)
 		}
 	}
 	if len(listed) < 36 {

@@ -98,7 +98,7 @@ func Sprintf(format string, args ...any) string {
 }
 
 // NotText ends the sentence of an error about a text that Is does not hold of.
-const NotText = "is not UTF-8 text without control characters and marks of the direction of writing"
+const NotText = "contains control characters, marks of the direction of writing or invalid UTF-8"
 
 // Is reports whether text is UTF-8 without control characters, line separators and marks that
 // change the direction of writing.

@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// isCore reports whether a file is part of a pure core. In a room that has both, the shells are
+// isCore reports whether a file is part of a pure core. In a package that has both, the shells are
 // listed and everything else is core, so that a new file is pure until it is listed here.
 func isCore(s source) bool {
 	if s.test || s.generated {
 		return false
 	}
 	name := s.path[strings.LastIndex(s.path, "/")+1:]
-	switch s.room {
+	switch s.pkg {
 	case "lockfsm", "cluster/founding", "cluster/lead", "cluster/voters", "internal/capability":
 		return true
 	case "session":

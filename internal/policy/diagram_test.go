@@ -8,11 +8,11 @@ import (
 )
 
 // drawnRoom finds an arrow between two boxes of a diagram.
-var drawnRoom = regexp.MustCompile(`(?m)^ +(\w+)(?:\[.*?\])? --> (\w+)`)
+var drawnPackage = regexp.MustCompile(`(?m)^ +(\w+)(?:\[.*?\])? --> (\w+)`)
 
-// TestDrawnRoomsAreTheRooms holds the first diagram of ARCHITECTURE.md to the table of which
+// TestDrawnPackagesAreThePackages holds the first diagram of ARCHITECTURE.md to the table of which
 // package may import which.
-func TestDrawnRoomsAreTheRooms(t *testing.T) {
+func TestDrawnPackagesAreThePackages(t *testing.T) {
 	boxes := map[string]string{
 		"root": "", "instance": "internal/instance", "session": "session", "raftlog": "raftlog", "cluster": "cluster",
 		"transport": "transport", "lockfsm": "lockfsm",
@@ -23,15 +23,15 @@ func TestDrawnRoomsAreTheRooms(t *testing.T) {
 	_, diagram, found := strings.Cut(readPage(t, "ARCHITECTURE.md"), "```mermaid\n")
 	diagram, _, _ = strings.Cut(diagram, "```")
 	if !found || !strings.HasPrefix(diagram, "flowchart") {
-		t.Fatal("ARCHITECTURE.md does not begin with the diagram of the rooms")
+		t.Fatal("ARCHITECTURE.md does not begin with the diagram of the packages")
 	}
 	drawn := map[string]bool{}
-	for _, match := range drawnRoom.FindAllStringSubmatch(diagram, -1) {
+	for _, match := range drawnPackage.FindAllStringSubmatch(diagram, -1) {
 		drawn[match[1]+" "+match[2]] = true
 	}
-	for from, room := range boxes {
+	for from, pkg := range boxes {
 		for to, other := range boxes {
-			if may := slices.Contains(allowed[room], other) && from != to && to != "root"; may != drawn[from+" "+to] {
+			if may := slices.Contains(allowed[pkg], other) && from != to && to != "root"; may != drawn[from+" "+to] {
 				t.Errorf("%s may import %s: %v; it is drawn so: %v", from, to, may, drawn[from+" "+to])
 			}
 		}

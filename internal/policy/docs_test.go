@@ -17,15 +17,15 @@ func TestOnePackageCommentPerDirectory(t *testing.T) {
 		if s.test || s.generated {
 			continue
 		}
-		list := comments[s.room]
+		list := comments[s.pkg]
 		if s.file.Doc != nil {
 			list = append(list, s.path)
 		}
-		comments[s.room] = list
+		comments[s.pkg] = list
 	}
-	for room, list := range comments {
+	for pkg, list := range comments {
 		if len(list) != 1 {
-			t.Errorf("directory %q has %d package comments %v, want one", room, len(list), list)
+			t.Errorf("directory %q has %d package comments %v, want one", pkg, len(list), list)
 		}
 	}
 }
@@ -33,7 +33,7 @@ func TestOnePackageCommentPerDirectory(t *testing.T) {
 func TestEverythingExportedIsDocumented(t *testing.T) {
 	set, files := sources(t)
 	for _, s := range files {
-		if s.test || s.generated || strings.HasPrefix(s.room, "examples/") {
+		if s.test || s.generated || strings.HasPrefix(s.pkg, "examples/") {
 			continue
 		}
 		for _, decl := range s.file.Decls {
@@ -87,7 +87,7 @@ func specDoc(spec ast.Spec) (*ast.Ident, *ast.CommentGroup) {
 func TestRootNamesNoDependency(t *testing.T) {
 	set, files := sources(t)
 	for _, s := range files {
-		if s.room != "" || s.test {
+		if s.pkg != "" || s.test {
 			continue
 		}
 		foreign := map[string]string{}

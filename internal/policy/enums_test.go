@@ -16,7 +16,7 @@ func TestWordsAreConstants(t *testing.T) {
 	words := map[string][]string{} // by type
 	fields := map[string][]string{}
 	for _, s := range all {
-		if s.room != "" || s.test {
+		if s.pkg != "" || s.test {
 			continue
 		}
 		ast.Inspect(s.file, func(n ast.Node) bool {
@@ -29,7 +29,7 @@ func TestWordsAreConstants(t *testing.T) {
 		})
 	}
 	for _, s := range all {
-		if s.room != "" || s.test {
+		if s.pkg != "" || s.test {
 			continue
 		}
 		ast.Inspect(s.file, func(n ast.Node) bool {

@@ -21,7 +21,7 @@ func TestTheRootIsTheFace(t *testing.T) {
 	product, tests, lines, fields := 0, 0, 0, 0
 	for _, s := range files {
 		switch {
-		case s.room != "":
+		case s.pkg != "":
 			continue
 		case s.test:
 			tests++

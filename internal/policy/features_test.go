@@ -32,11 +32,11 @@ func featureRows() []string {
 func featureFaults(page string, tests, names map[string]bool) []string {
 	var faults, rows []string
 	for _, match := range featureTest.FindAllStringSubmatch(page, -1) {
-		room := match[1]
-		if room == "mortise" {
-			room = ""
+		pkg := match[1]
+		if pkg == "mortise" {
+			pkg = ""
 		}
-		if !tests[room+"."+match[2]] {
+		if !tests[pkg+"."+match[2]] {
 			faults = append(faults, fmt.Sprintf("there is no test %s.%s", match[1], match[2]))
 		}
 	}
@@ -65,8 +65,8 @@ func featureFaults(page string, tests, names map[string]bool) []string {
 	return faults
 }
 
-// declared lists what a page may name: "room.TestX" of all rooms, and what the root exports, as
-// "Node", "Node.Lock" or "Request.Key".
+// declared lists what a page may name: "package.TestX" of all packages, and what the root exports,
+// as "Node", "Node.Lock" or "Request.Key".
 func declared(files []source) (tests, names map[string]bool) {
 	tests, names = map[string]bool{}, map[string]bool{}
 	for _, s := range files {
@@ -74,12 +74,12 @@ func declared(files []source) (tests, names map[string]bool) {
 			switch d := decl.(type) {
 			case *ast.FuncDecl:
 				if s.test && d.Recv == nil {
-					tests[s.room+"."+d.Name.Name] = true
-				} else if !s.test && s.room == "" {
+					tests[s.pkg+"."+d.Name.Name] = true
+				} else if !s.test && s.pkg == "" {
 					names[receiver(d)+d.Name.Name] = true
 				}
 			case *ast.GenDecl:
-				if s.test || s.room != "" {
+				if s.test || s.pkg != "" {
 					continue
 				}
 				for _, spec := range d.Specs {

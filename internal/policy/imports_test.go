@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// allowed says who may import whom beyond the standard library: DESIGN.md, section 2. A room that
+// allowed says which packages may import which, beyond the standard library. A package that
 // is not listed is a mistake: decide where it belongs first. "module/..." allows all below.
 var allowed = map[string][]string{
 	"lockfsm":                      {},
@@ -67,7 +67,7 @@ var allowed = map[string][]string{
 		"raftlog", "raftlog/storage", "session", "session/client", "session/keeper", "transport",
 		"transport/wire/mortise/query/v1",
 	},
-	// It makes the messages of what the rooms have, so that neither they nor transport know the
+	// It makes the messages of what the packages have, so that neither they nor transport know the
 	// other's types.
 	"internal/queries": {
 		"cluster", "cluster/voters", "internal/capability", "internal/nodeid", "internal/replica", "lockfsm",
@@ -118,7 +118,7 @@ var allowed = map[string][]string{
 	"internal/publish": {},
 }
 
-// onlyIn names the one file or room that may import a package: the seam behind which it could be
+// onlyIn names the one file or package that may import a package: the seam behind which it could be
 // replaced.
 var onlyIn = map[string]string{
 	"github.com/hashicorp/memberlist": "cluster/gossip",
@@ -143,27 +143,27 @@ func permitted(list []string, path string) bool {
 	return false
 }
 
-func TestRoomsImportOnlyWhatTheyMay(t *testing.T) {
+func TestPackagesImportOnlyWhatTheyMay(t *testing.T) {
 	_, files := sources(t)
 	for _, s := range files {
-		list, known := allowed[s.room]
-		if strings.HasPrefix(s.room, "transport/") {
+		list, known := allowed[s.pkg]
+		if strings.HasPrefix(s.pkg, "transport/") {
 			list, known = allowed["transport"], true // generated code lives there
 		}
 		if !known {
-			t.Errorf("%s: the room %q is not in the table of internal/policy: say there what it may import", s.path,
-				s.room)
+			t.Errorf("%s: the package %q is not in the table of internal/policy: say there what it may import", s.path,
+				s.pkg)
 			continue
 		}
 		if s.test {
-			continue // tests may use test networks and other rooms
+			continue // tests may use test networks and other packages
 		}
 		for _, path := range s.imports() {
 			if !standard(path) && !permitted(list, path) {
-				t.Errorf("%s imports %s, which the room %q may not: move the code to the room that may, or pass a value in",
-					s.path, path, s.room)
+				t.Errorf("%s imports %s, which the package %q may not: move the code to the package that may, or pass a value in",
+					s.path, path, s.pkg)
 			}
-			if only := onlyIn[path]; only != "" && s.path != only && s.room != only {
+			if only := onlyIn[path]; only != "" && s.path != only && s.pkg != only {
 				t.Errorf("%s imports %s, which only %s may", s.path, path, only)
 			}
 		}
@@ -172,8 +172,8 @@ func TestRoomsImportOnlyWhatTheyMay(t *testing.T) {
 
 func TestImportRuleRefuses(t *testing.T) {
 	for _, c := range []struct {
-		room, path string
-		want       bool
+		pkg, path string
+		want      bool
 	}{
 		{"lockfsm", module + "/session", false},
 		{"lockfsm", "go.etcd.io/raft/v3", false},
@@ -194,8 +194,8 @@ func TestImportRuleRefuses(t *testing.T) {
 		{"fence", "google.golang.org/grpc", false},
 		{"fence/grpcfence", "google.golang.org/grpc/metadata", true},
 	} {
-		if got := permitted(allowed[c.room], c.path); got != c.want {
-			t.Errorf("room %q importing %s: permitted %v, want %v", c.room, c.path, got, c.want)
+		if got := permitted(allowed[c.pkg], c.path); got != c.want {
+			t.Errorf("package %q importing %s: permitted %v, want %v", c.pkg, c.path, got, c.want)
 		}
 	}
 }

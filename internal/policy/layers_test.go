@@ -128,8 +128,8 @@ func usesOf(t *testing.T, set *token.FileSet, from types.Importer, path string, 
 	return u
 }
 
-// usesByRoom finds the uses of every package that this module builds here, its tests excepted.
-func usesByRoom(t *testing.T) map[string]uses {
+// usesByPackage finds the uses of every package that this module builds here, its tests excepted.
+func usesByPackage(t *testing.T) map[string]uses {
 	t.Helper()
 	command := exec.Command("go", "list", "-export", "-deps", "-f",
 		"{{.ImportPath}}\t{{.Export}}\t{{.Dir}}\t{{if .Module}}{{.Module.Main}}{{end}}\t{{join .GoFiles \" \"}}",
@@ -178,13 +178,13 @@ var knots = map[string]int{
 // TestUsesFollowTheLayering: no import of a package runs against another, as Go sees to. Between
 // the files of a package only this does.
 func TestUsesFollowTheLayering(t *testing.T) {
-	found := usesByRoom(t)
+	found := usesByPackage(t)
 	if len(found) < 30 {
 		t.Fatalf("found only %d packages: the rule would pass because it sees nothing", len(found))
 	}
 	all, pairs, against := 0, 0, 0
-	for _, room := range slices.Sorted(maps.Keys(found)) {
-		u := found[room]
+	for _, pkg := range slices.Sorted(maps.Keys(found)) {
+		u := found[pkg]
 		count := 0
 		for _, of := range u {
 			count += len(of)
@@ -193,10 +193,10 @@ func TestUsesFollowTheLayering(t *testing.T) {
 		all, pairs, against = all+count, pairs+u.mutual(), against+a
 		if a > 0 {
 			t.Logf("%-28s %3d files, %3d uses, %2d against the layering, %2d pairs that use each other; %2d in a knot",
-				"/"+room, len(u), count, a, u.mutual(), len(knot))
+				"/"+pkg, len(u), count, a, u.mutual(), len(knot))
 		}
-		if most := max(maxKnot, knots[room]); len(knot) > most {
-			t.Errorf("/%s: %d files lead to each other, at most %d may: %s", room, len(knot), most, knot)
+		if most := max(maxKnot, knots[pkg]); len(knot) > most {
+			t.Errorf("/%s: %d files lead to each other, at most %d may: %s", pkg, len(knot), most, knot)
 		}
 	}
 	t.Logf("of %d uses between files %d run against the layering; %d pairs use each other", all, against, pairs)

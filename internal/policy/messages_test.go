@@ -64,7 +64,7 @@ func quotedSentences(page string) (quotes []string) {
 // literalsOf lists the strings of the module's programs.
 func literalsOf(files []source) (literals []string) {
 	for _, s := range files {
-		if s.test || strings.HasPrefix(s.room, "internal/sim") || strings.HasPrefix(s.room, "examples/") {
+		if s.test || strings.HasPrefix(s.pkg, "internal/sim") || strings.HasPrefix(s.pkg, "examples/") {
 			continue
 		}
 		ast.Inspect(s.file, func(n ast.Node) bool {

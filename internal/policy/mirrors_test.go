@@ -106,18 +106,18 @@ func common(a, b stretch) (largest int) {
 // TestTheSimulationMirrorsNoShell: what it writes again of the product is not what ships.
 func TestTheSimulationMirrorsNoShell(t *testing.T) {
 	_, files := sources(t)
-	rooms := []string{
+	pkgs := []string{
 		"", "cluster", "session", "raftlog", "transport", "lockfsm",
 		"internal/instance", "internal/replica", "internal/queries",
 	}
 	var simulated, product []stretch
 	for _, s := range files {
-		top, _, _ := strings.Cut(s.room, "/")
+		top, _, _ := strings.Cut(s.pkg, "/")
 		switch {
 		case s.test || s.generated:
-		case s.room == "internal/sim":
+		case s.pkg == "internal/sim":
 			simulated = append(simulated, stretchesOf(s.path, s.file)...)
-		case slices.Contains(rooms, s.room) || slices.Contains(rooms, top):
+		case slices.Contains(pkgs, s.pkg) || slices.Contains(pkgs, top):
 			product = append(product, stretchesOf(s.path, s.file)...)
 		}
 	}

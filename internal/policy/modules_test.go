@@ -18,9 +18,9 @@ type goMod struct {
 	Exclude []any
 }
 
-func modOf(t *testing.T, room string) (mod goMod) {
+func modOf(t *testing.T, pkg string) (mod goMod) {
 	t.Helper()
-	out, err := exec.Command("go", "mod", "edit", "-json", filepath.Join(root, room, "go.mod")).Output()
+	out, err := exec.Command("go", "mod", "edit", "-json", filepath.Join(root, pkg, "go.mod")).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,14 +46,14 @@ func TestInstalledModulesStandAlone(t *testing.T) {
 		t.Fatal("there are no adapters", err)
 	}
 	for _, at := range append(adapters, filepath.Join(root, "go.mod")) {
-		room, _ := filepath.Rel(root, filepath.Dir(at))
-		mod := modOf(t, room)
+		pkg, _ := filepath.Rel(root, filepath.Dir(at))
+		mod := modOf(t, pkg)
 		if len(mod.Replace)+len(mod.Exclude) > 0 {
-			t.Errorf("%s/go.mod has a replace or an exclude: users cannot install it", room)
+			t.Errorf("%s/go.mod has a replace or an exclude: users cannot install it", pkg)
 		}
 		for _, r := range mod.Require {
 			if r.Path == module && r.Version != string(version[1]) {
-				t.Errorf("%s/go.mod requires mortise %s, and doc.go has %s: they are released together", room,
+				t.Errorf("%s/go.mod requires mortise %s, and doc.go has %s: they are released together", pkg,
 					r.Version, version[1])
 			}
 		}

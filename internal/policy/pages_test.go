@@ -23,8 +23,8 @@ var (
 
 	// pageFile finds a file, from the root of the repository, anywhere in a page: also in its
 	// diagrams. pageRoom finds a directory.
-	pageFile = regexp.MustCompile(`(?:^|[^\w./-])((?:[a-z0-9_-]+/)*[a-z0-9_-]+\.(?:go|pml|sh|proto|service))\b`)
-	pageRoom = regexp.MustCompile("`((?:[a-z0-9_-]+/)+)`")
+	pageFile    = regexp.MustCompile(`(?:^|[^\w./-])((?:[a-z0-9_-]+/)*[a-z0-9_-]+\.(?:go|pml|sh|proto|service))\b`)
+	pagePackage = regexp.MustCompile("`((?:[a-z0-9_-]+/)+)`")
 
 	// foreign is what does not speak of this repository: addresses of others, and code that is not
 	// ours.
@@ -50,25 +50,25 @@ func readPage(t *testing.T, name string) string {
 
 // known is what a page may name.
 type known struct {
-	tests   map[string]bool // "room.TestX"
+	tests   map[string]bool // "package.TestX"
 	names   map[string]bool // of the root: "Node", "Node.Lock", "Config.Dir"
 	symbols map[string]bool // "session.Client", "session.Client.Receive"
 	paths   map[string]bool // of files from the root of the repository
-	rooms   map[string]bool // directories, with a slash at the end
+	pkgs    map[string]bool // directories, with a slash at the end
 }
 
 func whatIsThere(t *testing.T) known {
 	t.Helper()
 	_, files := sources(t)
-	k := known{symbols: map[string]bool{}, paths: map[string]bool{}, rooms: map[string]bool{}}
+	k := known{symbols: map[string]bool{}, paths: map[string]bool{}, pkgs: map[string]bool{}}
 	k.tests, k.names = declared(files)
 	nestedTests(t, k.tests)
 	for _, s := range files {
 		if s.test {
 			continue
 		}
-		name := path.Base(s.room)
-		if s.room == "" {
+		name := path.Base(s.pkg)
+		if s.pkg == "" {
 			name = "mortise"
 		}
 		for symbol := range symbolsOf(s.file) {
@@ -81,7 +81,7 @@ func whatIsThere(t *testing.T) known {
 		}
 		rel, err := filepath.Rel(root, at)
 		if entry.IsDir() {
-			k.rooms[filepath.ToSlash(rel)+"/"] = true
+			k.pkgs[filepath.ToSlash(rel)+"/"] = true
 		} else {
 			k.paths[filepath.ToSlash(rel)] = true
 		}
@@ -124,9 +124,9 @@ func nestedTests(t *testing.T, tests map[string]bool) {
 		if err != nil {
 			return err
 		}
-		room, err := filepath.Rel(root, filepath.Dir(at))
+		pkg, err := filepath.Rel(root, filepath.Dir(at))
 		for _, match := range testFunc.FindAllStringSubmatch(string(text), -1) {
-			tests[filepath.ToSlash(room)+"."+match[1]] = true
+			tests[filepath.ToSlash(pkg)+"."+match[1]] = true
 		}
 		return err
 	})
@@ -180,11 +180,11 @@ func pageFaults(page string, k known, oursAlone bool) []string {
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
 	page = foreign.ReplaceAllString(page, "")
 	for _, match := range pageTest.FindAllStringSubmatch(page, -1) {
-		room := match[1]
-		if room == "mortise" {
-			room = ""
+		pkg := match[1]
+		if pkg == "mortise" {
+			pkg = ""
 		}
-		if !k.tests[room+"."+match[2]] {
+		if !k.tests[pkg+"."+match[2]] {
 			fault("there is no test %s.%s", match[1], match[2])
 		}
 	}
@@ -208,8 +208,8 @@ func pageFaults(page string, k known, oursAlone bool) []string {
 			fault("there is no file %s", match[1])
 		}
 	}
-	for _, match := range pageRoom.FindAllStringSubmatch(page, -1) {
-		if !k.rooms[match[1]] {
+	for _, match := range pagePackage.FindAllStringSubmatch(page, -1) {
+		if !k.pkgs[match[1]] {
 			fault("there is no directory %s", match[1])
 		}
 	}
@@ -250,7 +250,7 @@ func TestPageRuleCatches(t *testing.T) {
 	k := known{
 		tests: map[string]bool{".TestLock": true}, names: map[string]bool{"Node.Lock": true},
 		symbols: map[string]bool{"session.Client": true, "session.Client.Down": true},
-		paths:   map[string]bool{"session/client.go": true}, rooms: map[string]bool{"internal/sim/": true},
+		paths:   map[string]bool{"session/client.go": true}, pkgs: map[string]bool{"internal/sim/": true},
 	}
 	right := "`mortise.TestLock`, `Node.Lock`, `session.Client`, `Client.Down`, `session/client.go`, a[\"session/client.go\"], `internal/sim/`, https://example.org/lock.go"
 	if faults := pageFaults(right, k, true); len(faults) > 0 {

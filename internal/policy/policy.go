@@ -10,5 +10,5 @@
 // Guarantees: none at run time, the package is only its tests. Concurrency, failure: not
 // applicable. Limits: it looks at this module, not at nested ones, and at names, not at what a
 // value can reach. Refused alternative: a linter's configuration, which knows our tools but not our
-// rooms.
+// packages.
 package policy

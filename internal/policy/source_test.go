@@ -19,7 +19,7 @@ const root = "../.."
 // source is one Go file of the module.
 type source struct {
 	path      string // from the root, with slashes
-	room      string // its directory from the root, "" for the root itself
+	pkg       string // its directory from the root, "" for the root itself
 	test      bool
 	generated bool
 	lines     int
@@ -58,12 +58,12 @@ func sources(t *testing.T) (*token.FileSet, []source) {
 		if err != nil {
 			return err
 		}
-		room := filepath.ToSlash(filepath.Dir(rel))
-		if room == "." {
-			room = ""
+		pkg := filepath.ToSlash(filepath.Dir(rel))
+		if pkg == "." {
+			pkg = ""
 		}
 		found = append(found, source{
-			path: rel, room: room, test: strings.HasSuffix(rel, "_test.go"), generated: ast.IsGenerated(file),
+			path: rel, pkg: pkg, test: strings.HasSuffix(rel, "_test.go"), generated: ast.IsGenerated(file),
 			lines: strings.Count(string(text), "\n"), file: file,
 		})
 		return nil

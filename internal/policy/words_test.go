@@ -176,8 +176,8 @@ func widths(path, text string) (found []finding) {
 	return found
 }
 
-// mostName is a name that says most where the field says max.
-var mostName = regexp.MustCompile(`^[a-z]\w*Most$`)
+// mostName is a name of a limit that does not begin with max.
+var mostName = regexp.MustCompile(`^[a-z]\w*(Most|Max)$`)
 
 // names returns what is declared under a name that breaks a rule.
 func names(path string, set *token.FileSet, file *ast.File) (found []finding) {

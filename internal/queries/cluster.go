@@ -24,8 +24,9 @@ const (
 )
 
 var (
-	errSilence = errors.New("mortise: this question gets no answer")
-	errBounds  = errors.New("mortise: an answer about the voters exceeds its limits")
+	errSilence = errors.New("mortise: this instance is stopping or takes no part in a group, so it does not " +
+		"answer this query")
+	errBounds = errors.New("mortise: the answer about the voters is malformed: a list or a text in it is too long")
 )
 
 // DiskServer answers the questions of other instances about disks.
@@ -62,7 +63,7 @@ func (g group) Found(ctx context.Context, q *query.FoundRequest) (*query.FoundAn
 
 func (g group) VoterStatus(ctx context.Context, q *query.VoterStatusRequest) (*query.VoterStatusAnswer, error) {
 	a, ok := g.of().ReplyStatus(cluster.StatusQuery{Group: q.Group, Instance: transport.AskerOf(ctx).Instance,
-		Raft: q.Raft})
+		Raft: q.Raft, At: q.At})
 	if !ok {
 		return nil, errSilence
 	}
@@ -88,7 +89,7 @@ func Found(ctx context.Context, at *transport.Remote, question []byte) ([]byte, 
 // QueryStatus asks for the status of the voters.
 func QueryStatus(ctx context.Context, at *transport.Remote, q cluster.StatusQuery) (cluster.StatusReply, error) {
 	a, err := Ask(ctx, query.NewClusterClient(at), query.ClusterClient.VoterStatus,
-		&query.VoterStatusRequest{Group: q.Group, Raft: q.Raft})
+		&query.VoterStatusRequest{Group: q.Group, Raft: q.Raft, At: q.At})
 	if err != nil {
 		return cluster.StatusReply{}, err
 	}

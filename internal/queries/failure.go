@@ -74,7 +74,7 @@ func Ask[C, Q, A any](ctx context.Context, client C, method Method[C, Q, A], q *
 	}
 	var f query.Failure
 	if err := proto.Unmarshal(failed.Body, &f); err != nil {
-		return nil, fmt.Errorf("%w: an unreadable failure: %w", transport.ErrVersion, err)
+		return nil, fmt.Errorf("%w: the error that it returned cannot be decoded: %w", transport.ErrVersion, err)
 	}
 	answered := &Failed{Kind: f.Kind, text: f.Text}
 	if d := f.Denied; d != nil {

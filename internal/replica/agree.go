@@ -34,11 +34,10 @@ type otherSetting struct {
 	More  int      // number of names that are left out
 }
 
-// maxDiffer limits the instance names that are shown for one value.
 const maxDiffer = 10
 
-// agreement is the result of a comparison. adopt is what the group should have, and blob its
-// encoding if it is new. differ is for operators.
+// agreement is the result of a comparison: what the group should have, its encoding if it is new,
+// and the differences for operators.
 type agreement struct {
 	adopt  Settings
 	blob   []byte // nil if nothing is to be adopted
@@ -118,7 +117,7 @@ func proposed(own Settings, registered *census, leaving bool) Settings {
 // live sessions: with a shorter one in force, a later group would not wait for their holders.
 //
 // Founders are adopted only while one of them is present and stays. Otherwise no instance could
-// have a vote, and a leaving one could hand its vote to none.
+// have a vote, and a leaving one could not hand over its own.
 func agree(group, own Settings, registered *census, longest time.Duration) agreement {
 	a := agreement{adopt: group}
 	var why [settingCount]string
@@ -156,7 +155,6 @@ func agree(group, own Settings, registered *census, longest time.Duration) agree
 	return a
 }
 
-// disagree records which instances name another value of one setting than the group's.
 func (a *agreement) disagree(i setting, group Settings, registered *census, why string) {
 	d := disagreement{Setting: group.Named().names()[i], Group: group.Named().texts()[i], Why: why}
 	if registered.all(func(c content) bool { return c.settings.texts()[i] == d.Group }) {
@@ -201,7 +199,6 @@ func (a *agreement) disagree(i setting, group Settings, registered *census, why 
 	a.differ = append(a.differ, d)
 }
 
-// add adds the names of the instances that have one content.
 func (o *otherSetting) add(t *tally) {
 	o.More += len(t.names)
 	for _, n := range t.names[:min(len(t.names), maxDiffer)] {
@@ -219,7 +216,7 @@ func (o *otherSetting) count() {
 	}
 }
 
-// foundersText returns a list of founders by their names if they are few and known, else text.
+// foundersText returns a few known founders by their names, else text.
 func foundersText(text string, founders []string) string {
 	if len(founders) == 0 || len(founders) > maxDiffer {
 		return text
@@ -227,10 +224,10 @@ func foundersText(text string, founders []string) string {
 	return "[" + strings.Join(founders, ", ") + "]"
 }
 
-// supported returns the newest version of the lock rules that every registered instance knows, and
-// every instance that has a replica, voter or learner. Zero means that it is unknown for one of
-// them. A replica whose instance has no session may run any build, and would retire if the rules
-// were raised beyond what it knows.
+// supported returns the newest version of the lock rules that every registered instance and every
+// instance with a replica, voter or learner, knows. Zero means that it is unknown for one. A
+// replica whose instance has no session may run any build, and would retire if the rules were
+// raised beyond what it knows.
 func supported(registered *census, replicas []nodeid.ID) uint32 {
 	lowest := ^uint32(0)
 	for c := range registered.contents {
@@ -243,7 +240,6 @@ func supported(registered *census, replicas []nodeid.ID) uint32 {
 	return lowest
 }
 
-// String returns the values, and the instances that name each.
 func (d disagreement) String() string {
 	text := fmt.Sprintf("%s: the group has %s", d.Setting, d.Group)
 	if len(d.Same.Names) > 0 {

@@ -39,9 +39,8 @@ func counted(records ...Record) *census {
 	return &c
 }
 
-// TestSettingsAreAdoptedWhenAllNameThem: a setting is adopted exactly when all registered instances
-// and the leader name the same value and the group has another. Until then operators are shown
-// which instance names what.
+// A setting is adopted exactly when all registered instances and the leader name the same value and
+// the group has another. Until then operators are shown which instance names what.
 func TestSettingsAreAdoptedWhenAllNameThem(t *testing.T) {
 	old := groupOf(nil)
 	five := groupOf(func(g *Settings) { g.Voters = 5 })
@@ -130,8 +129,8 @@ func TestSettingsAreAdoptedWhenAllNameThem(t *testing.T) {
 	}
 }
 
-// TestLeaversDoNotCount: founders are adopted when all that stay name them, and one of them is
-// present. A leader that leaves proposes what the others name, if their records list those names.
+// Founders are adopted when all that stay name them, and one of them is present. A leader that
+// leaves proposes what the others name, if their records list those names.
 func TestLeaversDoNotCount(t *testing.T) {
 	one := groupOf(func(g *Settings) { g.Founders = []string{"n1"} })
 	three := groupOf(func(g *Settings) { g.Founders = []string{"n1", "n2", "n3"} })
@@ -193,7 +192,7 @@ func spoken(all []disagreement) string {
 	return strings.Join(lines, "; ")
 }
 
-// TestUnreadableRecordsAgreeToNothing: the builds that wrote them may want anything.
+// The builds that wrote them may want anything.
 func TestUnreadableRecordsAgreeToNothing(t *testing.T) {
 	five := groupOf(func(g *Settings) { g.Voters = 5 })
 	for _, b := range []string{"", "{", `{"name":7,"rules":9}`, "null", `{"settings":{"voters":"5"}}`} {
@@ -211,7 +210,7 @@ func TestUnreadableRecordsAgreeToNothing(t *testing.T) {
 	}
 }
 
-// TestManyThatDifferAreCounted: a half-updated fleet of a thousand is reported in one line.
+// A half-updated fleet of a thousand is reported in one line.
 func TestManyThatDifferAreCounted(t *testing.T) {
 	var all census
 	each := groupOf(func(g *Settings) { g.Voters = 5 })
@@ -230,8 +229,7 @@ func TestManyThatDifferAreCounted(t *testing.T) {
 	}
 }
 
-// TestTheCensusForgets: a removed record leaves nothing, and a record added twice stays until it is
-// removed twice.
+// A removed record leaves nothing, and a record added twice stays until it is removed twice.
 func TestTheCensusForgets(t *testing.T) {
 	var c census
 	all := registeredAs(groupOf(nil), groupOf(nil), groupOf(func(g *Settings) { g.Voters = 5 }))
@@ -255,8 +253,7 @@ func TestTheCensusForgets(t *testing.T) {
 	}
 }
 
-// TestTheTTLInForceIsTheMachines: the charter's TTL and budgets are in force, whatever the settings
-// contain.
+// The charter's TTL and budgets are in force, whatever the settings contain.
 func TestTheTTLInForceIsTheMachines(t *testing.T) {
 	g, err := InForce(lockfsm.Charter{SessionTTL: 7 * time.Second, Settings: groupOf(nil).Encode(),
 		Limits: lockfsm.Limits{SessionBytes: 5, GroupBytes: 6}})
@@ -269,8 +266,6 @@ func TestTheTTLInForceIsTheMachines(t *testing.T) {
 	}
 }
 
-// TestFoundersGoByTheirNames: founders are equal in any order, and different lists have different
-// fingerprints.
 func TestFoundersGoByTheirNames(t *testing.T) {
 	named := func(names ...string) Named { return Settings{Founders: Unique(names)}.Named() }
 	if named("b", "a") != named("a", "b") || named("a", "b", "a") != named("a", "b") {
@@ -288,8 +283,7 @@ func TestFoundersGoByTheirNames(t *testing.T) {
 	}
 }
 
-// TestRulesAreRaisedWhenAllKnowThem: the oldest build decides, registered or not, voter or
-// not.
+// The oldest build decides, registered or not, voter or not.
 func TestRulesAreRaisedWhenAllKnowThem(t *testing.T) {
 	for name, c := range map[string]struct {
 		rules    []uint32 // of the instances 1, 2, ...

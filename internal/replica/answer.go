@@ -90,8 +90,8 @@ func (a *Answer) AsMembers(first bool, c *raftlog.Configuration, g *SessionIndex
 	a.Names = g.ReplicaNames()
 }
 
-// tier returns the tier of a session's opener. For a derived secret or certificate the leader has
-// written it into the record.
+// tier returns the tier of a session's opener. The leader has written it into the record for a
+// derived secret or certificate.
 func (r *Record) tier(opener lockfsm.Opener) string {
 	switch {
 	case opener.Capability != [32]byte{} && r.Tier == capability.Member.String():

@@ -3,7 +3,7 @@ package replica
 import "github.com/mortise-lock/mortise/lockfsm"
 
 // captureStep is the number of sessions and locks that are encoded at the end of a turn while a
-// snapshot is taken: some tens of microseconds, less than the turn itself takes under load.
+// snapshot is taken: some tens of microseconds, less than the turn itself under load.
 const captureStep = 256
 
 // capture is a snapshot of the state machine as the log takes it.

@@ -9,8 +9,7 @@ import (
 )
 
 // census counts the contents of all sessions' records. So a pass of the leader compares the few
-// different contents, not one record for each instance. It is pure: the registry adds each record
-// once and removes it once.
+// different contents, not one record for each instance.
 type census struct {
 	contents  map[content]*tally
 	instances map[nodeid.ID]int     // the number of sessions that register that instance
@@ -26,10 +25,8 @@ type content struct {
 	leaving  bool // its settings no longer count; its rules version does until its replica is removed
 }
 
-// stays reports whether the settings count.
 func (c content) stays() bool { return !c.leaving }
 
-// tally is the number of records with one content, and their names.
 type tally struct {
 	count    int
 	names    []named  // ascending by name, each once
@@ -45,7 +42,6 @@ func contentOf(r *Record) content {
 	return content{settings: r.Settings, rules: r.Rules, unknown: r.Name == "", leaving: r.leaving}
 }
 
-// add counts a record in settings agreement.
 func (c *census) add(r *Record) {
 	if c.contents == nil {
 		c.contents, c.instances = map[content]*tally{}, map[nodeid.ID]int{}
@@ -108,8 +104,7 @@ func (c *census) longest() (longest time.Duration) {
 	return longest
 }
 
-// all reports whether an instance stays, and the condition is true for each that does. It reports
-// false if none stays.
+// all reports whether an instance stays, and the condition is true for each that does.
 func (c *census) all(is func(content) bool) bool {
 	some := false
 	for each := range c.contents {
@@ -144,7 +139,7 @@ func (c *census) present(names []string) bool {
 	return false
 }
 
-// foundersOf returns the names behind a fingerprint, nil if no record has them.
+// foundersOf returns the names behind a fingerprint. Nil means that no record has them.
 func (c *census) foundersOf(fingerprint string) []string {
 	for each, t := range c.contents {
 		if each.settings.Founders == fingerprint && t.founders != nil {

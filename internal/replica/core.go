@@ -14,8 +14,8 @@ import (
 	"github.com/mortise-lock/mortise/session/keeper"
 )
 
-// The election timeout is 500 ms: longer than any stall of a healthy machine, and short enough that
-// a failover stays below two seconds.
+// The election timeout is 500 ms: longer than any stall of a healthy machine, and short enough for
+// a failover below two seconds.
 const (
 	RaftTick        = 25 * time.Millisecond
 	ElectionTicks   = 20
@@ -44,8 +44,8 @@ type Cluster interface {
 	Look()
 }
 
-// Host is the instance that has the replica. The Core calls its methods in the middle of its own;
-// they must not call the Core.
+// Host is the instance that has the replica. The Core calls it in the middle of its own methods; it
+// must not call the Core.
 type Host interface {
 	// RoleChanged is called when the View has another role.
 	RoleChanged()
@@ -59,7 +59,7 @@ type Host interface {
 	Retired(error)
 }
 
-// Trail is the recording of what a replica applies, as history.Trail writes it.
+// Trail records what a replica applies, as history.Trail does.
 type Trail interface {
 	Mark()
 	Start(index uint64, machine *lockfsm.Machine)
@@ -80,8 +80,8 @@ type CoreConfig struct {
 }
 
 // Core is the part of a replica between its log and the rest: it feeds the state machine and passes
-// on what follows. It implements raftlog.Applier. The goroutine that owns the log owns it, and only
-// that goroutine may call its methods, except those that state otherwise.
+// on what follows. It implements raftlog.Applier. Only the goroutine that owns the log may call its
+// methods, except those that state otherwise.
 type Core struct {
 	View         *View
 	SessionIndex SessionIndex
@@ -107,7 +107,7 @@ func NewCore(config CoreConfig) *Core {
 	return &Core{View: view, Questions: NewQuestions(config.ID), config: config, machine: config.Machine}
 }
 
-// Machine returns the state, or nil if there is none yet. Restore replaces it.
+// Machine returns the state. Nil means none yet. Restore replaces it.
 func (c *Core) Machine() *lockfsm.Machine { return c.machine }
 
 // Deferrable implements raftlog.Deferrable: requests that will only wait need no entry of their
@@ -149,7 +149,7 @@ func (c *Core) Configured(config raftlog.Configuration) {
 }
 
 // Confirmed implements raftlog.Applier: a majority has confirmed that this replica led when the
-// round was requested, and the state has everything that was committed by then.
+// round was requested, and the state has everything committed by then.
 func (c *Core) Confirmed(term, round uint64) {
 	if round&QuestionRound != 0 {
 		c.Questions.answer(round&^QuestionRound, c.machine)
@@ -179,7 +179,6 @@ func (c *Core) Apply(index, term uint64, batch []byte) error {
 	return c.machine.Failed()
 }
 
-// answer passes a result to all that wait for it.
 func (c *Core) answer(result *lockfsm.Result) {
 	c.SessionIndex.Note(result)
 	if result.Kind == lockfsm.Evict || result.Kind == lockfsm.Put {
@@ -192,7 +191,7 @@ func (c *Core) answer(result *lockfsm.Result) {
 // Leads implements raftlog.Applier. It passes on all that the keeper and the voter reconciler start
 // with.
 func (c *Core) Leads(term uint64) {
-	// with the expired sessions that keep a lock for its delay, because they must be ended later
+	// with the expired sessions that keep a lock for its delay: they must be ended later
 	sessions := c.machine.Sessions()
 	c.SessionIndex.Begin(sessions)
 	c.config.Keeper.Leads(keeper.Leadership{

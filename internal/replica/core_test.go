@@ -66,7 +66,6 @@ func (c toCluster) BornApplied(group uint64)                { c.says("cluster: %
 func (c toCluster) Adopt(group uint64, _ founding.Settings) { c.says("cluster: %d adopts", group) }
 func (c toCluster) Look()                                   { c.says("cluster: look") }
 
-// takes compares the calls since the last time.
 func (h *heard) takes(t *testing.T, when string, want ...string) {
 	t.Helper()
 	if !slices.Equal(h.said, want) {
@@ -88,8 +87,8 @@ func configuration(n uint64) (c raftlog.Configuration) {
 	return c
 }
 
-// TestARoleIsToldInOrder: the keeper is told the leader's address from the address book, or else
-// from the configuration, and again when the book has changed.
+// The keeper is told the leader's address from the address book, or else from the configuration,
+// and again when the book has changed.
 func TestARoleIsToldInOrder(t *testing.T) {
 	h := &heard{book: map[uint64]founding.Voter{}}
 	c := NewCore(CoreConfig{Group: 1, ID: 4, Keeper: toKeeper{h}, Cluster: toCluster{h}, Host: h})
@@ -111,8 +110,8 @@ func TestARoleIsToldInOrder(t *testing.T) {
 	h.takes(t, "the end", "keeper: term 6, leading false, leader ", "retired: over")
 }
 
-// TestWhatLeadingBrings: only a leading replica passes results to its keeper, after its host. The
-// birth of the group is reported once.
+// Only a leading replica passes results to its keeper, after its host. The birth of the group is
+// reported once.
 func TestWhatLeadingBrings(t *testing.T) {
 	c, _, h := leading(t)
 	h.takes(t, "the birth and the lead", "born", "cluster: 1 is born",
@@ -138,8 +137,8 @@ func TestWhatLeadingBrings(t *testing.T) {
 	}
 }
 
-// TestWhatAViewShows: the instance and the place of a raft ID come from the address book, or else
-// from the configuration.
+// The instance and the place of a raft ID come from the address book, or else from the
+// configuration.
 func TestWhatAViewShows(t *testing.T) {
 	h := &heard{book: map[uint64]founding.Voter{3: {Raft: 3, Instance: nodeidtest.ID(33), Addr: "book:3"}}}
 	c := NewCore(CoreConfig{Group: 1, ID: 4, Keeper: toKeeper{h}, Cluster: toCluster{h}, Host: h})

@@ -48,7 +48,7 @@ var ErrNoLead = errors.New("mortise: this instance does not lead")
 // ErrBusy is the error of a leader that already has too many questions.
 var ErrBusy = errors.New("mortise: the leader has too many queries at once; try again")
 
-// Question is a query for the state, or a change that is requested from the leader.
+// Question is a query for the state, or a requested change.
 type Question struct {
 	Op         Op
 	Key        string // or prefix

@@ -9,10 +9,10 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Questions are the questions that a leader works on. Each is answered on the goroutine that owns
-// the state, after a round in which a majority has confirmed that the replica leads. So an answer
-// is never older than its question. Any goroutine may call Ask, Drop and Watching; the Core calls
-// the rest.
+// Questions are those that a leader works on. Each is answered on the goroutine that owns the
+// state, after a round in which a majority has confirmed that the replica leads. So an answer is
+// never older than its question. Any goroutine may call Ask, Drop and Watching; the Core calls the
+// rest.
 type Questions struct {
 	leader uint64 // raft ID of this replica
 
@@ -88,8 +88,8 @@ func (s *Questions) Idle(a *Asked) (*Answer, error) {
 // Watching returns the number of watches that wait for an event.
 func (s *Questions) Watching() int { return int(s.watching.Load()) }
 
-// take removes a question, so that only one goroutine answers it. It returns nil if its asker no
-// longer waits.
+// take removes a question, so that only one goroutine answers it. Nil means that its asker has
+// left.
 func (s *Questions) take(number uint64) *Asked {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,8 +98,7 @@ func (s *Questions) take(number uint64) *Asked {
 	return one
 }
 
-// end answers all questions and watches with ErrNoLead: a question to one lead is not answered by
-// another.
+// end answers all questions and watches with ErrNoLead: another lead must not answer them.
 func (s *Questions) end() {
 	s.mu.Lock()
 	all := s.waiting
@@ -124,7 +123,6 @@ func (s *Questions) keep(watchers []*Asked) {
 	s.watching.Store(int64(len(watchers)))
 }
 
-// answer answers the question of a round that is done.
 func (s *Questions) answer(number uint64, m *lockfsm.Machine) {
 	one := s.take(number)
 	if one == nil {
@@ -194,7 +192,6 @@ func (s *Questions) tell(one *Asked, m *lockfsm.Machine) bool {
 	return len(events) > 0 || !known
 }
 
-// seen records the position up to which there is no event.
 func (a *Asked) seen() {
 	a.question.After = a.answer.Position
 	a.watched.Store(a.answer.Position)

@@ -46,8 +46,7 @@ func ask(t *testing.T, q *Questions, question Question) *Asked {
 	return one
 }
 
-// TestQuestionsAreAnsweredBehindTheirRound: each is answered once, and none that its asker has
-// given up.
+// Each is answered once, and none that its asker has given up.
 func TestQuestionsAreAnsweredBehindTheirRound(t *testing.T) {
 	c, q, host := leading(t)
 	one, left := ask(t, q, Question{Op: OpCheck, Key: "k", Token: 7}), ask(t, q, Question{Op: OpPeek, Key: "k"})
@@ -70,7 +69,6 @@ func TestQuestionsAreAnsweredBehindTheirRound(t *testing.T) {
 	}
 }
 
-// TestAnotherLeadAnswersNothing: a question or a watch of one lead is not answered by the next.
 func TestAnotherLeadAnswersNothing(t *testing.T) {
 	c, q, _ := leading(t)
 	one, watch := ask(t, q, Question{Op: OpPeek, Key: "k"}),
@@ -91,7 +89,7 @@ func TestAnotherLeadAnswersNothing(t *testing.T) {
 	}
 }
 
-// TestAWatchWaitsForItsKey: a watch is answered at the end of a turn with an event, or by Idle.
+// A watch is answered at the end of a turn with an event, or by Idle.
 func TestAWatchWaitsForItsKey(t *testing.T) {
 	c, q, _ := leading(t)
 	question := Question{Op: OpWatch, Key: "k", After: c.Machine().Position()}
@@ -119,7 +117,6 @@ func TestAWatchWaitsForItsKey(t *testing.T) {
 	}
 }
 
-// TestQuestionsAreBounded: too many questions are refused, and one that is given up makes room.
 func TestQuestionsAreBounded(t *testing.T) {
 	_, q, _ := leading(t)
 	var all []*Asked

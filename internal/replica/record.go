@@ -44,8 +44,7 @@ type Record struct {
 	leaving bool // from its session, not part of the encoded record
 }
 
-// Named are the settings of a group in a small and comparable form. Equal values name equal
-// settings.
+// Named are the settings of a group in a small form. Equal values name equal settings.
 type Named struct {
 	Replicas int `json:"replicas,omitempty"`
 	// fingerprint of the names, which could be too long for a record
@@ -58,8 +57,7 @@ type Named struct {
 	GroupBytes   int64         `json:"group_bytes"`
 }
 
-// Encode returns the bytes of a record. It leaves out the names of the founders if they are too
-// long.
+// Encode leaves out the names of the founders if they are too long.
 func (r Record) Encode() []byte {
 	b, err := json.Marshal(r)
 	if err == nil && len(b) > lockfsm.MaxRecordBytes/2 { // the other half is for what Stamp or a later build adds
@@ -72,8 +70,8 @@ func (r Record) Encode() []byte {
 	return b
 }
 
-// DecodeRecord decodes a record. It returns the zero record, which supports no rules and agrees to
-// no settings, for bytes that it cannot read, such as those of another build or library.
+// DecodeRecord returns the zero record, which supports no rules and agrees to no settings, for
+// bytes that it cannot read.
 func DecodeRecord(b []byte) Record {
 	var r Record
 	if json.Unmarshal(b, &r) != nil {
@@ -82,7 +80,7 @@ func DecodeRecord(b []byte) Record {
 	return r
 }
 
-// ID returns the instance's ID, zero if the record has none.
+// ID returns the instance's ID. Zero means none.
 func (r *Record) ID() nodeid.ID {
 	id, err := nodeid.Parse(r.Instance)
 	if err != nil {
@@ -131,8 +129,7 @@ func (p Proof) Vouch(record []byte) (capability [32]byte, ok bool) {
 	return capability, true
 }
 
-// Stamp writes into the record with which a peer opens a session what its certificate grants, in
-// place of what the peer claims.
+// Stamp writes into the record with which a peer opens a session what its certificate grants.
 func Stamp(rights *capability.Capability, record []byte) []byte {
 	r := DecodeRecord(record)
 	r.Guest, r.For, r.Tier = true, rights.For(), capability.TierOf(rights).String()
@@ -143,8 +140,7 @@ func Stamp(rights *capability.Capability, record []byte) []byte {
 	return stamped
 }
 
-// HolderName returns the name of a lock's holder for display: what that instance calls itself,
-// escaped.
+// HolderName returns what a holder's instance calls itself, escaped for display.
 func HolderName(record []byte, session lockfsm.SessionID) string {
 	r := DecodeRecord(record)
 	if r.For != "" {

@@ -8,8 +8,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// TestARecordIsVouchedForByItsConnection: a record may claim only what the connection has
-// authenticated, and only a full instance may claim to be one.
+// A record may claim only what the connection has authenticated, and only a full instance may claim
+// to be one.
 func TestARecordIsVouchedForByItsConnection(t *testing.T) {
 	guest, err := capability.For("cron", "lock jobs/*")
 	if err != nil {

@@ -11,16 +11,15 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// SessionIndex is the index of sessions that the voter reconciler of a leader needs. The log's
-// owner goroutine writes it, the cluster's reads it. The log's owner publishes what has changed,
-// not the whole list: with a hundred thousand sessions that would delay every caller that waits for
-// a lock. A pass is requested only when the last news were read. So a thousand instances that open
-// their sessions at once cost a few passes, not a thousand. The news themselves are always
-// published: the log of an idle group may be silent for seconds.
+// SessionIndex is the index of sessions for the voter reconciler of a leader. The log's owner
+// goroutine writes it, the cluster's reads it. The writer publishes what has changed: with a
+// hundred thousand sessions the whole list would delay every caller that waits for a lock. It
+// requests a pass only when the last news were read, so a thousand instances that open their
+// sessions at once cost a few passes. The news themselves are always published: the log of an idle
+// group may be silent for seconds.
 //
 // A pass reads only what matters for the voters: the instances that may vote, found by their names,
-// and counts of the rest. So its cost does not grow with the sessions of instances that cannot
-// vote.
+// and counts of the rest. So its cost does not grow with the sessions of other instances.
 type SessionIndex struct {
 	changed []lockfsm.SessionID // owned by the log's owner goroutine: sessions with unpublished changes
 	wanted  atomic.Bool         // the next publication must request a pass: the last news are read, or about to be
@@ -144,8 +143,7 @@ func (g *SessionIndex) catchUp() {
 	g.members.Store(int64(g.census.members))
 }
 
-// Members returns the number of sessions of an instance, or of a program that only takes locks, as
-// of the last pass. It is safe for concurrent use.
+// Members returns the number of members as of the last pass. It is safe for concurrent use.
 func (g *SessionIndex) Members() int { return int(g.members.Load()) }
 
 // ReplicaNames returns the names of the instances that have a replica, as of the last pass. It is

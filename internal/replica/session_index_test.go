@@ -16,7 +16,7 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// A simulated state machine: sessions that open, leave and end.
+// A simulated state machine.
 type somebody map[lockfsm.SessionID]lockfsm.SessionInfo
 
 func (s somebody) find(id lockfsm.SessionID) (lockfsm.SessionInfo, bool) {
@@ -45,9 +45,9 @@ func (g *SessionIndex) look() []voters.Registered {
 	return f.Registered
 }
 
-// TestRegistryFollowsTheSessions: whatever happens between two passes, and however it is published,
-// the leader sees the present sessions. A pass is requested whenever there is something new,
-// because an idle log has no later turn.
+// Whatever happens between two passes, and however it is published, the leader sees the present
+// sessions. A pass is requested whenever there is something new, because an idle log has no later
+// turn.
 func TestRegistryFollowsTheSessions(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -101,8 +101,7 @@ func TestRegistryFollowsTheSessions(t *testing.T) {
 	}
 }
 
-// TestRegistryCostsWhatChanges: a caller that waits for a lock must not wait for a list of a
-// hundred thousand sessions because one has changed.
+// A caller that waits for a lock must not wait for a list of a hundred thousand sessions.
 func TestRegistryCostsWhatChanges(t *testing.T) {
 	var g SessionIndex
 	now := somebody{}
@@ -126,7 +125,6 @@ func TestRegistryCostsWhatChanges(t *testing.T) {
 	}
 }
 
-// bytesPerRun returns the bytes that f allocates, the mean of a thousand runs.
 func bytesPerRun(f func()) uint64 {
 	const runs = 1000
 	var before, after runtime.MemStats
@@ -138,8 +136,8 @@ func bytesPerRun(f func()) uint64 {
 	return (after.TotalAlloc - before.TotalAlloc) / runs
 }
 
-// TestRegistryShowsWhatMattersForTheVoters: with founders a pass reads the instances that may vote,
-// those that have a replica, and later incarnations of their names. All others are in Others.
+// With founders a pass reads the instances that may vote, those that have a replica, and later
+// incarnations of their names.
 func TestRegistryShowsWhatMattersForTheVoters(t *testing.T) {
 	var g SessionIndex
 	sessions := somebody{}
@@ -233,8 +231,8 @@ func (g *SessionIndex) lookOnce(steward *voters.Reconciler, now somebody) (voter
 	return steward.Look(time.Minute, f, 9), agree(groupOf(nil), groupOf(nil), &g.census, g.census.longest())
 }
 
-// TestALookCostsTheSameBesideIdleSessions: the leader makes up to twenty passes a second. With
-// twice as many sessions of instances that cannot vote, a pass allocates as much as before.
+// The leader makes up to twenty passes a second. With twice as many sessions of instances that
+// cannot vote, a pass allocates as much as before.
 func TestALookCostsTheSameBesideIdleSessions(t *testing.T) {
 	cost := func(n int) uint64 {
 		g, now := withIdle(n)
@@ -249,7 +247,6 @@ func TestALookCostsTheSameBesideIdleSessions(t *testing.T) {
 	}
 }
 
-// BenchmarkLook is a pass of the leader after one change, beside idle sessions.
 func BenchmarkLook(b *testing.B) {
 	for _, n := range []int{100, 1000, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -263,8 +260,8 @@ func BenchmarkLook(b *testing.B) {
 	}
 }
 
-// TestAGuestDoesNotCount: a client that only takes locks is no candidate for a vote and does
-// not count in settings agreement, but its TTL counts.
+// A client that only takes locks is no candidate for a vote and does not count in settings
+// agreement, but its TTL counts.
 func TestAGuestDoesNotCount(t *testing.T) {
 	var g SessionIndex
 	g.Begin([]lockfsm.SessionInfo{

@@ -23,8 +23,7 @@ type Settings struct {
 	Voters     int           `json:"voters"`
 	SessionTTL time.Duration `json:"session_ttl_ns"`
 	Grace      time.Duration `json:"grace_ns"` // 0 means none
-	// The budgets are not part of the founding: a group begins with the defaults, and adopts these
-	// when all instances name them.
+	// A group begins with the default budgets, and adopts these when all instances name them.
 	SessionBytes int64 `json:"session_bytes"`
 	GroupBytes   int64 `json:"group_bytes"`
 }
@@ -64,8 +63,8 @@ func (g Settings) Named() Named {
 	return s
 }
 
-// Encode returns what the state machine keeps. It returns nil if that exceeds
-// lockfsm.MaxSettingsBytes, as with many founders with very long names.
+// Encode returns what the state machine keeps. Nil means more than lockfsm.MaxSettingsBytes, as
+// with many founders with very long names.
 func (g Settings) Encode() []byte {
 	b, err := json.Marshal(g)
 	if err != nil || len(b) > lockfsm.MaxSettingsBytes { // strings and numbers always marshal
@@ -82,8 +81,8 @@ func decodeSettings(b []byte) (Settings, error) {
 	return g, nil
 }
 
-// InForce returns the settings that are in force in a group: those that it has adopted, or was
-// founded with. An error means that the state machine has none.
+// InForce returns the settings that a group has adopted, or was founded with. An error means that
+// the state machine has none.
 func InForce(c lockfsm.Charter) (Settings, error) {
 	g, err := decodeSettings(c.Settings)
 	g.SessionTTL = c.SessionTTL // the rules use the charter's values

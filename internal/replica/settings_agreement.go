@@ -13,8 +13,8 @@ import (
 
 // SettingsAgreement is the leader's part in settings agreement. The leader proposes settings once
 // all instances that stay name them, and raises the version of the lock rules once all know it. The
-// cluster's owner goroutine computes it together with the facts for the voters. The zero
-// SettingsAgreement has proposed nothing.
+// cluster's owner goroutine computes it together with the facts for the voters. The zero value has
+// proposed nothing.
 type SettingsAgreement struct { // what was proposed last, and when
 	term  uint64
 	blob  []byte // settings to adopt
@@ -51,7 +51,7 @@ type Proposals struct {
 
 // Facts returns what a leader's log and the sessions show of the possible voters, and what the
 // leader should propose. find is the address book, which may have a newer address of an instance.
-// linked reports whether an instance is this one, or has a stream with it.
+// linked is that of [Core.Facts].
 func (a *SettingsAgreement) Facts(
 	now clock.Time, p Stand, s *raftlog.Survey, g *SessionIndex, find func(raft uint64) (founding.Voter, bool),
 	linked func(nodeid.ID) bool,

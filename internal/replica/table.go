@@ -97,7 +97,6 @@ func (t *table) enter(s lockfsm.SessionInfo) {
 	}
 }
 
-// marked records whether the instance of a session is leaving.
 func (t *table) marked(k *indexed, leaving bool) {
 	if k.session.Leaving == leaving {
 		return

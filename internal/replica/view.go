@@ -12,8 +12,7 @@ import (
 )
 
 // View is what the other parts of an instance see of its replica. The log's owner goroutine writes
-// it, in a Core, and any goroutine may read it. An instance without a replica has a nil View, which
-// has no place in any configuration.
+// it, in a Core, and any goroutine may read it. An instance without a replica has a nil View.
 type View struct {
 	Group, ID uint64 // of the replica
 
@@ -40,7 +39,7 @@ func (v *View) Role() raftlog.Role { return *v.role.Load() }
 // Configuration returns the one applied here, which must not be changed. It is never nil.
 func (v *View) Configuration() *raftlog.Configuration { return v.config.Load() }
 
-// Settings returns the settings in force in the group, or nil if they are unknown.
+// Settings returns the settings in force in the group. Nil means unknown.
 func (v *View) Settings() *Settings { return v.settings.Load() }
 
 // Rules returns the version of the lock rules in force in the group.
@@ -71,7 +70,6 @@ func (v *View) Remarks() []string {
 	return *v.remarks.Load()
 }
 
-// note records the size of the state at the end of a turn.
 func (v *View) note(machine *lockfsm.Machine) {
 	counts, used := machine.Counts(), machine.Usage()
 	v.counting.Lock()
@@ -91,8 +89,8 @@ func (v *View) IsNamed() bool {
 	return slices.ContainsFunc(v.Configuration().Members, func(m raftlog.Member) bool { return m.ID == v.ID })
 }
 
-// Of returns the raft IDs that the configuration gives to an instance. It searches by instance,
-// because the instance may no longer claim a raft ID.
+// Of returns the raft IDs that the configuration gives to an instance, which may no longer claim
+// one.
 func (v *View) Of(instance nodeid.ID) (ids []uint64) {
 	for _, m := range Placed(v.Configuration()) {
 		if m.Instance == instance {
@@ -124,8 +122,8 @@ func (v *View) Speaks(book Book, raft uint64, instance nodeid.ID) bool {
 	return v != nil && Names(v.Configuration(), raft, instance)
 }
 
-// Place returns the place of the instance behind a raft ID: by the address book, or by the
-// configuration for a replica that was added a moment ago.
+// Place returns the instance behind a raft ID: by the address book, or by the configuration for a
+// replica that was added a moment ago.
 func (v *View) Place(book Book, raft uint64) founding.Voter {
 	m, ok := book.Voter(raft)
 	if ok || v == nil {
@@ -134,7 +132,7 @@ func (v *View) Place(book Book, raft uint64) founding.Voter {
 	return Find(v.Configuration(), raft)
 }
 
-// Leader returns the replica that leads, as far as is known here, or the zero Voter.
+// Leader returns the replica that leads, as far as is known here. The zero Voter means none.
 func (v *View) Leader(book Book) founding.Voter {
 	if v == nil {
 		return founding.Voter{}
@@ -142,8 +140,7 @@ func (v *View) Leader(book Book) founding.Voter {
 	return v.Place(book, v.Role().Leader)
 }
 
-// LeaderOr returns the Leader, or attached, the leader of the session here, if the replica knows
-// none.
+// LeaderOr returns the Leader, or attached, the leader of the session here, if none is known.
 func (v *View) LeaderOr(book Book, attached nodeid.Endpoint) nodeid.Endpoint {
 	if m := v.Leader(book); !m.Instance.IsZero() {
 		return target(m)
@@ -151,9 +148,9 @@ func (v *View) LeaderOr(book Book, attached nodeid.Endpoint) nodeid.Endpoint {
 	return attached
 }
 
-// KnowsLeader reports whether the instance knows a leader, through its replica or through its
-// attached session. A replica that has just been prepared, or was removed, hears of no leader
-// although the group is well.
+// KnowsLeader reports whether the instance knows a leader, through its replica or its attached
+// session. A replica that has just been prepared, or was removed, hears of no leader although the
+// group is well.
 func (v *View) KnowsLeader(attached bool) bool { return attached || v != nil && v.Role().Leader != 0 }
 
 // Targets returns the instances of some replicas as the sessions need them.

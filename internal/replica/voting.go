@@ -10,11 +10,11 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// This file translates between the log and package voters: what the log reports of the replicas
-// becomes facts, and a decision becomes a change for the log.
+// This file translates between the log and package voters: the log's view of the replicas becomes
+// facts, and a decision becomes a change for the log.
 
-// Placed decodes the places of a configuration's replicas. A replica whose place cannot be decoded
-// has only its raft ID.
+// Placed decodes the places of a configuration's replicas. One that cannot be decoded has only its
+// raft ID.
 func Placed(c *raftlog.Configuration) []founding.Voter {
 	list := make([]founding.Voter, 0, len(c.Members))
 	for _, m := range c.Members {
@@ -67,14 +67,14 @@ func Find(c *raftlog.Configuration, raft uint64) founding.Voter {
 	return founding.Voter{}
 }
 
-// facts returns what a leader's log shows of the replicas. find is the address book, which may have
-// a newer address of an instance. linked reports whether an instance is this one, or has a stream
-// with it.
+// facts returns what a leader's log shows of the replicas. find and linked are those of
+// [SettingsAgreement.Facts].
 func facts(s *raftlog.Survey, settings voters.Settings, find func(raft uint64) (founding.Voter, bool),
 	linked func(nodeid.ID) bool) voters.Facts {
 	f := voters.Facts{
 		Self: s.Self, Pending: s.Pending, Settings: settings,
-		Config: voters.Config{Voters: s.Config.Voters, Outgoing: s.Config.Outgoing, Learners: s.Config.Learners},
+		Config: voters.Config{At: s.Config.Index, Voters: s.Config.Voters, Outgoing: s.Config.Outgoing,
+			Learners: s.Config.Learners},
 	}
 	where := map[uint64]founding.Voter{}
 	for _, v := range Placed(&s.Config) {
@@ -120,7 +120,6 @@ func Found(store raftlog.Store, c *founding.Charter, id uint64, machine *lockfsm
 	return raftlog.Found(store, c.Group, id, members(c.Voters), machine.Snapshot(nil))
 }
 
-// members returns the voters of a charter as the members of the log that it founds.
 func members(founders []founding.Voter) []raftlog.Member {
 	var list []raftlog.Member
 	for _, v := range founders {

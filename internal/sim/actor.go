@@ -6,17 +6,16 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
-// actor stands for a goroutine that owns a core: whatever is posted waits in its inbox until it has
-// a turn, soon, or, if the process is paused, when it goes on. A post rouses it, so an inbox
-// is never left without a turn to come.
+// actor stands for a goroutine that owns a core. What is posted waits in its inbox for its next
+// turn: soon, or, if the process is paused, when that continues. Every post schedules a turn.
 type actor struct {
 	p      *proc
 	inbox  []func(now clock.Time)
 	roused bool
 	ended  bool
 	timer  int
-	turn   func(now clock.Time) (next clock.Time) // zero: nothing is due
-	busy   bool                                   // a turn is running: whatever is posted waits for the next
+	turn   func(now clock.Time) (next clock.Time) // the zero time means that nothing is due
+	busy   bool                                   // a turn is running; what is posted waits for the next
 }
 
 func (a *actor) post(f func(now clock.Time)) {

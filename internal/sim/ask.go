@@ -9,9 +9,9 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// This file is how one instance puts questions to another, beside their streams.
+// This file is how one instance asks another, beside their streams.
 
-// query is one of them: of birth's, a probe for an instance at an address, or a status query to the
+// query is a founding query, a probe for an instance at an address, or a status query to the
 // leader.
 type query struct {
 	body   []byte
@@ -19,9 +19,8 @@ type query struct {
 	status *cluster.StatusQuery
 }
 
-// reply is what comes back.
 type reply struct {
-	from   nodeid.ID // that has proved itself
+	from   nodeid.ID // the one that has proved itself
 	body   []byte
 	advice cluster.StatusReply
 }
@@ -46,8 +45,8 @@ func (p *proc) Task(e cluster.Task) {
 		})
 }
 
-// queryStatus asks the leader how the voters stand, and calls then; with nil if that takes longer
-// than within.
+// queryStatus asks the leader how the voters stand, and then calls then, with nil if that takes
+// longer than within.
 func (p *proc) queryStatus(q cluster.Inquiry, within time.Duration, then func(*cluster.VoterStatus)) {
 	q.Caller = then
 	p.cluster.post(func(clock.Time) { p.core.Inquire(&q) })
@@ -60,8 +59,8 @@ func (p *proc) queryStatus(q cluster.Inquiry, within time.Duration, then func(*c
 	})
 }
 
-// put puts a question to the instance at an address, whichever it is if to is zero. The cluster's
-// owner hears once what comes of it, after a second at the latest, and in this life alone.
+// put asks the instance at an address; a zero to means any. The cluster's owner gets one outcome,
+// after a second at the latest, and only in this incarnation.
 func (p *proc) put(addr string, to nodeid.ID, q query, then func(time.Duration, founding.Outcome, reply)) {
 	w, asker := p.w, founding.Asker{Instance: p.instance, Addr: p.m.addr}
 	answered := false
@@ -75,7 +74,7 @@ func (p *proc) put(addr string, to nodeid.ID, q query, then func(time.Duration, 
 	w.after(w.net.hop(), func() {
 		m := w.at(addr)
 		switch {
-		case p.instance != asker.Instance: // what one life has asked no later one proves
+		case p.instance != asker.Instance: // a later incarnation proves nothing that an earlier one asked for
 		case m == nil:
 			w.after(w.net.hop(), func() { finish(founding.Refused, reply{}) })
 		case !w.net.linked(p.m, m) || w.now < m.pausedUntil || w.chance(w.net.drop):
@@ -87,7 +86,7 @@ func (p *proc) put(addr string, to nodeid.ID, q query, then func(time.Duration, 
 			from := m.proc.instance
 			m.proc.answer(asker, q, func(r reply) {
 				if r.from = from; m.proc == nil || m.proc.instance != from {
-					return // a life that has begun since does not answer for the one before
+					return // a new incarnation does not answer for the one before
 				}
 				if w.net.linked(p.m, m) {
 					w.after(w.net.hop(), func() { finish(founding.Answered, r) })
@@ -97,7 +96,7 @@ func (p *proc) put(addr string, to nodeid.ID, q query, then func(time.Duration, 
 	})
 }
 
-// answer answers a question once that to which it binds this instance is stored.
+// answer answers a query once what binds this instance by it is stored.
 func (p *proc) answer(from founding.Asker, q query, then func(reply)) {
 	if p.insider != nil {
 		p.insider.answer(from, q, then)

@@ -9,9 +9,8 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// This file is the people: callers that lock, hold, unlock and give up.
+// This file is the callers, which lock, hold, unlock and give up.
 
-// call is one call of one caller, from its beginning to its last news.
 type call struct {
 	p     *proc
 	id    uint64
@@ -23,11 +22,11 @@ type call struct {
 
 	outer, inner *call // under whose lock it is made, and what is made under its own now
 
-	ends   clock.Time // when its hold ends by itself, as its handle says. Zero means never
-	forced bool       // the state has ended its hold by force, whatever it believes
+	ends   clock.Time // when its hold ends by itself, by its handle. Zero means never
+	forced bool       // the state has ended its hold by force
 	told   bool       // that a waiter has come
 
-	detaches bool // it will let go of its hold without ending it
+	detaches bool // it will detach its hold
 	once     bool // its caller makes no other call
 
 	lapsed bool // its belief has ended by the clock
@@ -42,14 +41,12 @@ const (
 	over // the caller has gone on
 )
 
-// caller makes one call.
 func (p *proc) caller() {
 	if !p.dead && !p.w.quiet && !p.leaving {
 		p.call(nil)
 	}
 }
 
-// call makes a call, perhaps under the lock of another one.
 func (p *proc) call(outer *call) *call {
 	w := p.w
 	c := p.newCall(w.draw(outer))
@@ -67,7 +64,7 @@ func (p *proc) call(outer *call) *call {
 	return c
 }
 
-// newCall returns a call that asks for that, and has not asked yet.
+// newCall returns a call that has not asked yet.
 func (p *proc) newCall(r client.Request) *call {
 	p.w.numbers++
 	c := &call{p: p, id: p.w.numbers, req: r, hold: p.w.between(0, p.w.cfg.Hold)}
@@ -81,8 +78,8 @@ func (c *call) ask() {
 	c.p.inClient(func(now clock.Time) { c.p.client.Acquire(now, &c.req) })
 }
 
-// next lets the caller go on after a while: with what it does under the outer lock, which it then
-// gives back, or with another call.
+// next continues after a while: with the next step under the outer lock, which is then released, or
+// with another call.
 func (c *call) next() {
 	p := c.p
 	c.stage = over
@@ -97,7 +94,6 @@ func (c *call) next() {
 	}
 }
 
-// leave is the end of the caller's context while it waits.
 func (c *call) leave() {
 	if c.stage != waits || c.p.dead {
 		return
@@ -125,11 +121,10 @@ func (c *call) failed(err error) {
 	c.next()
 }
 
-// granted is where the caller begins to believe, unless it has left, or its first look at the clock
-// tells it that the lock is lost again.
+// granted is where the caller begins to believe, unless it has left, or its lease is already over.
 func (c *call) granted(token lockfsm.Token, until clock.Time) {
 	if c.stage != waits {
-		return // the grant crosses the cancel: no caller here will ever believe in it
+		return // the grant crosses the cancel: no caller believes in it
 	}
 	w := c.p.w
 	c.stage, c.token, c.group, c.ends = holds, token, c.p.group, until
@@ -173,7 +168,7 @@ func (c *call) lost(why error) {
 }
 
 func (c *call) released(err error) {
-	if !c.detaches { // what became of that the log says
+	if !c.detaches { // the log shows what became of that
 		c.p.w.watch.released(c, err)
 	}
 }

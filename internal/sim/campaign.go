@@ -12,17 +12,16 @@ import (
 	"github.com/mortise-lock/mortise/internal/history"
 )
 
-// Campaign runs many seeds, one after the other. It is for tests, which alone can seed raft's
-// random source, and that one is the process's: campaigns on several cores are several processes,
-// each with its Step.
+// Campaign runs many seeds, one after the other. It is for tests, since only these can seed raft's
+// random source. That is one per process, so campaigns on several cores are several processes, each
+// with its Step.
 type Campaign struct {
 	First, Step uint64        // seeds First, First+Step, …
-	Least       uint64        // at least so many in all, those before a resumption among them
-	Time        time.Duration // begin new ones for that long, whatever Least says
-	// a file that says which seed is next, so that a campaign can go on where it was stopped. Empty
-	// means none
+	Least       uint64        // at least so many in all, with those before a resumption
+	Time        time.Duration // begin new ones for so long, whatever Least is
+	// State is a file with the next seed, so that a stopped campaign can be resumed. Empty means none.
 	State     string
-	Foundings bool // births instead of runs
+	Foundings bool // foundings instead of runs
 
 	Seed    func(seed uint64)           // seeds crypto/rand
 	Judge   func([]history.Event) error // a second judge of each history. Nil means none
@@ -30,14 +29,14 @@ type Campaign struct {
 	Say     func(format string, args ...any)
 }
 
-// Total is what came of a campaign.
+// Total sums up a campaign.
 type Total struct {
 	Runs    int
 	Settled time.Duration // the longest wait after healing
 	Stats   Stats
 }
 
-// Run runs the campaign. An error tells the seed, the command that repeats it, the last events and
+// Run runs the campaign. An error has the seed, the command that repeats it, the last events and
 // the broken rule.
 func (c *Campaign) Run() (Total, error) {
 	var total Total
@@ -65,10 +64,9 @@ func (c *Campaign) Run() (Total, error) {
 	return total, nil
 }
 
-// lastEvents is how many of the last events a failure shows.
 const lastEvents = 60
 
-// one runs one seed; if it fails it is run again with its transcript, and that must fail alike.
+// one runs one seed. If it fails it is run again with its transcript, and must fail alike.
 func (c *Campaign) one(seed uint64) (*Report, error) {
 	r := c.run(seed, false)
 	if r.Fault == "" {
@@ -139,9 +137,9 @@ func (c *Campaign) note(next uint64) error {
 }
 
 // FromEnvironment fills in what MORTISE_SEED (the first), MORTISE_SEEDS, MORTISE_BIRTHS or
-// MORTISE_LEAST (how many), MORTISE_STEP, MORTISE_TIME and MORTISE_STATE say, with the given number
-// of runs where nothing is said. What cannot be read is an error: a campaign that is not the one
-// asked for would look like one.
+// MORTISE_LEAST (how many), MORTISE_STEP, MORTISE_TIME and MORTISE_STATE define; runs is the
+// default number of runs. It fails on a value that it cannot read, or another campaign would pass
+// for the one asked for.
 func (c *Campaign) FromEnvironment(runs uint64) (err error) {
 	number := func(name string, or uint64) uint64 {
 		text := os.Getenv(name)

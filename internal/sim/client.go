@@ -9,8 +9,7 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// This file is the owner of a process's client: what the client is told, and, as client.Outlets,
-// where its turn leads.
+// This file is the owner of a process's client, and its client.Outlets.
 
 // inClient runs f on the client's owner.
 func (p *proc) inClient(f func(now clock.Time)) {
@@ -38,7 +37,7 @@ func (p *proc) clientTurn(now clock.Time) clock.Time {
 // Nonce implements client.Outlets.
 func (p *proc) Nonce() lockfsm.Nonce { return p.w.newNonce() }
 
-// Send implements client.Outlets. On the same process it is a plain call.
+// Send implements client.Outlets. To the same process it is a plain call.
 func (p *proc) Send(to nodeid.Endpoint, renewals, commands []byte) error {
 	switch {
 	case to.ID != p.instance:
@@ -54,7 +53,7 @@ func (p *proc) clientReceive(from nodeid.ID, replies []byte) {
 	p.inClient(func(now clock.Time) { p.client.Receive(now, from, replies) })
 }
 
-// rebind begins a new life of the client, and returns when that is done.
+// rebind begins a new incarnation of the client, and returns when that is done.
 func (p *proc) rebind(record []byte, voters []founding.Voter) {
 	p.inClient(func(now clock.Time) { p.client.Rebind(now, record, replica.Targets(voters)) })
 	p.owner.run()

@@ -12,27 +12,27 @@ import (
 // Config is one run. Draw makes one from a seed; a directed test makes its own.
 type Config struct {
 	Seed    uint64
-	Virtual time.Duration // how long there is trouble
+	Virtual time.Duration // how long the trouble lasts
 	Heal    bool          // the network heals at the end, and progress is required
-	// nothing is cut, late or slow: machines are only restarted, and no group with a majority may
-	// be given up
+	// Quiet means that nothing is cut, late or slow: machines are only restarted, and no group with a
+	// majority may be given up.
 	Quiet    bool
 	Machines int
-	Late     int // how many of them, the last ones, are not there at the beginning; with Founders only
+	Late     int // how many, the last ones, are absent at the beginning; with Founders only
 	Zones    int
 	Voters   int
 	Founders []string // by name. Empty means Replicas, all machines
-	JoinAll  bool     // Join names all machines, not the founders alone
+	JoinAll  bool     // Join names all machines, not only the founders
 	Durable  bool
 	TTL      time.Duration
-	Grace    time.Duration // 0: none
+	Grace    time.Duration // zero means none
 	Drift    float64       // largest deviation of a boot-time clock
 	Latency  time.Duration
 
 	SnapshotBytes int
 	KeepEntries   int
-	// how many sessions a leader enters in a turn, and looks at for their deadlines. Zero means as
-	// many as a real one
+	// Step is how many sessions a leader enters, and checks for their deadlines, in a turn. Zero means
+	// as many as a real one.
 	Step int
 
 	Limits lockfsm.Limits
@@ -44,33 +44,33 @@ type Config struct {
 	Long    float64       // how many are held for up to three TTLs
 	Try     float64
 	Cancel  float64
-	Kinds   float64 // how many calls are of another kind than a mutex's
-	Nest    float64 // how many who hold ask for more under it
-	Options float64 // how many calls want more of a hold: an end by itself, a delay, a notice
+	Kinds   float64 // share of calls that are not for a mutex
+	Nest    float64 // share of holders that ask for more under their lock
+	Options float64 // share of calls with an end by itself, a delay or a notice
 
-	Steps time.Duration // between two steps of a kind that people take, on average. Zero means none
+	Steps time.Duration // between two steps of operators of one kind, on average. Zero means none
 
-	Retold time.Duration // between two changes of what people tell the instances that start, on average. Zero means none
+	Retold time.Duration // between two changes of the settings of instances that start, on average. Zero means none
 
 	Trouble Trouble
 	Insider bool // a process that has the secret lies to all
 	Verbose bool // keep the transcript
 }
 
-// Trouble says how bad the world is: mean times between two troubles of a kind, 0 for never, and
-// chances.
+// Trouble is how bad the world is: mean times between two troubles of a kind, where zero means
+// never, and chances.
 type Trouble struct {
-	Every    time.Duration // between two blows of the nemesis, on average
+	Every    time.Duration // between two faults of the nemesis, on average
 	Jitter   float64       // chance that a packet is late by up to three TTLs
 	Repeat   float64
 	Drop     float64
 	Sluggish float64 // chance that a goroutine is scheduled late
 	Brittle  float64 // chance that the power fails around a save
 	SlowDisk float64
-	Wipes    int // how often disks may be lost, one of them or a majority
+	Wipes    int // how often one disk, or a majority, may be lost
 }
 
-// Draw makes the run of a seed: the same one until this function changes.
+// Draw makes the run of a seed, always the same until this function changes.
 func Draw(seed uint64) Config {
 	r := rand.New(rand.NewPCG(seed, 0x64726177))
 	pick := func(d ...time.Duration) time.Duration { return d[r.IntN(len(d))] }
@@ -103,7 +103,7 @@ func Draw(seed uint64) Config {
 			c.Founders = append(c.Founders, fmt.Sprintf("n%d", i))
 		}
 		c.Late = r.IntN(c.Machines - len(c.Founders) + 1)
-		c.JoinAll = seed%3 == 0 // by number: it takes nothing from the random numbers of the others
+		c.JoinAll = seed%3 == 0 // by number, which takes nothing from the random numbers of the others
 	}
 	c.Trouble = Trouble{
 		Every: pick(2*time.Second, 5*time.Second, 15*time.Second, 60*time.Second), Jitter: share(0, 0, 0.0005, 0.005),
@@ -116,19 +116,19 @@ func Draw(seed uint64) Config {
 	if c.Quiet = r.IntN(5) == 0; c.Quiet {
 		c.Trouble = Trouble{Every: pick(5*time.Second, 15*time.Second, 60*time.Second)}
 	}
-	// by number, so that every campaign has as many worlds of mutexes alone, in which locks that
-	// are shared hide nothing
+	// By number: every campaign has as many worlds with mutexes alone, in which shared locks hide
+	// nothing.
 	if seed/2%2 == 1 {
 		c.Kinds, c.Nest = share(0.3, 0.6), share(0.1, 0.3, 0.6)
 	}
-	if (seed+1)/2%2 == 0 { // by number too, and so that of four seeds each has another combination
+	if (seed+1)/2%2 == 0 { // by number: of four seeds each has another combination
 		c.Options, c.Steps = share(0.2, 0.6), pick(time.Second, 3*time.Second, 10*time.Second)
 	}
-	if seed/8%2 == 0 { // by number too
+	if seed/8%2 == 0 { // by number
 		c.Retold = pick(20*time.Second, 2*time.Minute)
 	}
-	c.Step = int(seed % 5) // by number too
-	// by number too: of sixteen seeds those four in which the combinations above are all there
+	c.Step = int(seed % 5) // by number
+	// By number: of sixteen seeds the four with all of the combinations above.
 	c.Insider = seed/4%4 == 1
 	return c
 }
@@ -141,7 +141,7 @@ func (c *Config) settings() founding.Settings {
 	return s
 }
 
-// slack is by how much wall clocks may differ: half the grace, 5 s where there is none.
+// slack is by how much wall clocks may differ: half the grace, or 5 s without one.
 func (c *Config) slack() time.Duration {
 	if c.Grace > 0 {
 		return c.Grace / 2
@@ -149,7 +149,6 @@ func (c *Config) slack() time.Duration {
 	return 5 * time.Second
 }
 
-// String is for people.
 func (c *Config) String() string {
 	kind, disk := fmt.Sprintf("replicas %d", c.Machines), "memory"
 	if len(c.Founders) > 0 {

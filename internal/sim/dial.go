@@ -13,8 +13,8 @@ import (
 // queuedWhileDialing bounds what waits for a stream that is being opened.
 const queuedWhileDialing = 64
 
-// send hands a frame to the stream to a peer, opening one if an address is given. That there is no
-// error promises nothing.
+// send hands a frame to the stream to a peer, and opens one if an address is given. Success
+// promises nothing.
 func (p *proc) send(to nodeid.ID, addr string, f frame) error {
 	w := p.w
 	if p.group == 0 || w.chance(w.net.drop/4) {
@@ -40,7 +40,7 @@ func (p *proc) send(to nodeid.ID, addr string, f frame) error {
 	return nil
 }
 
-// dial arrives at an address.
+// dial reaches an address.
 func (p *proc) dial(to nodeid.ID, addr string, until time.Duration) {
 	w := p.w
 	if p.dead {
@@ -62,7 +62,7 @@ func (p *proc) dial(to nodeid.ID, addr string, until time.Duration) {
 	}
 }
 
-// undialed is a dial that has failed: the same news as a stream that has ended.
+// undialed is a failed dial, with the effect of a stream that has ended.
 func (p *proc) undialed(to nodeid.ID) {
 	if _, dialing := p.dialing[to]; p.dead || !dialing {
 		return
@@ -91,7 +91,7 @@ func (p *proc) dialed(to nodeid.ID, other *proc) {
 	}
 }
 
-// down is the news that no stream leads to an instance any more.
+// down reports that a stream to an instance has ended, or that none could be opened.
 func (p *proc) down(instance nodeid.ID) {
 	if p.insider != nil {
 		return
@@ -104,7 +104,7 @@ func (p *proc) down(instance nodeid.ID) {
 	inbox{p}.Look()
 }
 
-// hangUp closes all streams, in the order of the instances that they lead to.
+// hangUp closes all streams, in the order of the instances, since the order of a map is random.
 func (p *proc) hangUp() {
 	for _, peer := range slices.SortedFunc(maps.Keys(p.links), nodeid.Compare) {
 		for _, e := range slices.Clone(p.links[peer]) {

@@ -1,13 +1,12 @@
 // Package sim runs whole clusters of mortise on one goroutine, from one seed. It runs the cores
 // that ship: those of cluster, raftlog with etcd's raft, both ends of session, internal/replica and
-// lockfsm. Around them it makes up everything else: clocks that drift, a network that delays,
-// drops, repeats and cuts, disks that lose what was not synced, processes that crash, pause, move,
-// leave and come back, callers that lock, try, cancel and hold too long, and operators who restart,
-// add and take away instances and give up a group whose disks are lost.
+// lockfsm. It simulates everything else: drifting clocks, a network that delays, drops, repeats and
+// cuts, disks that lose what was not synced, processes that crash, pause, move, leave and come
+// back, callers, and operators.
 //
 // [Draw] makes a [Config] from a seed, [Run] runs it and returns a [Report]; [DrawFounding] and
-// [RunFounding] do so for runs that are about founding alone. A [Campaign] does it for many seeds,
-// and says which command repeats one that fails.
+// [RunFounding] do so for runs about founding alone. A [Campaign] runs many seeds, and reports the
+// command that repeats one that fails.
 //
 // # The picture
 //
@@ -31,14 +30,13 @@
 //	| |              v        |                      | |
 //	| |             log <-----+                      | |
 //	| |                                              | |
-//	| | cluster: birth and its questions - - - - - - - - - - - address ---- proc on n2
+//	| | cluster: founding, and queries - - - - - - - - - - - address ---- proc on n2
 //	| +----------------------------------------------+ |
 //	+--------------------------------------------------+
 //
-// Client, keeper, log and cluster are actors: each stands for a goroutine that owns a core. What
-// reaches one is a function in its inbox, and its next turn, a moment later or when the process
-// goes on, runs them all. There is no other way in, so the world's schedule alone orders what the
-// actors do.
+// Client, keeper, log and cluster are actors: each stands for a goroutine that owns a core. Only
+// functions in its inbox reach it, and its next turn runs them all. So the world's schedule alone
+// orders what the actors do.
 //
 // # What stands for what
 //
@@ -53,7 +51,7 @@
 //	keeping   the owner of the keeper's core, with its keeper.Outlets
 //	client    the owner of the client's core: its client.Outlets. caller.go has the
 //	          callers, kinds.go what they ask for
-//	wishes    what callers want of a hold besides; steps.go has what operators do to holds of
+//	options   what callers want of a hold besides; steps.go has what operators do to holds of
 //	          others: new kinds of either go there
 //	leave     Node.Leave: it takes the steps of a cluster.Departure
 //	network   streams between processes in place of the transport: ordered, late, and broken
@@ -61,71 +59,66 @@
 //	nemesis   what goes wrong; faults.go has what operators do on purpose, such as a rolling
 //	          restart, and faults that come in a row
 //	insider   a process that has the secret and an identity of its own, and lies
-//	people    operators who call Recover where a majority of the disks is lost
+//	operators they call Recover where a majority of the disks is lost
 //	watch     the checkers and the recorded history: watchlog.go for groups and logs,
 //	          watchvoters.go for voters, watchholds.go for ends by force
 //	          and by themselves, delays and notices
 //
-// The cores decide, and they fix the order of a turn and of a departure. What is written here a
-// second time, beside internal/instance, is how an instance starts, stops and forgets a replica
-// (owner.go), and to which room a frame goes (proc.go). The tests of whole nodes in internal/e2e
-// are for those.
+// The cores decide, and they fix the order of a turn and of a departure. Two things are written
+// here a second time, beside internal/instance: how an instance starts, stops and forgets a replica
+// (owner.go), and which owner gets a frame (proc.go). The tests of whole nodes in internal/e2e
+// check those.
 //
 // # Guarantees
 //
 // One seed is one run: Run with the same Config gives the same Report.Hash, provided that
 // crypto/rand, from which raft draws its election timeouts, was seeded too
 // (testing/cryptotest.SetGlobalRandom). The checkers watch from outside, in one global time that no
-// core can see: they never ask a core whether it believes that all is well.
+// core can see, and never ask a core.
 //
 // In every other pair of runs callers also share locks, take permits, want several keys at once and
-// ask for more under a lock that they hold, so that they wait for each other in circles. A call
-// that is refused for that gives back all that it holds and begins again.
+// ask for more under a lock that they hold, so that they wait for each other in circles. A refused
+// call releases everything and begins again.
 //
 // In two runs of every four callers also want a hold that ends by itself, one that leaves a delay
-// when its session expires, and a notice when another call waits. Operators end holds by force:
-// some that are long over, so that the key is another's. A hold that was ended by force is over for
-// the judges from then on, whatever its holder believes until it is told; it must be told so, and
-// so must a holder whose time is over.
+// when its session expires, and a notice when another call waits. Operators end holds by force,
+// also some that are long over. For the judges such a hold is over at once, whatever its holder
+// believes; the holder must be told, and so must one whose time is over.
 //
-// In four runs of every sixteen, and in every fourth birth, an insider lies to the instances that
-// have a group: about the configuration, whose numbers and voters it makes up, about the leader,
-// about sessions of others, which it attaches and opens, about replicas that are over, and by
-// gossip. All judges hold what they hold without it, after healing too. It does not lie to
-// instances without a group and is no candidate for a vote: a process that has the secret is
-// trusted with these two.
+// In four runs of every sixteen, and in every fourth founding, an insider lies to the instances
+// that have a group: about the configuration, the leader, sessions of others, which it attaches and
+// opens, and replicas that are over, and by gossip. All judges require what they require without
+// it. It does not lie to instances without a group and is no candidate for a vote: a process that
+// has the secret is trusted with these two.
 //
-// In eight runs of every sixteen instances that start are given other budgets from time to time,
-// and after healing the group must have adopted what all name.
+// In eight runs of every sixteen instances may start with other budgets, and after healing the
+// group must have adopted what all name.
 //
-// An instance with a disk leaves a group that is born only if operators have given the group up.
+// An instance with a disk leaves a founded group only if operators have given the group up.
 //
-// After healing the configuration must also become the one that the rules ask for, and stay so. In
-// a quiet run, where machines are only restarted, no group is founded while the one before has a
-// majority.
+// After healing the configuration must become the one that the rules ask for, and stay so. In a
+// quiet run no group is founded while the one before has a majority.
 //
 // # Concurrency
 //
-// A run is not safe for concurrent use, and since raft's random source is one per process, runs in
-// one process must follow each other.
+// Runs in one process must follow each other, since raft's random source is one per process.
 //
 // # Failure
 //
 // A broken rule ends the run with Report.Fault, and with the last events in Report.Transcript if
-// Config.Verbose asks for them; a Campaign runs a seed that fails once more for that. A panic on a
-// turn of an actor is a broken rule.
+// Config.Verbose is set. A panic on a turn of an actor is a broken rule.
 //
 // # Limits
 //
-// Gossip, gRPC, files and TLS are stand-ins here, as are operators. Gossip, but for the insider's,
-// shows every instance that can be heard as it is now. A queue to a peer is full by chance, and not
-// because the peer is cut off. A disk is slow, but does not hang or fail. Wall clocks differ by no
-// more than birth allows, and do not jump. The budgets are the only settings that change, and all
-// builds are the same one. With Replicas every instance that goes comes back, since all are needed
-// for a new group; with Founders only instances that are none, and have no vote, go for good.
+// Gossip, gRPC, files and TLS are stand-ins. Gossip, except the insider's, shows every instance
+// that can be heard as it is now. A queue to a peer is full by chance, not because the peer is cut
+// off. A disk is slow, but does not hang or fail. Wall clocks differ by no more than founding
+// allows, and do not jump. Only the budgets change of all settings, and all builds are the same.
+// With Replicas every instance that leaves comes back, since all are needed for a new group; with
+// Founders only instances without a vote that are no founders leave for good.
 //
 // # Refused alternative
 //
-// Whole nodes in a synctest bubble as the only simulation: they are needed too, for shells, but a
+// Whole nodes in a synctest bubble as the only simulation. They are needed too, for shells, but a
 // bubble is not repeatable, and a thousand times slower.
 package sim

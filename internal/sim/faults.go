@@ -9,11 +9,11 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// This file is what happens to a cluster that is operated: restarts one after another, machines
-// that come and go, disks that are lost, outages of the whole network.
+// This file is what happens to a cluster in operation: rolling restarts, machines that come and go,
+// lost disks, outages of the whole network.
 
-// roll restarts one machine after the other, in good order or not, and perhaps waits each time
-// until the new process is ready.
+// roll restarts one machine after the other, and perhaps waits each time until the new process is
+// ready.
 func (n *nemesis) roll() {
 	w := n.w
 	if n.rolling {
@@ -54,14 +54,12 @@ func (n *nemesis) roll() {
 	next()
 }
 
-// readyWithin is how long a rolling restart waits for an instance.
 const readyWithin = time.Minute
 
-// settlePoll is the time between two questions whether the voters are settled.
 const settlePoll = 100 * time.Millisecond
 
-// whenReady waits as Node.Ready does: the session is attached, the grace is over, and no change of
-// voters is due.
+// whenReady waits as Node.Ready does: until the session is attached, the grace is over, and no
+// change of voters is due.
 func (m *machine) whenReady(within time.Duration, then func()) {
 	w, over := m.w, false
 	end := func() {
@@ -117,8 +115,8 @@ func (n *nemesis) flap(m *machine) {
 	next()
 }
 
-// scale lets a machine go, or come. Where there are founders, one that is none goes for good; else
-// it comes back after a while, since all are needed for a new group.
+// scale lets a machine leave or come. With founders, one that is none leaves for good; any other
+// comes back after a while, since all are needed for a new group.
 func (n *nemesis) scale(m *machine) {
 	w := n.w
 	lasting := len(w.cfg.Founders) > 0
@@ -146,7 +144,7 @@ func (n *nemesis) scale(m *machine) {
 	}
 }
 
-// exodus lets some leave at the same time, or all.
+// exodus lets some machines leave at the same time, or all.
 func (n *nemesis) exodus() {
 	all := n.w.chance(0.3)
 	n.w.note("some leave at once; all: %v", all)
@@ -157,8 +155,8 @@ func (n *nemesis) exodus() {
 	}
 }
 
-// outage cuts every machine from every other; no process ends. Afterwards the links heal one by one
-// in any order, and for some seconds connections take longer than questions.
+// outage cuts every machine from every other; no process ends. Then the links heal one by one in
+// any order, and for some seconds connections take longer than questions.
 func (n *nemesis) outage() {
 	w := n.w
 	long, ended := w.between(0, 6*w.cfg.TTL), w.chance(0.7)
@@ -192,14 +190,15 @@ func (n *nemesis) two(a, b *machine) {
 	n.w.after(n.w.between(time.Second, 12*time.Second), func() { n.crash(b, n.w.chance(0.3)) })
 }
 
-// lurk lets the power fail at the next changes of the voters, when some know and others do not.
+// lurk lets the power fail at the next changes of the voters, when only some replicas have learnt
+// of them.
 func (n *nemesis) lurk() {
 	n.w.note("the power will fail at a change of the voters")
 	n.lurking = 1 + n.w.rng.IntN(3)
 }
 
-// pounce is told who has applied a configuration first. It may strike there, and at a machine that
-// is about to learn it.
+// pounce is called with the first machine that has applied a configuration. It may strike there,
+// and at a machine that is about to learn it.
 func (n *nemesis) pounce(first *machine) {
 	w := n.w
 	if n.lurking == 0 || w.calm {
@@ -213,7 +212,7 @@ func (n *nemesis) pounce(first *machine) {
 	}
 }
 
-// disk loses a disk. Where no earlier group may have existed, none may be given up either.
+// disk loses a disk. If no earlier group may have existed, no group may be given up either.
 func (n *nemesis) disk(m *machine) {
 	if m.disk == nil || n.wipes == 0 || m.needed() || n.w.cfg.Grace == 0 &&
 		!n.w.watch.foundings.MaySpare(nodeidtest.Number(m.instance)) {
@@ -223,8 +222,8 @@ func (n *nemesis) disk(m *machine) {
 	n.wipe(m)
 }
 
-// needed reports whether the vote of a removed replica may be needed there: then its disk counts as
-// that of a voter, for longer than the judges of groups and the people here know, who go by the
+// needed reports whether the vote of a removed replica may be needed there. Then its disk counts as
+// that of a voter, for longer than the judges of groups and the operators know, who go by the
 // newest configuration.
 func (m *machine) needed() bool { return m.disk.state != nil && m.disk.state.Lingers != 0 }
 
@@ -234,7 +233,7 @@ func (n *nemesis) wipe(m *machine) {
 	n.w.after(n.w.between(0, 2*time.Second), m.ensureUp)
 }
 
-// disaster loses the disks of a majority of the voters, which only people can mend.
+// disaster loses the disks of a majority of the voters, which only operators can mend.
 func (n *nemesis) disaster() {
 	l := n.w.leader()
 	if l == nil || !l.glue.Machine().Born() || n.wipes == 0 || n.w.cfg.Grace == 0 {

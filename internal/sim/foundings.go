@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// foundingRounds is how many rounds of trouble a birth meets: a cut, and machines that restart.
+// foundingRounds is how many rounds of trouble a founding meets: a cut, and machines that restart.
 const foundingRounds = 2
 
-// DrawFounding makes a run that is only about birth: 2, 3 or 5 machines start, they are cut and
+// DrawFounding makes a run about founding alone: 2, 3 or 5 machines start, they are cut and
 // restarted, and at the end the network is whole and every machine must be a member of one group.
 // RunFounding runs it.
 func DrawFounding(number uint64) Config {
@@ -36,9 +36,8 @@ func DrawFounding(number uint64) Config {
 // so that it maps them one to one.
 const scatter = 0x9e3779b9*6 + 1
 
-// RunFounding runs a birth. The cuts and restarts of both rounds are the digits of a number that
-// the given one is scattered to, one to one: so few numbers are spread over all combinations, and
-// many meet them all.
+// RunFounding runs a founding. The digits of the scattered number are the cuts and restarts of both
+// rounds. So few numbers are spread over all combinations, and many meet them all.
 func RunFounding(number uint64, cfg Config) *Report {
 	w := newWorld(cfg)
 	w.note("birth %d: %v", number, cfg.String())
@@ -72,7 +71,7 @@ func RunFounding(number uint64, cfg Config) *Report {
 	return w.finish()
 }
 
-// cutBy cuts those whose bit is set from the others: both ways, or in one direction.
+// cutBy cuts the machines whose bit is set from the others: both ways, or in one direction.
 func (w *world) cutBy(side, oneWay uint64) {
 	if w.calm {
 		return

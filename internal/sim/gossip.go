@@ -14,8 +14,8 @@ import (
 // This file stands for gossip and for the resolution of names.
 
 // heardOf lists the processes that gossip would show now: the founders that can be heard, in the
-// order of the machines, if this is one. With Replicas every instance founds. The others do not
-// gossip.
+// order of the machines, if this is one. With Replicas every instance is a founder. The others do
+// not gossip.
 func (p *proc) heardOf() []*proc {
 	var all []*proc
 	settings := p.w.cfg.settings()
@@ -30,7 +30,6 @@ func (p *proc) heardOf() []*proc {
 	return all
 }
 
-// gossip lets the cluster's core hear once in a while which instance is where.
 func (p *proc) gossip() {
 	if p.dead {
 		return
@@ -54,7 +53,7 @@ func (p *proc) gossip() {
 	w.after(w.between(300*time.Millisecond, 1500*time.Millisecond), p.gossip)
 }
 
-// hear takes what gossip shows now, and what Join leads to.
+// hear passes what gossip shows now, and what Join leads to, to the core.
 func (p *proc) hear(join []founding.Entry, news []gossip.News) {
 	now := p.foundingNow()
 	p.core.Resolved(now, join, nil)

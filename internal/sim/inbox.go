@@ -10,10 +10,9 @@ import (
 	"github.com/mortise-lock/mortise/session/keeper"
 )
 
-// This file is how the log of a process speaks to its other owners: what it says waits in their
-// inboxes.
+// This file is how the log of a process reaches its other owners: through their inboxes.
 
-// ofLife runs f on the cluster's owner, unless this life is over by then.
+// ofLife runs f on the cluster's owner, unless this incarnation is over by then.
 func (p *proc) ofLife(f func(now time.Duration)) {
 	instance := p.instance
 	p.cluster.post(func(clock.Time) {
@@ -54,7 +53,6 @@ func (i inbox) Retired(raft uint64) {
 	i.p.ofLife(func(now time.Duration) { i.p.core.Retired(now, raft) })
 }
 
-// keeperInbox is that of the keeper's owner. It implements replica.Keeper.
 type keeperInbox struct {
 	*actor
 	core *keeper.Core

@@ -14,17 +14,16 @@ import (
 	"github.com/mortise-lock/mortise/session/keeper"
 )
 
-// insider is a process that has the group's secret and an identity of its own, and lies about all
-// else. It tells configurations that do not exist, asks for replicas, leads clients to itself and
-// serves them from a state of its own in which every key is free, speaks for the sessions of
-// others, whose nonces it knows as a former voter does, says that replicas are over, and gossips.
-// Two things it does not do, since every holder of the secret is trusted with them: it is no
-// candidate for a vote, and it tells nothing to an instance without a group, which has nothing to
-// compare its word with.
+// insider is a process that has the group's secret and an identity of its own, and lies. It reports
+// configurations that do not exist, asks for replicas, reports that replicas are over, and gossips.
+// It redirects clients to itself and serves them from a state in which every key is free. It speaks
+// for the sessions of others, whose nonces it knows as a former voter does. Two things it does not
+// do, since every holder of the secret is trusted with them: it is no candidate for a vote, and it
+// tells nothing to an instance without a group, which has nothing to compare it with.
 type insider struct {
 	w      *world
 	p      *proc
-	says   identity         // at the head of its streams; the instance is proved, the rest is what it likes
+	says   identity         // at the head of its streams; only the instance is proved
 	keeper *keeper.Core     // of its own group
 	locks  *lockfsm.Machine // likewise
 	index  uint64
@@ -36,7 +35,7 @@ const (
 	insiderPause = 400 * time.Millisecond
 )
 
-// infiltrate starts the insider, on a machine of its own that nothing happens to.
+// infiltrate starts the insider, on a machine of its own to which nothing happens.
 func (w *world) infiltrate() {
 	m := newMachine(w, len(w.machines))
 	m.disk = nil
@@ -58,7 +57,6 @@ func (i *insider) target() nodeid.Endpoint {
 	return nodeid.Endpoint{ID: i.p.instance, Addr: i.p.m.addr}
 }
 
-// lie tells an instance one lie, and comes back.
 func (i *insider) lie() {
 	w := i.w
 	w.after(w.between(0, insiderPause), i.lie)
@@ -101,7 +99,7 @@ func (i *insider) lie() {
 	}
 }
 
-// addr is where it says that it is reached: now and then where another is.
+// addr is where it claims to be reached: now and then where another is.
 func (i *insider) addr() string {
 	if i.w.chance(0.3) {
 		return i.w.any().addr
@@ -109,8 +107,8 @@ func (i *insider) addr() string {
 	return i.p.m.addr
 }
 
-// configuration is one that it tells an instance: that of the group, in which it has taken places,
-// or some of it. The number is any.
+// configuration is one that it reports to an instance: that of the group, in which it has taken
+// places, or a part of it, with any number.
 func (i *insider) configuration(to *proc) (at uint64, voters []founding.Voter) {
 	w := i.w
 	for _, v := range to.core.Voters() {
@@ -130,8 +128,8 @@ func (i *insider) configuration(to *proc) (at uint64, voters []founding.Voter) {
 	return max(to.core.At(), 1) + uint64(w.rng.Int64N([]int64{1, 5, 1 << 50}[w.rng.IntN(3)])), voters
 }
 
-// liar is what it pretends to be: a member of the group, or, as long as there is trouble, of
-// another that has a leader.
+// liar is what it pretends to be: a member of the group, or, while there is trouble, of another
+// that has a leader.
 func (i *insider) liar(to *proc) *founding.Core {
 	w := i.w
 	group, supersedes := to.group, []uint64(nil)
@@ -152,7 +150,6 @@ func (i *insider) liar(to *proc) *founding.Core {
 	return c
 }
 
-// ask puts a question, in the name of any address.
 func (i *insider) ask(to *proc, body []byte) {
 	w, m, from := i.w, to.m, founding.Asker{Instance: i.p.instance, Addr: i.addr()}
 	w.after(w.net.hop(), func() {
@@ -162,7 +159,7 @@ func (i *insider) ask(to *proc, body []byte) {
 	})
 }
 
-// answer is its word about itself and about the voters.
+// answer is its claim about itself and about the voters.
 func (i *insider) answer(from founding.Asker, q query, then func(reply)) {
 	m := i.w.at(from.Addr)
 	switch {
@@ -182,7 +179,7 @@ func (i *insider) answer(from founding.Asker, q query, then func(reply)) {
 
 func (i *insider) send(to *proc, f frame) { _ = i.p.send(to.instance, to.m.addr, f) }
 
-// redirect tells a client unasked that it leads.
+// redirect claims to a client, unasked, that it leads.
 func (i *insider) redirect(to *proc) {
 	now := i.p.m.clock()
 	k := keeper.NewCore()
@@ -217,8 +214,8 @@ func (i *insider) steal(to *proc) {
 		Record: record}.Append(nil)})
 }
 
-// opened sees a session open in the group, as a voter does, and tells its client that it was opened
-// elsewhere.
+// opened observes, as a voter does, that a session opens in the group, and reports to its client
+// that it was opened elsewhere.
 func (i *insider) opened(id lockfsm.SessionID) {
 	l := i.w.leader()
 	if l == nil {
@@ -234,7 +231,7 @@ func (i *insider) opened(id lockfsm.SessionID) {
 	i.serve()
 }
 
-// frame takes what a client sends that it has led to itself.
+// frame handles what a redirected client sends.
 func (i *insider) frame(f frame) {
 	i.keeper.Receive(i.p.m.clock(), f.from.instance, f.renewals, f.commands)
 	i.serve()
@@ -275,7 +272,7 @@ func (i *insider) reply(to nodeid.ID, b []byte) error {
 	return nil
 }
 
-// gossip is what is heard of it: any instance, at any address, with any configuration.
+// gossip is any instance, at any address, with any configuration.
 func (i *insider) gossip(to *proc) gossip.Meta {
 	said := gossip.Meta{Instance: i.p.instance, Group: to.group, Addr: i.addr(), At: to.core.At() +
 		uint64(i.w.rng.Int64N(1<<50))}

@@ -9,11 +9,10 @@ import (
 	"github.com/mortise-lock/mortise/session/keeper"
 )
 
-// This file is the owner of a replica's keeper: what the keeper is told, and where its turn leads.
+// This file is the owner of a replica's keeper.
 
 var errLost = errors.New("sim: it is not sent")
 
-// outlets are where the turn of the keeper leads.
 func (r *ownReplica) outlets() *keeper.Outlets {
 	return &keeper.Outlets{Propose: r.propose, Confirm: r.confirm, Reply: r.p.reply, WallUnixMS: r.p.m.wallUnixMS}
 }
@@ -30,7 +29,8 @@ func (r *ownReplica) confirm(term, round uint64) {
 	r.log.post(func(clock.Time) { r.core.Confirm(term, round) })
 }
 
-// reply is the keeper's way to an instance's client. It opens no stream: what has asked has one.
+// reply is the keeper's way to an instance's client. It opens no stream, since the sender of the
+// request has one.
 func (p *proc) reply(to nodeid.ID, b []byte) error {
 	if to == p.instance {
 		p.clientReceive(to, b)
@@ -39,19 +39,17 @@ func (p *proc) reply(to nodeid.ID, b []byte) error {
 	return p.send(to, "", frame{replies: b})
 }
 
-// asked takes what a client has sent.
 func (r *ownReplica) asked(from nodeid.ID, renewals, commands []byte) {
 	r.keeping.post(func(now clock.Time) { r.keeper.Receive(now, from, renewals, commands) })
 }
 
-// down is the news that no stream leads to an instance any more.
+// down reports that a stream to an instance has ended, or that none could be opened.
 func (r *ownReplica) down(instance nodeid.ID) {
 	r.keeping.post(func(now clock.Time) { r.keeper.Down(now, instance) })
 	r.peerLost(instance)
 }
 
-// vouch compares what the record of a new session says of its instance with what the connection
-// proves.
+// vouch compares the record of a new session with what the connection proves about its instance.
 func (p *proc) vouch(from nodeid.ID, b []byte) (capability [32]byte, ok bool) {
 	addr := p.m.addr
 	if from != p.instance {

@@ -19,7 +19,7 @@ const (
 )
 
 // draw draws what a call asks for, under the lock of outer if that is not nil. In a world without
-// kinds it is the mutex that it always was.
+// kinds it is a mutex.
 //
 // Only locks that no caller takes permits of are nested. mortise does not detect a deadlock in
 // which a caller waits for permits, so callers must not cause one here: they would wait forever.
@@ -52,8 +52,8 @@ func (w *world) draw(outer *call) client.Request {
 	return r
 }
 
-// drawPermits asks for permits of a semaphore, of one or of two. Now and then a caller names
-// another number, or wants it alone.
+// drawPermits asks for one or two permits of a semaphore. Now and then a caller names another
+// total, or wants it alone.
 func (w *world) drawPermits(r *client.Request) {
 	r.Key = poolName(w.rng.IntN(pools))
 	if w.chance(0.2) {
@@ -66,7 +66,7 @@ func (w *world) drawPermits(r *client.Request) {
 	r.Terms.Permits = 1 + uint32(w.rng.IntN(2))
 }
 
-// drawSeveral asks for two locks or three, one more than the others know; some share them.
+// drawSeveral asks for two or three locks, of one more than other calls use; some share them.
 func (w *world) drawSeveral(r *client.Request) {
 	keys := w.rng.Perm(w.cfg.Keys + 1)
 	keys = keys[:min(2+w.rng.IntN(2), len(keys))]
@@ -83,7 +83,6 @@ func (w *world) drawSeveral(r *client.Request) {
 func lockName(i int) string { return fmt.Sprintf("key-%d", i) }
 func poolName(i int) string { return fmt.Sprintf("pool-%d", i) }
 
-// keys returns all that the call asks for.
 func (c *call) keys() []string {
 	if c.req.Terms == nil {
 		return []string{c.req.Key}
@@ -91,7 +90,7 @@ func (c *call) keys() []string {
 	return append([]string{c.req.Key}, c.req.Terms.Keys...)
 }
 
-// resumes returns the token of the hold that the call takes up, or 0.
+// resumes returns the token of the hold that the call resumes, or 0.
 func (c *call) resumes() lockfsm.Token {
 	if c.req.Terms == nil {
 		return 0
@@ -99,7 +98,6 @@ func (c *call) resumes() lockfsm.Token {
 	return c.req.Terms.Resume
 }
 
-// terms returns how much of them.
 func (c *call) terms() check.Terms {
 	if c.req.Terms == nil {
 		return check.Terms{}
@@ -107,7 +105,7 @@ func (c *call) terms() check.Terms {
 	return check.Terms{Permits: c.req.Terms.Permits, Of: c.req.Terms.Of}
 }
 
-// mayNest reports whether more can be asked for under the call's lock.
+// mayNest reports whether another call may be made under the call's lock.
 func (c *call) mayNest() bool {
 	depth := 0
 	for o := c.outer; o != nil; o = o.outer {
@@ -116,7 +114,7 @@ func (c *call) mayNest() bool {
 	return depth < deepest && c.req.Key[0] == lockName(0)[0]
 }
 
-// nest asks for more under the lock of c, and gives it back when that is over: also when it is
+// nest makes a call under the lock of c, and releases that lock afterwards, also if the call is
 // refused as a deadlock.
 func (c *call) nest() {
 	w := c.p.w

@@ -8,12 +8,10 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
-// This file is how people stop a process in good order.
+// This file stops a process in good order.
 
-// leaveTime is how long that may take.
 const leaveTime = 10 * time.Second
 
-// leaver is a departure under way.
 type leaver struct {
 	p         *proc
 	until     time.Duration
@@ -21,7 +19,7 @@ type leaver struct {
 	departure cluster.Departure
 }
 
-// leave makes no new calls, gives locks back, takes the steps of a departure, and stops.
+// leave makes no new calls, releases locks, takes the steps of a departure, and stops.
 func (p *proc) leave(then func()) {
 	w := p.w
 	if p.leaving {
@@ -41,7 +39,6 @@ func (p *proc) leave(then func()) {
 	p.later(0, l.next)
 }
 
-// next takes the next step.
 func (l *leaver) next() {
 	sees := l.sees()
 	switch l.departure.Next(l.p.w.now, sees) {
@@ -59,7 +56,7 @@ func (l *leaver) next() {
 	}
 }
 
-// sees is what the instance sees of itself.
+// sees is what the instance knows about itself.
 func (l *leaver) sees() cluster.Leaver {
 	p := l.p
 	sees := cluster.Leaver{Held: l.holds(), Member: p.core.Founding.Phase() == founding.Member,
@@ -96,7 +93,6 @@ func (l *leaver) stop() {
 	l.then()
 }
 
-// leaveAndReturn is a restart in good order.
 func (m *machine) leaveAndReturn() {
 	if m.proc != nil {
 		m.proc.leave(func() { m.w.after(m.w.between(0, 5*time.Second), m.ensureUp) })

@@ -25,17 +25,16 @@ type machine struct {
 	skew        time.Duration // of its wall clock
 	pausedUntil time.Duration // nothing runs before: a stopped process, a suspended laptop, a stalled hypervisor
 
-	told int64 // MaxSessionBytes of the process, as it was started. Zero means the default
+	told int64 // MaxSessionBytes with which the process was started. Zero means the default
 
-	gone bool // nothing runs there until people say so
+	gone bool // nothing runs there until operators start it
 
-	disk     *disk     // nil: memory mode
-	proc     *proc     // nil: down
-	instance nodeid.ID // of the last life
+	disk     *disk     // nil means memory mode
+	proc     *proc     // nil means down
+	instance nodeid.ID // of the last incarnation
 }
 
-// disk is what a machine keeps. Everything in it is durable; what is being written is not in it
-// yet.
+// disk is what a machine keeps. Everything in it is durable; what is being written is not in it.
 type disk struct {
 	state     *founding.State
 	lives     uint64
@@ -49,7 +48,7 @@ func newMachine(w *world, i int) *machine {
 		w: w, id: i, name: fmt.Sprintf("n%d", i), addr: fmt.Sprintf("10.0.0.%d:1", i+1),
 		rate: 1 + w.cfg.Drift*(2*w.rng.Float64()-1), origin: clock.Time(w.between(time.Minute, 100*time.Hour)),
 	}
-	if i < 2 { // the two ends of the range are always there
+	if i < 2 { // both ends of the range always occur
 		m.rate = 1 + w.cfg.Drift*float64(2*i-1)
 	}
 	m.dns, m.zone, m.gone = m.addr, fmt.Sprintf("z%d", i%max(w.cfg.Zones, 1)), i >= w.cfg.Machines-w.cfg.Late
@@ -60,17 +59,15 @@ func newMachine(w *world, i int) *machine {
 	return m
 }
 
-// clock is the machine's boot-time clock. It goes on while the machine sleeps.
+// clock is the machine's boot-time clock, which runs while the machine sleeps.
 func (m *machine) clock() clock.Time {
 	return m.origin + clock.Time(float64(m.w.now)*m.rate)
 }
 
-// global returns when the machine's clock shows t.
 func (m *machine) global(t clock.Time) time.Duration {
 	return time.Duration(float64(t-m.origin) / m.rate)
 }
 
-// wallUnixMS is the machine's wall clock.
 func (m *machine) wallUnixMS() int64 { return 1_790_000_000_000 + (m.w.now + m.skew).Milliseconds() }
 
 // move gives the machine a new address; its name resolves to the old one for a while.
@@ -84,14 +81,13 @@ func (m *machine) address(addr string) {
 	m.w.after(m.w.between(0, 3*time.Second), func() { m.dns = addr })
 }
 
-// wipe loses the disk.
 func (m *machine) wipe() {
 	m.w.note("%s loses its disk", m.name)
 	m.w.watch.foundings.EndedEverywhere(nodeidtest.Number(m.instance))
 	*m.disk = disk{latency: m.disk.latency}
 }
 
-// openLog opens the log of a raft ID and says whether it is new.
+// openLog opens the log of a raft ID and reports whether it is new.
 func (m *machine) openLog(group, id uint64) (store *raftlog.MemoryStore, fresh bool) {
 	if m.disk == nil {
 		return raftlog.NewMemoryStore(), true
@@ -104,7 +100,6 @@ func (m *machine) openLog(group, id uint64) (store *raftlog.MemoryStore, fresh b
 	return d.log, false
 }
 
-// at finds the machine with an address.
 func (w *world) at(addr string) *machine {
 	if i := w.insider; i != nil && i.p.m.addr == addr {
 		return i.p.m
@@ -117,7 +112,6 @@ func (w *world) at(addr string) *machine {
 	return nil
 }
 
-// crashAndReturn loses the power for a while.
 func (m *machine) crashAndReturn() {
 	m.crash(true)
 	m.w.after(m.w.between(50*time.Millisecond, 5*time.Second), m.ensureUp)

@@ -7,7 +7,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/replica"
 )
 
-// nemesis does bad things, one blow after another, with pauses between them.
+// nemesis causes one fault after another, with pauses between them.
 type nemesis struct {
 	w        *world
 	sluggish float64
@@ -15,10 +15,9 @@ type nemesis struct {
 	slowDisk float64
 	wipes    int
 	rolling  bool // a rolling restart is under way
-	lurking  int  // how many changes of the voters it has yet to strike at
+	lurking  int  // at how many more changes of the voters it strikes
 }
 
-// unleash begins the trouble.
 func (w *world) unleash() {
 	t := w.cfg.Trouble
 	w.nemesis = nemesis{w: w, sluggish: t.Sluggish, brittle: t.Brittle, slowDisk: t.SlowDisk, wipes: t.Wipes}
@@ -28,15 +27,14 @@ func (w *world) unleash() {
 	}
 }
 
-// fault is one bad thing that happens to a machine, and perhaps to another one.
 type fault struct {
 	often, quiet int // how often it is drawn of all, and in a quiet run
 	do           func(n *nemesis, m, o *machine)
 }
 
-// faults are all of them: what happens by itself, what people do to a cluster, machines that fail
-// one after another, and outages of the whole network. In a quiet run a machine only goes and
-// comes.
+// faults are all of them: what happens by itself, what operators do to a cluster, machines that
+// fail one after another, and outages of the whole network. In a quiet run machines only stop and
+// start.
 func faults() []fault {
 	return []fault{
 		{2, 1, func(n *nemesis, m, _ *machine) { n.crash(m, false) }},
@@ -68,7 +66,6 @@ func faults() []fault {
 	}
 }
 
-// strike does one bad thing and comes back later.
 func (n *nemesis) strike() {
 	w := n.w
 	if w.calm {
@@ -89,14 +86,12 @@ func (n *nemesis) strike() {
 	w.after(w.between(0, 2*w.cfg.Trouble.Every), n.strike)
 }
 
-// atLeader does something to the machine of the leader, if there is one.
 func (n *nemesis) atLeader(do func(*machine)) {
 	if l := n.w.leader(); l != nil {
 		do(l.p.m)
 	}
 }
 
-// mend heals the network for now.
 func (n *nemesis) mend() {
 	n.w.note("the network is whole")
 	clear(n.w.net.cut)
@@ -118,8 +113,8 @@ func (n *nemesis) pause(m *machine, d time.Duration) {
 	m.pausedUntil = max(m.pausedUntil, n.w.now+d)
 }
 
-// partition cuts the machines into two sides, which may both reach a third: not everything that is
-// cut is transitive.
+// partition cuts the machines into two sides, which may both reach a third: connectivity need not
+// be transitive.
 func (n *nemesis) partition() {
 	w := n.w
 	side := make([]int, len(w.machines))
@@ -149,7 +144,7 @@ func (n *nemesis) cutBothWays(a, b *machine) {
 	n.cutOneWay(b, a)
 }
 
-// cutLeader lets nothing get from the leader to another, and perhaps nothing back.
+// cutLeader lets nothing get from the leader to another machine, and perhaps nothing back.
 func (n *nemesis) cutLeader(l, m *machine) {
 	n.cutOneWay(l, m)
 	if n.w.chance(0.5) {
@@ -179,7 +174,7 @@ func (n *nemesis) swap(a, b *machine) {
 	n.w.after(n.w.between(0, 2*time.Second), b.ensureUp)
 }
 
-// all is what people do who restart everything at once.
+// all restarts everything at once, as operators do.
 func (n *nemesis) all() {
 	n.w.note("everything is restarted")
 	power := n.w.chance(0.5)
@@ -192,8 +187,8 @@ func (n *nemesis) all() {
 	}
 }
 
-// voters restarts all voters at once, so fast that others still believe in their locks when a new
-// group can be founded.
+// voters restarts all voters so fast that instances still believe in their locks when a new group
+// can be founded.
 func (n *nemesis) voters() {
 	n.w.note("all voters are restarted")
 	for r := range n.w.replicas() {
@@ -202,7 +197,6 @@ func (n *nemesis) voters() {
 	}
 }
 
-// heal ends all trouble for good.
 func (w *world) heal() {
 	w.note("all trouble is over")
 	w.calm = true

@@ -11,7 +11,7 @@ import (
 )
 
 // network carries streams and questions between machines. A cut works in one direction: what is
-// sent that way waits, as TCP makes it wait, until the cut heals or the stream is given up.
+// sent waits, as with TCP, until the cut heals or the stream is given up.
 type network struct {
 	w       *world
 	cut     map[[2]int]bool // looked up only, never ranged over
@@ -22,7 +22,7 @@ type network struct {
 	dialing time.Duration   // how long an answered connection may take; questions do not wait for it
 }
 
-// Times of the transport that the network stands for.
+// These are times of the transport.
 const (
 	dialTimeout = 3 * time.Second
 	keepalive   = 15 * time.Second
@@ -32,7 +32,6 @@ func newNetwork(w *world) network {
 	return network{w: w, cut: map[[2]int]bool{}, latency: w.cfg.Latency}
 }
 
-// hop is the delay of one packet.
 func (n *network) hop() time.Duration {
 	d := n.w.between(n.latency/4, n.latency*2)
 	if n.w.chance(n.jitter) {
@@ -41,10 +40,8 @@ func (n *network) hop() time.Duration {
 	return d
 }
 
-// blocked reports whether nothing gets from a to b now.
 func (n *network) blocked(a, b *machine) bool { return a != b && n.cut[[2]int{a.id, b.id}] }
 
-// linked reports whether a and b hear each other.
 func (n *network) linked(a, b *machine) bool { return !n.blocked(a, b) && !n.blocked(b, a) }
 
 // frame is what travels in one piece.
@@ -57,7 +54,7 @@ type frame struct {
 	retired  bool // the replica of the speaker is over
 }
 
-// identity is what a process says about itself at the head of a stream.
+// identity is what a process reports about itself at the head of a stream.
 type identity struct {
 	instance    nodeid.ID
 	group, raft uint64
@@ -72,10 +69,9 @@ type end struct {
 	open   bool
 	queue  []frame // sent and not arrived, in order
 	lastAt time.Duration
-	heard  time.Duration // when it last was certain that the other is there
+	heard  time.Duration // when the peer was last known to be there
 }
 
-// connect makes a stream; both ends have it.
 func (n *network) connect(a, b *proc) *end {
 	x := &end{p: a, peer: b.instance, open: true, heard: n.w.now}
 	y := &end{p: b, peer: a.instance, open: true, heard: n.w.now}
@@ -105,7 +101,6 @@ func (e *end) probe() {
 	w.after(keepalive/3, e.probe)
 }
 
-// send puts a frame on the stream.
 func (e *end) send(f frame) {
 	w := e.p.w
 	at := max(w.now+w.net.hop(), e.lastAt)
@@ -114,8 +109,7 @@ func (e *end) send(f frame) {
 	w.after(at-w.now, e.arrive)
 }
 
-// arrive delivers the frame that is first in the queue, unless the way is cut: then it is tried
-// again.
+// arrive delivers the first frame in the queue, or tries again later if the way is cut.
 func (e *end) arrive() {
 	w := e.p.w
 	if len(e.queue) == 0 {
@@ -138,7 +132,7 @@ func (e *end) arrive() {
 		uint64(len(f.renewals)+len(f.commands)<<8+len(f.replies)<<16+len(f.raft)<<24))
 	e.other.heard = w.now
 	e.other.p.frame(e.other, f)
-	if w.chance(w.net.repeat) { // no stream does that; the protocol must not mind
+	if w.chance(w.net.repeat) { // no stream does that; the protocol must tolerate it
 		w.after(w.between(0, replica.ElectionTimeout), func() {
 			if e.other.open && !e.other.p.dead {
 				e.other.p.frame(e.other, f)
@@ -147,7 +141,7 @@ func (e *end) arrive() {
 	}
 }
 
-// close ends the stream at this end. The other end learns it behind what was sent, if it can.
+// close ends the stream at this end. The other end learns it after what was sent, if it can.
 func (e *end) close() {
 	if !e.open {
 		return
@@ -159,7 +153,7 @@ func (e *end) close() {
 	e.p.w.after(e.p.w.net.hop(), e.finish)
 }
 
-// finish tells the other end, once everything that was sent before has arrived.
+// finish closes the other end, once everything sent before has arrived.
 func (e *end) finish() {
 	w := e.p.w
 	switch {
@@ -171,10 +165,9 @@ func (e *end) finish() {
 	}
 }
 
-// lost tells the rooms that the last stream to a peer has ended.
+// lost reports the end of a stream, as the transport does, even if another one leads to the same
+// peer: what the peer has sent into this one is lost.
 func (p *proc) lost(e *end) {
 	p.links[e.peer] = without(p.links[e.peer], e)
-	if len(p.links[e.peer]) == 0 {
-		p.down(e.peer)
-	}
+	p.down(e.peer)
 }

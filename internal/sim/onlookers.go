@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// This file is the people that ask each presumed leader whether a lock is held: a leader that
-// was deposed, or that lags, must not answer from what it has.
+// This file asks each presumed leader whether a lock is held: a deposed or lagging leader must not
+// answer from its own state.
 
 // onlooker is a question under way, and what is known from outside.
 type onlooker struct {
@@ -70,7 +70,6 @@ func (w *world) lookSome() {
 	w.after(w.between(0, 5*time.Millisecond), a.wait)
 }
 
-// wait looks whether there is an answer.
 func (a *onlooker) wait() {
 	select {
 	case <-a.asked.Done():

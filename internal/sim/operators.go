@@ -9,12 +9,11 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
-// operatorsEvery is how often an operator looks whether a group is lost for good.
+// operatorsEvery is how often operators check whether a group is lost for good.
 const operatorsEvery = 10 * time.Second
 
-// operators are the operators. A group whose disks are lost they give up, on each instance that is
-// left of it, some seconds apart, until none keeps it. A directory that has been away for too long
-// they empty.
+// operators give up a group whose disks are lost, on each remaining instance, some seconds apart,
+// until none keeps it. They empty a directory that has been away for too long.
 func (w *world) operators() {
 	for _, group := range w.watch.foundings.Lost() {
 		for _, m := range w.machines {
@@ -33,8 +32,8 @@ func (w *world) operators() {
 	w.after(w.between(operatorsEvery, 2*operatorsEvery), w.operators)
 }
 
-// strange reports whether the instance asks for an empty directory, and is right: it was away while
-// all the voters that it knows were replaced, and it has no vote itself.
+// strange reports whether the instance rightly asks for an empty directory: it was away while all
+// the voters that it knows were replaced, and it has no vote.
 func (m *machine) strange() bool {
 	p := m.proc
 	if m.disk == nil || p == nil || p.replica != nil || m.needed() ||
@@ -47,7 +46,7 @@ func (m *machine) strange() bool {
 	})
 }
 
-// recover is a call of Recover on whatever runs there.
+// recover calls Recover on whatever runs there.
 func (m *machine) recover(group uint64) {
 	p := m.proc
 	if p == nil {

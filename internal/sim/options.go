@@ -6,14 +6,14 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// This file is what callers want of a hold beside the lock itself: that it ends by itself, that it
-// leaves a delay, that its holder is told of waiters. A further wish is one more line in
-// wish, and what its caller does then; watchholds.go has who judges them.
+// This file is what callers want of a hold beside the lock: that it ends by itself, that it leaves
+// a delay, that its holder is told of waiters. watchholds.go has the judges.
 
-// longestDelay is for how many TTLs a lock stays taken whose holder's session has expired, at most.
+// longestDelay is for at most how many TTLs a lock stays taken after its holder's session has
+// expired.
 const longestDelay = 4
 
-// options draws what a call wants. In a world without wishes it draws nothing.
+// options draws what a call wants.
 func (w *world) options(c *call) {
 	if !w.chance(w.cfg.Options) {
 		return
@@ -33,16 +33,15 @@ func (w *world) options(c *call) {
 			c.hold = max(c.hold, w.between(0, w.cfg.TTL))
 		}
 	}
-	// the caller holds until it is told, or has waited long enough for that
+	// The caller holds until it is told, or has waited long enough for that.
 	if t.Notice = w.chance(0.5); t.Notice && c.outer == nil && w.chance(0.5) {
 		c.hold = w.between(0, 6*w.cfg.TTL)
 	}
 }
 
-// wants reports whether the call asked to be told of waiters.
 func (c *call) wantsNotice() bool { return c.req.Terms != nil && c.req.Terms.Notice }
 
-// wanted is told that another call waits for what the call holds. It gives it back soon.
+// wanted is called when another call waits for what this one holds, which soon releases it.
 func (c *call) wanted() {
 	if c.stage != holds {
 		return

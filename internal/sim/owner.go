@@ -14,8 +14,8 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// This file is what a process does for the core of its cluster: it implements cluster.Owner, and
-// shows the core, as cluster.OwnState, what the process knows.
+// This file is what a process does for the core of its cluster: it implements cluster.Owner and
+// cluster.OwnState.
 
 func (p *proc) clusterTurn(clock.Time) clock.Time {
 	next := p.core.Turn(p.foundingNow(), p.m.wallUnixMS(), p.w.random(), p.w.id(), p.w.rng.Uint64(), p)
@@ -25,7 +25,7 @@ func (p *proc) clusterTurn(clock.Time) clock.Time {
 // Store implements cluster.Owner.
 func (p *proc) Store(*founding.Output) { p.persist() }
 
-// persist makes birth's state durable. The power may fail right before it is, or right after.
+// persist makes the state of founding durable. The power may fail right before or after.
 func (p *proc) persist() bool {
 	brittle := p.w.nemesis.brittle
 	if d := p.m.disk; d == nil || p.saved == p.core.Founding.Revision() {
@@ -47,7 +47,7 @@ func (p *proc) persist() bool {
 // Ended implements cluster.Owner.
 func (p *proc) Ended() bool { return p.dead }
 
-// Carry implements cluster.Owner. What becomes of a step is seen at the next look.
+// Carry implements cluster.Owner. The next survey shows what became of a step.
 func (p *proc) Carry(c lead.Carry) {
 	r, step := p.replica, c.Step
 	if r == nil {
@@ -125,7 +125,6 @@ func (p *proc) carryOut(e founding.Event) {
 	}
 }
 
-// bound starts the replica of a voter.
 func (p *proc) bound(e founding.Event) {
 	p.w.note("%v is bound to group %x as %x", p, e.Group, e.Raft)
 	p.group = e.Group
@@ -142,7 +141,7 @@ func (p *proc) bound(e founding.Event) {
 	}
 }
 
-// restartInPlace ends the old life: its locks first.
+// restartInPlace ends the old incarnation, its locks first.
 func (p *proc) restartInPlace(instance nodeid.ID) {
 	p.w.watch.leaves(p)
 	p.rebind(nil, nil)
@@ -159,7 +158,6 @@ func (p *proc) restartInPlace(instance nodeid.ID) {
 	clear(p.backOff)
 }
 
-// stopReplica ends the replica, if there is one.
 func (p *proc) stopReplica() {
 	if r := p.replica; r != nil {
 		r.stop()
@@ -167,7 +165,7 @@ func (p *proc) stopReplica() {
 	}
 }
 
-// Facts implements cluster.OwnState: what this replica sees, if it leads.
+// Facts implements cluster.OwnState: what this replica observes, if it leads.
 func (p *proc) Facts() (f voters.Facts, term uint64, leads bool) {
 	r := p.replica
 	if r == nil {
@@ -193,7 +191,7 @@ func (p *proc) Leader() (instance nodeid.ID, addr string) {
 	return t.ID, t.Addr
 }
 
-// view is what is seen of the replica here, or nil if there is none.
+// view is what the replica here shows, or nil if there is none.
 func (p *proc) view() *replica.View {
 	if p.replica == nil {
 		return nil
@@ -206,7 +204,6 @@ func (p *proc) linked(instance nodeid.ID) bool {
 	return instance == p.instance || len(p.links[instance]) > 0
 }
 
-// leaderKnown tells birth whether this instance knows a leader.
 func (p *proc) leaderKnown() {
 	known := p.view().KnowsLeader(p.phase == client.Attached)
 	p.ofLife(func(now time.Duration) { p.core.Founding.Leader(now, known) })

@@ -25,7 +25,7 @@ type proc struct {
 	instance nodeid.ID
 	group    uint64
 
-	member bool // of group, which is born
+	member bool // of group, which is founded
 
 	cluster      actor // owns core
 	core         *cluster.Core
@@ -35,12 +35,12 @@ type proc struct {
 	owner    actor // owns client
 	client   *client.Core
 	phase    client.Phase
-	deadline clock.Time // all its holds, as published
+	deadline clock.Time // for all its holds, as published
 	expected clock.Time // deadline at which the watch looks again
 	leaving  bool
 
-	replica *ownReplica // nil: it does not vote
-	insider *insider    // nil: it is honest
+	replica *ownReplica // nil means that it does not vote
+	insider *insider    // nil means honest
 
 	links   map[nodeid.ID][]*end
 	dialing map[nodeid.ID][]frame
@@ -49,7 +49,6 @@ type proc struct {
 	calls []*call // unfinished, in the order in which they were made
 }
 
-// newProc returns a process of which nothing runs yet.
 func (m *machine) newProc() *proc {
 	m.w.streams++
 	return &proc{
@@ -58,7 +57,6 @@ func (m *machine) newProc() *proc {
 	}
 }
 
-// start starts a process on the machine.
 func (m *machine) start() *proc {
 	w := m.w
 	p := m.newProc()
@@ -73,7 +71,7 @@ func (m *machine) start() *proc {
 	}
 	cfg.Instance = p.instance
 	if m.instance != p.instance {
-		w.watch.foundings.EndedEverywhere(nodeidtest.Number(m.instance)) // a new instance that starts again is another one
+		w.watch.foundings.EndedEverywhere(nodeidtest.Number(m.instance)) // a restarted instance counts as another one
 		m.instance = p.instance
 	}
 	m.proc = p
@@ -94,8 +92,8 @@ func (m *machine) start() *proc {
 	return p
 }
 
-// crash ends the process. After a power failure no peer is told; otherwise the kernel closes its
-// streams.
+// crash ends the process. After a power failure no peer learns of it; otherwise the kernel closes
+// its streams.
 func (m *machine) crash(power bool) {
 	p := m.proc
 	if p == nil {
@@ -124,14 +122,14 @@ func (p *proc) identity() identity {
 	return id
 }
 
-// alive reports whether that life of an instance runs.
+// alive reports whether that incarnation runs.
 func (p *proc) alive(instance nodeid.ID) bool { return !p.dead && p.instance == instance }
 
 func (p *proc) String() string {
 	return fmt.Sprintf("%s/%04x", p.m.name, nodeidtest.Number(p.instance)&0xffff)
 }
 
-// foundingNow is the machine's clock as birth counts it: from the beginning of the world.
+// foundingNow is the machine's clock as founding counts it: from the beginning of the world.
 func (p *proc) foundingNow() time.Duration { return time.Duration(p.m.clock() - p.m.origin) }
 
 func (w *world) random() founding.Random {
@@ -151,7 +149,7 @@ func (w *world) newNonce() (n lockfsm.Nonce) {
 	return n
 }
 
-// frame takes what has arrived on a stream, behind the checks of the transport.
+// frame handles what has arrived on a stream and passed the checks of the transport.
 func (p *proc) frame(e *end, f frame) {
 	if p.insider != nil {
 		p.insider.frame(f)
@@ -184,7 +182,7 @@ func (p *proc) frame(e *end, f frame) {
 }
 
 // raft hands messages to the log if their sender may send them. A replica that no configuration
-// names any more is told so.
+// names any more is notified.
 func (r *ownReplica) raft(f frame) {
 	p := r.p
 	if !r.Speaks(p.core, f.from.raft, f.from.instance) {
@@ -201,7 +199,6 @@ func (r *ownReplica) raft(f frame) {
 	}
 }
 
-// later runs f after a while, if the process is there; a paused one waits.
 func (p *proc) later(d time.Duration, f func()) {
 	p.w.after(d, func() {
 		switch until := p.m.pausedUntil; {

@@ -2,6 +2,6 @@
 
 package sim
 
-// slowly is by how much the exhaustive tests are shortened: the race detector makes them ten times
-// as long and has nothing to see in them.
+// slowly shortens the exhaustive tests: the race detector makes them ten times as long and has
+// nothing to find in them.
 const slowly = 10

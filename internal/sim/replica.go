@@ -18,8 +18,8 @@ import (
 	"github.com/mortise-lock/mortise/session/keeper"
 )
 
-// ownReplica is a voter or a learner: the owners of its log and of its keeper, and a disk. It is
-// the log's raftlog.Shell, and the replica.Host of the core between the two.
+// ownReplica is a voter or a learner: the owners of its log and of its keeper, and a disk. It
+// implements the log's raftlog.Shell, and the replica.Host of the core between the two.
 type ownReplica struct {
 	p *proc
 	*replica.View
@@ -29,7 +29,7 @@ type ownReplica struct {
 	core   *raftlog.Core
 	store  *raftlog.MemoryStore
 	snap   snapshotting
-	saving *raftlog.Batch // being written: lost, or kept whole, if the process dies now
+	saving *raftlog.Batch // being written: lost or kept whole if the process dies now
 	outbox []*raftpb.Message
 	survey raftlog.Survey // as the log has published it
 
@@ -37,7 +37,7 @@ type ownReplica struct {
 	keeper  *keeper.Core
 
 	counted  bool   // among those that lead
-	judgedAs string // for the judges: this life of this replica
+	judgedAs string // for the judges: this run of this replica
 	first    bool   // no replica has applied the entry before
 }
 
@@ -96,9 +96,8 @@ func startReplica(p *proc, group, id uint64, store *raftlog.MemoryStore, machine
 	return r
 }
 
-// stop ends the replica. What was being written then is there as a whole or not at all, whether the
-// process or the power went; crash images of the real store show elsewhere that there is nothing in
-// between.
+// stop ends the replica. What was being written is then there as a whole or not at all; crash
+// images of the real store show elsewhere that there is nothing in between.
 func (r *ownReplica) stop() {
 	if r.saving != nil && r.p.w.chance(0.5) {
 		r.p.w.must(r.store.Save(*r.saving))
@@ -128,7 +127,6 @@ func (r *ownReplica) logTurn(now clock.Time) clock.Time {
 	return r.core.NextTick()
 }
 
-// look takes a survey, if there is a new one.
 func (r *ownReplica) look() {
 	if s, anew := r.core.Surveyed(); anew {
 		r.survey = s
@@ -156,7 +154,7 @@ func (r *ownReplica) Event(e *raftlog.Event) error {
 	return nil
 }
 
-// Send implements raftlog.Shell. The duplicates are lost here; step draws its own.
+// Send implements raftlog.Shell. It drops the duplicates; step draws its own.
 func (r *ownReplica) Send(messages, _ []*raftpb.Message) { r.outbox = append(r.outbox, messages...) }
 
 // Save implements raftlog.Shell: a batch is durable after a while.
@@ -180,7 +178,7 @@ func (r *ownReplica) Save(batch raftlog.Batch) (done bool, err error) {
 		w.watch.saved(r, &batch)
 		r.saving = nil
 		if w.chance(w.nemesis.brittle / 8) {
-			r.p.m.crashAndReturn() // durable, and no process knows
+			r.p.m.crashAndReturn() // durable, but no process knows
 			return
 		}
 		r.log.post(func(clock.Time) { r.core.Stored() })
@@ -206,8 +204,8 @@ func (r *ownReplica) Born() clock.Time {
 	return r.p.m.clock()
 }
 
-// Retired implements replica.Host: the instance stays a member. The other replicas are told, in the
-// last frame under this raft ID.
+// Retired implements replica.Host: the instance stays a member. The last frame under this raft ID
+// tells the other replicas.
 func (r *ownReplica) Retired(err error) {
 	p := r.p
 	p.w.note("%v retires: %v", p, err)
@@ -215,7 +213,7 @@ func (r *ownReplica) Retired(err error) {
 		p.w.broken("%v: %v", p, err)
 	}
 	p.w.watch.stats.Retired++
-	r.keeping.run() // it tells those that are attached
+	r.keeping.run() // it notifies the attached clients
 	r.stop()
 	if p.replica != r {
 		return
@@ -228,14 +226,13 @@ func (r *ownReplica) Retired(err error) {
 	p.leaderKnown()
 }
 
-// peerLost tells the log that the replica of an instance is out of reach, or over.
 func (r *ownReplica) peerLost(instance nodeid.ID) {
 	for _, id := range r.Of(instance) {
 		r.log.post(func(clock.Time) { r.core.PeerLost(id) })
 	}
 }
 
-// step takes a message of another replica. It is copied, as the wire would.
+// step handles a message of another replica. It is copied, as on the wire.
 func (r *ownReplica) step(m *raftpb.Message) {
 	w := r.p.w
 	m = proto.Clone(m).(*raftpb.Message)
@@ -246,8 +243,8 @@ func (r *ownReplica) step(m *raftpb.Message) {
 	r.log.post(func(clock.Time) { r.core.Step(m) })
 }
 
-// flush sends what the log has for others: a frame for each of them. What finds no room is lost,
-// and raft sends it again.
+// flush sends a frame to each replica that the log has messages for. raft repeats what finds no
+// room.
 func (r *ownReplica) flush() {
 	raftlog.EachReplica(r.outbox, nil, func(to uint64, mine []*raftpb.Message) {
 		mine = slices.Clone(mine)

@@ -10,7 +10,7 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// Report is what came of a run.
+// Report is the result of a run.
 type Report struct {
 	Config     Config
 	Hash       uint64 // of everything that has happened
@@ -18,17 +18,18 @@ type Report struct {
 	Transcript []string
 	Stats      Stats
 	History    []history.Event // what callers and voters have seen
-	Settled    time.Duration   // how long it took, after healing, until nothing was left to do
+	Settled    time.Duration   // how long after healing until nothing was left to do
 }
 
 // progressWithin is how long a healed cluster may need until every caller is served, nothing is
-// left behind, and those vote who should. A group in memory mode may have to be given up, founded
-// anew, and wait for its grace, with the longest queue held for the longest time behind that; one
-// whose disks are lost has to be given up by people; and a voter that was lost often is not brought
-// in again for two minutes.
+// left behind, and the right instances vote. A group in memory mode may have to be given up,
+// founded anew, and wait for its grace, with the longest queue held for the longest time behind
+// that. A group whose disks are lost has to be given up by operators, and a voter that was lost
+// often is not added again for two minutes.
 const progressWithin = 5 * time.Minute
 
-// restsFor is how long nothing may change, beside a lease, until it counts as settled.
+// restsFor is for how long nothing may change, besides a lease, until the cluster counts as
+// settled.
 const restsFor = 5 * time.Second
 
 // Run runs one simulation to its end, or to the first broken rule.
@@ -48,7 +49,6 @@ func Run(cfg Config) *Report {
 	return w.finish()
 }
 
-// finish heals everything, if that is wanted, judges the history and reports.
 func (w *world) finish() *Report {
 	settled := time.Duration(0)
 	if w.cfg.Heal && w.fault == "" {
@@ -88,7 +88,7 @@ func (w *world) settle() time.Duration {
 	return w.now - begun
 }
 
-// unsettled says what is left to do, or returns "".
+// unsettled returns what is left to do, or "".
 func (w *world) unsettled() string {
 	var group uint64
 	there := 0

@@ -6,10 +6,9 @@ import (
 )
 
 // This file is what instances are started with, and how operators change a setting of a running
-// group: instances that start are given another value than those that run, and the group adopts it
-// when all name it.
+// group: instances that start get another value than the running ones, and the group adopts it when
+// all name it.
 
-// retell changes now and then what instances are told that start from then on.
 func (w *world) retell() {
 	if w.cfg.Retold == 0 {
 		return
@@ -23,7 +22,6 @@ func (w *world) retell() {
 	})
 }
 
-// own are the settings that this process was started with.
 func (p *proc) own() replica.Settings {
 	own := replica.FoundedWith(p.w.cfg.settings())
 	if p.m.told != 0 {
@@ -32,7 +30,7 @@ func (p *proc) own() replica.Settings {
 	return own
 }
 
-// record is what this instance says of itself when it opens its session.
+// record is what this instance reports about itself when it opens its session.
 func (p *proc) record() []byte {
 	own := p.own()
 	return replica.Record{
@@ -41,7 +39,7 @@ func (p *proc) record() []byte {
 	}.Encode()
 }
 
-// unadopted says what all instances name and the group does not have, or returns "".
+// unadopted returns what all instances name and the group has not adopted, or "".
 func (w *world) unadopted(l *ownReplica) string {
 	named := map[replica.Named]bool{}
 	for p := range w.procs() {

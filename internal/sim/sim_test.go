@@ -46,13 +46,13 @@ func TestBirths(t *testing.T) {
 		total.Settled.Round(time.Millisecond), total.Stats)
 }
 
-// TestOneSeedIsOneRun is what everything here rests on.
+// Everything here rests on this.
 func TestOneSeedIsOneRun(t *testing.T) {
-	for _, seed := range []uint64{1, 5, 2}[:max(2, 3/slowly)] { // in one of them there is an insider
+	for _, seed := range []uint64{1, 5, 2}[:max(2, 3/slowly)] { // one of them has an insider
 		var hashes [2]uint64
 		for i := range hashes {
 			cfg := Draw(seed)
-			cfg.Virtual, cfg.Verbose = 2*time.Minute, i == 1 // looking on must not change it
+			cfg.Virtual, cfg.Verbose = 2*time.Minute, i == 1 // to observe must change nothing
 			cryptotest.SetGlobalRandom(t, seed)
 			hashes[i] = Run(cfg).Hash
 		}

@@ -10,13 +10,12 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// This file is how the snapshots of a replica are taken, stored and sent: in steps between which
-// anything may happen, as the seed wants it.
+// This file takes, stores and sends the snapshots of a replica, in steps between which anything may
+// happen.
 
-// snapshotting is the snapshot that a replica is taking.
 type snapshotting struct {
 	order    raftlog.Take
-	capture  raftlog.Capture  // nil: none
+	capture  raftlog.Capture  // nil means none
 	prepared *raftpb.Snapshot // the last one that is durable beside the log
 }
 
@@ -28,7 +27,7 @@ func (r *ownReplica) Take(order raftlog.Take) error {
 	return err
 }
 
-// stepSnapshot has a snapshot's next step taken, unless a restore has ended it by then.
+// stepSnapshot takes a snapshot's next step, unless a restore has ended it by then.
 func (r *ownReplica) stepSnapshot(c raftlog.Capture) {
 	r.aside(0, func() {
 		switch {
@@ -56,7 +55,7 @@ func (r *ownReplica) putTogether(order raftlog.Take, c raftlog.Capture) {
 	stats.Between += int(before.Applied - order.Index)
 }
 
-// Prepare implements raftlog.Shell. If the process dies meanwhile there is nothing of the snapshot.
+// Prepare implements raftlog.Shell. If the process dies meanwhile nothing is left of the snapshot.
 func (r *ownReplica) Prepare(s *raftpb.Snapshot) (done bool, err error) {
 	w, disk := r.p.w, r.p.m.disk
 	if disk == nil {
@@ -66,7 +65,7 @@ func (r *ownReplica) Prepare(s *raftpb.Snapshot) (done bool, err error) {
 	r.aside(w.between(0, 10*disk.latency), func() {
 		r.snap.prepared = s
 		if w.chance(w.nemesis.brittle / 8) {
-			r.p.m.crashAndReturn() // durable, and not named
+			r.p.m.crashAndReturn() // durable, but not named
 			return
 		}
 		r.core.Prepared()
@@ -74,8 +73,8 @@ func (r *ownReplica) Prepare(s *raftpb.Snapshot) (done bool, err error) {
 	return false, nil
 }
 
-// aside has the log's owner go on after a part that takes a while and that no caller waits for: now
-// and then long enough for anything to come between.
+// aside lets the log's owner continue after a part that no caller waits for: now and then long
+// enough for anything to come between.
 func (r *ownReplica) aside(took time.Duration, then func()) {
 	w, most := r.p.w, 20*time.Millisecond
 	if w.chance(0.1) {
@@ -84,14 +83,15 @@ func (r *ownReplica) aside(took time.Duration, then func()) {
 	w.after(took+w.between(0, most), func() { r.log.post(func(clock.Time) { then() }) })
 }
 
-// names sees a snapshot of the replica's own get its name: it must be durable by then.
+// names is called when one of the replica's own snapshots gets its name: it must be durable by
+// then.
 func (r *ownReplica) names(b *raftlog.Batch) {
 	if b.Prepared && b.Snapshot != r.snap.prepared {
 		r.p.w.broken("%s names the snapshot at %d before it is durable", r.judgedAs, b.Snapshot.GetMetadata().GetIndex())
 	}
 }
 
-// SendSnapshot implements raftlog.Shell. It always says what became of the snapshot.
+// SendSnapshot implements raftlog.Shell. It always reports what became of the snapshot.
 func (r *ownReplica) SendSnapshot(m *raftpb.Message) {
 	w := r.p.w
 	w.watch.stats.SnapshotsSent++

@@ -10,27 +10,30 @@ type Stats struct {
 	Calls, Granted, Failed, Lost, Cancelled, Released, Refused int
 	Entries, Terms, Groups, Expired, Snapshots, SnapshotsSent  int
 	Retired, Events, Recorded                                  int
-	// entries applied while a snapshot was taken; snapshots that a restore has ended
+	// Between counts entries applied while a snapshot was taken, Ended snapshots that a restore has
+	// ended.
 	Between, Ended int
 
 	Shared, Permits, Several, Nested int // among those granted
-	// writers that came while others shared; permits asked for while some were held
+	// Behind counts writers that came while others shared, Crowded permits asked for while some were
+	// held.
 	Behind, Crowded int
-	Deadlocks, Full int // refused: as a deadlock, since too many waited
+	Deadlocks, Full int // refused: as a deadlock, or since too many waited
 
-	Detached, Resumed int // holds that were let go of and stayed, and that were taken up
-	// holds ended by force, by themselves; holders told of a waiter; holds that an expiry
-	// ended after a delay
+	Detached, Resumed int // holds that were detached, and that were resumed
+	// Forced counts holds ended by force, Overdue holds that ended by themselves, Wanted holders told
+	// of a waiter, Delayed holds that an expiry ended after a delay.
 	Forced, Overdue, Wanted, Delayed int
 
-	Checked int // questions whether a lock is held that were answered
+	Checked int // answered questions whether a lock is held
 	Adopted int // changes of a setting of the group
-	// configurations; voters in the place of others; votes handed over; groups given up by people
+	// Changes counts configurations, Replaced voters in the place of others, Leaves votes handed over,
+	// Recovered groups that operators gave up.
 	Changes, Replaced, Leaves, Recovered int
 	Leaderless                           time.Duration // the longest time without a leader
 }
 
-// Add adds up runs.
+// Add adds the counts of another run.
 func (s *Stats) Add(o Stats) {
 	longest := max(s.Leaderless, o.Leaderless)
 	sum, more := reflect.ValueOf(s).Elem(), reflect.ValueOf(o)

@@ -9,19 +9,18 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// This file is what people do to locks that others hold, step by step, while the trouble goes on
-// and for a while after it.
+// This file is what operators do to locks that others hold, while the trouble lasts and for a while
+// after it.
 
 // step is a kind of thing that an operator does now and then: each kind once in Config.Steps, on
-// average. A new kind is one more in steps; what it asks for it tells the watch before, and the
-// watch sees what came of it in result and trail.
+// average. It reports to the watch what it will ask for; the watch sees the outcome in result and
+// trail.
 type step func(w *world)
 
 func steps() []step {
 	return []step{(*world).forceSome, (*world).resumeSome, (*world).lookSome}
 }
 
-// walk lets all kinds of steps happen.
 func (w *world) walk() {
 	if w.cfg.Steps > 0 {
 		for _, s := range steps() {
@@ -40,8 +39,8 @@ func (w *world) pace(s step) {
 	})
 }
 
-// order has the leader commit a command of its own, as it does for a program that asks it to. It
-// may never be carried out.
+// order lets the leader commit a command of its own, as it does for an admin client. It may never
+// be carried out.
 func (w *world) order(c lockfsm.Command) {
 	l := w.leader()
 	if l == nil {
@@ -51,9 +50,8 @@ func (w *world) order(c lockfsm.Command) {
 	l.log.post(func(clock.Time) { l.core.Propose(term, blob) })
 }
 
-// forceSome ends by force a hold that the leader shows, as it does to operators: soon, or
-// so late that it is probably over and the key another's. It may be one of which its caller has not
-// heard yet, or one that only its delay keeps.
+// forceSome ends by force a hold that the leader shows: soon, or so late that it is probably over
+// and the key another's. Its caller may not have learned it yet, or only its delay may keep it.
 func (w *world) forceSome() {
 	l := w.leader()
 	if l == nil {
@@ -75,7 +73,7 @@ func (w *world) forceSome() {
 	})
 }
 
-// resumeSome lets a process take up a hold that the leader shows, by its token: soon, or so late
+// resumeSome lets a process resume a hold that the leader shows, by its token: soon, or so late
 // that it is probably over.
 func (w *world) resumeSome() {
 	l := w.leader()
@@ -91,7 +89,7 @@ func (w *world) resumeSome() {
 		places[request{e.Session, e.Number}]++
 	}
 	held := slices.DeleteFunc(l.glue.Machine().Entries(), func(e lockfsm.EntryInfo) bool {
-		return e.Token == 0 || e.Permits != 0 || places[request{e.Session, e.Number}] > 1 // a call knows its one key
+		return e.Token == 0 || e.Permits != 0 || places[request{e.Session, e.Number}] > 1 // a call reports one key only
 	})
 	if len(held) == 0 {
 		return
@@ -109,7 +107,6 @@ func (w *world) resumeSome() {
 	})
 }
 
-// resume makes a call that takes a hold up.
 func (p *proc) resume(key string, token lockfsm.Token) {
 	w := p.w
 	c := p.newCall(client.Request{Key: key, Terms: &client.Terms{Resume: token}})

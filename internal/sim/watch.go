@@ -14,8 +14,8 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// watch is who looks on from outside, with the one true time. It tells the judges of internal/check
-// what it sees, and writes the history that is judged at the end.
+// watch observes from outside, in the one true time. It reports to the judges of internal/check,
+// and writes the history that is judged at the end.
 type watch struct {
 	w       *world
 	stats   Stats
@@ -34,12 +34,12 @@ type watch struct {
 	members    check.Members
 	names      map[nodeid.ID]string // of the machines, by instance
 	groups     map[uint64]*group
-	believers  map[string][]*call   // the believing holders, per key, until each belief is seen to end
+	believers  map[string][]*call   // the believing holders of each key, until each belief is seen to end
 	leaders    int                  // that lead now, in any group
-	leaderless time.Duration        // since when no voter leads. Zero means that one leads, or that none has yet
-	gaveUp     map[uint64]bool      // groups, by people
+	leaderless time.Duration        // since when no voter leads. Zero means that one leads, or that none has led yet
+	gaveUp     map[uint64]bool      // groups that operators gave up
 	gone       gone                 // the last one
-	bound      map[nodeid.ID]uint64 // the group to whose charter a life of an instance was bound
+	bound      map[nodeid.ID]uint64 // the group to whose charter an incarnation was bound
 }
 
 // group is what is known from outside about a group.
@@ -65,11 +65,11 @@ func newWatch(w *world) *watch {
 }
 
 // servedWithin is how long, besides some leases, a waiter of a healed cluster may wait for a free
-// lock: a group whose majority is gone has to be given up and founded anew first.
+// lock: a group whose majority is lost has to be given up and founded anew first.
 const servedWithin = 45 * time.Second
 
-// silence is how much longer that takes with Replicas in memory: a voter that died without a word
-// and came back at another address counts as over only after ten minutes.
+// silence is how much longer that takes with Replicas in memory: a voter that died without a close
+// frame and came back at another address counts as over only after ten minutes.
 func (c *Config) silence() time.Duration {
 	if c.Durable || len(c.Founders) > 0 {
 		return 0
@@ -78,17 +78,15 @@ func (c *Config) silence() time.Duration {
 }
 
 // settleWithin is how long a lock may be over in the state before its caller must have been told,
-// in a run that heals. Without healing there is no bound, nor for the other way round: while
-// leaders change more often than once in a TTL no session expires (promise 4).
+// in a run that heals. Without healing there is no bound, nor for the reverse: while leaders change
+// more often than once in a TTL no session expires (promise 4).
 const settleWithin = 2 * time.Minute
 
-// record writes a line of the history.
 func (o *watch) record(p *proc, e history.Event) {
 	e.At, e.Stream, e.Node = int64(o.w.now), p.stream, p.m.name
 	o.history = append(o.history, e)
 }
 
-// judge judges the history of the whole run.
 func (o *watch) judge(settled bool) {
 	o.stats.Refused, o.stats.Recorded = o.register.Refused(), len(o.history)
 	settle := settleWithin + o.w.cfg.silence()
@@ -100,8 +98,8 @@ func (o *watch) judge(settled bool) {
 	}
 }
 
-// recorded reports whether the history has a grant of the group that was born last. While that has
-// granted nothing, the history ends with an earlier group, whose locks are gone without a word.
+// recorded reports whether the history has a grant of the group founded last. Until there is one,
+// the history ends with an earlier group, whose locks are gone without a trace.
 func (o *watch) recorded() bool {
 	var last founding.Charter
 	for _, g := range o.groups {
@@ -116,7 +114,6 @@ func (o *watch) recorded() bool {
 
 func (c *call) caller() check.Caller { return check.Caller{Node: c.p.m.name, Op: c.id} }
 
-// asks sees a call begin.
 func (o *watch) asks(c *call) {
 	o.stats.Calls++
 	keys, terms := c.keys(), c.terms()
@@ -129,7 +126,7 @@ func (o *watch) asks(c *call) {
 	o.stats.meets(terms, o.believers[keys[0]])
 }
 
-// meets counts who meets whom.
+// meets counts the kinds of requests that meet at a lock.
 func (s *Stats) meets(terms check.Terms, there []*call) {
 	switch {
 	case len(there) == 0:
@@ -147,7 +144,7 @@ func (c *call) String() string {
 	return fmt.Sprintf("call %d", c.id)
 }
 
-// refused sees a call refused as a deadlock: only a call under another can close a circle.
+// refused observes a call refused as a deadlock: only a call under another can close a circle.
 func (o *watch) refused(c *call, err *client.DeadlockError) {
 	o.stats.Deadlocks++
 	o.w.note("%v call %d: %v", c.p, c.id, err)
@@ -156,7 +153,6 @@ func (o *watch) refused(c *call, err *client.DeadlockError) {
 	}
 }
 
-// fails sees a call return with nothing.
 func (o *watch) fails(c *call, why string, held lockfsm.Token) {
 	o.stats.Failed++
 	if why == "context" {
@@ -174,7 +170,6 @@ func (o *watch) fails(c *call, why string, held lockfsm.Token) {
 	o.w.must(o.served.Answered(c.caller(), false, o.w.now))
 }
 
-// gets sees a call return with the lock.
 func (o *watch) gets(c *call) {
 	keys, terms := c.keys(), c.terms()
 	o.stats.gets(c, keys, terms)
@@ -219,12 +214,12 @@ func (s *Stats) gets(c *call, keys []string, terms check.Terms) {
 	}
 }
 
-// believes reports whether the caller's own clock, read now, tells it that it holds.
+// believes reports whether by the caller's own clock, read now, it holds the lock.
 func (c *call) believes() bool {
 	return c.stage == holds && !c.p.dead && c.p.m.clock().Before(c.limit())
 }
 
-// lapse ends the beliefs in a key that have ended by the clock.
+// lapse ends the beliefs in a key that are over by the clock.
 func (o *watch) lapse(key string) {
 	for _, c := range o.believers[key] {
 		if !c.believes() {
@@ -234,8 +229,8 @@ func (o *watch) lapse(key string) {
 	}
 }
 
-// extended sees that a client publishes another deadline. A lock that was lost by the clock must
-// not come back.
+// extended observes that a client publishes another deadline. A lock that was lost by the clock
+// must not come back.
 func (o *watch) extended(p *proc) {
 	for _, c := range p.calls {
 		if c.lapsed && c.believes() {
@@ -246,8 +241,8 @@ func (o *watch) extended(p *proc) {
 	o.expect(p)
 }
 
-// expect looks at the holders of a process again when its deadline is over, whether or not anything
-// else happens then.
+// expect checks the holders of a process again when its deadline is over, whatever else happens
+// then.
 func (o *watch) expect(p *proc) {
 	deadline, at := p.deadline, p.m.global(p.deadline)+time.Microsecond
 	if p.expected == deadline || at <= o.w.now || p.client.Status(p.m.clock()).Held == 0 {
@@ -266,8 +261,8 @@ func (o *watch) expect(p *proc) {
 	})
 }
 
-// write is what a holder does under its lock, to a resource that compares tokens; who shares the
-// lock only reads.
+// write is what a holder does under its lock, to a resource that compares tokens; the holder of a
+// shared lock only reads.
 func (o *watch) write(c *call) {
 	alone := c.terms().Alone()
 	for _, key := range c.keys() {
@@ -281,33 +276,30 @@ func (o *watch) write(c *call) {
 	}
 }
 
-// freed sees the locks of a call become free.
 func (o *watch) freed(c *call) {
 	for _, key := range c.keys() {
 		o.served.Freed(key, c.caller(), o.w.now)
 	}
 }
 
-// frees sees a holder unlock.
 func (o *watch) frees(c *call) {
 	o.w.note("%v call %d unlocks %v", c.p, c.id, c.keys())
 	o.lapse(c.req.Key)
 	o.write(c)
-	if c.lapsed { // its first look at the clock tells it so
+	if c.lapsed { // its first read of the clock shows it
 		o.record(c.p, history.Event{Kind: history.Lost, Op: c.id, Until: int64(c.until)})
 	}
 	o.record(c.p, history.Event{Kind: history.Unlock, Op: c.id})
 	o.forgets(c)
 }
 
-// forgets sees a holder know that it holds nothing any more.
 func (o *watch) forgets(c *call) {
 	o.over(c)
 	o.disbelieve(c)
 	o.freed(c)
 }
 
-// ends sees a hold end for its holder in another way than by an unlock.
+// ends observes that a hold ends for its holder other than by an unlock.
 func (o *watch) ends(c *call) {
 	o.lapse(c.req.Key)
 	until := o.w.now
@@ -319,7 +311,6 @@ func (o *watch) ends(c *call) {
 	o.forgets(c)
 }
 
-// loses sees a holder told that its lock is lost.
 func (o *watch) loses(c *call, why error) {
 	o.stats.Lost++
 	o.w.note("%v call %d has lost %v: %v", c.p, c.id, c.keys(), why)
@@ -327,7 +318,7 @@ func (o *watch) loses(c *call, why error) {
 	o.ends(c)
 }
 
-// released sees an unlock confirmed, or its end.
+// released observes that an unlock is confirmed, or has failed.
 func (o *watch) released(c *call, err error) {
 	e := history.Event{Kind: history.Unlocked, Op: c.id}
 	if err != nil {
@@ -351,7 +342,7 @@ func (o *watch) disbelieve(c *call) {
 	}
 }
 
-// died sees a process end: no caller in it believes anything any more.
+// died observes that a process ends: no caller in it believes anything any more.
 func (o *watch) died(p *proc) {
 	for _, c := range p.calls {
 		o.over(c)

@@ -11,26 +11,26 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// This file is what the watch sees of holds that end in another way than by an unlock or a lost
-// lease, and of what holders are told meanwhile.
+// This file observes holds that end other than by an unlock or a lost lease, and what holders are
+// told meanwhile.
 
 const (
-	// after which a holder whose process runs must know that its hold has ended by itself
+	// lateWord is after what time a holder whose process runs must know that its hold has ended by
+	// itself.
 	lateWord = time.Second
-	rounding = 10 * time.Microsecond // by which two ways to tell a time may differ
+	rounding = 10 * time.Microsecond // by which two ways to measure a time may differ
 )
 
-// holdings are the judges of all that.
 type holdings struct {
 	forced  check.Forced
 	notices check.Notices
 	longest check.Longest
-	delayed map[lockfsm.Token]time.Duration // by which a hold was asked for
-	handed  map[lockfsm.Token]time.Duration // the same of holds that were ended by others, and may go on
+	delayed map[lockfsm.Token]time.Duration // that a hold was asked for with
+	handed  map[lockfsm.Token]time.Duration // the same of holds that were ended by others, and may be resumed
 	shorter map[lockfsm.Token]time.Duration // the shortest that a caller has asked for to resume the hold
 }
 
-// limit returns until when the call's own handle says that it holds.
+// limit returns until when the call's own handle reports a hold.
 func (c *call) limit() clock.Time {
 	if c.ends != 0 && c.ends.Before(c.p.deadline) {
 		return c.ends
@@ -38,7 +38,6 @@ func (c *call) limit() clock.Time {
 	return c.p.deadline
 }
 
-// holding sees a hold begin, and what it was asked for with.
 func (o *watch) holding(c *call) {
 	t := c.req.Terms
 	if o.forced.Over(c.token) {
@@ -53,7 +52,7 @@ func (o *watch) holding(c *call) {
 	if t.Longest > 0 {
 		until := c.p.m.global(c.p.m.clock().Add(t.Longest))
 		o.longest.Begins(c.caller(), until-rounding)
-		// what the handle says, whether or not its caller is told
+		// By the handle, whether or not its caller is told.
 		o.w.after(until-o.w.now+rounding, func() { o.lapse(c.req.Key) })
 		o.w.after(until-o.w.now+2*lateWord, func() { o.knows(c) })
 	}
@@ -76,13 +75,12 @@ func (o *watch) knows(c *call) {
 	o.w.must(o.longest.Check(c.caller(), o.w.now))
 }
 
-// over sees a holder know that its hold has ended.
 func (o *watch) over(c *call) {
 	o.notices.Over(c.caller())
 	o.longest.Over(c.caller())
 }
 
-// toldWhy sees a holder told why its hold has ended without its own Unlock.
+// toldWhy observes that a holder is told why its hold has ended without its own Unlock.
 func (o *watch) toldWhy(c *call, why error) {
 	var forced *client.ForcedError
 	switch {
@@ -94,8 +92,9 @@ func (o *watch) toldWhy(c *call, why error) {
 	}
 }
 
-// forcedEnd sees the state end a hold by force. From now on the key can be another's, whatever the
-// holder believes: the operator that forces accepts this, and only the token protects the resource.
+// forcedEnd observes that the state ends a hold by force. From now on the key can be another's,
+// whatever the holder believes: the operator accepts this, and only the token protects the
+// resource.
 func (o *watch) forcedEnd(e *history.Event) {
 	o.stats.Forced++
 	o.w.must(o.forced.Ended(append([]string{e.Key}, e.Keys...), e.Token))
@@ -109,7 +108,7 @@ func (o *watch) forcedEnd(e *history.Event) {
 	}
 }
 
-// ended sees the state end a hold, whether or not any caller knows.
+// ended observes that the state ends a hold, whether or not any caller knows.
 func (o *watch) ended(g *group, e *history.Event) {
 	delay := o.delayed[e.Token]
 	delete(o.delayed, e.Token)
@@ -127,25 +126,25 @@ func (o *watch) ended(g *group, e *history.Event) {
 	}
 }
 
-// resumed sees a hold taken up. It keeps its delay, unless its taker asks for another.
+// resumed observes that a hold is resumed. It keeps its delay, unless the new holder asks for
+// another.
 func (o *watch) resumed(e *history.Event) {
 	o.stats.Resumed++
 	if delay := o.handed[e.Resumes]; delay > 0 {
-		if own := o.shorter[e.Resumes]; own > 0 { // whose it is shows when the caller hears of it, if it still listens
+		if own := o.shorter[e.Resumes]; own > 0 { // whose it is shows when the caller learns of it, if it still listens
 			delay = min(delay, own)
 		}
 		o.delayed[e.Token] = delay
 	}
-	o.forced.Asked(e.Key, e.Token) // its own client resumes it once more, if it hears of it when its lease is short
+	o.forced.Asked(e.Key, e.Token) // its own client resumes it once more, if it learns of it when its lease is short
 }
 
-// detaches sees a holder let go of a hold that is to stay.
 func (o *watch) detaches(c *call) {
 	o.w.note("%v call %d detaches %v", c.p, c.id, c.keys())
 	o.ends(c)
 }
 
-// arrives sees a caller come to the queue of a key, behind its holders.
+// arrives observes that a caller joins the queue of a key, behind its holders.
 func (o *watch) arrives(r *ownReplica, key string, terms check.Terms) {
 	for _, c := range o.believers[key] {
 		if c.wantsNotice() && !c.told && c.group == r.Group && !c.terms().Beside(terms) {
@@ -154,7 +153,6 @@ func (o *watch) arrives(r *ownReplica, key string, terms check.Terms) {
 	}
 }
 
-// wanted sees a holder told of a waiter.
 func (o *watch) wanted(c *call) {
 	o.stats.Wanted++
 	c.told = true
@@ -162,7 +160,7 @@ func (o *watch) wanted(c *call) {
 	o.notices.Over(c.caller())
 }
 
-// renewed sees that a process has taken in all that came with the acknowledgement of its lease.
+// renewed observes that a process has handled all that came with the acknowledgement of its lease.
 func (o *watch) renewed(p *proc) {
 	if o.w.cfg.Options == 0 {
 		return

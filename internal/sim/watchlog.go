@@ -15,10 +15,10 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// This file is what the watch sees of groups and their logs.
+// This file observes groups and their logs.
 
-// stateEvery is after how many entries the states of replicas are compared; after all of them would
-// cost more than the run.
+// stateEvery is after how many entries the states of replicas are compared; to compare after each
+// would cost more than the run.
 const stateEvery = 16
 
 func (o *watch) founded(c *founding.Charter) {
@@ -27,8 +27,7 @@ func (o *watch) founded(c *founding.Charter) {
 	}
 }
 
-// binds sees what a life of an instance may now say: that it is bound to a charter. With a disk it
-// is on it.
+// binds observes that an incarnation is bound to a charter. With a disk the charter is on it.
 func (o *watch) binds(p *proc) {
 	if p.core.Founding.Phase() != founding.Bound {
 		return
@@ -40,9 +39,9 @@ func (o *watch) binds(p *proc) {
 	o.bound[instance] = group
 }
 
-// leaves sees an instance leave its group by a restart in place. With a disk that is for people to
-// decide. In memory a voter leaves only a group that is dead; where an insider lies about newer
-// configurations, it may leave one that has cut it off from all its voters.
+// leaves observes that an instance leaves its group by a restart in place. With a disk only
+// operators decide that. In memory a voter leaves only a group that is dead; where an insider lies
+// about newer configurations, it may leave one that has cut it off from all its voters.
 func (o *watch) leaves(p *proc) {
 	switch {
 	case !p.member || o.gaveUp[p.group]:
@@ -53,10 +52,9 @@ func (o *watch) leaves(p *proc) {
 	}
 }
 
-// lives reports whether one of the replicas that run could be elected in the configuration that it
-// has applied, if that is one in which the given voter votes. A replica that has committed more
-// than the candidate has does not vote for it, nor does one that does not know whose replica the
-// candidate is.
+// lives reports whether one of the running replicas could be elected in the configuration that it
+// has applied, if the given voter votes in it. A replica that has committed more than the candidate
+// does not vote for it, nor does one that does not know whose replica the candidate is.
 func (o *watch) lives(voter *ownReplica) bool {
 	run := slices.DeleteFunc(slices.Collect(o.w.replicas()), func(r *ownReplica) bool { return r.Group != voter.Group })
 	return slices.ContainsFunc(run, func(candidate *ownReplica) bool {
@@ -76,7 +74,7 @@ func (o *watch) lives(voter *ownReplica) bool {
 	})
 }
 
-// born sees Born applied for the first time.
+// born observes that Born is applied for the first time.
 func (o *watch) born(r *ownReplica) {
 	g := o.groups[r.Group]
 	if g.born {
@@ -100,7 +98,7 @@ func (o *watch) born(r *ownReplica) {
 	}
 }
 
-// replicaStarts sees a replica begin, with what its store holds.
+// replicaStarts observes that a replica begins, with what its store holds.
 func (o *watch) replicaStarts(r *ownReplica, state raftlog.State, fresh bool) {
 	o.w.numbers++
 	r.judgedAs = fmt.Sprintf("%v, replica %x of group %x, life %d", r.p, r.ID, r.Group, o.w.numbers)
@@ -108,8 +106,8 @@ func (o *watch) replicaStarts(r *ownReplica, state raftlog.State, fresh bool) {
 	o.begins(r, fresh)
 }
 
-// saved sees what a replica has stored. What it was about to store when its power failed binds no
-// replica.
+// saved observes what a replica has stored. What it was about to store when its power failed binds
+// no replica.
 func (o *watch) saved(r *ownReplica, b *raftlog.Batch) {
 	o.voted(r, b.HardState)
 	r.names(b)
@@ -121,8 +119,8 @@ func (o *watch) voted(r *ownReplica, hard *raftpb.HardState) {
 	}
 }
 
-// sends sees what a replica says to another. A vote counts from the moment at which another replica
-// may know it.
+// sends observes what a replica sends to another. A vote counts from the moment at which another
+// replica may know it.
 func (o *watch) sends(r *ownReplica, messages []*raftpb.Message) {
 	for _, m := range messages {
 		if m.GetType() != raftpb.MsgVoteResp || m.GetReject() {
@@ -139,7 +137,7 @@ func (o *watch) sends(r *ownReplica, messages []*raftpb.Message) {
 	}
 }
 
-// trail takes a line of a replica's account.
+// trail records a line of a replica's account.
 func (o *watch) trail(r *ownReplica, e history.Event) {
 	o.record(r.p, e)
 	if !r.first {
@@ -165,7 +163,7 @@ func (o *watch) trail(r *ownReplica, e history.Event) {
 	}
 }
 
-// queue sees what comes to the queues of a group and what leaves them.
+// queue observes what joins the queues of a group and what leaves them.
 func (o *watch) queue(r *ownReplica, e history.Event, leaves bool) {
 	if !r.first {
 		return
@@ -191,7 +189,7 @@ func (o *watch) role(r *ownReplica) {
 	}
 }
 
-// applies sees an entry, before it is applied.
+// applies observes an entry before it is applied.
 func (o *watch) applies(r *ownReplica, e *raftlog.Event) {
 	sum := check.Sum(e.Data)
 	o.w.must(o.raft.Committed(r.Group, e.Index, e.Term, sum, r.judgedAs))
@@ -203,7 +201,7 @@ func (o *watch) applies(r *ownReplica, e *raftlog.Event) {
 	}
 }
 
-// account is what a replica says of what it applies. The watch sees each result first.
+// account is what a replica reports of what it applies. The watch gets each result first.
 type account struct {
 	*history.Trail
 	r *ownReplica
@@ -245,9 +243,8 @@ func (o *watch) result(r *ownReplica, result *lockfsm.Result) {
 	}
 }
 
-// outlived: promise 3 where it is made. From the moment at which a session's end is applied
-// anywhere its locks can be another's, so its client's lease must be over, whether or not it holds
-// anything.
+// outlived checks promise 3 where it is made. Once a session's end is applied anywhere its locks
+// can be another's, so its client's lease must be over, whether or not it holds anything.
 func (o *watch) outlived(r *ownReplica, session lockfsm.SessionID) {
 	for p := range o.w.procs() {
 		if p.group == r.Group && p.leaseLeft() > 0 && p.client.Status(p.m.clock()).Session == session {
@@ -256,7 +253,7 @@ func (o *watch) outlived(r *ownReplica, session lockfsm.SessionID) {
 	}
 }
 
-// graceEnds: the same for the leases of earlier groups, which the grace is for.
+// graceEnds checks the same for the leases of earlier groups, which the grace is for.
 func (o *watch) graceEnds(r *ownReplica) {
 	for p := range o.w.procs() {
 		if p.group != r.Group && p.leaseLeft() > 0 && o.w.cfg.Grace > 0 {
@@ -266,7 +263,7 @@ func (o *watch) graceEnds(r *ownReplica) {
 	}
 }
 
-// leaseLeft is how long the client's lease goes on, by its own clock.
+// leaseLeft is how long the client's lease lasts, by its own clock.
 func (p *proc) leaseLeft() time.Duration {
 	if p.deadline == 0 {
 		return 0
@@ -274,7 +271,7 @@ func (p *proc) leaseLeft() time.Duration {
 	return p.deadline.Sub(p.m.clock())
 }
 
-// compare looks at the whole state of a replica.
+// compare compares the whole state of a replica.
 func (o *watch) compare(r *ownReplica, index uint64) {
 	o.w.must(r.glue.Machine().Check())
 	o.w.must(o.hashes.Applied(r.Group, index, check.Sum(r.glue.Machine().Snapshot(nil)), r.judgedAs))

@@ -14,20 +14,19 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// This file is what the watch sees of the voters.
+// This file observes the voters.
 
 // charterAt is the index of the configuration that a charter makes.
 const charterAt = 1
 
-// begins sees a replica begin, empty or with what the disk has kept.
+// begins observes that a replica begins, empty or with what the disk has kept.
 func (o *watch) begins(r *ownReplica, empty bool) {
 	o.w.must(o.members.Begins(r.Group, r.ID, nodeidtest.Number(r.p.instance), empty))
 }
 
-// stopped sees a replica end.
 func (o *watch) stopped(r *ownReplica) { o.counts(r, false) }
 
-// counts keeps count of leaders, and of the longest time without one.
+// counts tracks leaders, and the longest time without one.
 func (o *watch) counts(r *ownReplica, leads bool) {
 	if leads == r.counted {
 		return
@@ -46,14 +45,12 @@ func (o *watch) counts(r *ownReplica, leads bool) {
 	}
 }
 
-// carries sees a step that a leader hands to its log.
 func (o *watch) carries(r *ownReplica, step voters.Step) {
 	if slices.Contains(step.Remove, r.ID) || slices.Contains(step.Demote, r.ID) {
 		o.w.broken("%v leads and would take its own vote: %s", r.p, step.Why)
 	}
 }
 
-// configured sees a configuration applied.
 func (o *watch) configured(r *ownReplica, c *raftlog.Configuration) {
 	places := replica.Placed(c)
 	members := make([]check.Member, 0, len(places))
@@ -83,9 +80,8 @@ func (o *watch) configured(r *ownReplica, c *raftlog.Configuration) {
 	o.w.note("group %x at %d: voters %x, outgoing %x, learners %x", r.Group, c.Index, c.Voters, c.Outgoing, c.Learners)
 }
 
-// parts sees an instance leave in good order. One that was told that it may stop, while others
-// stay, has a replica that no configuration names that is applied anywhere and is newer than those
-// that do.
+// parts observes that an instance leaves in good order. If it was told that it may stop, while
+// others stay, its replica must not vote in the newest configuration that is applied anywhere.
 func (o *watch) parts(p *proc, raft uint64, said *cluster.VoterStatus) {
 	if said == nil || said.AllLeaving || !said.MayStop {
 		return
@@ -102,7 +98,7 @@ func (o *watch) parts(p *proc, raft uint64, said *cluster.VoterStatus) {
 	}
 }
 
-// founders: where there are founders no other machine votes.
+// founders checks that, with founders, no other machine votes.
 func (o *watch) founders(r *ownReplica, places []founding.Voter, voters []uint64) {
 	for _, instance := range instances(places, voters) {
 		if name := o.names[instance]; len(o.w.cfg.Founders) > 0 && !slices.Contains(o.w.cfg.Founders, name) {
@@ -111,7 +107,7 @@ func (o *watch) founders(r *ownReplica, places []founding.Voter, voters []uint64
 	}
 }
 
-// numbers are instances as the judges know them.
+// numbers are instances as the judges name them.
 func numbers(instances []nodeid.ID) []uint64 {
 	list := make([]uint64, 0, len(instances))
 	for _, instance := range instances {
@@ -130,8 +126,8 @@ func instances(places []founding.Voter, ids []uint64) []nodeid.ID {
 	return list
 }
 
-// misplaced says how the configuration differs from the one that the rules ask for when all is
-// well, or returns "".
+// misplaced returns how the configuration differs from the one that the rules ask for when all is
+// well, or "".
 func (w *world) misplaced(l *ownReplica) string {
 	eligible := 0
 	for _, m := range w.machines {

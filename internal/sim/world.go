@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// world is everything: the time, what is due, and the machines. All randomness of a run, but raft's
-// own, comes from its one source.
+// world is everything: the time, what is due, and the machines. All randomness of a run, except
+// raft's own, comes from its one source.
 type world struct {
 	cfg      Config
 	rng      *rand.Rand
@@ -24,12 +24,12 @@ type world struct {
 	net      network
 	watch    *watch
 	nemesis  nemesis
-	insider  *insider // nil: all are honest
+	insider  *insider // nil means that all are honest
 	told     int64    // MaxSessionBytes of the instances that start from now on. Zero means the default
 	calm     bool     // all trouble is over, for good
 	quiet    bool     // callers make no new calls
 	nonce    uint64
-	numbers  uint64 // of calls and lives of replicas
+	numbers  uint64 // of calls and of runs of replicas
 	streams  int    // of the recorded history
 
 	run     hash.Hash64 // everything that has happened
@@ -40,7 +40,6 @@ type world struct {
 	fault   string
 }
 
-// scheduled is something that happens at a time.
 type scheduled struct {
 	at       time.Duration
 	sequence int
@@ -63,7 +62,6 @@ func (s *schedule) Pop() any {
 	return h
 }
 
-// notesKept is how many of the last notes a report has.
 const notesKept = 4000
 
 func newWorld(cfg Config) *world {
@@ -80,13 +78,12 @@ func newWorld(cfg Config) *world {
 	return w
 }
 
-// after lets something happen later.
 func (w *world) after(d time.Duration, what func()) {
 	w.sequence++
 	heap.Push(&w.due, scheduled{at: w.now + max(d, 0), sequence: w.sequence, what: what})
 }
 
-// pass lets time pass until then, or until done says so, or a rule is broken.
+// pass lets time pass until then, or until done reports true, or a rule is broken.
 func (w *world) pass(until time.Duration, done func() bool) bool {
 	for w.due.Len() > 0 && w.due[0].at <= until && w.fault == "" {
 		h := heap.Pop(&w.due).(scheduled)
@@ -103,7 +100,6 @@ func (w *world) pass(until time.Duration, done func() bool) bool {
 	return false
 }
 
-// procs lists the processes that run.
 func (w *world) procs() iter.Seq[*proc] {
 	return func(yield func(*proc) bool) {
 		for _, m := range w.machines {
@@ -114,7 +110,6 @@ func (w *world) procs() iter.Seq[*proc] {
 	}
 }
 
-// replicas lists the replicas that run.
 func (w *world) replicas() iter.Seq[*ownReplica] {
 	return func(yield func(*ownReplica) bool) {
 		for p := range w.procs() {
@@ -125,7 +120,7 @@ func (w *world) replicas() iter.Seq[*ownReplica] {
 	}
 }
 
-// leader returns a replica that leads, if any does: the one with the highest term.
+// leader returns the leading replica with the highest term, or nil.
 func (w *world) leader() (best *ownReplica) {
 	for r := range w.replicas() {
 		if role := r.Role(); role.Leading && (best == nil || role.Term > best.Role().Term) {
@@ -135,26 +130,23 @@ func (w *world) leader() (best *ownReplica) {
 	return best
 }
 
-// without returns a list without one of its elements. The list, which may be gone through, stays as
-// it is.
+// without returns a list without one of its elements. It does not change the list, which may be
+// iterated over.
 func without[T comparable](list []T, one T) []T {
 	return slices.DeleteFunc(slices.Clone(list), func(each T) bool { return each == one })
 }
 
-// any returns a random machine.
 func (w *world) any() *machine { return w.machines[w.rng.IntN(len(w.machines))] }
 
-// between returns a random duration from a to b.
 func (w *world) between(a, b time.Duration) time.Duration {
 	return a + time.Duration(w.rng.Int64N(int64(max(b-a, 0))+1))
 }
 
 func (w *world) chance(p float64) bool { return p > 0 && w.rng.Float64() < p }
 
-// id returns a random ID that is never zero.
 func (w *world) id() uint64 { return w.rng.Uint64()>>8 | 1 }
 
-// mark adds something that has happened to the run's hash, without telling people.
+// mark adds an event to the run's hash, without a note.
 func (w *world) mark(what byte, a, b uint64) {
 	var buf [25]byte
 	buf[0] = what
@@ -164,8 +156,8 @@ func (w *world) mark(what byte, a, b uint64) {
 	w.run.Write(buf[:])
 }
 
-// note tells people what happens, and adds it to the hash. The text is made only if it will be
-// read: a failing seed is run again.
+// note adds an event to the hash and to the notes. Its text is made only if it will be read: a
+// failing seed is run again.
 func (w *world) note(format string, args ...any) {
 	w.noted++
 	w.mark('n', uint64(w.noted), 0)
@@ -178,7 +170,7 @@ func (w *world) note(format string, args ...any) {
 	w.notes = append(w.notes, fmt.Sprintf("%11.6f  ", (w.now-time.Hour).Seconds())+fmt.Sprintf(format, args...))
 }
 
-// broken ends the run: a rule does not hold. The first one counts.
+// broken ends the run: a rule does not hold. Only the first one counts.
 func (w *world) broken(format string, args ...any) {
 	if w.fault == "" {
 		w.fault = fmt.Sprintf("at %.6f s: ", (w.now-time.Hour).Seconds()) + fmt.Sprintf(format, args...)
@@ -186,7 +178,6 @@ func (w *world) broken(format string, args ...any) {
 	}
 }
 
-// must takes what a checker says.
 func (w *world) must(err error) {
 	if err != nil {
 		w.broken("%v", err)

@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// Call is the state of one call for a lock, and then of the lock, for the observers. It is nil if
-// there are no observers.
+// Call is the state of one call for a lock, and then of the lock, for the observers. It is nil
+// without observers.
 type Call struct {
 	tracer *Tracer
 	began  clock.Time
@@ -29,7 +29,7 @@ type Call struct {
 	lost    *Event     // the lock was lost before that
 }
 
-// Start begins a call. Every call must begin with it, also one that is refused at once.
+// Start begins a call, also one that is refused at once.
 func (t *Tracer) Start(ctx context.Context, asked Asked) *Call {
 	if t == nil || !t.locks && t.config.History == nil {
 		return nil
@@ -92,8 +92,8 @@ func (c *Call) Refused(ctx context.Context, err error) {
 	c.acquired(ctx, e)
 }
 
-// Entered ends a call that was given another handle of a lock. first is the call that was granted
-// the lock, and later events are those of first.
+// Entered ends a call that was given another handle of a lock. Later events are those of first, the
+// call that was granted the lock.
 func (c *Call) Entered(ctx context.Context, first *Call, token lockfsm.Token) {
 	if c == nil {
 		return
@@ -180,7 +180,6 @@ func (c *Call) tellLost(lost Event) {
 	c.tracer.queue.later(func() { h(e) })
 }
 
-// about returns the common fields of the events of a lock that was held until now.
 func (c *Call) about(now clock.Time) Event {
 	e := c.event
 	e.Held = now.Sub(c.since)

@@ -10,8 +10,7 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// TestALossBeforeTheGrantIsToldIsToldAfter: Lost is never called before Acquired has returned, and
-// never for a call that was granted nothing.
+// Lost is never called before Acquired has returned, and never for a call that was granted nothing.
 func TestALossBeforeTheGrantIsToldIsToldAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told []Event
@@ -43,7 +42,7 @@ func TestALossBeforeTheGrantIsToldIsToldAfter(t *testing.T) {
 	})
 }
 
-// TestWithoutObservers: a nil Tracer and its nil Calls do nothing and allocate nothing.
+// A nil Tracer and its nil Calls do nothing and allocate nothing.
 func TestWithoutObservers(t *testing.T) {
 	tracer := New(Config{Clock: clock.Monotonic()})
 	if tracer != nil {

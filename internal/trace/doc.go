@@ -1,7 +1,7 @@
-// Package trace tells observers about the locks of a node. There are two observers: functions of
-// the user, called hooks, and a recorder that writes a history for a judge. Both are behind one
-// value, a [Call] for each requested lock, so that the code of a lock reports each step once: the
-// request, the answer and the release.
+// Package trace reports the events of a node's locks to observers. There are two: functions of the
+// user, called hooks, and a recorder that writes a history for a judge. Both are behind one [Call]
+// for each requested lock, so the code of a lock reports each step once: the request, the answer
+// and the release.
 //
 // A nil [Tracer] is a node without observers. It returns nil Calls, and the methods of both then do
 // nothing. So no branch of a lock depends on whether there are observers, and nothing is allocated.

@@ -7,10 +7,10 @@ import (
 )
 
 // This file finds locks that the program has forgotten. A granted lock is reachable from the
-// session as long as it is held, so the garbage collector never collects it. The caller gets
-// another handle of it instead, which only the caller references.
+// session while it is held, so the garbage collector never collects it. Therefore the caller gets
+// another handle of it, which only the caller references.
 
-// frames is the number of callers that are searched for one outside package mortise.
+// frames is how many callers are searched for one outside package mortise.
 const frames = 12
 
 // Watch watches one handle. A nil Watch watches none.
@@ -41,7 +41,6 @@ func (w *Watch) Stop() {
 	}
 }
 
-// found is called when an unreleased handle is unreachable.
 func (l *leak) found() {
 	c := l.call
 	if c.hold.Err() != nil {

@@ -22,7 +22,7 @@ const loudEvery = time.Minute // between two log lines about the same error
 var ErrHangs = errors.New("mortise: Config.Hooks: a function has not returned for 5 s; its goroutine ends when it does")
 
 // hookQueue calls hooks and recovers their panics. It calls them on the caller's goroutine, or on
-// another goroutine that runs only while calls wait.
+// one that runs only while calls wait.
 type hookQueue struct {
 	logger *slog.Logger
 	clock  clock.Clock
@@ -38,8 +38,8 @@ type hookQueue struct {
 	panics  clock.Time    // of the last log line about a panic; zero if there was none
 }
 
-// later queues f, which is called on another goroutine after all calls queued before. It never
-// waits: if too many calls wait already, it drops f.
+// later queues f for another goroutine, after all calls queued before. It never blocks: if too many
+// calls wait already, it drops f.
 func (q *hookQueue) later(f func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

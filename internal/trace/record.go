@@ -45,14 +45,12 @@ func (c *Call) recordAnswer(err error, held *client.HeldError) {
 	})
 }
 
-// recordLoss records when a lock was lost. The process may have been stopped then and notice the
-// loss only now.
+// recordLoss records when a lock was lost. A stopped process may notice the loss only later.
 func (c *Call) recordLoss(until clock.Time) {
 	h := c.tracer.config.History
 	h.Lost(c.op, h.Now()-int64(c.tracer.config.Clock.Now().Sub(until)))
 }
 
-// recordRelease records the first release of the lock, before it is done.
 func (c *Call) recordRelease(how Way) {
 	if c.tracer.config.History != nil {
 		c.unlocking.Do(func() { c.recordFirst(how) })
@@ -68,7 +66,7 @@ func (c *Call) recordFirst(how Way) {
 		_ = c.hold.Err() // a history gets the time of a loss before the release
 	}
 	c.tracer.config.History.Unlock(c.op)
-	if how == UnlockSoon { // in a history the call goes on until the release is confirmed
+	if how == UnlockSoon { // in a history the call lasts until the release is confirmed
 		c.tracer.config.Spawn(func() { c.recordReleased(c.hold.Release(context.Background())) })
 	}
 }

@@ -20,7 +20,7 @@ type Release struct {
 // Way is one of the ways to release a lock.
 type Way uint8
 
-// The ways, as methods of Lock in package mortise.
+// The ways are methods of Lock in package mortise.
 const (
 	Unlock Way = iota
 	UnlockSoon
@@ -63,7 +63,6 @@ func (c *Call) Released(ctx context.Context, r Release, err error) {
 	c.tracer.queue.call(func() { h(ctx, e) })
 }
 
-// end returns what err means for the caller of the release.
 func (r Release) end(err error) End {
 	switch {
 	case errors.Is(err, client.ErrLost):

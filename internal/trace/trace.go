@@ -119,8 +119,8 @@ func (t *Tracer) Dropped() uint64 {
 	return t.queue.lost()
 }
 
-// Close calls the queued hooks. It gives up on an observer that has not returned after 5 s, and
-// returns an error that names it.
+// Close calls the queued hooks. It gives up on an observer that has not returned after 5 s, with an
+// error that names it.
 func (t *Tracer) Close() error {
 	if t == nil {
 		return nil

@@ -7,9 +7,9 @@
 //
 // # Guarantees
 //
-// A Locker that passes runs fn once and returns its error. It excludes callers of one key and not
+// A Locker that passes runs fn once and returns its error. It excludes callers of one key, and not
 // those of others. Its tokens rise, and [mortise.TokenFrom] finds them. A wait ends with its
-// context and then holds nothing. Bad keys are refused, and a panic unlocks.
+// context and holds nothing. Bad keys are refused, and a panic unlocks.
 //
 // # Concurrency
 //
@@ -23,9 +23,8 @@
 //
 // # Limits
 //
-// Properties that are not visible from outside are not checked: the order of waiters, whether a
-// lost lock ends the context of fn, whether a lock can be entered again, and whether tokens rise
-// across restarts.
+// It does not check the order of waiters, whether a lost lock ends the context of fn, whether a
+// lock can be entered again, and whether tokens rise across restarts.
 //
 // # Refused alternative
 //
@@ -58,7 +57,6 @@ func Run(t *testing.T, fresh func(t *testing.T) locker.Locker) {
 	}
 }
 
-// check is one rule of the contract.
 type check struct {
 	name  string
 	check func(testing.TB, context.Context, locker.Locker)
@@ -179,7 +177,7 @@ func endedContext(t testing.TB, ctx context.Context, l locker.Locker) {
 }
 
 func givesUp(t testing.TB, ctx context.Context, l locker.Locker) {
-	// with the outer context: the inner one could enter the lock again
+	// With the outer context: the inner one could enter the lock again.
 	do(t, ctx, l, "lockertest/one", func(context.Context, mortise.Token) {
 		short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
 		defer cancel()

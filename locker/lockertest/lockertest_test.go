@@ -12,7 +12,6 @@ import (
 	"github.com/mortise-lock/mortise/locker"
 )
 
-// heard is a test that records its failure instead of failing.
 type heard struct {
 	testing.TB
 	failed atomic.Bool
@@ -102,7 +101,7 @@ func TestChecksCatch(t *testing.T) {
 					ctx, cancel := context.WithTimeout(t.Context(), 10e9)
 					defer cancel()
 					h := &heard{TB: t}
-					// the race detector itself would report it
+					// The race detector itself would report it.
 					if name != "no patience with contexts, and no lock" || check.name != "Excludes" {
 						check.check(h, ctx, c.fresh())
 					}
@@ -117,7 +116,6 @@ func TestChecksCatch(t *testing.T) {
 	}
 }
 
-// around returns a Locker with a fault, on its own Local.
 func around(fault func(l *locker.Local, ctx context.Context, key string, fn work) error) locker.Locker {
 	l := new(locker.Local)
 	return locker.Func(func(ctx context.Context, key string, fn func(context.Context, mortise.Token) error) error {

@@ -25,8 +25,7 @@ func report(b *testing.B, took []time.Duration) {
 // BenchmarkDirSave is one durable append of 256 bytes.
 func BenchmarkDirSave(b *testing.B) { benchSave(b, nil) }
 
-// BenchmarkDirSaveBesideASnapshot is the same while snapshots of 100 MB are prepared and named, one
-// after the other.
+// BenchmarkDirSaveBesideASnapshot saves while snapshots of 100 MB are prepared and named.
 func BenchmarkDirSaveBesideASnapshot(b *testing.B) {
 	data := testData(1, 1, 100<<20)
 	benchSave(b, func(ctx context.Context, s raftlog.Store, index uint64, name chan<- *raftpb.Snapshot) bool {

@@ -25,7 +25,6 @@ var crashID = raftlog.Identity{Group: 7, ID: 9}
 // crashSegment is small, so that a short run has many segments.
 const crashSegment = 16 << 10
 
-// openCrash opens the log of crashID after a crash.
 func openCrash(c *crashFS, seed uint64) (*wal, raftlog.State, error) {
 	r := rand.New(rand.NewPCG(seed, 3))
 	w := &wal{fs: c, dir: "d", id: crashID, segment: crashSegment, logger: slog.New(slog.DiscardHandler),
@@ -61,7 +60,7 @@ type history struct {
 	failed   error            // of a Save beside a Prepare
 }
 
-// newHistory begins a run on a disk that holds st. The record is empty.
+// newHistory begins a run, with an empty record, on a disk that holds st.
 func newHistory(seed uint64, base map[string][]byte, st raftlog.State) *history {
 	h := &history{fs: newCrashFS(base), r: rand.New(rand.NewPCG(seed, 1)), model: raftlog.NewMemoryStore(), seed: seed}
 	h.promises = []promise{{0, st}}
@@ -72,20 +71,19 @@ func newHistory(seed uint64, base map[string][]byte, st raftlog.State) *history 
 	return h
 }
 
-// state returns the model's state. The slice of entries is a copy: the model reuses its own.
+// state returns the model's state, with a copy of the entries.
 func (h *history) state() raftlog.State {
 	st, _ := h.model.Load() // never fails
 	return st
 }
 
-// teach applies a batch to the model.
 func (h *history) teach(b raftlog.Batch) {
 	if err := h.model.Save(b); err != nil {
 		panic(err)
 	}
 }
 
-// batch makes a random batch. It covers every kind of batch that raft makes.
+// batch makes a random batch, of every kind that raft makes.
 func (h *history) batch() raftlog.Batch {
 	r, st := h.r, h.state()
 	if st.Empty() {
@@ -159,7 +157,7 @@ func (h *history) prepare() error {
 	return cmp.Or(h.failed, err)
 }
 
-// save saves one batch and records the promise. It reports whether Save succeeded.
+// save saves one batch, records the promise, and reports whether Save succeeded.
 func (h *history) save(b raftlog.Batch) error {
 	if b.Snapshot != nil {
 		h.own, h.ready = nil, nil
@@ -173,14 +171,12 @@ func (h *history) save(b raftlog.Batch) error {
 	return nil
 }
 
-// after applies a batch to the model and returns the durable state.
 func (h *history) after(b raftlog.Batch) raftlog.State {
 	h.teach(b)
 	return h.state()
 }
 
-// run opens the store and saves batches. At times it closes the store or simulates a kill, and
-// reopens it.
+// run opens the store and saves batches. At times it closes or kills the store, and reopens it.
 func (h *history) run(saves int) error {
 	var err error
 	if h.w, _, err = openCrash(h.fs, h.seed); err != nil {
@@ -210,8 +206,8 @@ func (h *history) run(saves int) error {
 	return nil
 }
 
-// check compares a store after a crash behind the first ops operations with its promises. It must
-// hold the last promise, or that and the whole batch that was under way.
+// check compares a store after a crash behind the first ops operations with its promises: it must
+// hold the last one, or that and the whole batch that was under way.
 func (h *history) check(ops int, got raftlog.State) error {
 	k := 0
 	for k+1 < len(h.promises) && h.promises[k+1].ops <= ops {
@@ -282,7 +278,6 @@ func (h *history) tryImage(ops int, image map[string][]byte, seed uint64, deep b
 	return nil
 }
 
-// noneLeft returns an error if there is a snapshot file that the log does not name.
 func noneLeft(fs *crashFS, w *wal) error {
 	for name := range fs.names {
 		if _, n, ok := parseName(snapPrefix, name); ok && w.replay.begun && (w.snapshot == nil || n != w.snapshot.file) {
@@ -333,7 +328,7 @@ func TestCrashImages(t *testing.T) {
 	}
 }
 
-// TestCrashImagesCatch shows that the images detect an FS that omits syncs.
+// An FS that omits syncs is caught.
 func TestCrashImagesCatch(t *testing.T) {
 	for _, lie := range []opKind{opSync, opSyncDir} {
 		opened, err := campaign(4000, 1, lie)

@@ -237,7 +237,7 @@ func (c *crashFS) image(n int, on chance) map[string][]byte {
 	for i, name := range slices.Sorted(maps.Keys(c.base)) {
 		names[name], files[i+1] = i+1, slices.Clone(c.base[name])
 	}
-	lost := map[string]bool{} // names whose later changes are also lost: changes of a directory entry are ordered
+	lost := map[string]bool{} // names whose later changes are also lost
 	for i, o := range ops {
 		durable := i < synced[o.inode]
 		switch o.kind {
@@ -292,5 +292,4 @@ func writeSectors(data []byte, o op, durable bool, on chance) []byte {
 	return data
 }
 
-// errInjected is the error of injected faults.
 var errInjected = errors.New("injected")

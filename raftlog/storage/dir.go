@@ -60,7 +60,7 @@ const (
 //
 // All methods are safe for concurrent use. Put, Log, DropLog and Close wait for the disk.
 //
-// These are detected, and refused with a message that explains what to do:
+// These are refused with a message that explains what to do:
 //
 //   - a second process
 //   - a copy of the directory, by the inode number of a file; not on Windows, FUSE and 9p, nor if a
@@ -69,18 +69,15 @@ const (
 //   - a log whose files are missing
 //   - damage that a crash cannot have caused
 //
-// A directory that was restored as a whole to an earlier state of its own is not detected here. The
-// group's members detect it when this replica has less than they have heard from it.
-//
-// Snapshots are files and not records of meta.db for two reasons: see the refused alternatives of
-// the package, and so a whole log goes through one FS, with which a test can simulate a power loss.
+// If a directory was restored as a whole to an earlier state of its own, the group's members detect
+// it: this replica has less than they have heard from it.
 type Dir struct {
 	cfg  Config
 	lock io.Closer
 
 	lockPath string      // absolute
 	identity os.FileInfo // of the lock file, as it was opened
-	numbered bool        // this file system keeps the inode number of a file
+	numbered bool
 	looking  atomic.Bool // a Look has not returned
 
 	mu     timedMutex // guards the rest; held while waiting for the disk
@@ -142,7 +139,6 @@ func Open(cfg Config) (_ *Dir, err error) {
 	return d, nil
 }
 
-// makeDir creates the directory durably.
 func makeDir(path string) error {
 	if err := os.Mkdir(path, dirPerm); errors.Is(err, fs.ErrExist) {
 		return nil
@@ -152,11 +148,11 @@ func makeDir(path string) error {
 	return syncDir(filepath.Dir(path))
 }
 
-// warnOpen logs if other users may enter the directory: with write permission they can replace the
+// warnOpen warns if other users may enter the directory: with write permission they can replace the
 // log.
 func warnOpen(cfg Config) {
 	info, err := os.Stat(cfg.Path)
-	if err != nil || noFollow == 0 || info.Mode().Perm()&0o077 == 0 { // without noFollow the system has no such modes
+	if err != nil || noFollow == 0 || info.Mode().Perm()&0o077 == 0 { // the system has no such modes
 		return
 	}
 	cfg.Logger.Warn("the directory is open to other users of this machine; close it with chmod 700",
@@ -211,7 +207,7 @@ func (d *Dir) errClosed() error {
 }
 
 // Close closes the log, if it is open, and unlocks the directory. It may be called more than once.
-// If the log hangs in a Save or a Prepare, or another method does not return for 5 s, Close returns
+// If a Save or a Prepare hangs, or another method does not return for 5 s, Close returns
 // raftlog.ErrHung. The directory then stays locked until the process ends, because the hanging
 // write may still happen.
 func (d *Dir) Close() error {
@@ -241,7 +237,6 @@ func (d *Dir) Close() error {
 	return errors.Join(err, d.meta.close(), d.lock.Close())
 }
 
-// newLog returns a log that is not yet open.
 func (d *Dir) newLog(id raftlog.Identity) *wal {
 	return &wal{
 		fs: d.cfg.Files, dir: d.cfg.Path, id: id, segment: int64(d.cfg.SegmentBytes), logger: d.cfg.Logger,

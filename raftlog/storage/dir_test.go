@@ -12,7 +12,6 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// quietDir opens a directory with small segments.
 func quietDir(path string) (*Dir, error) {
 	return Open(Config{Path: path, SegmentBytes: crashSegment, Logger: slog.New(slog.DiscardHandler)})
 }
@@ -27,7 +26,7 @@ func mustDir(t *testing.T, path string) *Dir {
 	return d
 }
 
-// begin opens the log of a replica and saves its first batch.
+// beginLog opens the log of a replica and saves its first batch.
 func beginLog(t *testing.T, d *Dir, group, id uint64) raftlog.Store {
 	t.Helper()
 	s, err := d.Log(group, id)
@@ -41,7 +40,6 @@ func beginLog(t *testing.T, d *Dir, group, id uint64) raftlog.Store {
 	return s
 }
 
-// refused checks that an error has a kind, and that its text has all of the parts.
 func refused(t *testing.T, err, kind error, words ...string) {
 	t.Helper()
 	if !errors.Is(err, kind) {
@@ -180,7 +178,7 @@ func TestDirLogs(t *testing.T) {
 	}
 }
 
-// TestMissingLog removes files that only meta.db records.
+// Files that meta.db records are removed.
 func TestMissingLog(t *testing.T) {
 	for name, c := range map[string]struct {
 		pattern string
@@ -217,7 +215,7 @@ func TestMissingLog(t *testing.T) {
 	}
 }
 
-// TestMixedDirs copies the log of one directory into another.
+// The log of one directory is copied into another.
 func TestMixedDirs(t *testing.T) {
 	a, b := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")
 	for i, path := range []string{a, b} {
@@ -233,7 +231,7 @@ func TestMixedDirs(t *testing.T) {
 	refused(t, err, raftlog.ErrCorrupt, "does not record", "remove the whole directory")
 }
 
-// TestCopiedDir: a copy is refused until the operator has removed the file origin.
+// A copy is refused until the operator has removed the file origin.
 func TestCopiedDir(t *testing.T) {
 	path, other := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")
 	d := mustDir(t, path)
@@ -261,8 +259,7 @@ func TestCopiedDir(t *testing.T) {
 	mustDir(t, moved)
 }
 
-// TestDamagedLogCanBeGivenUp: a damaged log stays refused, but the instance can join under another
-// ID.
+// A damaged log stays refused, but the instance can join under another ID.
 func TestDamagedLogCanBeGivenUp(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "d")
 	d := mustDir(t, path)
@@ -286,7 +283,7 @@ func TestDamagedLogCanBeGivenUp(t *testing.T) {
 	beginLog(t, d, 7, 2)
 }
 
-// TestFailedLogStaysFailed: an error of a log is final for its ID, but not for the directory.
+// An error of a log is final for its ID, but not for the directory.
 func TestFailedLogStaysFailed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "d")
 	d := mustDir(t, path)
@@ -333,7 +330,7 @@ func (f stuckFile) Sync() error {
 	return f.File.Sync()
 }
 
-// TestDirHangs: a hanging disk blocks the Save and nothing else.
+// A hanging disk blocks the Save and nothing else.
 func TestDirHangs(t *testing.T) {
 	fs := stuckFS{OSFS(), make(chan struct{}), make(chan struct{})}
 	d, err := Open(Config{Path: filepath.Join(t.TempDir(), "d"), Files: fs, Logger: slog.New(slog.DiscardHandler)})

@@ -1,10 +1,10 @@
 // Package storage keeps a replica's log in a directory: [Dir.Log] returns a raftlog.Store that
-// survives the end of its process. The directory also keeps small records of other packages.
+// survives the end of its process.
 //
-// It consists of a segmented log with a checksum in each frame (wal.go describes the format and the
-// effect of a crash at each point), snapshot files, and one bbolt file for small and rarely written
-// records (meta.go). Log and snapshots use the disk through [FS], so that a test can fail or delay
-// operations and simulate a power loss at any point.
+// A directory consists of a segmented log (wal.go describes the format and the effect of a crash at
+// each point), snapshot files, and one bbolt file for small and rarely written records, also of
+// other packages (meta.go). Log and snapshots use the disk through [FS], with which a test can fail
+// or delay operations and simulate a power loss.
 //
 // # Guarantees
 //
@@ -18,9 +18,8 @@
 //
 // # Concurrency
 //
-// The methods of Dir are safe for concurrent use. The Store may be used as raftlog.Store documents:
-// Prepare may run concurrently with Save. The only goroutine is that of a Look, which ends when the
-// disk answers; Close does not wait for it.
+// The methods of Dir are safe for concurrent use, and those of the Store as raftlog.Store
+// documents. The only goroutine is that of a Look, which ends when the disk answers.
 //
 // # Failure
 //
@@ -36,7 +35,8 @@
 //
 // # Refused alternatives
 //
-// The log in bbolt: each append would write whole pages twice. Snapshots of megabytes would make
-// the file grow forever, and would be read through a memory map without a checksum. etcd's wal
-// package: it would add 25 modules to every user's build.
+//   - The log in bbolt: each append would write whole pages twice. Snapshots of megabytes would
+//     make the file grow forever, would be read through a memory map without a checksum, and would
+//     not go through FS.
+//   - etcd's wal package: it would add 25 modules to every user's build.
 package storage

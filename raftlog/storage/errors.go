@@ -2,8 +2,8 @@ package storage
 
 import "errors"
 
-// The kinds of error of a Dir, besides raftlog.ErrStorage and raftlog.ErrCorrupt. Returned errors
-// wrap them with the path and what to do; match them with errors.Is.
+// The kinds of error of a Dir, besides raftlog.ErrStorage and raftlog.ErrCorrupt. Match them with
+// errors.Is; the messages have the path and what to do.
 var (
 	// ErrInUse is returned by Open if this or another process has the directory open.
 	ErrInUse = errors.New("storage: the directory is in use")
@@ -15,7 +15,7 @@ var (
 	ErrCopied = errors.New("storage: the directory is a copy")
 
 	// ErrEnded is returned by Dir.Log for a raft ID whose log has ended in that directory.
-	ErrEnded = errors.New("storage: this log has ended")
+	ErrEnded = errors.New("storage: the log of this raft ID has ended")
 
 	// ErrLogOpen is returned by Dir.Log and Dir.DropLog while a log that Log returned is not
 	// closed.

@@ -9,18 +9,16 @@ import (
 
 // FS does the file operations of a Dir's log. A test can wrap it to record, fail or delay them and
 // to simulate a power loss. Paths are absolute or relative like Config.Path. An FS must be safe for
-// concurrent use on different files. An error is final for the log that called it.
-//
-// bbolt maps its file into memory and does not use the FS, except for the rename and the directory
-// sync when meta.db is created.
+// concurrent use on different files. An error is final for the log that called it. bbolt does not
+// use the FS, except for the rename and the directory sync when meta.db is created.
 type FS interface {
-	// Create creates an empty file for reading and writing, and replaces any file of that name.
+	// Create creates an empty file for reading and writing, and replaces any of that name.
 	Create(path string) (File, error)
 
 	// Open opens an existing file for reading and writing.
 	Open(path string) (File, error)
 
-	// Rename renames a closed file, and replaces any file of the new name.
+	// Rename renames a closed file, and replaces any of the new name.
 	Rename(from, to string) error
 
 	// Remove deletes a closed file.
@@ -90,8 +88,8 @@ func (osFS) List(dir string) ([]string, error) {
 	return names, nil
 }
 
-// createOS creates an empty file. An existing file of that name is removed, not opened: if it is a
-// symbolic link its target would be truncated.
+// createOS creates an empty file. It removes an existing one and does not open it: the target of a
+// symbolic link would be truncated.
 func createOS(path string) (*os.File, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -120,7 +118,7 @@ func (f osFile) Size() (int64, error) {
 	return info.Size(), nil
 }
 
-// zeroFill extends a file with zeros where the system cannot reserve space.
+// zeroFill extends a file where the system cannot reserve space.
 func zeroFill(f *os.File, size int64) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -135,7 +133,6 @@ func zeroFill(f *os.File, size int64) error {
 	return nil
 }
 
-// readAll reads a whole file.
 func readAll(fsys FS, path string) (_ []byte, err error) {
 	f, err := fsys.Open(path)
 	if err != nil {

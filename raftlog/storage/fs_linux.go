@@ -6,8 +6,7 @@ import (
 	"syscall"
 )
 
-// syncData calls fdatasync, which does not sync the file's times; they would cost a second write
-// for each append.
+// syncData calls fdatasync. A sync of the file's times would cost a second write for each append.
 func syncData(f *os.File) error {
 	for {
 		err := syscall.Fdatasync(int(f.Fd()))
@@ -42,8 +41,8 @@ const (
 	magic9P    = 0x01021997
 )
 
-// mount reports two properties of a directory's file system: whether it is in memory, and whether a
-// file keeps its inode number for life.
+// mount reports whether a directory's file system is in memory, and whether a file keeps its inode
+// number for life.
 func mount(dir string) (volatile, keepsNumbers bool) {
 	var st syscall.Statfs_t
 	if syscall.Statfs(dir, &st) != nil {

@@ -2,15 +2,15 @@ package storage
 
 import "time"
 
-// timedMutex is a mutex with a timeout, because its holder may wait for a disk. It is a channel
-// with one slot, which is full while the gate is locked.
+// timedMutex is a mutex with a timeout, because its holder may wait for a disk. Its one slot is
+// full while it is locked.
 type timedMutex chan struct{}
 
 func (g timedMutex) lock() { g <- struct{}{} }
 
 func (g timedMutex) unlock() { <-g }
 
-// lockWithin locks the gate if that is possible within the limit, and reports whether it did.
+// lockWithin reports whether it could lock the mutex within the limit.
 func (g timedMutex) lockWithin(limit time.Duration) bool {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()

@@ -8,8 +8,8 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// A method of a Dir that waits for a hanging disk must not block Close, neither by the mutex nor
-// while Close waits for the log.
+// A method that waits for a hanging disk must not block Close, neither by the mutex nor while Close
+// waits for the log.
 func TestDirCloseDoesNotWaitForAHungMethod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := mustDir(t, t.TempDir()+"/d")

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// Another user with write permission for the directory must not be able to have files of this user
-// truncated or written, by links with the names of files that are created there.
+// Another user who may write to the directory could otherwise have files of this user truncated or
+// written.
 func TestLinksInADirAreNotFollowed(t *testing.T) {
 	const text = "a file of this user, which is none of ours"
 	for _, name := range []string{originName + ".tmp", metaName + ".tmp", tempFile, lockName, metaName, originName} {

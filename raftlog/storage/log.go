@@ -14,9 +14,9 @@ import (
 type logState uint8
 
 const (
-	logMade  logState = iota // it may or may not have files
-	logBegun                 // its first batch is durable, so its files must exist
-	logEnded                 // it must not be opened again
+	logMade  logState = iota
+	logBegun          // its first batch is durable, so its files must exist
+	logEnded          // it must not be opened again
 )
 
 // logRecord is one log that has been in a directory.
@@ -32,9 +32,9 @@ const maxLogRecords = 256
 // files are reused, and Log of its ID fails with ErrEnded from then on. One log can be open at a
 // time. The caller must close it; Close of the Dir does so, too.
 //
-// Each error of the returned Store is raftlog.ErrStorage or raftlog.ErrCorrupt, and final until
-// this process ends: Log returns it, too. A log that fails with raftlog.ErrCorrupt can only be
-// given up, by DropLog or by Log of another ID.
+// An error of the Store that wraps raftlog.ErrStorage or raftlog.ErrCorrupt is final until this
+// process ends: Log returns it, too. A log that fails with raftlog.ErrCorrupt can only be given up,
+// by DropLog or by Log of another ID.
 func (d *Dir) Log(group, id uint64) (raftlog.Store, error) {
 	d.mu.lock()
 	defer d.mu.unlock()
@@ -89,7 +89,6 @@ func (d *Dir) DropLog() error {
 	return d.recycle(l, 0, &l.spares)
 }
 
-// ready returns the error that prevents Log and DropLog now.
 func (d *Dir) ready() error {
 	switch {
 	case d.closed:
@@ -102,7 +101,7 @@ func (d *Dir) ready() error {
 	return nil
 }
 
-// files lists the files of logs. It fails if there are files of a log that meta.db does not record.
+// files lists the files of logs. It fails if meta.db does not record one of them.
 func (d *Dir) files() (listing, error) {
 	l, err := list(d.cfg.Files, d.cfg.Path)
 	if err != nil {
@@ -184,7 +183,6 @@ func (d *Dir) begun(id raftlog.Identity) error {
 	})
 }
 
-// logClosed records that the open log has been closed, and its final error if there is one.
 func (d *Dir) logClosed(id raftlog.Identity, failed error) {
 	d.mu.lock()
 	defer d.mu.unlock()

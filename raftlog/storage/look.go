@@ -19,10 +19,12 @@ type View struct {
 
 // Look checks that the path still leads to the directory that was opened, and reads the free space.
 // With write it also writes and syncs one byte, so that a broken disk is detected while nothing
-// else is written. The error wraps ErrLost if the directory was removed or replaced: what is
-// written from then on is lost when the process ends. It wraps raftlog.ErrHung if the disk does not
-// answer within the limit, and raftlog.ErrStorage if the write fails. Look takes no lock, so it
-// returns also while Put or Log waits for the disk. Its errors do not end the log.
+// else is written. Its errors do not end the log.
+//
+// The error wraps ErrLost if the directory was removed or replaced, so that what is written from
+// then on is lost. It wraps raftlog.ErrHung if the disk does not answer within the limit, and
+// raftlog.ErrStorage if the write fails. Look takes no lock, so it returns also while Put or Log
+// waits for the disk.
 func (d *Dir) Look(within time.Duration, write bool) (View, error) {
 	hung := fmt.Errorf("%w: %s has not answered for %v", raftlog.ErrHung, d.cfg.Path, within)
 	if !d.looking.CompareAndSwap(false, true) {
@@ -53,8 +55,8 @@ func (d *Dir) Look(within time.Duration, write bool) (View, error) {
 	}
 }
 
-// tryWrite writes the probe file in place, as the log writes its segments. Once the file exists
-// that needs no space, so a full disk does not fail it.
+// tryWrite writes the probe file in place. Once the file exists that needs no space, so a full disk
+// does not fail it.
 func (d *Dir) tryWrite() error {
 	path := filepath.Join(d.cfg.Path, probeName)
 	f, err := d.cfg.Files.Open(path)
@@ -74,8 +76,8 @@ func (d *Dir) tryWrite() error {
 	return nil
 }
 
-// identify stores the identity of the lock file: device and inode, or the system's equivalent. The
-// file stays open, so no other file can get the same inode.
+// identify stores the identity of the lock file. The file stays open, so no other can get the same
+// inode.
 func (d *Dir) identify() error {
 	path, err := filepath.Abs(filepath.Join(d.cfg.Path, lockName))
 	if err != nil {
@@ -89,8 +91,8 @@ func (d *Dir) identify() error {
 	return nil
 }
 
-// stillThere returns an error if the path no longer leads to the lock file that was opened. Other
-// errors, such as those of an unreadable disk, are ignored; a write will report them.
+// stillThere returns an error if the path no longer leads to the lock file that was opened. It
+// ignores other errors, which a write will report.
 func (d *Dir) stillThere() error {
 	now, err := os.Stat(d.lockPath)
 	switch {

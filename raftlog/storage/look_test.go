@@ -11,8 +11,7 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// TestLookNoticesALostDirectory: an open directory is removed, moved or replaced by a copy of
-// itself.
+// An open directory is removed, moved or replaced by a copy of itself.
 func TestLookNoticesALostDirectory(t *testing.T) {
 	for name, lose := range map[string]func(t *testing.T, path string){
 		"removed": func(t *testing.T, path string) { wantNil(t, os.RemoveAll(path)) },
@@ -44,7 +43,7 @@ func TestLookNoticesALostDirectory(t *testing.T) {
 	}
 }
 
-// TestLooksFollowEachOther: a Look that has returned does not prevent the next, and each writes.
+// Each Look writes, and one that has returned does not prevent the next.
 func TestLooksFollowEachOther(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "d")
 	d, err := Open(Config{Path: path})
@@ -75,8 +74,7 @@ func (f silentFS) Free(dir string) (uint64, bool) {
 	return f.FS.Free(dir)
 }
 
-// TestLookDoesNotWaitForAHungDisk: Look returns within its limit, has at most one system call under
-// way, and succeeds again once that has returned.
+// Look has at most one system call under way, and succeeds again once that has returned.
 func TestLookDoesNotWaitForAHungDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files := silentFS{OSFS(), make(chan struct{})}

@@ -65,7 +65,6 @@ func guarded(f func() error) (err error) {
 	return f()
 }
 
-// openBolt opens a bbolt file and also returns the file itself.
 func openBolt(path string) (db *bbolt.DB, file *os.File, err error) {
 	err = guarded(func() (err error) {
 		db, err = bbolt.Open(path, filePerm, &bbolt.Options{
@@ -83,7 +82,6 @@ func openBolt(path string) (db *bbolt.DB, file *os.File, err error) {
 	return db, file, err
 }
 
-// createMeta creates a file without records.
 func createMeta(fsys FS, dir string) error {
 	temp := filepath.Join(dir, metaName+".tmp")
 	if err := os.Remove(temp); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -109,7 +107,6 @@ func createMeta(fsys FS, dir string) error {
 	return nil
 }
 
-// openMeta opens and reads an existing file.
 func openMeta(path string) (*meta, error) {
 	if info, err := os.Stat(path); err != nil {
 		return nil, fmt.Errorf("%w: %w", raftlog.ErrStorage, err)
@@ -143,7 +140,6 @@ func openMeta(path string) (*meta, error) {
 	return m, nil
 }
 
-// put changes records of other packages.
 func (m *meta) put(records map[string][]byte) error {
 	for name := range records {
 		if name == "" || len(name) > maxMetaName {
@@ -185,7 +181,6 @@ func (m *meta) change(f func(*metaState)) error {
 	return nil
 }
 
-// commit is one transaction of bbolt.
 func (m *meta) commit(value []byte) error {
 	return guarded(func() error {
 		return m.db.Update(func(tx *bbolt.Tx) error {
@@ -198,8 +193,8 @@ func (m *meta) commit(value []byte) error {
 	})
 }
 
-// close closes the file. If bbolt has failed its own close is not called, since it may wait for its
-// locks forever. Its mapping of a few pages stays until the process ends.
+// close closes the file. After a failure it does not call bbolt's own close, which may wait for its
+// locks forever. The mapping of a few pages then stays until the process ends.
 func (m *meta) close() error {
 	if m.failed != nil {
 		abandon(m.file) // the failure has been reported
@@ -209,7 +204,6 @@ func (m *meta) close() error {
 	return guarded(m.db.Close)
 }
 
-// find returns the record of a raft ID's log, or nil.
 func (m *metaState) find(id uint64) *logRecord {
 	for i := range m.logs {
 		if m.logs[i].ID == id {

@@ -14,7 +14,6 @@ import (
 
 const metaPage = 4096
 
-// testMeta creates a meta.db with a few records and returns its path.
 func testMeta(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -37,7 +36,6 @@ func testMeta(t *testing.T) string {
 	return path
 }
 
-// readMeta returns the encoded content of a meta.db.
 func readMeta(path string) ([]byte, error) {
 	m, err := openMeta(path)
 	if err != nil {
@@ -62,8 +60,8 @@ func readFile(t *testing.T, path string) []byte {
 	return data
 }
 
-// TestMetaBitFlips: any flipped bit is refused or harmless, also for later writes, and never ends
-// the process. MORTISE_DAMAGE=200 tries about every bit.
+// Any flipped bit is refused or harmless, also for later writes, and never ends the process.
+// MORTISE_DAMAGE=200 tries about every bit.
 func TestMetaBitFlips(t *testing.T) {
 	path := testMeta(t)
 	whole := readFile(t, path)
@@ -126,8 +124,8 @@ func TestMetaTruncated(t *testing.T) {
 	}
 }
 
-// TestMetaTruncatedWhileOpen truncates the file under bbolt's memory map: the next write fails, the
-// error is final, and the process survives.
+// bbolt's memory map loses its file: the next write fails, the error is final, and the process
+// survives.
 func TestMetaTruncatedWhileOpen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "d")
 	d := mustDir(t, path)
@@ -153,7 +151,7 @@ func TestMetaTruncatedWhileOpen(t *testing.T) {
 	refused(t, err, raftlog.ErrCorrupt, metaName)
 }
 
-// TestMetaWriteFails: a disk error is final, although bbolt might continue.
+// A disk error is final, although bbolt might continue.
 func TestMetaWriteFails(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "d")
 	d := mustDir(t, path)
@@ -176,9 +174,9 @@ func TestMetaWriteFails(t *testing.T) {
 	}
 }
 
-// TestMetaCrashImages simulates a power loss within changes. bbolt writes to its file directly, so
-// operations cannot be recorded. But a commit is known to write its pages, sync, write a meta page,
-// and sync. So the images are built from what a commit has changed.
+// bbolt writes to its file directly, so operations cannot be recorded. But a commit is known to
+// write its pages, sync, write a meta page, and sync. So the images of a power loss are built from
+// what a commit has changed.
 func TestMetaCrashImages(t *testing.T) {
 	path := testMeta(t)
 	m, err := openMeta(path)
@@ -238,7 +236,7 @@ func commitImage(r *rand.Rand, before, after []byte, n int) []byte {
 	return out
 }
 
-// TestMetaBegunAnew: an interrupted creation of meta.db does not prevent the next.
+// An interrupted creation of meta.db does not prevent the next.
 func TestMetaBegunAnew(t *testing.T) {
 	whole := readFile(t, testMeta(t))
 	for _, left := range [][]byte{{}, whole[:5000], make([]byte, 32<<10), whole} {
@@ -265,8 +263,8 @@ func (c cutFS) Rename(from, to string) error {
 	return c.FS.Rename(from, to)
 }
 
-// TestMetaMadeAside: no file has the name meta.db before it is complete and durable, since bbolt
-// cannot distinguish a torn new file from a damaged old one.
+// No file has the name meta.db before it is complete and durable, since bbolt cannot tell a torn
+// new file from a damaged old one.
 func TestMetaMadeAside(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "d")
 	_, err := Open(Config{Path: path, Files: cutFS{OSFS()}})

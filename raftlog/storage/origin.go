@@ -10,12 +10,11 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// originText is the content of the file origin; its argument is the file's own inode number. The
-// text of a copy has another number than the copy.
+// originText is the content of the file origin, with the file's own inode number. A copy has
+// another number than its text.
 const originText = "mortise made this directory here. If it was copied or restored, this number is not the file's " +
 	"own: %d\n"
 
-// checkOrigin fails with ErrCopied if the directory was copied.
 func checkOrigin(dir string) error {
 	path := filepath.Join(dir, originName)
 	text, err := os.ReadFile(path)

@@ -11,8 +11,7 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// TestReplicaOnDir restarts a lone voter on its directory repeatedly: its log continues where it
-// ended, across snapshots and segments.
+// A lone voter's log continues where it ended, across snapshots and segments.
 func TestReplicaOnDir(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "d")
 	term := uint64(1)
@@ -62,9 +61,9 @@ func TestReplicaOnDir(t *testing.T) {
 	}
 }
 
-// sink is a state machine that counts the applied bytes.
+// sink counts the applied bytes.
 type sink struct {
-	mu      sync.Mutex // guards applied; cond waits on it
+	mu      sync.Mutex // guards applied
 	cond    sync.Cond
 	applied int
 	led     chan struct{}

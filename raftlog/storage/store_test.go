@@ -10,7 +10,7 @@ import (
 	"github.com/mortise-lock/mortise/raftlog/storage"
 )
 
-// TestDirStore runs the conformance suite with small segments, so that it uses many.
+// Small segments, so that the conformance suite uses many.
 func TestDirStore(t *testing.T) {
 	for name, size := range map[string]int{"small segments": 16 << 10, "larger ones": 128 << 10} {
 		t.Run(name, func(t *testing.T) {

@@ -19,8 +19,8 @@ import (
 //	frame:    head (32 bytes) │ identity, hard state, snapshot, entries     wal_items.go
 //
 // A Save is one frame: one write and one sync. After a crash all of it is there or nothing. Reading
-// folds all frames in their order (wal_fold.go): a later entry replaces the one at its index and
-// all behind it. A new commit index alone waits for the next frame, or for Close.
+// folds all frames in order (wal_fold.go): an entry replaces the one at its index and all behind
+// it. A new commit index alone waits for the next frame, or for Close.
 //
 // # Steps, and a crash between any two of them
 //
@@ -39,9 +39,9 @@ import (
 // # A torn frame, or a damaged one?
 //
 // A frame is written only after the one before it is durable and acknowledged. So a crash leaves at
-// most one frame incomplete: the last one, which was never acknowledged. It may be cut. All other
-// damage is to acknowledged data and must be refused, since a cut would take back a vote or an
-// entry that others rely on. So an invalid frame is damaged, and not torn by a crash, if
+// most the last frame incomplete, which was never acknowledged and may be cut. All other damage
+// must be refused, since a cut would take back a vote or an entry that others rely on. So an
+// invalid frame is damaged, and not torn by a crash, if
 //
 //   - a head with a higher number and the salt of the segment follows anywhere behind it, since
 //     that was written only after this frame was durable,
@@ -60,7 +60,7 @@ import (
 // leave a partly written sector old, new, or different from both in more than one bit.
 //
 // After a failed sync the kernel may hold pages as clean that the disk does not have. The store
-// accepts nothing more then. The next open, in the same boot or later, rewrites and syncs the last
+// then accepts nothing more. The next open, in the same boot or later, rewrites and syncs the last
 // frame, and then writes the marks.
 type wal struct {
 	fs      FS
@@ -73,9 +73,9 @@ type wal struct {
 	logger  *slog.Logger
 	spares  []string
 
-	// Save and Load hold busy, which guards the fields below. Prepare holds preparing, and locks
-	// busy briefly after it. Close may be called from another goroutine and waits for neither lock:
-	// the disk may never answer.
+	// Save and Load hold busy, which guards the fields below. Prepare holds preparing, and locks busy
+	// briefly after it. Close may be called from another goroutine and waits for neither lock: the
+	// disk may never answer.
 	busy, preparing sync.Mutex
 
 	files    uint64    // highest number of a snapshot file so far
@@ -108,7 +108,6 @@ func (w *wal) refuse(name string, err error) error {
 // Volatile reports false: Save waits for the disk.
 func (w *wal) Volatile() bool { return false }
 
-// Load reads the log from its files.
 func (w *wal) Load() (raftlog.State, error) {
 	w.busy.Lock()
 	defer w.busy.Unlock()
@@ -129,7 +128,6 @@ func (w *wal) Load() (raftlog.State, error) {
 	return w.state(s)
 }
 
-// state converts what was read to a raftlog.State.
 func (w *wal) state(s *scanned) (st raftlog.State, err error) {
 	if !s.begun {
 		return raftlog.State{}, nil
@@ -151,7 +149,6 @@ func (w *wal) fail(doing string, err error) error {
 	return w.failed
 }
 
-// Save makes a batch durable.
 func (w *wal) Save(b raftlog.Batch) error {
 	w.busy.Lock()
 	defer w.busy.Unlock()
@@ -189,7 +186,6 @@ func (w *wal) accepts(b raftlog.Batch) error {
 	return nil
 }
 
-// save writes a batch as one frame.
 func (w *wal) save(b raftlog.Batch) error {
 	first := w.buf[:0]
 	it := items{identity: b.Identity, hard: b.HardState}
@@ -252,14 +248,13 @@ func (w *wal) saved(b raftlog.Batch, it items, entries []*raftpb.Entry) error {
 	return w.release(old, it.snapshot)
 }
 
-// keepBuffer keeps a frame's memory for the next one, unless it is larger than 1 MiB.
+// keepBuffer keeps a frame's memory for the next one, up to 1 MiB.
 func (w *wal) keepBuffer(frame []byte) {
 	if w.buf = frame[:0]; cap(frame) > 1<<20 {
 		w.buf = nil
 	}
 }
 
-// write appends one frame and makes it durable.
 func (w *wal) write(frame []byte) error {
 	if len(frame) > maxFrameBytes {
 		return fmt.Errorf("a batch of %d bytes exceeds the largest frame, %d", len(frame), maxFrameBytes)
@@ -280,8 +275,8 @@ func (w *wal) write(frame []byte) error {
 }
 
 // Close writes the marks behind the last frame, so that its loss would be detected, and closes the
-// files. Acknowledged data is safe without the marks. While a Save,
-// Load or Prepare has not returned, Close does nothing and returns ErrHung.
+// files. Acknowledged data is safe without the marks. While a Save, Load or Prepare has not
+// returned, Close does nothing and returns ErrHung.
 func (w *wal) Close() error {
 	hangs := fmt.Errorf("%w: the disk of %s has not answered yet", raftlog.ErrHung, w.dir)
 	if !w.preparing.TryLock() {
@@ -312,11 +307,10 @@ func (w *wal) Close() error {
 	return err
 }
 
-// markBytes is the distance of the two marks, so that damage to one block of a disk cannot affect
-// both.
+// markBytes is the distance of the two marks: damage to one block of a disk must not affect both.
 const markBytes = 4096
 
-// mark writes two frames without content. Each is durable before the next.
+// mark writes two frames without content, each durable before the next.
 func (w *wal) mark() error {
 	frame := make([]byte, frameHeadBytes, frameHeadBytes+64+markBytes)
 	frame = append(frame, itemMark)

@@ -15,7 +15,7 @@ import (
 )
 
 // damaged returns the files of a log with several segments, a snapshot and spares. With killed
-// there are no marks behind the last frame, as after a kill.
+// there are no marks behind the last frame.
 func damaged(t *testing.T, seed uint64, killed bool) (files map[string][]byte, want raftlog.State) {
 	t.Helper()
 	h := newHistory(seed, nil, raftlog.State{})
@@ -53,8 +53,7 @@ func damageRounds(n int) int {
 	return max(n/slowly, 1)
 }
 
-// TestBitFlips flips single bits anywhere in any file. None may be misread, not even in the last
-// frame before a kill.
+// No flipped bit in any file may be misread.
 func TestBitFlips(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	refused := 0
@@ -80,7 +79,6 @@ func TestBitFlips(t *testing.T) {
 	}
 }
 
-// TestBitFlipsInHeaders flips bits in every used byte of a segment's header.
 func TestBitFlipsInHeaders(t *testing.T) {
 	for round := range damageRounds(1) {
 		files, want := damaged(t, uint64(round), round%2 == 0)
@@ -103,8 +101,7 @@ func TestBitFlipsInHeaders(t *testing.T) {
 	}
 }
 
-// TestBitFlipsInLastFrame flips every bit of the last frame before a kill. There is nothing behind
-// it, so the flip itself must be detected.
+// There is nothing behind the last frame before a kill, so the flip itself must be detected.
 func TestBitFlipsInLastFrame(t *testing.T) {
 	for seed := range uint64(4) {
 		h := newHistory(seed, nil, raftlog.State{})
@@ -140,8 +137,7 @@ func TestBitFlipsInLastFrame(t *testing.T) {
 	}
 }
 
-// TestGarbage overwrites a few bytes anywhere after Close: the marks behind the last frame show
-// that they were acknowledged.
+// After Close the marks behind the last frame show that overwritten bytes were acknowledged.
 func TestGarbage(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))
 	for round := range damageRounds(4) {
@@ -164,7 +160,6 @@ func TestGarbage(t *testing.T) {
 	}
 }
 
-// TestTruncatedAndMissing truncates every file, and removes each.
 func TestTruncatedAndMissing(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	for round := range damageRounds(6) {
@@ -178,7 +173,7 @@ func TestTruncatedAndMissing(t *testing.T) {
 				}
 			}
 			delete(files, name)
-			// If all segments are missing only the Dir can detect it (TestMissingLog).
+			// Only the Dir can detect that all segments are missing (TestMissingLog).
 			if l, _ := list(newCrashFS(files), ""); len(l.segments) > 0 {
 				if err := harmless(files, want); err != nil {
 					t.Errorf("round %d, without %s: %v", round, name, err)
@@ -189,8 +184,8 @@ func TestTruncatedAndMissing(t *testing.T) {
 	}
 }
 
-// TestOlderSegment restores an earlier version of the newest segment. The package cannot detect
-// that if it is the only segment. If there are others it must refuse, unless nothing was lost.
+// If the newest segment is older than it was, and not the only one, the log must be refused unless
+// nothing was lost.
 func TestOlderSegments(t *testing.T) {
 	caught := 0
 	for seed := range uint64(20) {
@@ -225,7 +220,6 @@ func TestOlderSegments(t *testing.T) {
 	}
 }
 
-// TestForeignVersion: files of a newer version are refused, with the reason.
 func TestForeignVersion(t *testing.T) {
 	files, _ := damaged(t, 1, false)
 	for name, data := range files {
@@ -254,8 +248,8 @@ func putChecksum(b []byte) {
 	}
 }
 
-// lastSegment returns a log of several segments that can be opened without the frames of the last
-// one, and the name and header of that one.
+// lastSegment returns a log that can be opened without the frames of its last segment, and the name
+// and header of that one.
 func lastSegment(t *testing.T) (files map[string][]byte, last string, h header) {
 	t.Helper()
 	for seed := range uint64(100) {
@@ -279,7 +273,7 @@ func lastSegment(t *testing.T) (files map[string][]byte, last string, h header) 
 	return nil, "", header{}
 }
 
-// TestSegmentsMustFit gives the last segment valid headers that do not follow the previous segment.
+// The last segment gets valid headers that do not follow the previous segment.
 func TestSegmentsMustFit(t *testing.T) {
 	files, last, h := lastSegment(t)
 	for name, change := range map[string]func(*header){

@@ -10,9 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// TestErrorAtEveryOperation makes the n-th operation of a run fail, for every n, once. The store
-// must return the error, and again from every later call. Everything promised must be there after a
-// kill and after a power loss.
+// The n-th operation of a run fails, for every n. The store must return the error, and again from
+// every later call. Everything promised must be there after a kill and after a power loss.
 func TestErrorAtEveryOperation(t *testing.T) {
 	for _, cause := range []error{syscall.EIO, syscall.ENOSPC} {
 		for n := 0; ; n += slowly {
@@ -55,8 +54,8 @@ func TestErrorAtEveryOperation(t *testing.T) {
 	}
 }
 
-// TestFailedSyncIsNotTrusted: after a failed sync the kernel may keep the data in memory, as clean.
-// A restarted process reads it from there, and may rely on it only after writing it again.
+// After a failed sync the kernel may keep the data in memory, as clean. A restarted process reads
+// it from there, and may rely on it only after writing it again.
 func TestFailedSyncIsNotTrusted(t *testing.T) {
 	h := newHistory(1, nil, raftlog.State{})
 	if err := h.run(10); err != nil {
@@ -102,8 +101,8 @@ func TestFailedSyncIsNotTrusted(t *testing.T) {
 	}
 }
 
-// TestNothingIsWrittenBehindWhatIsNotDurable: also at open each frame is synced before the next is
-// written. Otherwise a crash could leave a mark behind a lost frame, which counts as damage.
+// Also at open each frame is synced before the next is written. Otherwise a crash could leave a
+// mark behind a lost frame, which counts as damage.
 func TestNothingIsWrittenBehindWhatIsNotDurable(t *testing.T) {
 	h := newHistory(1, nil, raftlog.State{})
 	if err := h.run(10); err != nil {
@@ -131,7 +130,6 @@ func TestNothingIsWrittenBehindWhatIsNotDurable(t *testing.T) {
 	}
 }
 
-// TestOneSyncPerSave counts the operations of a Save.
 func TestOneSyncPerSave(t *testing.T) {
 	fs := newCrashFS(nil)
 	w := foundedCrash(t, fs)
@@ -164,7 +162,6 @@ func TestOneSyncPerSave(t *testing.T) {
 	}
 }
 
-// TestSegmentsAreUsedAgain: a log with regular snapshots keeps using the same few files.
 func TestSegmentsAreUsedAgain(t *testing.T) {
 	fs := newCrashFS(nil)
 	w := foundedCrash(t, fs)
@@ -194,7 +191,6 @@ func TestSegmentsAreUsedAgain(t *testing.T) {
 	}
 }
 
-// TestCallerFaults: an invalid batch is refused before anything is written.
 func TestCallerFaults(t *testing.T) {
 	founded := raftlog.Batch{Identity: &crashID, HardState: testHard(1, 0, 1), Snapshot: testSnapshot(1, 1, 10)}
 	gap := testEntries(2, 1, 3, 5)
@@ -220,7 +216,6 @@ func TestCallerFaults(t *testing.T) {
 	}
 }
 
-// foundedCrash returns a log with its first batch.
 func foundedCrash(t *testing.T, fs *crashFS) *wal {
 	t.Helper()
 	w, _, err := openCrash(fs, 1)
@@ -234,7 +229,7 @@ func foundedCrash(t *testing.T, fs *crashFS) *wal {
 	return w
 }
 
-// TestCommitAlone: a new commit index alone is durable, since the log saves one only if it must be.
+// A new commit index alone is durable, since the log saves one only if it must be.
 func TestCommitAlone(t *testing.T) {
 	fs := newCrashFS(nil)
 	w := foundedCrash(t, fs)

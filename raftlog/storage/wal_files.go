@@ -7,16 +7,15 @@ import (
 	"strings"
 )
 
-// Names of files in a directory. Those of a log hold their kind and its raft ID, so that a damaged
-// file of an ended log does not affect another log.
+// Names of files in a directory. Those of a log hold its raft ID, so that a damaged file of an
+// ended log does not affect another log.
 const (
 	tempFile      = "new.tmp"
 	segmentPrefix = "wal-"
 	snapPrefix    = "snap-"
 	sparePrefix   = "spare-"
 
-	// sparesKept is the minimum of spares that are kept; sparesFor adds more behind a large
-	// snapshot.
+	// sparesKept is the minimum of spares; sparesFor adds more behind a large snapshot.
 	sparesKept = 2
 )
 
@@ -28,7 +27,6 @@ func (w *wal) snapshotName(file uint64) string {
 	return fmt.Sprintf("%s%016x-%016x", snapPrefix, w.id.ID, file)
 }
 
-// parseName parses the name of a segment or snapshot.
 func parseName(prefix, name string) (id, n uint64, ok bool) {
 	rest, found := strings.CutPrefix(name, prefix)
 	if !found || len(rest) != 33 || rest[16] != '-' {

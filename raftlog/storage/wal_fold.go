@@ -23,15 +23,14 @@ type replay struct {
 	checkpoint
 
 	// floor is the index up to which the entries are unknown because the fold began at a checkpoint
-	// behind them. That is no loss if the snapshot covers them.
+	// behind them. The snapshot must cover them.
 	floor uint64
 	spans []span
 }
 
-// resume begins a fold at a checkpoint.
 func resume(c checkpoint) replay { return replay{checkpoint: c, floor: c.lastIndex} }
 
-// termAt returns the term of an entry, and false if the fold does not know the entry.
+// termAt returns the term of an entry, if the fold knows it.
 func (f *replay) termAt(index uint64) (term uint64, ok bool) {
 	if index <= f.floor || index > f.lastIndex {
 		return 0, false
@@ -47,7 +46,7 @@ func (f *replay) spanOf(index uint64) int {
 	return sort.Search(len(f.spans), func(i int) bool { return f.spans[i].first > index }) - 1
 }
 
-// base returns the index of the snapshot. Zero means there is none.
+// base returns the index of the snapshot. Zero means none.
 func (f *replay) base() uint64 {
 	if f.snapshot == nil {
 		return 0
@@ -99,7 +98,6 @@ func (f *replay) gap(first uint64) error {
 	return nil
 }
 
-// apply applies the items of one frame.
 func (f *replay) apply(it items, id raftlog.Identity, segment uint64) error {
 	if it.identity != nil {
 		if *it.identity != id || f.begun {
@@ -120,8 +118,7 @@ func (f *replay) apply(it items, id raftlog.Identity, segment uint64) error {
 	return nil
 }
 
-// oldest returns the first segment with an entry behind the snapshot, or the current one if there
-// is no such entry.
+// oldest returns the first segment with an entry behind the snapshot, or the current one.
 func (f *replay) oldest(current uint64) uint64 {
 	if f.lastIndex <= f.base() {
 		return current

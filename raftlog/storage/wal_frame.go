@@ -23,11 +23,10 @@ const (
 	frameHeadBytes = 32
 	frameAlign     = 8
 
-	// maxFrameBytes bounds a frame, and so the memory for reading one.
+	// maxFrameBytes also bounds the memory for reading a frame.
 	maxFrameBytes = 1 << 30
 )
 
-// castagnoli returns the table of CRC32C, which the standard library caches.
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
 func checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli()) }
@@ -49,8 +48,8 @@ func (h frameHead) put(b []byte) {
 	le.PutUint32(b[28:], checksum(b[:28]))
 }
 
-// readFrameHead decodes the head at the beginning of b, and reports whether it is intact and of the
-// segment with this salt.
+// readFrameHead decodes the head at the beginning of b. It reports whether the head is intact and
+// of the segment with this salt.
 func readFrameHead(b []byte, salt uint64) (frameHead, bool) {
 	le := binary.LittleEndian
 	if len(b) < frameHeadBytes || le.Uint32(b) != frameMagic || le.Uint64(b[16:]) != salt ||
@@ -60,8 +59,8 @@ func readFrameHead(b []byte, salt uint64) (frameHead, bool) {
 	return frameHead{length: le.Uint32(b[4:]), number: le.Uint64(b[8:]), salt: salt, payload: le.Uint32(b[24:])}, true
 }
 
-// sealFrame completes a frame. b holds room for the head and then the payload; sealFrame pads and
-// whitens the payload and writes the head.
+// sealFrame completes a frame. b holds room for the head, which it writes, and then the payload,
+// which it pads and whitens.
 func sealFrame(b []byte, number, salt uint64) []byte {
 	for len(b)%frameAlign != 0 {
 		b = append(b, 0)
@@ -75,8 +74,8 @@ func sealFrame(b []byte, number, salt uint64) []byte {
 
 // whiten combines a payload with a bit stream of its own; a second call undoes it. Payloads, and
 // the old content of the file, are mostly zeros and counters. Once whitened, a sector that was not
-// written differs from the right one in about half of its bits. It does not differ in only one bit,
-// which oneBitOff takes for damage.
+// written differs from the right one in about half of its bits, not in only one, which oneBitOff
+// takes for damage.
 func (h frameHead) whiten(payload []byte) {
 	le := binary.LittleEndian
 	x := h.salt ^ h.number<<32 ^ uint64(h.payload)
@@ -93,14 +92,13 @@ type verdict uint8
 
 const (
 	frameWhole   verdict = iota // the frame that is expected
-	frameAbsent                 // no part of it: it was not written, or the write did not reach the disk
+	frameAbsent                 // no part of it: not written, or the write did not reach the disk
 	frameTorn                   // a part of it: the write did not reach the disk completely
 	frameDamaged                // it was written completely and has changed since
 )
 
 // readFrame reads the frame with this number from b, the rest of a segment. It returns a copy of
-// the payload and the length of the frame. See wal for the difference between a torn and a damaged
-// frame.
+// the payload and the length of the frame. See wal for the difference between torn and damaged.
 func readFrame(b []byte, number, salt uint64) (payload []byte, size int, v verdict) {
 	head, ok := readFrameHead(b, salt)
 	if ok && head.number == number && head.length%frameAlign == 0 &&
@@ -125,8 +123,7 @@ func readFrame(b []byte, number, salt uint64) (payload []byte, size int, v verdi
 	return nil, 0, frameAbsent
 }
 
-// laterFrame reports whether a frame with a higher number begins anywhere in b. Its head is enough:
-// it was written only after the frame with this number was durable.
+// laterFrame reports whether a frame with a higher number begins anywhere in b. Its head is enough.
 func laterFrame(b []byte, number, salt uint64) bool {
 	le := binary.LittleEndian
 	for at := 0; at+frameHeadBytes <= len(b); at += frameAlign {
@@ -140,8 +137,6 @@ func laterFrame(b []byte, number, salt uint64) bool {
 	return false
 }
 
-// headOneBitOff reports whether b begins with the head of the expected frame, except for one
-// flipped bit.
 func headOneBitOff(b []byte, number, salt uint64) bool {
 	if len(b) < frameHeadBytes {
 		return false
@@ -158,7 +153,7 @@ func headOneBitOff(b []byte, number, salt uint64) bool {
 	return false
 }
 
-// oneBitOff reports whether the checksums of two texts of n bytes that differ in one bit can have
+// oneBitOff reports whether two texts of n bytes that differ in one bit can have checksums with
 // this difference. A CRC is linear, so the difference depends only on the distance of the bit from
 // the end.
 func oneBitOff(n int, difference uint32) bool {

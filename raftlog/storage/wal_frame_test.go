@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestLostSectorIsNoFlip: if a sector with a single bit set did not reach the disk, where zeros
-// were, the frame is torn. If that counted as a flipped bit, an undamaged log would be refused
-// after a power loss. The same holds for the remains of another attempt at the same frame.
+// A sector with a single bit set did not reach the disk, where zeros were. If that counted as a
+// flipped bit, an undamaged log would be refused after a power loss. The same holds for the remains
+// of another attempt at the same frame.
 func TestLostSectorIsNoFlip(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 2000 {
@@ -26,7 +26,6 @@ func TestLostSectorIsNoFlip(t *testing.T) {
 	}
 }
 
-// TestVerdicts: the verdicts for everything that can be at the place of a frame.
 func TestVerdicts(t *testing.T) {
 	const number, salt = 5, 77
 	frame := func(number, salt uint64, n int) []byte {

@@ -19,8 +19,8 @@ const (
 	formatVersion = 1
 )
 
-// checkpoint is the state of the log at one place in it, without the entries. So earlier segments
-// are only needed for their entries.
+// checkpoint is the state of the log at one place in it, so that earlier segments are only needed
+// for their entries.
 type checkpoint struct {
 	begun     bool // an Identity was saved
 	hard      *raftpb.HardState
@@ -82,7 +82,6 @@ func (h header) encode() []byte {
 	return le.AppendUint32(b, checksum(b))
 }
 
-// decodeHeader decodes the beginning of a segment file.
 func decodeHeader(b []byte) (h header, err error) {
 	if len(b) < headerBytes {
 		return h, fmt.Errorf("it is only %d bytes long", len(b))

@@ -137,8 +137,8 @@ func (r *reader) mark() (m snapshotMark) {
 	return snapshotMark{index: r.u64(), term: r.u64(), file: r.u64(), length: r.u64(), sum: r.u32()}
 }
 
-// decodeItems decodes a payload. Its memory is proportional to the payload's size, whatever the
-// payload holds. The entries do not refer to the payload.
+// decodeItems decodes a payload. Its memory is proportional to the payload's size, whatever that
+// holds. The entries do not refer to the payload.
 func decodeItems(payload []byte) (it items, err error) {
 	r := reader{b: payload}
 	for !r.bad && len(r.b) > 0 {

@@ -7,8 +7,8 @@ import (
 // sealBytes is the space that a segment reserves for its seal.
 const sealBytes = frameHeadBytes + 16
 
-// open reads the log in the directory, if there is one, cuts a torn frame, and prepares the log for
-// the next frame.
+// open reads the log in the directory, if there is one, cuts a torn frame, and prepares for the
+// next frame.
 func (w *wal) open(l listing) error {
 	w.next = 1
 	for _, file := range l.snapshots[w.id.ID] {
@@ -80,8 +80,8 @@ func (w *wal) use(s *segment) error {
 	return file.Sync()
 }
 
-// tidy retires the segments and removes the snapshots that are no longer needed, as release would
-// have done before a crash.
+// tidy retires the segments and snapshots that are no longer needed, as release would have done
+// before a crash.
 func (w *wal) tidy(l listing, s *scanned) error {
 	segments := s.stale
 	w.lowest = w.oldest(w.header.sequence)
@@ -100,7 +100,7 @@ func (w *wal) tidy(l listing, s *scanned) error {
 }
 
 // release retires what a new snapshot has made superfluous. The removal of large files would delay
-// appends. So all segments become spares, which only renames them. If this snapshot was prepared,
+// appends, so all segments become spares, which only renames them. If this snapshot was prepared,
 // the next Prepare removes the previous snapshot's file and surplus spares.
 func (w *wal) release(old, now *snapshotMark) error {
 	var segments, others []string
@@ -131,7 +131,7 @@ func (w *wal) release(old, now *snapshotMark) error {
 
 // sparesFor returns how many spares are kept: as many as the log needs until the next snapshot,
 // which comes after one to one and a half times the bytes of this one. So a log of any size reuses
-// the same files, and the space for its greatest length stays reserved.
+// the same files, and its space stays reserved.
 func (w *wal) sparesFor(now *snapshotMark) int {
 	if now == nil {
 		return sparesKept
@@ -139,8 +139,8 @@ func (w *wal) sparesFor(now *snapshotMark) int {
 	return sparesKept + int(now.length/2*3/uint64(w.segment))
 }
 
-// reserve ensures that the current segment has space for a frame of n bytes and the seal. If not it
-// begins a new segment.
+// reserve ensures that the current segment has space for a frame of n bytes and the seal, or begins
+// a new one.
 func (w *wal) reserve(n int64) error {
 	n += frameAlign
 	if w.file != nil && w.at+n+sealBytes <= int64(w.header.size) {
@@ -170,7 +170,6 @@ func (w *wal) reserve(n int64) error {
 	return w.use(&segment{header: h, path: path, end: headerBytes, next: h.first})
 }
 
-// seal ends the current segment, durably.
 func (w *wal) seal(next uint64) error {
 	frame := sealFrame(appendSeal(make([]byte, frameHeadBytes), next), w.next, w.header.salt)
 	if _, err := w.file.WriteAt(frame, w.at); err != nil {
@@ -179,7 +178,7 @@ func (w *wal) seal(next uint64) error {
 	return w.file.Sync()
 }
 
-// create creates the file of a segment, from a spare if there is one that is large enough.
+// create creates the file of a segment, from a spare if one is large enough.
 func (w *wal) create(h *header) (path string, err error) {
 	from := filepath.Join(w.dir, tempFile)
 	var file File
@@ -209,8 +208,8 @@ func (w *wal) create(h *header) (path string, err error) {
 	return path, w.fs.SyncDir(w.dir)
 }
 
-// prepare reserves the space and writes the header. A spare may be longer than h.size, which is set
-// to its length then.
+// prepare reserves the space and writes the header. A spare may be longer than h.size, which is
+// then set to its length.
 func (w *wal) prepare(file File, h *header) error {
 	size, err := file.Size()
 	if err != nil {

@@ -44,7 +44,7 @@ func (w *wal) Prepare(ctx context.Context, s *raftpb.Snapshot) error {
 }
 
 // beginPrepare returns the number of the file to write, and the files to remove first: those of
-// earlier snapshots, and that of a prepared snapshot that was not named.
+// earlier snapshots, and of one that was never named.
 func (w *wal) beginPrepare() (file uint64, stale []string, err error) {
 	w.busy.Lock()
 	defer w.busy.Unlock()
@@ -73,7 +73,6 @@ func (w *wal) snapshotOf(b raftlog.Batch) (snapshotMark, error) {
 	return w.prepared.mark, nil
 }
 
-// usable returns an error if the store has failed or is closed.
 func (w *wal) usable() error {
 	if w.failed == nil && w.finished {
 		return fmt.Errorf("%w: the log in %s is closed", raftlog.ErrClosed, w.dir)

@@ -43,7 +43,6 @@ func (f heldFile) WriteAt(b []byte, at int64) (int, error) {
 	return f.File.WriteAt(b, at)
 }
 
-// snapshotFiles returns the names of the snapshots in a directory.
 func snapshotFiles(t *testing.T, d *Dir) []string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(d.cfg.Path, snapPrefix+"*"))
@@ -53,8 +52,7 @@ func snapshotFiles(t *testing.T, d *Dir) []string {
 	return names
 }
 
-// While a snapshot is written Saves continue. Neither the log nor its directory can be closed
-// meanwhile, since the write may still happen.
+// Neither the log nor its directory can be closed meanwhile, since the write may still happen.
 func TestSaveGoesOnBesideAPrepare(t *testing.T) {
 	hold := heldFS{OSFS(), make(chan struct{}), make(chan struct{})}
 	d := mustDir(t, filepath.Join(t.TempDir(), "d"))
@@ -91,8 +89,7 @@ func TestSaveGoesOnBesideAPrepare(t *testing.T) {
 	}
 }
 
-// A snapshot that was prepared and not named is removed with the next snapshot of any kind, at the
-// next open, and with the log.
+// Such a snapshot is removed with the next one of any kind, at the next open, and with the log.
 func TestWhatIsPreparedAndNotNamedGoes(t *testing.T) {
 	for name, after := range map[string]func(t *testing.T, d *Dir, s raftlog.Store){
 		"another is prepared": func(t *testing.T, d *Dir, s raftlog.Store) {
@@ -162,7 +159,7 @@ func TestWhatIsPreparedAndNotNamedGoes(t *testing.T) {
 	}
 }
 
-// When ctx ends Prepare returns and removes its file, and that is not a disk error.
+// Prepare removes its file when ctx ends, which is not a disk error.
 func TestPrepareStops(t *testing.T) {
 	hold := heldFS{OSFS(), make(chan struct{}), make(chan struct{})}
 	d := mustDir(t, filepath.Join(t.TempDir(), "d"))
@@ -183,7 +180,6 @@ func TestPrepareStops(t *testing.T) {
 	}
 }
 
-// A large snapshot is written and synced in pieces.
 func TestPrepareSyncsPieceByPiece(t *testing.T) {
 	fs := newCrashFS(nil)
 	w := foundedCrash(t, fs)

@@ -32,9 +32,8 @@ type scanned struct {
 
 // scan reads the segments with these ascending sequences, and changes nothing.
 func (w *wal) scan(sequences []uint64) (*scanned, error) {
-	// Segments before a gap are left from a removal that a crash has interrupted. If they were
-	// needed after all, the log behind the gap does not reach down to its snapshot, and complete
-	// refuses it.
+	// Segments before a gap are left from a removal that a crash has interrupted. If they were needed
+	// after all, complete refuses the log, which does not reach down to its snapshot.
 	from := 0
 	for i := 1; i < len(sequences); i++ {
 		if sequences[i] != sequences[i-1]+1 {
@@ -56,7 +55,6 @@ func (w *wal) scan(sequences []uint64) (*scanned, error) {
 	return s, nil
 }
 
-// read reads one segment and continues the fold.
 func (s *scanned) read(w *wal, sequence uint64, first bool) error {
 	path := filepath.Join(w.dir, w.segmentName(sequence))
 	b, err := readAll(w.fs, path)
@@ -120,14 +118,13 @@ func (s *scanned) follows(h header) error {
 	return nil
 }
 
-// take continues the fold with one frame.
 func (s *scanned) take(it items, id raftlog.Identity, sequence uint64) error {
 	if err := s.apply(it, id, sequence); err != nil {
 		return err
 	}
 	if it.snapshot != nil {
-		// Entries before the snapshot are dropped here and not at the end, so that a long log does
-		// not fill the memory.
+		// Entries before the snapshot are dropped here and not at the end, so that a long log does not
+		// fill the memory.
 		if !it.keeps {
 			s.entries = nil
 		}
@@ -143,7 +140,6 @@ func (s *scanned) take(it items, id raftlog.Identity, sequence uint64) error {
 	return nil
 }
 
-// upTo returns the number of entries up to an index.
 func (s *scanned) upTo(index uint64) int {
 	if len(s.entries) == 0 || index < s.entries[0].GetIndex() {
 		return 0
@@ -151,7 +147,6 @@ func (s *scanned) upTo(index uint64) int {
 	return int(min(index-s.entries[0].GetIndex()+1, uint64(len(s.entries))))
 }
 
-// complete does the checks that need the whole log.
 func (s *scanned) complete() error {
 	n := len(s.segments)
 	last := &s.segments[n-1]

@@ -9,8 +9,7 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// The memory for reading a log is proportional to its length: earlier entries are not copied for
-// each frame.
+// Earlier entries are not copied for each frame.
 func TestALongLogIsReadInProportion(t *testing.T) {
 	const frames = 20_000 // copies for each would take 1.6 GB
 	id := raftlog.Identity{Group: 7, ID: 1}

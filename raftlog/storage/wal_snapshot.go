@@ -20,21 +20,21 @@ import (
 //	magic [8]byte; version, length of the metadata uint32;
 //	group, id, file, length of the data uint64; metadata (protobuf); data
 //
-// The frame holds its length and the CRC32C of all of it. The file is durable under its name before
-// the frame is written, and the previous file is removed after the frame is durable. So the log
-// always names an existing file.
+// The frame holds its length and the CRC32C of all of it. The file is durable before the frame is
+// written, and the previous file is removed after the frame is durable, so the log always names an
+// existing file.
 const (
 	snapshotMagic     = "mortiseS"
 	snapshotHeadBytes = 8 + 4 + 4 + 4*8
 )
 
-// snapshotPieceBytes is how much of a snapshot is written between two syncs. More dirty memory
-// would delay the syncs of the log, since a file system writes it out before them.
+// snapshotPieceBytes is how much of a snapshot is written between two syncs. A file system writes
+// dirty memory out before the syncs of the log, so more of it would delay them.
 const snapshotPieceBytes = 1 << 20
 
-// writeSnapshot makes a snapshot durable beside the log. It has no effect until a frame names it,
-// so it needs no temporary name: the next open removes what a crash has left of it. It fails when
-// ctx ends. It uses only constant fields of w, so it may run concurrently with a Save.
+// writeSnapshot makes a snapshot durable beside the log. Until a frame names it, the next open
+// removes what a crash has left of it. It fails when ctx ends. It uses only constant fields of w,
+// so it may run concurrently with a Save.
 func (w *wal) writeSnapshot(ctx context.Context, file uint64, s *raftpb.Snapshot) (snapshotMark, error) {
 	meta, err := proto.MarshalOptions{Deterministic: true}.Marshal(s.GetMetadata())
 	if err != nil {
@@ -91,7 +91,6 @@ func writePieces(ctx context.Context, f File, parts ...[]byte) (sum uint32, err 
 	return sum, f.Sync()
 }
 
-// readSnapshot reads the snapshot that the log names.
 func (w *wal) readSnapshot(m snapshotMark) (*raftpb.Snapshot, error) {
 	name := w.snapshotName(m.file)
 	b, err := readAll(w.fs, filepath.Join(w.dir, name))

@@ -14,8 +14,8 @@ type largeLog struct {
 	index uint64
 }
 
-// cycle appends entries, prepares a snapshot of that many bytes behind them, names it, and returns
-// the disk operations of the Save that names it.
+// cycle appends entries, prepares a snapshot of that many bytes and names it. It returns the disk
+// operations of the Save that names it.
 func (l *largeLog) cycle(entries, bytes int) (kinds []opKind) {
 	l.t.Helper()
 	for range entries {
@@ -41,7 +41,6 @@ func (l *largeLog) save(b raftlog.Batch) {
 	}
 }
 
-// count returns how often an operation was done.
 func (l *largeLog) count(kind opKind) (n int) {
 	for _, o := range l.fs.ops {
 		if o.kind == kind {
@@ -51,8 +50,8 @@ func (l *largeLog) count(kind opKind) (n int) {
 	return n
 }
 
-// A log behind a large snapshot reuses the same files: no append waits for the removal of a file,
-// and none is created after the log has once had its greatest length.
+// No append waits for the removal of a file, and none is created after the log has once had its
+// greatest length.
 func TestALargeLogUsesItsFilesAgain(t *testing.T) {
 	l := &largeLog{t: t, fs: newCrashFS(nil), index: 1}
 	l.w = foundedCrash(t, l.fs)

@@ -13,8 +13,8 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// bench is a client core on a bench: the test is its clock, its shell and its group. Three voters
-// are its targets; unless a test changes that, voter 1 leads.
+// bench is a client core. The test is its clock, its shell and its group. Three voters are its
+// targets; unless a test changes that, voter 1 leads.
 type bench struct {
 	t        *testing.T
 	core     *Core
@@ -46,7 +46,7 @@ func (b *bench) giveNonce() {
 	}
 }
 
-// turn runs a turn and records the output. It returns the frame as text.
+// turn runs a turn and returns its frame as text.
 func (b *bench) turn() string {
 	b.t.Helper()
 	b.giveNonce()
@@ -112,7 +112,6 @@ func (b *bench) frame() string {
 	return fmt.Sprintf("%d: %s", nodeidtest.Number(b.to.ID), strings.Join(parts, ", "))
 }
 
-// want runs a turn and compares its frame.
 func (b *bench) want(frame string) {
 	b.t.Helper()
 	if got := b.turn(); got != frame {
@@ -122,7 +121,6 @@ func (b *bench) want(frame string) {
 
 func (b *bench) advance(d time.Duration) { b.now = b.now.Add(d) }
 
-// reply passes records from a peer to the core.
 func (b *bench) reply(from nodeid.ID, replies ...session.Reply) {
 	var frame []byte
 	for i := range replies {
@@ -154,7 +152,6 @@ func (b *bench) ended(reason session.EndReason) session.Reply {
 	return session.Reply{Kind: session.ReplyEnded, Session: b.core.session, Epoch: b.core.epoch, Reason: reason}
 }
 
-// renewed acknowledges the newest renewal.
 func (b *bench) renewed() session.Reply {
 	return session.Reply{Kind: session.ReplyRenewed, Session: b.core.session, Epoch: b.core.epoch,
 		Seq: b.core.renewals.seq}
@@ -183,7 +180,6 @@ func (b *bench) acquire(key string, try bool) *Request {
 	return r
 }
 
-// hold acquires a key and grants it.
 func (b *bench) hold(key string) *Request {
 	b.t.Helper()
 	r := b.acquire(key, false)
@@ -195,7 +191,6 @@ func (b *bench) hold(key string) *Request {
 	return r
 }
 
-// outcome checks that the last turn had exactly this outcome.
 func (b *bench) outcome(r *Request, kind OutcomeKind, err error) {
 	b.t.Helper()
 	if len(b.outcomes) != 1 || b.outcomes[0].Request != r || b.outcomes[0].Kind != kind || b.outcomes[0].Err != err {
@@ -210,7 +205,6 @@ func (b *bench) quiet() {
 	}
 }
 
-// empty checks that no request is left.
 func (b *bench) empty() {
 	b.t.Helper()
 	if s := b.core.Status(b.now); s.Requests != 0 ||

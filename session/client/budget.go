@@ -5,13 +5,12 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// BudgetError answers a request that exceeds a byte budget. It matches ErrNoRoom with errors.Is.
+// BudgetError answers a request that exceeds a byte budget. It matches ErrNoRoom.
 type BudgetError struct {
 	Group bool   // the group's budget, not the session's
 	Bytes uint64 // the budget
 }
 
-// Error names the budget and how to make room.
 func (e *BudgetError) Error() string {
 	budget := session.FormatBytes(e.Bytes)
 	if e.Group {
@@ -24,10 +23,9 @@ func (e *BudgetError) Error() string {
 		"release locks, use another session, or raise Config.MaxSessionBytes on all instances"
 }
 
-// Is reports whether target is ErrNoRoom.
 func (e *BudgetError) Is(target error) bool { return target == ErrNoRoom }
 
-// BudgetErrorOf returns the error for a code that names a budget, and nil for any other.
+// BudgetErrorOf returns the error for a code that names a budget. Nil means that it names none.
 func BudgetErrorOf(code lockfsm.Code, budget uint64) error {
 	if !session.NamesBudget(code) {
 		return nil

@@ -11,8 +11,7 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// TestErrNoRoomNamesTheBudget: the text names the budget, its size, and the field of Config that
-// raises it.
+// The text names the budget, its size, and the field of Config.
 func TestErrNoRoomNamesTheBudget(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -42,8 +41,7 @@ func TestErrNoRoomNamesTheBudget(t *testing.T) {
 	}
 }
 
-// TestDetachThatHasNoRoom: the hold has ended, and the error names the budget that had no room to
-// keep it.
+// The error names the budget that had no room to keep the hold.
 func TestDetachThatHasNoRoom(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

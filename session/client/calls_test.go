@@ -49,8 +49,7 @@ func TestCancelOfAnUnsentRequestSendsNothing(t *testing.T) {
 	}
 }
 
-// A grant and a cancel cross in both orders. Either way the caller gets no outcome, and the group
-// gets one release.
+// Either way the caller gets no outcome, and the group gets one release.
 func TestCancelAndGrantCross(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -75,7 +74,7 @@ func TestCancelAndGrantCross(t *testing.T) {
 }
 
 // The next Attach settles cancels and releases that were made without an attachment or were lost
-// with one, because it does not name them.
+// with one.
 func TestAttachSettlesLostCancelsAndReleases(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -102,8 +101,7 @@ func TestAttachSettlesLostCancelsAndReleases(t *testing.T) {
 	_, _ = held, waiting
 }
 
-// A request that Attach named and no state reported is finished: a hold is lost, a waiting request
-// is sent again at its old place.
+// A hold is lost, and a waiting request is sent again at its old place.
 func TestAttachFinishesWhatIsNotReported(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

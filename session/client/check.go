@@ -6,7 +6,7 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Check verifies the invariants of the core. Tests and simulations call it after every turn.
+// Check verifies the invariants of the core, for tests.
 func (c *Core) Check() error {
 	waiting, held, freeing, open, keyBytes, tries := 0, 0, 0, 0, 0, 0
 	count := func(e *entry) error {
@@ -83,8 +83,8 @@ func (c *Core) checkFrees() error {
 	return nil
 }
 
-// Waits reports whether a call waits for the answer to the request with the given number.
-// Simulations ask it.
+// Waits reports whether a call waits for the answer to the request with this number, for
+// simulations.
 func (c *Core) Waits(n lockfsm.Number) bool {
 	e := c.byNumber[n]
 	return e != nil && e.req != nil && e.req.stage == stageWaiting

@@ -12,32 +12,27 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Config is what a Client needs. All fields are required except Changed, Watch and Logger. A nil
-// Logger discards.
+// Config is what a Client needs. All fields are required except Changed, Watch and Logger: nil
+// means none. Only the client's goroutine calls Send, Changed and Watch. They must not block.
 type Config struct {
 	Clock clock.Clock
 	TTL   time.Duration // the lease to ask for; the group may shorten it
-	// Send passes one frame to the transport. It must not block, and it owns the bytes afterwards.
-	// An error means that the frame will not be sent: there is no link, or its queue is full. Only
-	// the client's goroutine calls it. It may call Receive and Down.
+	// Send passes one frame to the transport, which owns the bytes afterwards. An error means that the
+	// frame will not be sent: there is no link, or its queue is full. Send may call Receive and Down.
 	Send func(to nodeid.Endpoint, renewals, commands []byte) error
-	// Random fills its argument with random bytes. They become nonces, so two instances must never
-	// get the same bytes.
+	// Random fills its argument with random bytes, for nonces: two instances must never get the same.
 	Random func([]byte)
-	// Changed, if set, receives the phase whenever it has changed. It must not block. Only the
-	// client's goroutine calls it.
+	// Changed receives the phase whenever it has changed.
 	Changed func(Phase)
-	// Watch, if set, is called when the phase, the session, the state of the lease, the leader or
-	// the grace has changed, or when renewals were answered or abandoned. A lease that enters
-	// jeopardy or ends is reported in the next turn; while the client looks for a leader it has
-	// several turns a second. It must not block. Only the client's goroutine calls it.
+	// Watch is called when the phase, the session, the state of the lease, the leader or the grace has
+	// changed, or when renewals were answered or abandoned. A lease that enters jeopardy or ends is
+	// reported in the next turn; while the client looks for a leader it has several turns a second.
 	Watch  func(*News)
 	Logger *slog.Logger
 }
 
 // Client is an instance's end of its session. All methods are safe for concurrent use. One
-// goroutine, started by New and stopped by Close, owns the core. All others append to its inbox and
-// wake it.
+// goroutine, from New to Close, owns the core.
 type Client struct {
 	config   Config
 	deadline atomic.Int64 // clock.Time of all holds, published by the goroutine
@@ -74,12 +69,12 @@ func New(config Config) *Client {
 	return c
 }
 
-// Rebind begins a new incarnation of the instance. It is called when the instance first takes part
-// in a group, and at every restart in place. All locks are lost: when Rebind returns, no earlier
-// Hold reports that it is held. Waiting calls are sent again under a session that is opened with
-// the given record, an opaque description of this instance. With a nil record nothing is sent until
-// the next Rebind. The client keeps both slices. Rebind waits for the client's goroutine, so the
-// functions of the configuration must not call it.
+// Rebind begins a new incarnation of the instance: when the instance first takes part in a group,
+// and at every restart in place. All locks are lost: when Rebind returns, no earlier Hold reports
+// that it is held. Waiting calls are sent again under a session that is opened with the given
+// record, an opaque description of this instance. With a nil record nothing is sent until the next
+// Rebind. The client keeps both slices. Rebind waits for the client's goroutine, so the functions
+// of the configuration must not call it.
 func (c *Client) Rebind(record []byte, targets []nodeid.Endpoint) {
 	w := &waiter{result: make(chan error, 1)}
 	if c.post(input{kind: inputRebind, bytes: record, targets: targets, waiter: w}) {
@@ -92,9 +87,9 @@ func (c *Client) SetTargets(targets []nodeid.Endpoint) {
 	c.post(input{kind: inputTargets, targets: targets})
 }
 
-// Receive accepts replies from a peer, in the order in which they arrived. It does not block. The
-// bytes belong to the client afterwards. If too much waits for the client's goroutine, Receive
-// drops the replies as if the stream had ended.
+// Receive accepts replies from a peer, in the order in which they arrived. It does not block, and
+// owns the bytes afterwards. If too much waits for the client's goroutine, Receive drops the
+// replies as if the stream had ended.
 func (c *Client) Receive(from nodeid.ID, replies []byte) {
 	in := input{kind: inputReceive, peer: from, bytes: replies}
 	size := inputBytes + len(replies)
@@ -135,8 +130,8 @@ func (c *Client) Acquire(ctx context.Context, key string, try bool) (*Hold, erro
 	return h, nil
 }
 
-// AcquireInto is Acquire into a Hold that the caller has allocated, and with terms. After an error
-// the Hold must not be used again, and it holds no lock.
+// AcquireInto is Acquire into a Hold of the caller, and with terms. After an error the Hold must
+// not be used again, and it holds no lock.
 func (c *Client) AcquireInto(ctx context.Context, h *Hold, r Request) error {
 	if ctx.Err() != nil {
 		return &WaitError{Key: r.Key, Err: ContextError(ctx)}
@@ -174,8 +169,8 @@ func (c *Client) Status() Status {
 }
 
 // Close stops the client and waits for its goroutine. Waiting calls end with ErrClosed, and held
-// locks are lost to their holders. Close does not close the session, because code that holds locks
-// may still run: the group frees them when the lease ends. Close may be called more than once.
+// locks are lost to their holders. It does not close the session, because code that holds locks may
+// still run: the group frees them when the lease ends. Close may be called more than once.
 func (c *Client) Close() {
 	c.mu.Lock()
 	c.closed = true
@@ -184,8 +179,7 @@ func (c *Client) Close() {
 	<-c.ended
 }
 
-// run is the goroutine that owns the core and the waiters and publishes the deadline. It waits for
-// an input or for the core's next deadline, whichever comes first.
+// run is the goroutine that owns the core and the waiters and publishes the deadline.
 func (c *Client) run() {
 	defer close(c.ended)
 	alarm := clock.NewTimer(c.config.Clock)
@@ -209,7 +203,7 @@ func (c *Client) run() {
 }
 
 // turn takes the inbox and carries out what the core wants. It reports whether there is more to
-// send, and whether the client is still open.
+// send, and whether the client is open.
 func (c *Client) turn() (more, open bool) {
 	c.mu.Lock()
 	inbox, closed := c.inbox, c.closed
@@ -239,7 +233,6 @@ func (c *Client) turn() (more, open bool) {
 	return more, true
 }
 
-// take feeds one input to the core.
 func (c *Client) take(now clock.Time, in *input) {
 	switch in.kind {
 	case inputAcquire:
@@ -329,7 +322,6 @@ func (c outlets) Send(to nodeid.Endpoint, renewals, commands []byte) error {
 	return c.config.Send(to, renewals, commands)
 }
 
-// publish makes the state of the core visible to Status.
 func (c *Client) publish() {
 	status := c.core.Status(c.now)
 	c.mu.Lock()

@@ -27,8 +27,7 @@ const (
 
 // Core decides everything that a [Client] does. It is a plain value in memory, without goroutine,
 // clock or random source. Feed it inputs, each with the time, in any order. Then call Turn, and
-// call it again at the latest at Next. Core is not safe for concurrent use. The simulation uses it
-// without the shell.
+// again at the latest at Next. It is not safe for concurrent use.
 type Core struct {
 	askTTL  time.Duration
 	record  []byte
@@ -38,7 +37,7 @@ type Core struct {
 
 	phase         Phase
 	target        nodeid.Endpoint
-	askDue        bool // the question to target, Open or Attach, leaves with the next frame
+	askDue        bool // Open or Attach leaves for target with the next frame
 	pipeline      bool // target is believed to lead: requests travel right behind Attach
 	retryAt       clock.Time
 	hint          nodeid.Endpoint // asked at retryAt; zero means the next target in turn
@@ -50,7 +49,7 @@ type Core struct {
 	orphaned      clock.Time // when the leader was lost; zero while attached
 	term          uint64     // the highest term named by any voter
 	provenTerm    uint64     // of the leader that opened or attached this session last
-	graceUntil    clock.Time // end of the grace, as the leader reported it; zero if it is over or unknown
+	graceUntil    clock.Time // end of the grace, as the leader reported it; zero if over or unknown
 
 	session   lockfsm.SessionID
 	epoch     lockfsm.Epoch
@@ -94,18 +93,14 @@ type Core struct {
 	tally    tally
 }
 
-// NewCore returns the core of a client that asks for leases of the given length. It does nothing
-// before Rebind.
+// NewCore returns a core that asks for leases of the given length. It does nothing before Rebind.
 func NewCore(now clock.Time, ttl time.Duration) *Core {
 	c := &Core{askTTL: ttl, number: 1, wait: waitFirst, orphaned: now, byNumber: make(map[lockfsm.Number]*entry)}
 	c.answerTimeout = c.answerTime()
 	return c
 }
 
-// Rebind begins a new incarnation of the instance. Every hold is lost and the session is forgotten.
-// Waiting calls are sent again under a session that is opened with the given record. A nil record
-// only ends the old incarnation: nothing is sent until the next Rebind. The core keeps record and
-// targets.
+// Rebind is [Client.Rebind]. The core keeps record and targets.
 func (c *Core) Rebind(now clock.Time, record []byte, targets []nodeid.Endpoint) {
 	c.begin(now)
 	if c.closed {
@@ -134,11 +129,10 @@ func (c *Core) SetTargets(now clock.Time, targets []nodeid.Endpoint) {
 	}
 }
 
-// WantsNonce reports whether the core needs a fresh nonce. The shell gives it one before the next
-// Flush.
+// WantsNonce reports whether the core needs a fresh nonce before the next Flush.
 func (c *Core) WantsNonce() bool { return c.spare == lockfsm.Nonce{} }
 
-// GiveNonce hands over 16 random bytes, to be used for the next session.
+// GiveNonce hands over 16 random bytes for the next session.
 func (c *Core) GiveNonce(n lockfsm.Nonce) { c.spare = n }
 
 // Tick advances the time.
@@ -164,7 +158,7 @@ func (c *Core) Tick(now clock.Time) {
 }
 
 // begin comes first in every input. Holds whose deadline has passed are lost before the input is
-// read, so a renewal that is acknowledged too late revives nothing.
+// read, so a late acknowledgement revives nothing.
 func (c *Core) begin(now clock.Time) {
 	if c.held > 0 && !now.Before(c.lease.deadline()) {
 		c.loseAll()
@@ -224,7 +218,6 @@ func (c *Core) Status(now clock.Time) Status {
 	return s
 }
 
-// answerTime is the time that an unconfirmed target gets to answer.
 func (c *Core) answerTime() time.Duration { return min(answerTime, c.ttl()/answerTTLParts) }
 
 // ttl is the granted TTL, or the TTL to ask for while none is granted.

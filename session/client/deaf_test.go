@@ -6,8 +6,8 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Each renewal names the newest answer that the client has received: the Attached of its Attach,
-// then each acknowledgement, and the last one when it attaches again.
+// Each renewal names the newest answer received: the Attached of its Attach, then each
+// acknowledgement, and the last one when the client attaches again.
 func TestRenewalsNameWhatWasHeard(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -6,9 +6,9 @@
 // touch the clock, the goroutine and the callers. The comment of package session explains the trust
 // window, which is the promise of the lease.
 //
-// A request asks for a mutex unless it has [Terms]: further keys, permits, an owner, and the other
-// fields of an Acquire in lockfsm.Command. The client itself interprets only two of them: it names
-// the owner by the number of another request, and it measures Longest.
+// A request asks for a mutex unless it has [Terms], the other fields of an Acquire in
+// lockfsm.Command. The client interprets only two of them: it names the owner by the number of
+// another request, and it measures Longest.
 //
 // # The phases
 //
@@ -32,10 +32,10 @@
 //	                                +----------+    at least every 3 s
 //
 // Open and Attach are themselves the question "do you lead?". A voter that does not lead answers
-// with a redirect to the leader that it knows, or to none. It remembers the client, and sends it
-// another redirect as soon as a leader is known. Each attachment has an epoch of its own. The
-// client ignores a reply about another epoch, because the next Attach asks for it again. "No
-// session" leads from every phase to opening, with a fresh nonce.
+// with a redirect to the leader that it knows, or to none, and sends another as soon as a leader is
+// known. Each attachment has an epoch of its own. The client ignores a reply about another epoch,
+// because the next Attach asks for it again. "No session" leads from every phase to opening, with a
+// fresh nonce.
 //
 // A request gets its number when it is sent. Every later Attach names that number for as long as
 // the caller wants the request. So cancels, releases, duplicates and lost frames need no
@@ -50,8 +50,7 @@
 //   - [Hold.Err] reports a loss by the clock, even before any timer has fired.
 //   - A hold that was once reported lost is never reported held again: [Client] marks lost holds
 //     before it publishes a deadline that was extended, and Err reads in the opposite order.
-//   - Requests of one client are sent in the order of the calls, and keep that order when they are
-//     sent again.
+//   - Requests of one client are sent, and sent again, in the order of the calls.
 //   - A client attaches only to a voter that it knows, or to the leader that such a voter has
 //     named. Otherwise any instance could pose as the leader and acknowledge leases. An answer to
 //     Open counts only from an instance to which this nonce was sent.
@@ -73,8 +72,8 @@
 //
 // A client has at most 65,536 pending calls and unconfirmed releases, not counting held locks, and
 // at most 8 MiB of keys in waiting calls. Calls beyond that fail with ErrOverloaded before they get
-// a number. At most 1 MiB of requests is sent ahead of its answers. Of what arrives during one turn
-// it reads 64 MiB from its leader and 1 MiB from all other instances together.
+// a number. At most 1 MiB of requests is sent ahead of its answers. In one turn it reads at most 64
+// MiB from its leader and 1 MiB from all other instances together.
 //
 // # Refused alternative
 //

@@ -8,9 +8,8 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Request is one call for a lock, from the call to its end. The caller sets the exported fields and
-// passes the Request to [Core.Acquire]. From then on it belongs to the core until an outcome ends
-// it.
+// Request is one call for a lock. The caller sets the exported fields. It belongs to the core from
+// [Core.Acquire] until an outcome ends it.
 type Request struct {
 	Key    string
 	Try    bool   // never queue
@@ -26,8 +25,8 @@ type Request struct {
 	first entry      // the entry until the request is sent again
 }
 
-// Terms are what a request asks for beyond a mutex. They belong to the core together with their
-// request. The fields are those of lockfsm.Command.
+// Terms are what a request asks for beyond a mutex, as in lockfsm.Command. They belong to the core
+// together with their request.
 type Terms struct {
 	Keys        []string // further keys, ascending, above the request's Key
 	Permits, Of uint32
@@ -35,20 +34,18 @@ type Terms struct {
 	Value       []byte
 	Notice      bool          // send OutcomeWanted when another request waits
 	Delay       time.Duration // how long the hold stays when this client is gone or has lost it
-	// Resume is the token of a hold to resume, with all its keys, instead of waiting for a lock.
-	// Zero means none.
+	// Resume is the token of a hold to resume, with all its keys, instead of waiting. Zero means none.
 	Resume lockfsm.Token
 	Under  *Request // the request, of the same core, whose lock covers this one; nil means none
-	// Longest is how long a hold may last, counted from the moment when this core receives the
-	// grant. Zero means without limit.
+	// Longest is how long a hold may last after this core receives the grant. Zero means without
+	// limit.
 	Longest time.Duration
 
 	owner lockfsm.Number // Under's number, as sent to the group
 	place int            // index in limited
 }
 
-// limited is a heap of requests by the time at which their holds end by themselves. Each request
-// knows its index.
+// limited is a heap of requests by the end of their holds.
 type limited []*Request
 
 func (l limited) Len() int           { return len(l) }
@@ -73,7 +70,6 @@ func (l *limited) Pop() any {
 	return r
 }
 
-// bytes returns roughly how many bytes of keys and value the request has.
 func (r *Request) bytes() int {
 	n := len(r.Key)
 	if r.Terms != nil {
@@ -88,8 +84,7 @@ func (r *Request) bytes() int {
 // Shared reports whether the request shares its lock with any number of others.
 func (r *Request) Shared() bool { return r.Terms != nil && r.Terms.Permits > 0 && r.Terms.Of == 0 }
 
-// plain reports whether a group may accept the keys. Other requests fail here, without a round
-// trip.
+// plain reports whether a group may accept the keys, which saves other requests a round trip.
 func (r *Request) plain() bool {
 	if !plainKey(r.Key) || r.Terms == nil {
 		return plainKey(r.Key)
@@ -104,7 +99,6 @@ func (r *Request) plain() bool {
 	return len(r.Terms.Keys) < lockfsm.MaxKeys
 }
 
-// command returns the request's Acquire, without session, epoch and number.
 func (r *Request) command() lockfsm.Command {
 	c := lockfsm.Command{Kind: lockfsm.Acquire, Key: r.Key, Try: r.Try}
 	if t := r.Terms; t != nil {
@@ -119,14 +113,13 @@ func (r *Request) command() lockfsm.Command {
 	return c
 }
 
-// overdue returns the reason for the log when a hold has reached its longest duration.
 func (r *Request) overdue() string {
 	return fmt.Sprintf("it was held for %v, the longest that its request allows, and its holder had not unlocked it",
 		r.Terms.Longest)
 }
 
-// outlives reports whether a hold of the request must stay in the group when this client cannot go
-// on with it. It must if it has a delay, and a resumed hold may have one from before.
+// outlives reports whether a hold must stay in the group when this client cannot go on with it. It
+// must if it has a delay, and a resumed hold may have one from before.
 func (r *Request) outlives() bool {
 	return r.Terms != nil && (r.Terms.Delay > 0 || r.Terms.Resume != 0)
 }
@@ -143,19 +136,19 @@ const (
 
 // entry is one numbered request as the group has it. A request that is sent again gets a new entry;
 // the old one stays until it is known to be gone from the group. Invariants: number is zero while
-// the entry is in the unsent queue; freeing entries were sent; an entry that is not freeing has a
-// request that waits or holds.
+// the entry is unsent; freeing entries were sent; an entry that is not freeing has a request that
+// waits or holds.
 type entry struct {
 	number lockfsm.Number
 	req    *Request
 	order  uint64
-	// freeing: the request is no longer wanted. Its Release or Cancel is due, or sent, or left to
-	// the next Attach, which does not name it.
+	// freeing: the request is no longer wanted. Its Release or Cancel is due, or sent, or left to the
+	// next Attach, which does not name it.
 	freeing bool
-	// stays: the hold of a freeing entry is detached and not released. The next Attach names it,
-	// and then its Detach is due again.
+	// stays: the hold of a freeing entry is detached. The next Attach names it, and then its Detach is
+	// due again.
 	stays bool
-	// lapsed is why the hold of an entry that stays has ended without a release by its holder.
+	// lapsed is why a hold that stays has ended without a release by its holder.
 	lapsed string
 	// due: its Release, Cancel or Detach leaves with the next frame.
 	due bool
@@ -172,9 +165,8 @@ type entry struct {
 	prev, next *entry
 }
 
-// entryList is a list in ascending order: by place for the unsent queue, by number for sent
-// entries. It is intrusive, so it needs no allocation, and an entry in the middle is removed in
-// constant time.
+// entryList is a list in ascending order: by place for unsent entries, by number for sent ones. It
+// is intrusive: no allocation, and removal in constant time.
 type entryList struct {
 	head, tail *entry
 	size       int

@@ -7,17 +7,17 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// The errors of a session. The root package passes them on, so their texts begin with its name.
+// The root package passes these errors on, so their texts begin with its name.
 var (
-	// ErrLost means that a hold ended without its caller's doing: the lease ran out, the session
-	// ended, or the instance began a new incarnation.
+	// ErrLost means that the lease ran out, the session ended, or the instance began a new
+	// incarnation.
 	ErrLost = errors.New("mortise: the lock was lost")
 	// ErrReleased means that the caller has released the hold.
 	ErrReleased = errors.New("mortise: the lock was released")
-	// ErrClosed means that the client is closed, or that CloseSession closed its session.
+	// ErrClosed means that the client or its session is closed.
 	ErrClosed = errors.New("mortise: the node is closed")
-	// ErrOverloaded means that this instance has too many unfinished requests, by its own limit
-	// (then nothing was sent) or the group's. Try again when some have finished.
+	// ErrOverloaded means that this instance has too many unfinished requests, by its own limit (then
+	// nothing was sent) or the group's. Try again when some have finished.
 	ErrOverloaded = errors.New("mortise: too many unfinished requests on this instance")
 	// ErrQueueFull means that too many requests wait for the same key.
 	ErrQueueFull = errors.New("mortise: the queue of this lock is full")
@@ -25,45 +25,40 @@ var (
 	ErrBadKey = errors.New("mortise: bad key")
 	// ErrHeld means that a try request found the lock held. The error is a *HeldError.
 	ErrHeld = errors.New("mortise: the lock is held")
-	// ErrInGrace answers a try request while a new group waits for the leases of an earlier group
-	// to end.
+	// ErrInGrace answers a try request while the group is in its grace.
 	ErrInGrace = errors.New("mortise: the group is in its grace period and grants nothing yet")
 	// ErrNoLeader answers a try request if no leader was found for two seconds.
-	ErrNoLeader = errors.New("mortise: no leader for two seconds")
+	ErrNoLeader = errors.New("mortise: no leader has answered for two seconds")
 	// ErrLeaving means that the instance has begun to leave and accepts no new requests.
 	ErrLeaving = errors.New("mortise: the node is leaving")
 	// ErrStillHeld is what CloseSession returns while locks are held.
 	ErrStillHeld = errors.New("mortise: locks are still held; release them before closing the session")
 	// ErrNotHeld means that a hold to be resumed is over, or has another token.
 	ErrNotHeld = errors.New("mortise: the lock is not held with this token")
-	// ErrNoRoom means that a limit on a number, or a byte budget, is reached. A *BudgetError names
-	// the budget. Waiting does not change that.
-	ErrNoRoom = errors.New("mortise: a limit of the group is reached")
-	// ErrRefused means that the group refused a request for a reason without an error of its own.
-	// The text names it.
+	// ErrNoRoom means that a limit on a number, or a byte budget, is reached. A *BudgetError names the
+	// budget. Waiting does not help.
+	ErrNoRoom = errors.New("mortise: a limit of the group or of this instance is reached")
+	// ErrRefused means that the group refused a request for another reason, which the text names.
 	ErrRefused = errors.New("mortise: the group refused the request")
 )
 
-// OverdueError means that a hold ended because it reached the longest duration that its request
-// allows. It matches ErrLost with errors.Is.
+// OverdueError means that a hold has reached its longest duration. It matches ErrLost.
 type OverdueError struct{}
 
 func (OverdueError) Error() string {
 	return "mortise: the lock was lost: it was held for as long as its request allows"
 }
 
-// Is reports whether target is ErrLost.
 func (OverdueError) Is(target error) bool { return target == ErrLost }
 
-// WaitError is what a call returns whose context ended while it waited. Err is the context's error
-// with its cause.
+// WaitError means that the call's context ended while it waited. Err is the context's error with
+// its cause.
 type WaitError struct {
 	Key    string
 	Behind *HeldError // the holder when the request was applied; nil if unknown, as without a leader
 	Err    error
 }
 
-// Error names the key and the token of its holder, if known.
 func (e *WaitError) Error() string {
 	if e.Behind == nil {
 		return fmt.Sprintf("mortise: waiting for %q: %v", e.Key, e.Err)
@@ -71,11 +66,10 @@ func (e *WaitError) Error() string {
 	return fmt.Sprintf("mortise: waiting for %q, held with token %d: %v", e.Key, e.Behind.Token, e.Err)
 }
 
-// Unwrap returns the context's error.
 func (e *WaitError) Unwrap() error { return e.Err }
 
-// HeldError answers a try request that found the lock held. It matches ErrHeld with errors.Is. Its
-// fields describe the moment at which the request was applied.
+// HeldError answers a try request that found the lock held. It matches ErrHeld. Its fields describe
+// the moment at which the request was applied.
 type HeldError struct {
 	Key         string
 	Session     lockfsm.SessionID // the holder's session
@@ -92,7 +86,6 @@ type DeadlockError struct {
 	Circle []lockfsm.Link // owned by the receiver
 }
 
-// Error names the sessions and keys of the circle.
 func (e *DeadlockError) Error() string {
 	text := "mortise: deadlock"
 	for i, link := range e.Circle {
@@ -101,22 +94,19 @@ func (e *DeadlockError) Error() string {
 	return text
 }
 
-// ForcedError means that a hold was ended by force. It matches ErrLost with errors.Is.
+// ForcedError means that a hold was ended by force. It matches ErrLost.
 type ForcedError struct {
 	By     string // the name that the caller of the forced release gave
 	Reason string // the reason that it gave
 }
 
-// Error names the caller and the reason.
 func (e *ForcedError) Error() string {
 	return fmt.Sprintf("mortise: the lock was ended by %s: %s", e.By, e.Reason)
 }
 
-// Is reports whether target is ErrLost.
 func (e *ForcedError) Is(target error) bool { return target == ErrLost }
 
-// TakenError means that another session has resumed the hold by its token. It matches ErrLost with
-// errors.Is.
+// TakenError means that another session has resumed the hold by its token. It matches ErrLost.
 type TakenError struct {
 	Record []byte // of the session that resumed it; owned by the receiver
 }
@@ -125,13 +115,10 @@ func (*TakenError) Error() string {
 	return "mortise: the lock was resumed by its token in another session"
 }
 
-// Is reports whether target is ErrLost.
 func (*TakenError) Is(target error) bool { return target == ErrLost }
 
-// Error names the key, its token and the number of waiters.
 func (e *HeldError) Error() string {
 	return fmt.Sprintf("mortise: %q is held with token %d, %d waiting", e.Key, e.Token, e.Waiters)
 }
 
-// Is reports whether target is ErrHeld.
 func (e *HeldError) Is(target error) bool { return target == ErrHeld }

@@ -16,18 +16,16 @@ import (
 type Output struct {
 	// Outcomes is valid until the next call of Flush.
 	Outcomes []Outcome
-	// Deadline is when all holds are lost unless a renewal is acknowledged before. It is zero
-	// without a session.
+	// Deadline is when all holds are lost unless a renewal is acknowledged before. Zero means no
+	// session.
 	Deadline clock.Time
-	// To, Renewals and Commands are one frame; there is none if both are empty. The bytes are
-	// fresh, and the sender owns them. If the frame cannot be sent, SendFailed must be called.
+	// To, Renewals and Commands are one frame; there is none if both are empty. The sender owns the
+	// bytes. If the frame cannot be sent, SendFailed must be called.
 	To                 nodeid.Endpoint
 	Renewals, Commands []byte
-	// More reports that another frame is ready to be sent.
-	More bool
+	More               bool
 }
 
-// frame is a frame being written.
 type frame struct {
 	renewals, commands []byte
 	likely             int // predicted length of commands
@@ -62,7 +60,6 @@ func (c *Core) Flush(now clock.Time) Output {
 // maxNonceTo is how many recipients of an Open are remembered.
 const maxNonceTo = 16
 
-// writeQuestion writes the Open or Attach that begins an attachment.
 func (c *Core) writeQuestion(now clock.Time, f *frame) {
 	c.askDue = false
 	if c.phase == Opening {
@@ -83,8 +80,7 @@ func (c *Core) writeQuestion(now clock.Time, f *frame) {
 	c.writeRenewal(now, f)
 }
 
-// live returns the numbers of requests that are still wanted or that stay, and marks the others as
-// left out.
+// live returns the numbers of requests that are wanted or stay, and marks the others as left out.
 func (c *Core) live(now clock.Time) []lockfsm.Range {
 	var live []lockfsm.Range
 	c.open = 0
@@ -159,8 +155,8 @@ func (e *entry) freed() lockfsm.Command {
 	return lockfsm.Command{Kind: lockfsm.Release}
 }
 
-// writeRequest numbers the first unsent request and writes it. Numbers are given only here, so a
-// request that was never sent has none.
+// writeRequest numbers the first unsent request and writes it. Only here, so that a request that
+// was never sent has no number.
 func (c *Core) writeRequest(now clock.Time, f *frame) {
 	e := c.unsent.head
 	c.unsent.remove(e)
@@ -185,7 +181,6 @@ func (c *Core) writeFor(now clock.Time, f *frame, e *entry, cmd lockfsm.Command)
 	c.open += size
 }
 
-// answered ends the count of an entry's unanswered bytes.
 func (c *Core) answered(e *entry) {
 	c.open -= e.open
 	e.open = 0

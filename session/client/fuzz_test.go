@@ -9,7 +9,6 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// A record of a kind that a newer build has added is skipped.
 func TestUnknownRepliesAreSkipped(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -24,8 +23,7 @@ func TestUnknownRepliesAreSkipped(t *testing.T) {
 	}
 }
 
-// FuzzHeardReplies passes arbitrary bytes to an attached client. Its invariants must hold whatever
-// its leader sends.
+// The invariants of an attached client must hold whatever its leader sends.
 func FuzzHeardReplies(f *testing.F) {
 	seed := newBench(&testing.T{})
 	seed.attach()

@@ -14,9 +14,9 @@ import (
 // Hold is a lock that was granted to one call of [Client.Acquire]. It is safe for concurrent use.
 // It is not a sync.Locker, because it can fail: see Err.
 //
-// The goroutines share over. It is set once, before the client publishes a deadline that was
-// extended after this hold was lost. So a reader of the new deadline finds the mark, and no renewal
-// can make a lost hold look held again.
+// over is set once, before the client publishes a deadline that was extended after this hold was
+// lost. So a reader of the new deadline finds the mark, and no renewal can make a lost hold look
+// held again.
 type Hold struct {
 	client *Client
 	token  lockfsm.Token
@@ -31,7 +31,7 @@ type Hold struct {
 	over     atomic.Bool // ended is set
 	mu       sync.Mutex  // guards what follows; never held while waiting
 	ended    error       // why it is not held any more
-	until    clock.Time  // when Err would first have reported that; set with ended, zero if released
+	until    clock.Time  // when Err would first have reported that; zero if released
 	done     chan struct{}
 	wanted   chan struct{} // nil until Wanted is called; closed once a request waits
 	isWanted bool
@@ -42,11 +42,10 @@ type Hold struct {
 	lost func(Loss, error) // of OnLoss; not changed once the hold is in use
 }
 
-// Token returns the fencing token. Every later grant of the same key has a higher one. It stays the
-// same after the lock has ended.
+// Token returns the fencing token, also after the lock has ended.
 func (h *Hold) Token() lockfsm.Token { return h.token }
 
-// Key returns the key.
+// Key returns the first key.
 func (h *Hold) Key() string { return h.req.Key }
 
 // Holds reports whether the hold includes the key.
@@ -54,7 +53,7 @@ func (h *Hold) Holds(key string) bool {
 	return h.req.Key == key || h.req.Terms != nil && slices.Contains(h.req.Terms.Keys, key)
 }
 
-// Terms returns the number of permits of the hold and the total, as in lockfsm.Command.
+// Terms returns the permits of the hold and their total, as in lockfsm.Command.
 func (h *Hold) Terms() (permits, of uint32) {
 	if h.req.Terms == nil {
 		return 0, 0
@@ -69,12 +68,10 @@ func (h *Hold) Of(c *Client) bool { return h.client == c }
 func (h *Hold) Request() *Request { return &h.req }
 
 // Err returns nil while the lock is held, ErrReleased after Release, and an error that matches
-// ErrLost once the lock is lost. It reads the clock and does not rely on timers, so the first call
-// that begins after a pause of the process is already correct. Once Err has returned an error it
-// keeps returning it.
+// ErrLost once the lock is lost. It reads the clock, so the first call after a pause of the process
+// is already correct. Once Err has returned an error it keeps returning it.
 func (h *Hold) Err() error {
-	// The order of these three reads makes the answer true for the moment at which the clock was
-	// read; see the comment of Hold.
+	// In this order the answer is true for the moment at which the clock was read; see Hold.
 	now := h.client.config.Clock.Now()
 	deadline := clock.Time(h.client.deadline.Load())
 	reason, why := ErrLost, LossLease
@@ -91,15 +88,15 @@ func (h *Hold) Err() error {
 		return nil
 	}
 	// This call is the first to notice. The client's goroutine may be about to publish a later
-	// deadline, which must not revive this hold. Its lock must be given back even if Release is
-	// never called.
+	// deadline, which must not revive this hold. Its lock must be given back even if Release is never
+	// called.
 	err := h.end(reason, why, deadline)
 	h.client.post(input{kind: inputExpired, hold: h})
 	return err
 }
 
-// Until returns when the hold was lost, on the client's clock, and zero if it was not lost. For a
-// lock lost at its deadline it returns that deadline, even if the loss was noticed later.
+// Until returns when the hold was lost, on the client's clock. Zero means that it was not lost. For
+// a lock lost at its deadline it returns that deadline, even if the loss was noticed later.
 func (h *Hold) Until() clock.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -107,17 +104,16 @@ func (h *Hold) Until() clock.Time {
 }
 
 // OnLoss sets a function that is called once if the hold is lost, by the client's goroutine or by a
-// caller of Err. f must not block and must not use the hold. OnLoss must be called before the hold
-// is passed to AcquireInto. f may run before AcquireInto returns, even if that returns an error.
+// caller of Err. f must not block or use the hold. OnLoss must be called before AcquireInto. f may
+// run before AcquireInto returns, even if that returns an error.
 func (h *Hold) OnLoss(f func(why Loss, err error)) { h.lost = f }
 
-// Behind returns the holder of the lock at the moment when the request was applied and had to wait
-// or was refused. It returns nil if there was none, or while that is unknown. It may be called as
-// soon as AcquireInto has begun.
+// Behind returns the holder of the lock when the request was applied and had to wait or was
+// refused. Nil means none or unknown. It may be called as soon as AcquireInto has begun.
 func (h *Hold) Behind() *HeldError { return h.ahead.Load() }
 
-// end marks the hold as ended at until and returns the reason, or an earlier reason if there is
-// one. loss is for OnLoss.
+// end marks the hold as ended at until. It returns the reason, or an earlier one. loss is for
+// OnLoss.
 func (h *Hold) end(reason error, loss Loss, until clock.Time) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -154,7 +150,7 @@ func (h *Hold) Done() <-chan struct{} {
 }
 
 // Wanted returns a channel that is closed when the leader reports that another request waits for
-// the lock. The leader reports that only for a request whose Terms ask for it.
+// the lock. It reports that only for a request with Notice.
 func (h *Hold) Wanted() <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -176,18 +172,17 @@ func (h *Hold) want() {
 	h.isWanted = true
 }
 
-// Release gives the lock back. It does so even if ctx has ended: ctx bounds only the wait for the
-// confirmation. After Release returns, whatever it returns, the handle holds nothing. It returns
-// nil once the release is confirmed, an error that matches ErrLost if the lock was lost before the
-// client's goroutine took the release, ErrClosed if the client was closed before the confirmation,
-// or an error that wraps ctx's. A second call waits for the same confirmation.
+// Release gives the lock back, even if ctx has ended: ctx bounds only the wait for the
+// confirmation. After it returns, with any error, the handle holds nothing. It returns nil once the
+// release is confirmed, an error that matches ErrLost if the lock was lost before the client's
+// goroutine took the release, ErrClosed if the client was closed before the confirmation, or an
+// error that wraps ctx's. A second call waits for the same confirmation.
 func (h *Hold) Release(ctx context.Context) error {
 	return h.letGo(ctx, input{kind: inputRelease, hold: h})
 }
 
-// Detach is Release, except for a hold whose terms have a delay or that was resumed with one. Such
-// a hold does not end: it stays in the group for its delay and can be resumed. For this handle
-// Detach has the effect of Release; the first of the two decides.
+// Detach is Release, except that a hold with a delay, of its terms or from before a resume, stays
+// in the group for that delay and can be resumed. Of Release and Detach the first call decides.
 func (h *Hold) Detach(ctx context.Context) error {
 	return h.letGo(ctx, input{kind: inputDetach, hold: h})
 }
@@ -210,15 +205,14 @@ func (h *Hold) letGo(ctx context.Context, how input) error {
 	}
 }
 
-// ReleaseSoon gives the lock back and does not wait for the confirmation. It returns nil, even if
-// the lock was released before, or an error that matches ErrLost if the lock was lost before.
+// ReleaseSoon gives the lock back without waiting for the confirmation. It returns nil, even if the
+// lock was released before, or an error that matches ErrLost if the lock was lost before.
 func (h *Hold) ReleaseSoon() error {
 	return h.letGoSoon(input{kind: inputRelease, hold: h})
 }
 
-// Lapse is Detach for a hold whose holder is gone: the group records that it expired, and why. It
-// does not wait for the confirmation, and returns what ReleaseSoon returns. A why longer than
-// lockfsm.MaxValueBytes is cut.
+// Lapse is Detach for a hold whose holder is gone: the group records that it expired, and why, cut
+// to lockfsm.MaxValueBytes. It does not wait, and returns what ReleaseSoon returns.
 func (h *Hold) Lapse(why string) error {
 	return h.letGoSoon(input{kind: inputDetach, hold: h, bytes: []byte(why[:min(len(why), lockfsm.MaxValueBytes)])})
 }
@@ -233,7 +227,7 @@ func (h *Hold) letGoSoon(how input) error {
 }
 
 // startRelease starts the release if it has not begun, and returns the channel that signals its
-// end. Nil means that it is over. It does not read the clock: the client's goroutine reads it
+// end. Nil means that it is over. It leaves the clock to the client's goroutine, which reads it
 // before it takes the release, and reports a lock lost by then.
 func (h *Hold) startRelease(how input) (answer chan struct{}) {
 	h.mu.Lock()
@@ -283,8 +277,8 @@ func (h *Hold) told(answer chan struct{}) error {
 	return h.result
 }
 
-// ContextError returns the reason why ctx has ended. errors.Is finds both the context's own error
-// and the caller's cause in it.
+// ContextError returns why ctx has ended. errors.Is finds the context's own error and the caller's
+// cause in it.
 func ContextError(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if cause == err {

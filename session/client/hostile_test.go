@@ -9,8 +9,8 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// This file tests members that send well-formed nonsense. Each test fails if the rule that it names
-// is removed.
+// This file tests members that send well-formed nonsense. Each test fails without the rule that it
+// names.
 
 // A client reads its leader's replies whatever other members send, and no flood fills its memory.
 func TestFloodOfRepliesIsBounded(t *testing.T) {
@@ -38,8 +38,8 @@ func TestFloodOfRepliesIsBounded(t *testing.T) {
 	}
 }
 
-// Any member can claim that it leads. A client that trusted it would have its lease acknowledged by
-// an instance that does not keep it.
+// Any member can claim that it leads. If a client trusted it, an instance that does not keep the
+// lease would acknowledge it.
 func TestOnlyVotersRedirect(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -13,7 +13,6 @@ const (
 	inputBytes = 128      // counted for an input, besides its bytes
 )
 
-// maxGathers is how often the goroutine yields before a turn, at most.
 const maxGathers = 3
 
 type inputKind uint8
@@ -35,7 +34,6 @@ const (
 	inputHeld   // a waiter asks which locks are held
 )
 
-// input is one event for a client.
 type input struct {
 	kind    inputKind
 	hold    *Hold
@@ -61,8 +59,8 @@ func (c *Client) post(in input) bool {
 	return true
 }
 
-// rouse wakes the goroutine. It must be called after the first input into an empty inbox; later
-// inputs need no call, because the goroutine takes the whole inbox.
+// rouse wakes the goroutine. Only the first input into an empty inbox needs it, because the
+// goroutine takes the whole inbox.
 func (c *Client) rouse() {
 	select {
 	case c.wake <- struct{}{}:
@@ -70,9 +68,8 @@ func (c *Client) rouse() {
 	}
 }
 
-// gather yields so that goroutines that are about to post can do so, and yields again as long as
-// some did. One turn and one frame then serve them all. It costs nothing if there is only one
-// caller.
+// gather yields so that goroutines that are about to post can do so, and again as long as some did.
+// One turn and one frame then serve them all. With only one caller it costs nothing.
 func (c *Client) gather() {
 	had := 1
 	for range maxGathers {

@@ -10,9 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// TestAHoldThatLapsesStaysForItsDelay: code may still run under a hold that has reached its longest
-// duration or whose holder is gone. So the lock stays taken for its delay; without one it is free
-// at once. Each time the event log says why.
+// Code may still run under the hold. So the lock stays taken for its delay; without one it is free
+// at once. The event log says why.
 func TestAHoldThatLapsesStaysForItsDelay(t *testing.T) {
 	const me, other = 100, 101
 	for name, c := range map[string]struct {
@@ -57,8 +56,7 @@ func TestAHoldThatLapsesStaysForItsDelay(t *testing.T) {
 	}
 }
 
-// TestALapseUnderEarlierRules: to a group whose rules do not support reasons, Detach is sent again
-// without one.
+// To a group whose rules do not support reasons, Detach is sent again without one.
 func TestALapseUnderEarlierRules(t *testing.T) {
 	b := newBench(t)
 	b.attach()

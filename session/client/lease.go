@@ -7,12 +7,10 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// The arithmetic of the lease; see "The trust window" in the comment of package session. All of it
-// counts from the moment when the client sent the acknowledged renewal, so the network can only
-// shorten the window, never lengthen it.
+// The arithmetic of the lease; see "The trust window" in package session. All of it counts from the
+// sending of the acknowledged renewal, so the network can only shorten the window.
 const (
-	// The deadline lies TTL/50 early, to cover a clock that runs 1% slow here and one that runs 1%
-	// fast on the leader.
+	// This covers a clock that runs 1% slow here and one that runs 1% fast on the leader.
 	leaseMarginParts   = 50
 	leaseRenewParts    = 3  // a renewal is sent every TTL/3, and at least every leaseRenewLongest
 	leaseShortestParts = 10 // a grant with less than TTL/10 left is not worth having
@@ -23,14 +21,12 @@ const (
 // on the length of the lease.
 const leaseRenewLongest = 3 * time.Second
 
-// renewWaiting bounds it further while calls wait for a lock, because the grant would come from the
-// next leader.
+// renewWaiting bounds it further while calls wait for a lock: the next leader would grant it.
 const renewWaiting = time.Second
 
-// renewEvery returns the time between two renewals of a lease.
 func renewEvery(ttl time.Duration) time.Duration { return min(ttl/leaseRenewParts, leaseRenewLongest) }
 
-// LeaseState says how far a lease is from its end.
+// LeaseState is how far a lease is from its end.
 type LeaseState uint8
 
 // The states of a lease.
@@ -40,18 +36,16 @@ const (
 	Safe                       // neither of the two
 )
 
-// String returns the state in lower case.
 func (s LeaseState) String() string { return [...]string{"lost", "jeopardy", "safe", "unknown"}[s&3] }
 
 // lease is the TTL that the group granted and the sending time of the last acknowledged renewal.
-// The zero value is no lease.
+// Zero means no lease.
 type lease struct {
 	ttl  time.Duration
 	sent clock.Time
 }
 
-// deadline returns when the lease ends. Without a lease that is the clock's origin, which is always
-// past.
+// deadline returns when the lease ends. Without a lease that is the clock's origin, which is past.
 func (l lease) deadline() clock.Time {
 	if l.ttl == 0 {
 		return 0
@@ -59,25 +53,22 @@ func (l lease) deadline() clock.Time {
 	return l.sent.Add(l.ttl - l.ttl/leaseMarginParts)
 }
 
-// renewed extends the lease to a renewal sent at the given time. It never shortens it.
+// renewed extends the lease to a renewal sent at the given time, and never shortens it.
 func (l *lease) renewed(sent clock.Time) {
 	if l.ttl != 0 && sent.After(l.sent) {
 		l.sent = sent
 	}
 }
 
-// left returns how long the lease still lasts. Zero or less means that it is over.
+// left returns the rest of the lease. Zero or less means that it is over.
 func (l lease) left(now clock.Time) time.Duration { return l.deadline().Sub(now) }
 
-// short reports whether too little is left for a new grant.
 func (l lease) short(now clock.Time) bool {
 	return l.ttl == 0 || l.left(now) < l.ttl/leaseShortestParts
 }
 
-// jeopardyAt returns when the lease enters jeopardy.
 func (l lease) jeopardyAt() clock.Time { return l.sent.Add(l.ttl / 3 * 2) }
 
-// state returns the state of the lease.
 func (l lease) state(now clock.Time) LeaseState {
 	switch {
 	case l.ttl == 0 || !now.Before(l.deadline()):
@@ -88,14 +79,13 @@ func (l lease) state(now clock.Time) LeaseState {
 	return Safe
 }
 
-// renewals numbers the renewals of a client and remembers the unacknowledged ones.
+// renewals numbers a client's renewals and remembers the unacknowledged ones.
 type renewals struct {
 	session.Sent
 	seq   uint64 // of the last one sent, over all sessions
 	heard uint64 // the newest renewal known to have arrived
 }
 
-// next returns the number of a renewal that is sent now.
 func (r *renewals) next(now clock.Time) uint64 {
 	r.seq++
 	r.Note(r.seq, now)

@@ -72,8 +72,7 @@ func TestRenewalsOfLongLeasesAreFrequent(t *testing.T) {
 	}
 }
 
-// The margin covers two clocks that are 1% wrong in opposite directions: the holder's deadline lies
-// before the keeper's expiry.
+// The margin covers two clocks that are 1% wrong in opposite directions.
 func TestMarginCoversDrift(t *testing.T) {
 	t.Parallel()
 	for ttl := time.Second; ttl <= 10*time.Minute; ttl += 100 * time.Millisecond {

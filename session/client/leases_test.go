@@ -11,8 +11,8 @@ import (
 
 const benchLease = benchTTL - benchTTL/50
 
-// After Open the lease counts from the first sending of the nonce, whichever instance answers and
-// however late.
+// The lease counts from the first sending of the nonce, whichever instance answers and however
+// late.
 func TestOpenCountsFromFirstSending(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -28,8 +28,7 @@ func TestOpenCountsFromFirstSending(t *testing.T) {
 	}
 }
 
-// Only an instance to which the nonce was sent can report that a session was opened with it.
-// Otherwise the client would attach to the wrong instance.
+// From another instance the client would attach to the wrong one.
 func TestOpenedCountsOnlyFromWhereItWasSent(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -42,8 +41,7 @@ func TestOpenedCountsOnlyFromWhereItWasSent(t *testing.T) {
 	b.want("1: attach 1 live next 1, renew 1")
 }
 
-// An instance that has seen the nonce of an Open may have opened a session with it first. Then the
-// client uses another nonce.
+// An instance that has seen the nonce of an Open may have opened a session with it first.
 func TestANonceThatIsTakenIsLeft(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -97,7 +95,6 @@ func TestShorterTTLOfTheGroupHolds(t *testing.T) {
 	}
 }
 
-// Only an acknowledgement of a renewal of this attachment, by its leader, moves the deadline.
 func TestForeignAcknowledgementsMoveNothing(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -172,7 +169,6 @@ func TestLostHoldIsReleasedOnTheAttachment(t *testing.T) {
 	b.empty()
 }
 
-// A renewal acknowledged after the deadline restores the lease and revives nothing.
 func TestLateRenewalRevivesNothing(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -193,8 +189,7 @@ func TestLateRenewalRevivesNothing(t *testing.T) {
 	}
 }
 
-// A grant with less than TTL/10 left is given back, and requested again only when the lease is long
-// enough.
+// A useless grant is requested again only when the lease is long enough.
 func TestShortGrantIsGivenBack(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -36,8 +36,7 @@ func TestAnOldLeaderEndsNoSession(t *testing.T) {
 	}
 }
 
-// The group reports that the session is over: holds are lost, releases are confirmed, and waiting
-// requests are sent again under a new session.
+// Holds are lost, releases are confirmed, and waiting requests are sent again under a new session.
 func TestNoSession(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(b *bench){
@@ -112,7 +111,7 @@ func TestUnknownGrantIsGivenBack(t *testing.T) {
 	b.want("1: attach 2 live next 1, renew 2")
 }
 
-// A frame was lost although the stream is open: the command is not answered, renewals are.
+// A frame was lost although the stream is open: only renewals are answered.
 func TestUnansweredCommandAttachesAnew(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -222,8 +221,8 @@ func TestLeavingIsSaidOnEveryAttachment(t *testing.T) {
 	b.want("2: leaving")
 }
 
-// TestReleaseOfADelayedLockBehindTheEndOfItsSession: the release did not arrive, and the delay
-// keeps the lock, so the end of the session does not confirm the release.
+// The release did not arrive, and the delay keeps the lock, so the end of the session does not
+// confirm the release.
 func TestReleaseOfADelayedLockBehindTheEndOfItsSession(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -55,8 +55,8 @@ func TestHeldNamesTheHolder(t *testing.T) {
 	b.empty()
 }
 
-// A try does not wait for a leader: it ends two seconds after the last leader was lost, whether it
-// was sent or not. Other requests wait.
+// A try ends two seconds after the last leader was lost, whether it was sent or not. Other requests
+// wait.
 func TestTryWithoutLeader(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -101,8 +101,7 @@ func TestBadKeys(t *testing.T) {
 	b.empty()
 }
 
-// Too many requests are refused before they get a number, and there is room again when some have
-// ended.
+// Refused requests get no number, and there is room again when some have ended.
 func TestOverload(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -132,7 +131,6 @@ func TestOverload(t *testing.T) {
 	b.outcome(over, OutcomeFailed, ErrOverloaded)
 }
 
-// Unanswered requests are bounded; commands that free something are not.
 func TestWindow(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -9,8 +9,7 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// TestHoldsEndByThemselves: each hold ends at its own time, whatever is released between, and the
-// group is told.
+// Each hold ends at its own time, whatever is released between, and the group is told.
 func TestHoldsEndByThemselves(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(50) {

@@ -2,8 +2,8 @@ package client
 
 import "time"
 
-// This file is what a client reports about itself besides the outcomes of its calls, for people and
-// metrics. No decision depends on it.
+// This file is what a client reports about itself, for people and metrics. No decision depends on
+// it.
 
 // Loss is what ended a hold that its caller had not released.
 type Loss uint8
@@ -20,7 +20,6 @@ const (
 	LossTaken                 // another session has resumed the hold by its token
 )
 
-// String returns the reason in lower case, one word.
 func (l Loss) String() string {
 	return [...]string{"unknown", "lease", "overdue", "forced", "expired", "restarted", "stopped", "resumed"}[l&7]
 }
@@ -37,12 +36,10 @@ const (
 	SessionStopped                     // by Close; the group was not told
 )
 
-// String returns the end in lower case, one word.
 func (e SessionEnd) String() string {
 	return [...]string{"", "closed", "expired", "restarted", "stopped", "", "", ""}[e&7]
 }
 
-// loss returns what the end of a session means for its holds.
 func (e SessionEnd) loss() Loss {
 	return [...]Loss{LossExpired, LossExpired, LossExpired, LossRestarted, LossStopped, LossUnknown, LossUnknown,
 		LossUnknown}[e&7]
@@ -80,14 +77,12 @@ func (c *Core) takeRenewals() (answered []time.Duration, unanswered int) {
 	return answered, unanswered
 }
 
-// differs reports whether a change is worth reporting. Counts and deadlines change all the time and
-// do not count.
+// differs reports whether a change is worth reporting. Counts and deadlines change all the time.
 func (s *Status) differs(before *Status) bool {
 	return s.Phase != before.Phase || s.Session != before.Session || s.Lease != before.Lease ||
 		s.GraceUntil != before.GraceUntil || s.Leader != before.Leader
 }
 
-// tell passes the news to Config.Watch.
 func (c *Client) tell(before, after Status) {
 	if c.config.Watch == nil {
 		return

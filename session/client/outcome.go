@@ -25,7 +25,7 @@ const (
 	OutcomeWanted                          // another request waits for the held lock; may be repeated
 )
 
-// Outcome reports to a caller.
+// Outcome is what a core reports to a caller.
 type Outcome struct {
 	Kind    OutcomeKind
 	Why     Loss // with OutcomeLost
@@ -36,7 +36,7 @@ type Outcome struct {
 	Behind  *HeldError
 }
 
-// Acquire begins a request. Its outcome comes with a Flush, perhaps with the next one.
+// Acquire begins a request. Its outcome comes with a later Flush.
 func (c *Core) Acquire(now clock.Time, r *Request) {
 	c.begin(now)
 	r.stage, r.since = stageWaiting, now
@@ -79,8 +79,8 @@ func containsControl(s string) bool {
 	return false
 }
 
-// Cancel ends the interest of the caller. No outcome follows for the request; a grant that crosses
-// the Cancel is given back.
+// Cancel ends the interest of the caller: no outcome follows. A grant that crosses it is given
+// back.
 func (c *Core) Cancel(now clock.Time, r *Request) {
 	c.begin(now)
 	switch r.stage {
@@ -107,9 +107,9 @@ func (c *Core) Release(now clock.Time, r *Request) bool {
 	return true
 }
 
-// Detach is Release, except for a hold with a delay, which stays for that long. It reports what
-// Release reports, and the same outcome follows. lapsed is why the hold ends for its holder without
-// a release; then the group records that it expired. Empty means that the holder detached it.
+// Detach is Release, except for a hold with a delay, which stays for that long. lapsed is why the
+// hold ends without a release; the group then records that it expired. Empty means that the holder
+// detached it.
 func (c *Core) Detach(now clock.Time, r *Request, lapsed string) bool {
 	c.begin(now)
 	if r.stage == stageHeld {
@@ -118,15 +118,14 @@ func (c *Core) Detach(now clock.Time, r *Request, lapsed string) bool {
 	return c.Release(now, r)
 }
 
-// Stop ends every request: waiting calls with ErrClosed, held locks as lost, unconfirmed releases
-// with ErrClosed. Nothing is sent or accepted any more.
+// Stop ends every request: waiting calls and unconfirmed releases with ErrClosed, held locks as
+// lost. Nothing is sent or accepted any more.
 func (c *Core) Stop() {
 	c.forgetSession(ErrClosed, SessionStopped)
 	c.failWaiting(false, ErrClosed)
 	c.finishClose()
 }
 
-// leave removes a waiting request from the counts.
 func (c *Core) leave(r *Request) {
 	c.waiting--
 	c.keyBytes -= r.bytes()
@@ -154,8 +153,8 @@ func (c *Core) abandon(r *Request) {
 	c.free(e)
 }
 
-// free marks a numbered entry as unwanted. Without an attachment there is nothing to send: the next
-// Attach does not name it.
+// free marks a numbered entry as unwanted. Without an attachment nothing is sent: the next Attach
+// does not name it.
 func (c *Core) free(e *entry) {
 	e.freeing = true
 	c.freeing++
@@ -165,7 +164,7 @@ func (c *Core) free(e *entry) {
 	}
 }
 
-// drop forgets a numbered entry that is known to be gone from the group, and confirms its release.
+// drop forgets an entry that is gone from the group, and confirms its release.
 func (c *Core) drop(e *entry, err error) {
 	delete(c.byNumber, e.number)
 	c.sent.remove(e)
@@ -204,10 +203,8 @@ func (c *Core) grant(now clock.Time, e *entry, token lockfsm.Token) {
 	c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeGranted, Request: r, Token: token, Until: r.until})
 }
 
-// maxHeldKeys bounds the keys named in an error.
 const maxHeldKeys = 10
 
-// heldKeys names the held keys for an error text.
 func (c *Core) heldKeys() (keys []string) {
 	for e := c.sent.head; e != nil; e = e.next {
 		if r := e.req; r != nil && r.stage == stageHeld {
@@ -220,7 +217,6 @@ func (c *Core) heldKeys() (keys []string) {
 	return keys
 }
 
-// heldNoMore removes a held request from the counts.
 func (c *Core) heldNoMore(r *Request) {
 	c.held--
 	if r.until != 0 {
@@ -245,7 +241,6 @@ func (c *Core) requeue(r *Request) {
 	c.unsent.insert(r.entry)
 }
 
-// lose ends a held request: its lock is gone, or must be treated as gone.
 func (c *Core) lose(r *Request, why Loss) { c.loseBy(r, ErrLost, why) }
 
 func (c *Core) loseBy(r *Request, err error, why Loss) {
@@ -267,7 +262,7 @@ func (c *Core) loseAll() {
 	}
 }
 
-// failWaiting fails all waiting calls, or only the try calls, which do not wait for a leader.
+// failWaiting fails all waiting calls, or only the tries, which do not wait for a leader.
 func (c *Core) failWaiting(onlyTries bool, err error) {
 	for _, l := range [...]*entryList{&c.sent, &c.unsent} {
 		for e := l.head; e != nil; {

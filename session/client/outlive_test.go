@@ -13,14 +13,12 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// take acquires "x" for a client, with terms.
 func (w *world) take(c nodeid.ID, terms Terms) (*Hold, error) {
 	w.t.Helper()
 	h := &Hold{}
 	return h, w.clients[c].AcquireInto(w.t.Context(), h, Request{Key: "x", Terms: &terms})
 }
 
-// x returns the group's state of "x".
 func (w *world) x() lockfsm.LockInfo {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -28,8 +26,7 @@ func (w *world) x() lockfsm.LockInfo {
 	return info
 }
 
-// TestDetachedHoldStaysAndIsTakenUp: a detached hold stays for its delay, by the leader's clock. A
-// request that resumes it holds it like any other.
+// A detached hold stays for its delay, by the leader's clock. A request can resume it.
 func TestDetachedHoldStaysAndIsTakenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2, nodeidtest.ID(1))
@@ -69,8 +66,8 @@ func TestDetachedHoldStaysAndIsTakenUp(t *testing.T) {
 	})
 }
 
-// TestLostHoldStays: a holder that is cut off has lost the hold, and does not end it when it comes
-// back, whether its session is over or lives on.
+// A holder that is cut off does not end the lost hold when it comes back, whether its session is
+// over or lives on.
 func TestLostHoldStays(t *testing.T) {
 	for name, livesOn := range map[string]bool{"session over": false, "session lives on": true} {
 		t.Run(name, func(t *testing.T) {
@@ -113,7 +110,7 @@ func TestLostHoldStays(t *testing.T) {
 	}
 }
 
-// TestHoldIsTakenFromALiveHolder: the holder's error names the session that resumed the hold.
+// The holder's error names the session that resumed the hold.
 func TestHoldIsTakenFromALiveHolder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2, nodeidtest.ID(1))
@@ -138,8 +135,7 @@ func TestHoldIsTakenFromALiveHolder(t *testing.T) {
 	})
 }
 
-// TestResumeGivenUp: a caller that gives up holds nothing, and has not ended the hold that it
-// wanted to resume.
+// A caller that gives up holds nothing, and has not ended the hold that it wanted to resume.
 func TestResumeGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2, nodeidtest.ID(1))
@@ -168,8 +164,8 @@ func TestResumeGivenUp(t *testing.T) {
 	})
 }
 
-// TestDetachSurvivesItsAttachment: the next Attach names the number, because otherwise the group
-// would end the hold. The Detach is sent again if the hold still lives.
+// If the next Attach did not name the number, the group would end the hold. The Detach is sent
+// again if the hold still lives.
 func TestDetachSurvivesItsAttachment(t *testing.T) {
 	b := newBench(t)
 	b.attach()
@@ -202,8 +198,8 @@ func TestDetachSurvivesItsAttachment(t *testing.T) {
 	b.empty()
 }
 
-// TestShortResumeIsTriedAgain: a hold that is resumed when the lease is short is left detached
-// under its new token, and the next request asks for that token.
+// A hold that is resumed when the lease is short is left detached under its new token, for which
+// the next request asks.
 func TestShortResumeIsTriedAgain(t *testing.T) {
 	b := newBench(t)
 	b.attach()

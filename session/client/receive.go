@@ -12,9 +12,9 @@ import (
 )
 
 // This file is how a client reads its leader's replies. It ignores everything about another
-// attachment than the current one: the states that answer the current Attach repeat it.
+// attachment: the states that answer the current Attach repeat it.
 
-// Receive reads a run of replies. It does not keep the bytes. Malformed bytes end the attachment;
+// Receive reads a run of replies, and does not keep the bytes. Malformed bytes end the attachment;
 // the next one asks for what they contained.
 func (c *Core) Receive(now clock.Time, from nodeid.ID, replies []byte) {
 	c.begin(now)
@@ -79,9 +79,9 @@ func (c *Core) reply(now clock.Time, from nodeid.ID, r *session.Reply) {
 	}
 }
 
-// opened reads the answer to Open, from any instance to which it was sent: an instance that answers
-// leads, or led then. The lease counts from the first sending of the nonce, because any of the
-// sendings may have opened the session.
+// opened reads the answer to Open, from any instance to which it was sent: one that answers leads,
+// or led then. The lease counts from the first sending of the nonce, because any of the sendings
+// may have opened the session.
 func (c *Core) opened(now clock.Time, from nodeid.ID, r *session.Reply) {
 	if c.session != 0 || c.nonceSent == 0 || r.Nonce != c.nonce || !slices.Contains(c.nonceTo, from) {
 		return
@@ -102,7 +102,6 @@ func (c *Core) opened(now clock.Time, from nodeid.ID, r *session.Reply) {
 	c.ask(now, c.find(from), true)
 }
 
-// find returns the peer as a target, with its address if that is known.
 func (c *Core) find(peer nodeid.ID) nodeid.Endpoint {
 	if c.target.ID == peer {
 		return c.target
@@ -130,8 +129,8 @@ func (c *Core) attached(now clock.Time, r *session.Reply) {
 			c.backOff(now, nodeid.Endpoint{})
 			return
 		}
-		// Stale: another process, such as a copy of this one, has attached since. One of the two
-		// must open a new session.
+		// Stale: another process, such as a copy of this one, has attached since. One of the two must
+		// open a new session.
 		c.sessionGone(now)
 		return
 	default:
@@ -141,8 +140,8 @@ func (c *Core) attached(now clock.Time, r *session.Reply) {
 	c.phase, c.since, c.provenTerm, c.orphaned = Attached, now, r.Term, 0
 	c.renewals.heard = c.renewals.seq // the renewal sent with the Attach is still the last one
 	if now.Sub(c.lease.sent) > c.lease.ttl/2 {
-		// The keeper may ignore that renewal, because what it confirms may be too old. The next one
-		// confirms the Attached.
+		// The keeper may ignore that renewal: what it confirms may be too old. The next one confirms the
+		// Attached.
 		c.renewDue = true
 	}
 	var again []*entry
@@ -169,7 +168,6 @@ func (c *Core) attached(now clock.Time, r *session.Reply) {
 	c.askAgain(again)
 }
 
-// state reads the state of a request.
 func (c *Core) state(now clock.Time, r *session.Reply) {
 	e := c.byNumber[r.Number]
 	if e == nil {
@@ -199,8 +197,8 @@ func (c *Core) state(now clock.Time, r *session.Reply) {
 	c.finish(e, err)
 }
 
-// answeredAsk counts an Acquire as answered. An entry that is being freed stays open: the command
-// that frees it must still be answered.
+// answeredAsk counts an Acquire as answered. For an entry that is being freed, the command that
+// frees it must still be answered.
 func (c *Core) answeredAsk(e *entry) {
 	if !e.freeing || e.due {
 		c.answered(e)
@@ -219,8 +217,8 @@ func (c *Core) stateGranted(now clock.Time, e *entry, token lockfsm.Token) {
 	}
 }
 
-// finish ends an entry that the group reports as over. A nil error means that it is over without a
-// reason of its own: if the caller still waits, the request is sent again.
+// finish ends an entry that the group reports as over. A nil error means without a reason of its
+// own: if the caller still waits, the request is sent again.
 func (c *Core) finish(e *entry, err error) {
 	if r := e.req; r != nil && r.stage != stageReleasing {
 		switch {
@@ -236,8 +234,8 @@ func (c *Core) finish(e *entry, err error) {
 	c.drop(e, nil)
 }
 
-// codeError returns the error for a request that ended with the given code, or nil for one that
-// must be sent again.
+// codeError returns the error for a request that ended with the code. Nil means that it must be
+// sent again.
 func codeError(code lockfsm.Code) error {
 	switch code {
 	case lockfsm.Finished, lockfsm.Done:
@@ -256,7 +254,6 @@ func codeError(code lockfsm.Code) error {
 	return fmt.Errorf("%w: %v", ErrRefused, code)
 }
 
-// metHolder reads the answer to a try request that found the lock held.
 func (c *Core) metHolder(now clock.Time, r *session.Reply) {
 	e := c.byNumber[r.Number]
 	if e == nil {
@@ -269,7 +266,6 @@ func (c *Core) metHolder(now clock.Time, r *session.Reply) {
 	c.finish(e, err)
 }
 
-// readHolder reads the holder of the lock that a request waits for.
 func (c *Core) readHolder(r *session.Reply) {
 	if e := c.byNumber[r.Number]; e != nil && e.req != nil && e.req.stage == stageWaiting {
 		c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeWaits, Request: e.req, Behind: heldError(e.req.Key, r)})
@@ -286,7 +282,6 @@ func heldError(key string, r *session.Reply) *HeldError {
 	}
 }
 
-// circular reads the answer to a request that would have closed a cycle.
 func (c *Core) circular(r *session.Reply) {
 	e := c.byNumber[r.Number]
 	if e == nil {
@@ -299,15 +294,14 @@ func (c *Core) circular(r *session.Reply) {
 	c.finish(e, err)
 }
 
-// forbidden reads the answer to a request that this client's certificate does not allow.
 func (c *Core) forbidden(r *session.Reply) {
 	if e := c.byNumber[r.Number]; e != nil {
 		c.finish(e, &session.NotAllowedError{Verb: "lock", Key: string(r.Key), For: string(r.Value)})
 	}
 }
 
-// evicted reads that a request was ended by force. A request whose caller still waits had been
-// granted and given back; it is sent again.
+// evicted reads that a request was ended by force. If its caller still waits, it had been granted
+// and given back, and is sent again.
 func (c *Core) evicted(r *session.Reply) {
 	e := c.byNumber[r.Number]
 	if e == nil {
@@ -316,7 +310,6 @@ func (c *Core) evicted(r *session.Reply) {
 	c.endedBy(e, &ForcedError{By: string(r.Record), Reason: string(r.Value)}, LossForced)
 }
 
-// readTaken reads that another session has resumed a hold.
 func (c *Core) readTaken(r *session.Reply) {
 	if e := c.byNumber[r.Number]; e != nil {
 		c.endedBy(e, &TakenError{Record: bytes.Clone(r.Record)}, LossTaken)
@@ -331,7 +324,6 @@ func (c *Core) endedBy(e *entry, err error, why Loss) {
 	c.finish(e, nil)
 }
 
-// freed reads the answer to a Release or Cancel.
 func (c *Core) freed(now clock.Time, r *session.Reply) {
 	e := c.byNumber[r.Number]
 	if e == nil || !e.freeing {
@@ -344,12 +336,11 @@ func (c *Core) freed(now clock.Time, r *session.Reply) {
 		return
 	}
 	if e.stays && r.Code == lockfsm.TooManySessions {
-		// There was no room to keep it, so it has ended.
-		c.drop(e, fmt.Errorf("%w: the hold could not be kept and has ended", ErrNoRoom))
+		c.drop(e, fmt.Errorf("%w: the hold could not be detached from its session and has ended", ErrNoRoom))
 		return
 	}
 	if err := BudgetErrorOf(r.Code, r.Budget); e.stays && err != nil {
-		c.drop(e, fmt.Errorf("the hold could not be kept and has ended: %w", err))
+		c.drop(e, fmt.Errorf("the hold could not be detached from its session and has ended: %w", err))
 		return
 	}
 	if r.Code != lockfsm.Done && r.Code != lockfsm.Finished {
@@ -369,7 +360,6 @@ func (c *Core) renewed(r *session.Reply) {
 	}
 }
 
-// ended reads the leader's report that this attachment is over.
 func (c *Core) ended(now clock.Time, r *session.Reply) {
 	switch r.Reason {
 	case session.EndNoSession:

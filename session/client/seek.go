@@ -12,12 +12,11 @@ import (
 
 // This file is how a client finds its leader: which target it asks, and when it turns to another.
 
-// linked reports whether the Attach of the current epoch was sent, so that commands of this epoch
-// may follow it.
+// linked reports whether the Attach of the current epoch was sent, so that commands may follow it.
 func (c *Core) linked() bool { return c.phase >= Attaching && !c.askDue }
 
-// findLeader leaves the current target and asks again at the given time: aim, or if that is zero
-// the next target in turn.
+// findLeader leaves the current target. At the given time it asks aim, or if that is zero the next
+// target in turn.
 func (c *Core) findLeader(now, at clock.Time, aim nodeid.Endpoint) {
 	if c.phase == Attached {
 		c.orphaned = now
@@ -30,8 +29,8 @@ func (c *Core) findLeader(now, at clock.Time, aim nodeid.Endpoint) {
 	c.dropFrees()
 }
 
-// dropFrees forgets the commands that were to free entries: the next Attach leaves these entries
-// out, which frees them as well.
+// dropFrees forgets the commands that were to free entries: the next Attach leaves the entries out,
+// which frees them too.
 func (c *Core) dropFrees() {
 	for i, e := range c.frees {
 		e.due, c.frees[i] = false, nil
@@ -51,7 +50,6 @@ func (c *Core) redirect(now clock.Time, aim nodeid.Endpoint) {
 	c.findLeader(now, now, aim)
 }
 
-// backOff turns to another target after a growing wait.
 func (c *Core) backOff(now clock.Time, aim nodeid.Endpoint) {
 	c.resetBackoff(now)
 	wait := c.wait
@@ -59,14 +57,12 @@ func (c *Core) backOff(now clock.Time, aim nodeid.Endpoint) {
 	c.findLeader(now, now.Add(wait), aim)
 }
 
-// resetBackoff resets the backoff if this attachment was stable.
 func (c *Core) resetBackoff(now clock.Time) {
 	if c.phase == Attached && now.Sub(c.since) >= settled {
 		c.wait, c.moves = waitFirst, 0
 	}
 }
 
-// askNext asks the target that is due.
 func (c *Core) askNext(now clock.Time) {
 	to, believed := c.hint, true
 	if to.ID.IsZero() {
@@ -90,9 +86,8 @@ func (c *Core) nextTarget() nodeid.Endpoint {
 	return to
 }
 
-// ask sends a target the question "do you lead?", in the form of an Open or an Attach. A believed
-// target was named as the leader: requests are pipelined behind Attach, and it gets more time to
-// answer.
+// ask sends a target an Open or an Attach. A believed target was named as the leader: requests are
+// pipelined behind Attach, and it gets more time to answer.
 func (c *Core) ask(now clock.Time, to nodeid.Endpoint, believed bool) {
 	if c.session == 0 && c.nonce == (lockfsm.Nonce{}) {
 		if c.WantsNonce() {
@@ -138,9 +133,8 @@ func (c *Core) tickAttached(now clock.Time) {
 	c.renewDue = true
 }
 
-// renewAt returns when the next renewal is due. Renewals also detect a leader that has stopped
-// responding without its stream ending. So one is sent every second while calls wait, and soon
-// after an unanswered command.
+// renewAt returns when the next renewal is due: every second while calls wait, and soon after an
+// unanswered command, because renewals also detect a silent leader.
 func (c *Core) renewAt() clock.Time {
 	every := renewEvery(c.lease.ttl)
 	if c.waiting > 0 {
@@ -185,7 +179,7 @@ func (c *Core) SendFailed(now clock.Time) {
 const maxTerm = 1 << 56
 
 // redirected handles a voter's redirect: the answer to our question, the end of our attachment, or
-// late news for a client that had asked it.
+// late news for a client that had asked.
 func (c *Core) redirected(now clock.Time, from nodeid.ID, r *session.Reply) {
 	if c.closed || r.Term > maxTerm {
 		return
@@ -199,7 +193,7 @@ func (c *Core) redirected(now clock.Time, from nodeid.ID, r *session.Reply) {
 	leader := nodeid.Endpoint{ID: r.Leader, Addr: string(r.Addr)}
 	switch {
 	case c.phase == Attached && r.Term == c.provenTerm && leader.ID == c.target.ID:
-		// It informs all clients that asked before it was ready; this one has asked again since.
+		// It informs all clients that asked before it was ready; this one has asked again.
 	case mine && known:
 		c.redirect(now, leader)
 	case mine:
@@ -212,9 +206,8 @@ func (c *Core) redirected(now clock.Time, from nodeid.ID, r *session.Reply) {
 	}
 }
 
-// sessionGone starts over after the group has reported that the session is over. The end of a
-// session frees everything in it. Requests whose callers still wait are sent again under a new
-// session.
+// sessionGone starts over when the session is over, which frees everything in it. Waiting requests
+// are sent again under a new session.
 func (c *Core) sessionGone(now clock.Time) {
 	leader := c.target
 	if c.closing {
@@ -226,8 +219,8 @@ func (c *Core) sessionGone(now clock.Time) {
 	c.redirect(now, leader)
 }
 
-// forgetSession ends everything of the session. Unconfirmed releases end with the given error. If
-// that is nil the end of the session has freed their locks, except a lock with a delay, which may
+// forgetSession ends everything of the session. Unconfirmed releases end with the given error. Nil
+// means that the end of the session has freed their locks, except a lock with a delay, which may
 // stay taken: its release ends with ErrLost. end is for the news.
 func (c *Core) forgetSession(releasing error, end SessionEnd) {
 	if c.session != 0 {
@@ -257,7 +250,6 @@ func (c *Core) forgetSession(releasing error, end SessionEnd) {
 	c.renewals.Forget()
 }
 
-// askAgain puts requests back among the unsent, each at its old place.
 func (c *Core) askAgain(again []*entry) {
 	slices.SortFunc(again, func(a, b *entry) int { return cmp.Compare(a.order, b.order) })
 	c.unsent.merge(again)
@@ -288,9 +280,8 @@ func (c *Core) finishClose() {
 	c.closed, c.phase, c.retryAt, c.askDue = true, Seeking, 0, false
 }
 
-// Leaving marks the session's instance as leaving in the group, now and on every later attachment.
-// Waiting and later calls end with ErrLeaving: a lock granted to one of them now would be left
-// behind.
+// Leaving marks the instance as leaving in the group, now and on every later attachment. Waiting
+// and later calls end with ErrLeaving: a lock granted now would be left behind.
 func (c *Core) Leaving(now clock.Time) {
 	c.begin(now)
 	if !c.leaving {

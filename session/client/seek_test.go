@@ -67,8 +67,7 @@ func TestRedirectToNoLeaderWaits(t *testing.T) {
 	}
 }
 
-// A voter that was asked names the leader later: the client goes there at once, from a wait or from
-// another question.
+// A voter that was asked names the leader later: the client goes there at once.
 func TestPushedRedirectMovesAtOnce(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -97,7 +96,6 @@ func TestAttachedClientFollowsOnlyNewerTerms(t *testing.T) {
 	b.want("2: attach 2 live next 1, renew 2")
 }
 
-// Two voters that name each other do not make the client loop.
 func TestCirclesAreDamped(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -149,7 +147,7 @@ func TestDownMovesToTheNext(t *testing.T) {
 	}
 }
 
-// A leader that has stopped responding while its stream is open is left when its answer is overdue.
+// The stream of a silent leader is open: it is left when its answer is overdue.
 func TestSilentLeaderIsLeft(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -55,8 +55,7 @@ func TestShellLockAndRelease(t *testing.T) {
 	})
 }
 
-// Release always releases; ctx bounds only the wait. Without a leader the confirmation arrives once
-// there is one.
+// ctx bounds only the wait. Without a leader the confirmation arrives once there is one.
 func TestShellReleaseWithEndedContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, nodeidtest.ID(1))

@@ -18,7 +18,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// sends counts the frames that clients send from now on.
 func (w *world) sends() *atomic.Int64 {
 	n := new(atomic.Int64)
 	w.refuse.Store(new(func(what string) bool {
@@ -30,7 +29,7 @@ func (w *world) sends() *atomic.Int64 {
 	return n
 }
 
-// External inputs take effect at once, not only when the client would have noticed by itself.
+// External inputs take effect at once.
 func TestShellWhatAClientIsTold(t *testing.T) {
 	one, two, id := nodeidtest.ID(1), nodeidtest.ID(2), nodeidtest.ID(100)
 	attached := func(w *world, c *Client) { // at once
@@ -98,7 +97,6 @@ func TestShellWhatAClientIsTold(t *testing.T) {
 	}
 }
 
-// Close ends every waiting call at once, and returns when the goroutine has ended.
 func TestShellCloseEndsAllCallsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, nodeidtest.ID(1))
@@ -147,8 +145,8 @@ func TestShellCloseEndsAllCallsAtOnce(t *testing.T) {
 	})
 }
 
-// Commands that do not fit into one frame are sent in another at once, not together with the next
-// event, which may be the answer to the first frame.
+// Commands that do not fit into one frame follow in another at once, not with the next event, which
+// may be the answer to the first.
 func TestShellAllThatIsDueIsSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, nodeidtest.ID(1))
@@ -200,8 +198,8 @@ func TestShellAllThatIsDueIsSent(t *testing.T) {
 	})
 }
 
-// A client that has run for a long time keeps time: it renews like a new one, and reports the state
-// of its lease exactly.
+// A client that has run for a long time renews like a new one, and reports the state of its lease
+// exactly.
 func TestShellTimeGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, nodeidtest.ID(1))
@@ -315,8 +313,6 @@ func TestShellWaitersEnd(t *testing.T) {
 	})
 }
 
-// An observer is told of jeopardy before the lease is lost, also for a client that has run for a
-// long time.
 func TestShellWatchIsToldOfJeopardy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 0, nodeidtest.ID(1))

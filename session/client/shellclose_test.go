@@ -14,8 +14,7 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// 200 callers cancel at random moments while the leader changes. Afterwards no state is left
-// anywhere.
+// 200 callers cancel at random moments while the leader changes. No state is left anywhere.
 func TestShellCancelStorm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 3, nodeidtest.ID(1), nodeidtest.ID(2), nodeidtest.ID(3))
@@ -111,8 +110,8 @@ func TestShellCloseInEveryState(t *testing.T) {
 	}
 }
 
-// Close with held locks: they are lost to their holders and not released in the group, since the
-// code that held them may still run.
+// Held locks are lost to their holders and not released in the group: the code that held them may
+// still run.
 func TestShellCloseKeepsTheSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, nodeidtest.ID(1))

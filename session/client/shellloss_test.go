@@ -14,8 +14,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// A client that is cut off loses its locks at its own deadline, before another client can get them,
-// and its holders are told.
+// A client that is cut off loses its locks at its own deadline, before another client can get them.
 func TestShellLeaseRunsOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2, nodeidtest.ID(1))
@@ -67,8 +66,8 @@ type jumpClock struct {
 func (j *jumpClock) Now() clock.Time { return j.Clock.Now().Add(j.leap.Now().Sub(0)) }
 
 // The process was stopped past its deadline. The first call of Err reports the loss before any
-// timer has fired or any goroutine has run, and nothing that the goroutine reads afterwards makes
-// the hold look held again.
+// timer has fired or any goroutine has run, and nothing that the goroutine reads afterwards revives
+// the hold.
 func TestShellErrIsExactAfterAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2, nodeidtest.ID(1))
@@ -116,8 +115,7 @@ func TestShellErrIsExactAfterAPause(t *testing.T) {
 	})
 }
 
-// A renewal in the inbox that is read after the deadline revives no earlier hold, whatever the
-// order of the goroutines.
+// A renewal in the inbox that is read after the deadline revives no earlier hold.
 func TestShellLateRenewalRevivesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, nodeidtest.ID(1))
@@ -126,8 +124,7 @@ func TestShellLateRenewalRevivesNothing(t *testing.T) {
 		w.elect(nodeidtest.ID(1))
 		h := w.lock(nodeidtest.ID(100), "x")
 		time.Sleep(worldTTL/3 - time.Millisecond)
-		// The renewal is sent in a millisecond and acknowledged at once. The process stops with the
-		// answer in its inbox.
+		// The process stops with the acknowledgement in its inbox.
 		stops := sync.OnceFunc(func() { leaping.leap.Advance(worldTTL) })
 		w.mu.Lock()
 		w.onReply = stops
@@ -151,8 +148,7 @@ func TestShellLateRenewalRevivesNothing(t *testing.T) {
 	})
 }
 
-// The release is in the inbox when the goroutine finds that the lease has run out: Release returns,
-// and reports the loss.
+// The release is in the inbox when the goroutine finds that the lease has run out.
 func TestShellReleaseOfALockThatIsBeingLost(t *testing.T) {
 	for name, release := range map[string]func(*Hold, context.Context) error{
 		"release": (*Hold).Release, "detach": (*Hold).Detach,
@@ -191,8 +187,7 @@ func releaseWhileBeingLost(t *testing.T, release func(*Hold, context.Context) er
 	})
 }
 
-// Lost holds are marked before the deadline is published: a reader of a deadline that was extended
-// after the loss finds the mark.
+// A reader of a deadline that was extended after the loss finds the mark.
 func TestMarksComeBeforeTheDeadline(t *testing.T) {
 	t.Parallel()
 	c := &Client{config: Config{Clock: clock.Monotonic()}, core: NewCore(1, worldTTL)}
@@ -219,8 +214,7 @@ func TestMarksComeBeforeTheDeadline(t *testing.T) {
 	}
 }
 
-// Rebind, the restart in place: locks are lost, and waiting calls are served in the new
-// incarnation.
+// Locks are lost, and waiting calls are served in the new incarnation.
 func TestShellRebind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2, nodeidtest.ID(1))
@@ -260,8 +254,7 @@ func TestShellRebind(t *testing.T) {
 	})
 }
 
-// At its very deadline a hold is lost: another may have the lock from then on. The same is true at
-// the end that the request has set.
+// At its very deadline, or at the end that the request has set, another may have the lock.
 func TestErrAtTheDeadline(t *testing.T) {
 	const deadline = clock.Time(1000)
 	for name, row := range map[string]struct {

@@ -10,9 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// Concurrent and repeated calls of Release return the same error. The slot that signals it is empty
-// when it serves another call: a leftover signal would be taken for the grant of a lock that was
-// never granted.
+// All calls of Release return the same error. The slot that signals it is empty when it serves
+// another call: a leftover signal would be taken for a grant.
 func TestShellReleaseIsShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, nodeidtest.ID(1))

@@ -14,9 +14,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// What a client accepts between two turns is bounded, for its leader and for all others, and the
-// bound applies to each turn anew. If the counts went on from turn to turn, the client would soon
-// drop every frame of other voters, and then of its leader.
+// The bound is for one turn. If the counts went on from turn to turn, the client would soon drop
+// every frame of other voters, and then of its leader.
 func TestEachTurnHasTheWholeInbox(t *testing.T) {
 	leader, other := nodeidtest.ID(1), nodeidtest.ID(2)
 	for name, row := range map[string]struct {
@@ -72,8 +71,8 @@ func TestEachTurnHasTheWholeInbox(t *testing.T) {
 	}
 }
 
-// If a client's frame, a keeper's proposal or a frame of replies is refused once, at any moment,
-// the sender knows it, and a waiting call still ends.
+// If a client's frame, a keeper's proposal or a frame of replies is refused once, the sender knows
+// it, and a waiting call still ends.
 func TestShellCallsEndThoughAFrameIsRefused(t *testing.T) {
 	for _, what := range []string{"send", "propose", "reply"} {
 		for n := int64(1); n <= 16; n++ {

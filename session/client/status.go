@@ -19,12 +19,11 @@ const (
 	Attached               // attached to the leader
 )
 
-// String returns the phase in lower case.
 func (p Phase) String() string {
 	return [...]string{"seeking", "opening", "attaching", "attached"}[p&3]
 }
 
-// Status describes a client at one moment, for people, programs and leak tests.
+// Status describes a client at one moment.
 type Status struct {
 	Phase Phase
 	// Asked is the instance that the client asks or is attached to. Zero means none.
@@ -36,8 +35,8 @@ type Status struct {
 	Deadline clock.Time        // when every hold is lost unless a renewal is acknowledged before
 	Lease    LeaseState
 	Ended    SessionEnd // why the previous session is over
-	// GraceUntil is roughly when the grace of the group ends. Until then requests queue and nothing
-	// is granted. It is zero if the grace is over, or while the client is not attached.
+	// GraceUntil is roughly when the grace of the group ends; until then nothing is granted. Zero
+	// means that it is over, or that the client is not attached.
 	GraceUntil clock.Time
 	Requests   int // waiting, held, and unconfirmed releases
 	Waiting    int // calls that wait for an answer

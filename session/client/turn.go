@@ -12,17 +12,16 @@ type Outlets interface {
 	Nonce() lockfsm.Nonce
 	// Lost marks the hold of a request as lost.
 	Lost(*Outcome)
-	// Publish publishes the deadline of all holds, or zero without a session. They are lost then
-	// unless a renewal is acknowledged before.
+	// Publish publishes the deadline of all holds. They are lost then unless a renewal is acknowledged
+	// before. Zero means no session.
 	Publish(deadline clock.Time)
 	// Outcome passes on an outcome other than a loss.
 	Outcome(*Outcome)
-	// Send passes one frame to the transport, which owns the bytes afterwards. An error means that
-	// the frame will not be sent.
+	// Send is [Config].Send.
 	Send(to nodeid.Endpoint, renewals, commands []byte) error
 }
 
-// Nonces gives the core a nonce if it wants one. It is called before the inputs of a turn.
+// Nonces gives the core a nonce if it wants one, before the inputs of a turn.
 func (c *Core) Nonces(o Outlets) {
 	if c.WantsNonce() {
 		c.GiveNonce(o.Nonce())

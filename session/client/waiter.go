@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// waiter is a call that waits for a state of the client or the end of its session, not for a lock.
+// waiter is a call that waits for a state of the client or for the end of the session.
 type waiter struct {
 	done   func(Status) bool // reports whether the wait is over; nil for the end of the session
 	result chan error        // one slot
@@ -14,19 +14,19 @@ type waiter struct {
 }
 
 // WaitAttached waits until the client is attached to a leader, which proves that the group can
-// commit. It returns ctx's error or ErrClosed if that comes first.
+// commit. It fails with ctx's error or ErrClosed.
 func (c *Client) WaitAttached(ctx context.Context) error {
 	return c.wait(ctx, inputWait, func(s Status) bool { return s.Phase == Attached })
 }
 
-// WaitReady waits until the client is attached and the group is past its grace, so that a free lock
-// is granted at once. It fails like WaitAttached.
+// WaitReady waits until the client is attached and the group is past its grace. It fails like
+// WaitAttached.
 func (c *Client) WaitReady(ctx context.Context) error {
 	return c.wait(ctx, inputWait, func(s Status) bool { return s.Phase == Attached && s.GraceUntil == 0 })
 }
 
 // WaitReleased waits until no lock is held. It fails like WaitAttached; the error of ctx names the
-// keys that are still held.
+// keys that are held.
 func (c *Client) WaitReleased(ctx context.Context) error {
 	err := c.wait(ctx, inputWait, func(s Status) bool { return s.Held == 0 })
 	if err == nil || err == ErrClosed {
@@ -44,9 +44,9 @@ func (c *Client) WaitReleased(ctx context.Context) error {
 	}
 }
 
-// CloseSession ends the session in the group at once, rather than when its lease runs out, and
-// waits for that. It fails with ErrStillHeld while a lock is held. Waiting and later calls end with
-// ErrClosed. Without a leader it waits for one as long as ctx allows.
+// CloseSession ends the session in the group at once, and waits for that. It fails with
+// ErrStillHeld while a lock is held. Waiting and later calls end with ErrClosed. Without a leader
+// it waits for one until ctx ends.
 func (c *Client) CloseSession(ctx context.Context) error { return c.wait(ctx, inputCloseSession, nil) }
 
 func (c *Client) wait(ctx context.Context, kind inputKind, done func(Status) bool) error {
@@ -72,7 +72,6 @@ func without(all []*waiter, w *waiter) []*waiter {
 	return all
 }
 
-// answerDone answers the waiters whose condition holds.
 func (c *Client) answerDone() {
 	if len(c.waiting) == 0 {
 		return

@@ -18,8 +18,8 @@ import (
 
 var errNoLink = errors.New("no link")
 
-// world is a few clients and one or two keepers in a bubble, over a network of plain calls and a
-// log that commits at once.
+// world is a few clients and one or two keepers in a bubble, over plain calls and a log that
+// commits at once.
 type world struct {
 	t       *testing.T
 	clock   clock.Clock
@@ -38,7 +38,6 @@ type world struct {
 	refuse atomic.Pointer[func(what string) bool] // whether a call of "send", "propose" or "reply" is refused
 }
 
-// refuses reports whether a call must be refused.
 func (w *world) refuses(what string) bool {
 	f := w.refuse.Load()
 	return f != nil && (*f)(what)
@@ -75,7 +74,6 @@ func newWorld(t *testing.T, clients int, keepers ...nodeid.ID) *world {
 	return w
 }
 
-// bind starts a client in the place of any client with that ID.
 func (w *world) bind(id nodeid.ID, by clock.Clock, targets []nodeid.Endpoint) {
 	c := w.newClient(id, by)
 	c.Rebind([]byte{id[nodeid.Size-1]}, targets)
@@ -100,7 +98,6 @@ func (w *world) newClient(id nodeid.ID, by clock.Clock) *Client {
 	return c
 }
 
-// leap gives client 100 a clock that the test controls.
 func (w *world) leap() *jumpClock {
 	j := &jumpClock{Clock: w.clock}
 	w.bind(nodeidtest.ID(100), j, []nodeid.Endpoint{{ID: nodeidtest.ID(1)}})
@@ -213,7 +210,6 @@ func (w *world) counts() lockfsm.Counts {
 	return w.machine.Counts()
 }
 
-// empty checks that no state is left of any call, anywhere.
 func (w *world) empty() {
 	w.t.Helper()
 	synctest.Wait()

@@ -60,8 +60,7 @@ func TestRaiseIsProposed(t *testing.T) {
 	}
 }
 
-// A change that the log refused stays due. It is lost with the term, and a request for another term
-// is ignored.
+// A change is lost with the term, and a request for another term is ignored.
 func TestAdoptAndRaiseBelongToTheirTerm(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -127,8 +126,7 @@ func TestAdoptAndRaiseWaitForBorn(t *testing.T) {
 	}
 }
 
-// A live session keeps the TTL with which it was opened, and its keeper the deadline, also across a
-// change of leader.
+// A live session keeps its TTL, and its keeper the deadline, also across a change of leader.
 func TestAdoptedTTLIsForSessionsToCome(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -150,7 +148,6 @@ func TestAdoptedTTLIsForSessionsToCome(t *testing.T) {
 	}
 }
 
-// The shell passes both on.
 func TestKeeperProposesAdoptAndRaise(t *testing.T) {
 	t.Parallel()
 	proposed := make(chan string, 16)

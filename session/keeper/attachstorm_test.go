@@ -12,9 +12,9 @@ import (
 )
 
 // The first turn of a new leader may find the Attach of every instance in its inbox. All are
-// accepted in order of arrival, with a bounded proposal in each turn, and a few turns suffice. No
-// client waits longer than that, whatever is left of its lease, so ordering by lease would gain
-// nothing. Duplicates from clients that have asked again change nothing.
+// accepted in order of arrival, in a few turns with bounded proposals. No client waits longer than
+// that, so ordering by lease would gain nothing. Duplicates from clients that have asked again
+// change nothing.
 func TestAttachStorm(t *testing.T) {
 	t.Parallel()
 	const sessions, locks = 10_000, 8

@@ -15,8 +15,8 @@ import (
 
 const benchTTL = 6 * time.Second
 
-// bench is a keeper core on a bench, with a real machine behind it. The test is its clock, its log
-// and its peers. It leads term 5 unless a test changes that.
+// bench is a keeper core and a real machine behind it. The test is its clock, its log and its
+// peers. It leads term 5 unless a test changes that.
 type bench struct {
 	t       *testing.T
 	core    *Core
@@ -68,7 +68,6 @@ func (b *bench) leads() {
 	})
 }
 
-// turn runs a turn of the core alone and collects the proposal, the round and the replies.
 func (b *bench) turn() {
 	b.t.Helper()
 	b.core.Tick(b.now)
@@ -115,7 +114,6 @@ func (b *bench) turn() {
 	}
 }
 
-// apply applies what was proposed.
 func (b *bench) apply() {
 	blob := b.blob
 	b.blob = nil
@@ -228,7 +226,6 @@ func (b *bench) want(to nodeid.ID, said string) {
 	}
 }
 
-// open opens a session for a peer and attaches it with epoch 1.
 func (b *bench) open(from nodeid.ID) lockfsm.SessionID {
 	b.t.Helper()
 	b.send(from, lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{from[nodeid.Size-1], byte(b.index)},

@@ -7,7 +7,7 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Check verifies the invariants of the core. Tests and simulations call it after every turn.
+// Check verifies the invariants of the core, for tests.
 func (k *Core) Check() error {
 	attachments, opens, queued, expiring := 0, 0, 0, 0
 	for i, p := range k.all {
@@ -59,15 +59,14 @@ func (k *Core) Check() error {
 	return nil
 }
 
-// Kept is what a keeper has of one session.
+// Kept is what a keeper has of one session, for simulations.
 type Kept struct {
-	Deadline clock.Time // when the session may expire, on the keeper's clock, unless a renewal is confirmed before
+	Deadline clock.Time // when the session may expire, on the keeper's clock, if no renewal is confirmed before
 	Expiring bool       // its expiry is decided
 	Renewing bool       // a renewal has arrived and is not confirmed yet
 }
 
-// Kept returns what the core has of a session, and whether it has the session. It is for
-// simulations.
+// Kept returns what the core has of a session, and whether it has the session. Simulations ask it.
 func (k *Core) Kept(id lockfsm.SessionID) (kept Kept, ok bool) {
 	if place, found := k.entering.at(id); found {
 		return Kept{Deadline: k.entering.since.Add(k.entering.sessions[place].TTL + k.stalled)}, true

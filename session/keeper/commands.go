@@ -8,11 +8,10 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// This file is the path of commands through the keeper. It checks their headers, passes them on
-// byte for byte except Open, and makes one proposal per turn.
+// This file checks the headers of commands, passes them on byte for byte except Open, and makes one
+// proposal per turn.
 
-// commandRun is a run of commands that waits to be proposed: commands of one attachment, or one
-// Open.
+// commandRun is a run of commands that waits to be proposed: of one attachment, or one Open.
 type commandRun struct {
 	peer  *peerState
 	on    *attachment // nil for an Open
@@ -25,8 +24,8 @@ func (k *Core) Receive(now clock.Time, from nodeid.ID, renewals, commands []byte
 	k.ReceiveUnder(now, from, nil, renewals, commands)
 }
 
-// ReceiveUnder reads one frame of a peer. rights are those of the certificate of the connection on
-// which the frame came; nil means a full instance. The bytes belong to the core from then on.
+// ReceiveUnder reads one frame of a peer, and owns the bytes afterwards. rights are those of the
+// certificate of its connection; nil means a full instance.
 func (k *Core) ReceiveUnder(now clock.Time, from nodeid.ID, rights *capability.Capability, renewals,
 	commands []byte) {
 	k.begin(now)
@@ -42,7 +41,7 @@ func (k *Core) ReceiveUnder(now clock.Time, from nodeid.ID, rights *capability.C
 	}
 	p := k.peer(from)
 	p.rights = rights
-	// Commands first: the renewal of an Attach is in the same frame.
+	// The renewal of an Attach is in the same frame.
 	if k.takeCommands(p, commands) && k.takeRenewals(p, renewals) {
 		return
 	}
@@ -52,7 +51,7 @@ func (k *Core) ReceiveUnder(now clock.Time, from nodeid.ID, rights *capability.C
 }
 
 // takeCommands queues the commands of a frame, in runs of the same attachment. It reports false if
-// the frame has a command that no client may send.
+// no client may send one of them.
 func (k *Core) takeCommands(p *peerState, frame []byte) bool {
 	run := commandRun{peer: p}
 	for len(frame) > 0 {
@@ -89,9 +88,8 @@ func (k *Core) takeCommands(p *peerState, frame []byte) bool {
 	return len(frame) == 0
 }
 
-// admit checks one command. It returns the piece to which the command belongs, without its bytes;
-// the piece has no peer if the command must not be proposed. It returns false if no client may send
-// the command.
+// admit checks one command. It returns the run to which the command belongs, without its bytes, and
+// without a peer if the command must not be proposed. It returns false if no client may send it.
 func (k *Core) admit(p *peerState, h lockfsm.Header, command []byte) (commandRun, bool) {
 	switch h.Kind {
 	case lockfsm.Open:
@@ -157,8 +155,8 @@ func (k *Core) admitOpen(p *peerState, command []byte) (commandRun, bool) {
 	return commandRun{peer: p, nonce: c.Nonce, bytes: c.Append(nil)}, true
 }
 
-// admitAttach begins an attachment, which replaces one with a lower epoch. A peer that does not own
-// the session is refused here, before it can displace the legitimate attachment.
+// admitAttach begins an attachment, which replaces one with a lower epoch. It refuses a peer that
+// does not own the session before it can displace the legitimate attachment.
 func (k *Core) admitAttach(p *peerState, h lockfsm.Header, command []byte) (commandRun, bool) {
 	nonce, err := lockfsm.PeekNonce(command)
 	if err != nil {
@@ -204,7 +202,7 @@ func (k *Core) beginAttachment(p *peerState, h lockfsm.Header, nonce lockfsm.Non
 	return commandRun{peer: p, on: a}
 }
 
-// enqueue adds a piece to the queue. A piece that does not fit ends its attachment.
+// enqueue adds a run to the queue. A run that does not fit ends its attachment.
 func (k *Core) enqueue(p commandRun) {
 	if len(p.bytes) == 0 {
 		return
@@ -218,7 +216,7 @@ func (k *Core) enqueue(p commandRun) {
 	k.queue = append(k.queue, p)
 }
 
-// refuse ends the Open or attachment of a piece that will not be proposed.
+// refuse ends the Open or attachment of a run that is not proposed.
 func (k *Core) refuse(p commandRun) {
 	if p.on == nil {
 		k.forgetOpen(p.nonce)
@@ -237,9 +235,8 @@ func (k *Core) forgetOpen(nonce lockfsm.Nonce) *peerState {
 	return p
 }
 
-// Proposal returns the blob to propose in this turn and its term, or nil if there is nothing to
-// propose. The blob contains the leader's wall clock before all client commands. Proposed must be
-// called with the result. The bytes are fresh.
+// Proposal returns the blob to propose in this turn and its term, or nil. The leader's wall clock
+// comes before all client commands. Proposed must be called with the result. The bytes are fresh.
 func (k *Core) Proposal(wallUnixMS int64) (term uint64, blob []byte) {
 	k.blob, k.blobExpires = k.blob[:0], 0
 	if !k.led || k.now.Before(k.proposeAt) || len(k.queue) == 0 && !k.due() {
@@ -282,8 +279,8 @@ func (k *Core) Proposal(wallUnixMS int64) (term uint64, blob []byte) {
 	return k.role.Term, blob
 }
 
-// Proposed reports whether the log accepted the last blob. If not, the attachments in it end. The
-// keeper's own commands stay due, and an expiring session stays marked.
+// Proposed reports whether the log accepted the last blob. If not, the attachments in it end; the
+// keeper's own commands stay due.
 func (k *Core) Proposed(accepted bool) {
 	for _, p := range k.blob {
 		k.queued -= len(p.bytes)

@@ -96,8 +96,8 @@ func TestOnlyTheAttachedMaySpeak(t *testing.T) {
 	b.want(nodeidtest.ID(1), "state 1 granted")
 }
 
-// A command that no client may send ends the sender's attachments and is never proposed. No other
-// peer is affected.
+// A command that no client may send ends the sender's attachments, is never proposed, and affects
+// no other peer.
 func TestHostileCommands(t *testing.T) {
 	t.Parallel()
 	kinds := []lockfsm.Kind{lockfsm.Stamp, lockfsm.Born, lockfsm.EndGrace, lockfsm.Raise, lockfsm.Expire,

@@ -24,8 +24,8 @@ const (
 	peerBytes       = 8 << 20                // commands of one peer waiting to be proposed
 	peerAttachments = 1024
 	peerOpens       = 64
-	// Sessions opened by one peer and not over. A client needs one, its user may open more, and
-	// some are left over when a client opens a new one.
+	// Sessions opened by one peer and not over. A client needs one, its user may open more, and some
+	// are left over when a client opens a new one.
 	peerSessions    = 256
 	frameRenewals   = 4096
 	maxAskers       = 4096
@@ -43,7 +43,7 @@ type Role struct {
 // Leadership is what a keeper needs when the first entry of its own term is applied.
 type Leadership struct {
 	Term      uint64
-	Sessions  []lockfsm.SessionInfo // as of that entry, ascending by ID; the core keeps the slice and does not change it
+	Sessions  []lockfsm.SessionInfo // as of that entry, ascending by ID; the core keeps the slice unchanged
 	Born      bool
 	GraceOver bool
 	BornAt    clock.Time // if Born: when this node applied Born, or restored a snapshot after it
@@ -51,23 +51,22 @@ type Leadership struct {
 }
 
 // Core decides everything that a [Keeper] does. It is a plain value in memory, without goroutine,
-// clock or random source. Feed it inputs, each with the time. Then call Turn, and call it again at
-// the latest at Next. Core is not safe for concurrent use. The simulation uses it without the
-// shell.
+// clock or random source. Feed it inputs, each with the time. Then call Turn, and again at the
+// latest at Next. It is not safe for concurrent use.
 type Core struct {
-	// Vouch returns the hash of the capability in the certificate of a connected peer, zero for a
-	// full instance. It also reports whether the record with which the peer opens a session matches
-	// what the connection proves. Vouch is set before the first input; nil means zero and true. It
-	// must depend on the peer's connection alone.
+	// Vouch returns the hash of the capability in the certificate of a connected peer, zero for a full
+	// instance. It also reports whether the record with which the peer opens a session matches what
+	// the connection proves. It must depend on the peer's connection alone, and be set before the
+	// first input. Nil means zero and true.
 	Vouch func(from nodeid.ID, record []byte) (capability [32]byte, ok bool)
 
-	// Stamp returns the record with which a peer that has these rights opens a session, completed
-	// from its certificate. Nil leaves the record unchanged. It is not called for full instances.
+	// Stamp completes the record with which a peer with these rights opens a session from its
+	// certificate. It is not called for full instances. Nil leaves the record unchanged.
 	Stamp func(rights *capability.Capability, record []byte) []byte
 
-	// Step is the maximum number of sessions that a turn enters at the beginning of a lead, or
-	// checks for their deadlines. It is set before the first input. Zero means sessionsPerTurn.
-	// Simulations set less, so that a few sessions take several turns.
+	// Step is the maximum number of sessions that a turn enters at the beginning of a lead, or checks
+	// for their deadlines. It is set before the first input. Zero means sessionsPerTurn. Simulations
+	// set less, so that a few sessions take several turns.
 	Step int
 
 	role   Role
@@ -177,13 +176,12 @@ func (k *Core) Leads(now clock.Time, l Leadership) {
 }
 
 // AllBound reports that every instance on the group's list is bound to it. From then on the core
-// proposes Born whenever it leads a group that is not founded yet.
+// proposes Born whenever it leads a group that is not founded.
 func (k *Core) AllBound(now clock.Time) {
 	k.begin(now)
 	k.allBound = true
 }
 
-// adoption is the change that ProposeAdopt requests.
 type adoption struct {
 	ttl      time.Duration
 	settings []byte
@@ -191,7 +189,7 @@ type adoption struct {
 }
 
 // ProposeAdopt makes the core propose a change of the group's founding values as soon as possible,
-// if it still leads in the given term. It keeps the settings.
+// if it leads in the given term. It keeps the settings.
 func (k *Core) ProposeAdopt(now clock.Time, term uint64, ttl time.Duration, settings []byte, budgets session.Budgets) {
 	k.begin(now)
 	if term == k.role.Term && k.role.Leading {
@@ -200,7 +198,7 @@ func (k *Core) ProposeAdopt(now clock.Time, term uint64, ttl time.Duration, sett
 }
 
 // ProposeRaise makes the core propose a higher version of the rules as soon as possible, if it
-// still leads in the given term.
+// leads in the given term.
 func (k *Core) ProposeRaise(now clock.Time, term uint64, version uint32) {
 	k.begin(now)
 	if term == k.role.Term && k.role.Leading {
@@ -212,10 +210,10 @@ func (k *Core) ProposeRaise(now clock.Time, term uint64, version uint32) {
 // entry of its term knows the state, and before Born there is no group.
 func (k *Core) serving() bool { return k.led && k.born }
 
-// begin comes first in every input. It detects stalls. A stalled keeper has not read the renewals
+// begin comes first in every input. It detects stalls: a stalled keeper has not read the renewals
 // that arrived meanwhile, so that time does not count toward any deadline. A stall is detected only
 // if it lasts beyond the time at which a turn is due. One that ends earlier leaves all of
-// watchBefore until the next deadline, in which everything that waits is read.
+// watchBefore to read what waits.
 func (k *Core) begin(now clock.Time) {
 	if gap := now.Sub(k.lookAt()) + tickEvery; k.now != 0 && gap >= stallAfter {
 		k.stalled += gap
@@ -223,10 +221,9 @@ func (k *Core) begin(now clock.Time) {
 	k.now = now
 }
 
-// lookAt returns when the keeper checks the deadlines again. That is watchBefore ahead of the next
-// one, to find out whether a renewal has moved it; if not, every tickEvery, so that the keeper
-// meets the deadline. It never checks twice in tickEvery, so thousands of deadlines cost no more
-// turns than one.
+// lookAt returns when the keeper checks the deadlines again: watchBefore ahead of the next one, to
+// find out whether a renewal has moved it; if not, every tickEvery, to meet the deadline. It never
+// checks twice in tickEvery, so thousands of deadlines cost no more turns than one.
 func (k *Core) lookAt() clock.Time {
 	at := k.now.Add(tickEvery)
 	if len(k.expiries) > 0 {
@@ -236,8 +233,8 @@ func (k *Core) lookAt() clock.Time {
 	return at
 }
 
-// Tick advances the time. It must come after all inputs that have arrived: one of them may be the
-// renewal of a session that is due.
+// Tick advances the time. It must come after all inputs that have arrived: one may be the renewal
+// of a session that is due.
 func (k *Core) Tick(now clock.Time) {
 	k.begin(now)
 	k.enterSome()
@@ -285,13 +282,11 @@ func (k *Core) Next() clock.Time {
 	return next
 }
 
-// due reports whether a command of the keeper's own is due.
 func (k *Core) due() bool {
 	return k.bornDue() || k.graceDue && !k.graceSent || len(k.expireDue) > 0 ||
 		k.born && (k.adoptDue != nil || k.raiseDue != 0) // before Born they would be refused and lost
 }
 
-// bornDue reports whether Born is due.
 func (k *Core) bornDue() bool { return k.allBound && !k.bornSent && !k.born }
 
 // Status describes the core.

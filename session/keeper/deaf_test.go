@@ -10,11 +10,11 @@ import (
 )
 
 // deafLimit is when a session must be over after its client stopped receiving: a TTL in which its
-// last received answer is still recent, a TTL of lease, and the checking interval of the keeper.
+// last received answer is recent, a TTL of lease, and the keeper's checking interval.
 const deafLimit = 2*benchTTL + 2*tickEvery
 
-// A waiting client that can send but not receive is granted the lock, and must not keep it: neither
-// by renewing on one attachment, nor by attaching again and again, as such a client does.
+// A waiting client that can send but not receive is granted the lock. It must not keep it, neither
+// by renewing nor by attaching again and again.
 func TestDeafWaiterLosesItsTurn(t *testing.T) {
 	t.Parallel()
 	for _, again := range []bool{false, true} {
@@ -102,8 +102,7 @@ func TestHearingIsRemembered(t *testing.T) {
 	}
 }
 
-// A leader that was stalled did not read any confirmations: as for the deadlines, that time does
-// not count.
+// A stalled leader did not read any confirmations: that time does not count.
 func TestStallIsNoDeafness(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -116,7 +115,6 @@ func TestStallIsNoDeafness(t *testing.T) {
 	b.want(nodeidtest.ID(1), "renewed 2")
 }
 
-// What a keeper remembers of a client that never confirms an answer is bounded.
 func TestToldIsBounded(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

@@ -30,8 +30,6 @@ func (b *bench) expired(delay time.Duration) lockfsm.Token {
 	return token
 }
 
-// TestASessionThatIsEndedByForceIsForgotten: nothing of a session is left when its last delayed
-// lock was ended by force.
 func TestASessionThatIsEndedByForceIsForgotten(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -48,7 +46,7 @@ func TestASessionThatIsEndedByForceIsForgotten(t *testing.T) {
 	}
 }
 
-// TestANewLeaderCountsADelayAnew: a new leader waits for the whole delay again, and not forever.
+// A new leader waits for the whole delay again, and not forever.
 func TestANewLeaderCountsADelayAnew(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

@@ -3,29 +3,24 @@
 //
 // [Core] decides everything, as a plain value in memory. [Keeper], in keeper.go and no other file,
 // is the thin shell that owns the clock and the goroutine. A keeper checks the headers of clients'
-// commands and passes them to the log. It turns the results of applied commands into replies,
-// acknowledges renewals when a quorum has confirmed that it leads, and decides which sessions are
-// over. The comment of package session explains the trust window, which is the promise of the
-// lease.
+// commands and passes them to the log. It turns the results into replies, acknowledges renewals
+// when a quorum has confirmed that it leads, and decides which sessions are over. The comment of
+// package session explains the trust window, which is the promise of the lease.
 //
 // # Guarantees
 //
 //   - An expiry is proposed in the term in which it was decided or never, and never if a renewal
 //     has arrived. A client's command is proposed only in the term in which it arrived.
-//
 //   - Nothing that a peer sends ends another peer's attachment, and only commands that clients may
 //     send reach the log.
-//
 //   - A session's record is checked when its Open arrives ([Core].Vouch): the instance and the
 //     address in it are those of the connection, or empty.
-//
 //   - A peer that is not a full instance gets a lock only if its certificate grants every key of
-//     the request. Its sessions belong to that capability and cannot be attached under another.
-//
-//   - A turn does a bounded amount of work for sessions. At the beginning of a lead it enters 4,096
-//     sessions a turn, and it checks at most 4,096 deadlines a turn. No answer depends on the
-//     progress: naming a session enters it, the TTL from a new leader counts from the beginning of
-//     its lead, and an Open waits until all sessions are entered.
+//     the request. Its sessions belong to that capability.
+//   - A turn enters at most 4,096 sessions at the beginning of a lead, and checks at most 4,096
+//     deadlines. No answer depends on the progress: naming a session enters it, the TTL from a new
+//     leader counts from the beginning of its lead, and an Open waits until all sessions are
+//     entered.
 //
 // # Concurrency
 //
@@ -37,17 +32,19 @@
 // # Failure
 //
 // A keeper that cannot pass on a command or a reply of an attachment ends the attachment, and
-// repeats the end until the transport accepts it. In the last second before a deadline a keeper
-// checks the deadlines every 100 ms. If a turn then comes 300 ms or more after the one before, the
-// keeper was stalled. It adds the gap to every deadline, because renewals may have arrived unread.
-// Earlier it may sleep: what arrived during a stall is read in that last second.
+// repeats the end until the transport accepts it.
+//
+// In the last second before a deadline a keeper checks the deadlines every 100 ms. If a turn then
+// comes 300 ms or more after the one before, the keeper was stalled. It adds the gap to every
+// deadline, because renewals may have arrived unread. Earlier it may sleep: what arrived during a
+// stall is read in that last second.
 //
 // # Limits
 //
 // A keeper accepts 1,024 attachments, 256 live sessions and 8 MiB of waiting commands from one
 // peer, and 32 MiB of waiting commands from all. It remembers 4,096 peers that asked for a leader.
 // It keeps the newest renewal of each attachment, and the newest 8 unconfirmed answers of each
-// session. Of what arrives during one turn it reads 8 MiB from a peer and 64 MiB in all.
+// session. In one turn it reads at most 8 MiB from a peer and 64 MiB in all.
 //
 // # Refused alternatives
 //

@@ -8,17 +8,17 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// This file is the beginning of a lead. A new leader gives every session of the state its full TTL,
-// counted from that beginning. A million sessions are too many for one turn, so they are entered in
-// steps. Every answer is the same as if all sessions were entered:
+// This file is the beginning of a lead. A new leader gives every session its full TTL, counted from
+// that beginning. A million sessions are too many for one turn, so they are entered in steps. Every
+// answer is the same as if all were entered:
 //
-//   - A session that is named is entered first, so none is refused for being late in the list.
+//   - A session that is named is entered first.
 //   - A session that is not entered is not expired. Its deadline does not depend on when it is
 //     entered.
-//   - The number of sessions that an instance has opened is known once all are entered. An earlier
-//     Open is not answered; its client retries.
+//   - The number of sessions of an instance is known once all are entered. An earlier Open is not
+//     answered; its client retries.
 
-// entering holds the sessions with which a lead began, as long as some of them are not entered.
+// entering holds the sessions with which a lead began, until all are entered.
 type entering struct {
 	sessions []lockfsm.SessionInfo // ascending by ID
 	done     []bool                // per session: it is entered
@@ -38,15 +38,13 @@ func (e *entering) at(id lockfsm.SessionID) (place int, found bool) {
 	return place, found && !e.done[place]
 }
 
-// beginEntering sets the sessions with which the lead begins. The core keeps the slice until all
-// are entered.
+// beginEntering keeps the slice until all sessions are entered.
 func (k *Core) beginEntering(sessions []lockfsm.SessionInfo) {
 	n := len(sessions)
 	k.entering = entering{sessions: sessions, done: make([]bool, n), left: n, since: k.elapsed()}
 	k.expiries = make(expiryHeap, 0, n) // growing it would copy all of it in one turn
 }
 
-// enterSome enters the next step of sessions.
 func (k *Core) enterSome() {
 	e := &k.entering
 	for budget := k.step(); budget > 0 && e.left > 0; e.next++ {
@@ -67,7 +65,6 @@ func (k *Core) enter(place int) {
 	k.keep(&e.sessions[place], e.since)
 }
 
-// session returns a session of the applied state, or nil if the state has none with that ID.
 func (k *Core) session(id lockfsm.SessionID) *keptSession {
 	if place, found := k.entering.at(id); found {
 		k.enter(place)
@@ -75,7 +72,6 @@ func (k *Core) session(id lockfsm.SessionID) *keptSession {
 	return k.sessions[id]
 }
 
-// step returns the maximum number of sessions that a turn enters or checks.
 func (k *Core) step() int {
 	if k.Step > 0 {
 		return k.Step

@@ -29,7 +29,6 @@ func newLead(t *testing.T, sessions, step int) (b *bench, ids []lockfsm.SessionI
 	return b, ids
 }
 
-// next begins the lead of the next term.
 func (b *bench) next(step int) {
 	b.term++
 	b.core.Step = step
@@ -37,8 +36,8 @@ func (b *bench) next(step int) {
 	b.leads()
 }
 
-// A new leader enters a bounded number of sessions in each turn, has the next turn at once, and
-// gives each session its full TTL from the beginning of the lead, however late it is entered.
+// A new leader enters a bounded number of sessions in each turn, and gives each its full TTL from
+// the beginning of the lead.
 func TestALeadBeginsInSteps(t *testing.T) {
 	t.Parallel()
 	const sessions, step = 50, 7
@@ -100,7 +99,6 @@ func TestASessionThatIsNotEnteredIsServed(t *testing.T) {
 	}
 }
 
-// A session that ends before its turn is not entered any more.
 func TestASessionThatEndsIsNotEntered(t *testing.T) {
 	t.Parallel()
 	const sessions = 40
@@ -127,8 +125,8 @@ func TestASessionThatEndsIsNotEntered(t *testing.T) {
 	}
 }
 
-// An Open is not answered before the number of its peer's sessions is known; then it is answered,
-// and the limit applies.
+// An Open is not answered before the number of its peer's sessions is known; then the limit
+// applies.
 func TestOpensWaitUntilAllAreEntered(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -155,8 +153,7 @@ func TestOpensWaitUntilAllAreEntered(t *testing.T) {
 	}
 }
 
-// Sessions whose deadlines come together are ended in steps: each turn checks a bounded number, and
-// the next turn is due at once.
+// Sessions whose deadlines come together are ended in steps, and the next turn is due at once.
 func TestMassExpiryIsInSteps(t *testing.T) {
 	t.Parallel()
 	const sessions, step = 40, 7
@@ -180,8 +177,8 @@ func TestMassExpiryIsInSteps(t *testing.T) {
 	}
 }
 
-// Sessions that were renewed in time are checked in steps too, since after the beginning of a lead
-// they all have the same first deadline.
+// Renewed sessions are checked in steps too: after the beginning of a lead they all have the same
+// first deadline.
 func TestRenewedSessionsAreLookedAtInSteps(t *testing.T) {
 	t.Parallel()
 	const sessions, step = 40, 7
@@ -215,9 +212,9 @@ func TestRenewedSessionsAreLookedAtInSteps(t *testing.T) {
 	}
 }
 
-// BenchmarkLead measures the beginning of a lead with a million sessions, and the expiry of all of
-// them. Everything else has to wait for the longest turn. It is measured with the steps of a real
-// leader, and with a single step.
+// BenchmarkLead measures the beginning of a lead with a million sessions, and their expiry, with
+// the steps of a real leader and with a single step. Everything else has to wait for the longest
+// turn.
 func BenchmarkLead(b *testing.B) {
 	const million = 1_000_000
 	all := make([]lockfsm.SessionInfo, million)

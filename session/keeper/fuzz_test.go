@@ -8,8 +8,7 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// FuzzKeeper passes arbitrary renewals and commands to a leading keeper, from a peer with an
-// attachment. Another peer must not be affected.
+// Another peer must not be affected by arbitrary bytes from one.
 func FuzzKeeper(f *testing.F) {
 	f.Add(session.Renewal{Session: 1, Epoch: 1, Seq: 1, Heard: 0}.Append(nil), acquireCmd(1, 1, 1, "x").Append(nil))
 	f.Add([]byte{0xff}, []byte{3, 1, 2, 3})

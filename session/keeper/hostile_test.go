@@ -8,8 +8,8 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// This file tests members that send well-formed nonsense. Each test fails if the rule that it names
-// is removed.
+// This file tests members that send well-formed nonsense. Each test fails without the rule that it
+// names.
 
 // Session IDs are not secret: every waiting client is shown the holder's. Attaching also needs the
 // nonce, with this leader and with the next.
@@ -82,8 +82,7 @@ func TestAttachAheadOfItsSessionEndsNothing(t *testing.T) {
 	b.want(nodeidtest.ID(1), "attached 1 done")
 }
 
-// One instance cannot use up the sessions of the group, neither by many requests nor by keeping
-// sessions alive across leaders.
+// One instance cannot use up the sessions of the group, by many requests or across leaders.
 func TestSessionsOfOnePeerAreBounded(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -134,8 +133,7 @@ func TestSessionsOfOnePeerAreBounded(t *testing.T) {
 	}
 }
 
-// What arrives during one turn is bounded for each peer, renewals and empty frames too, so a flood
-// never costs another peer a frame.
+// Renewals and empty frames count too, so a flood never costs another peer a frame.
 func TestFloodCostsOnlyItsSender(t *testing.T) {
 	t.Parallel()
 	for name, frame := range map[string][2]int{"commands": {0, 1 << 20}, "renewals": {1 << 20, 0}, "crumbs": {1, 0}} {

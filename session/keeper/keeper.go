@@ -30,10 +30,9 @@ type Config struct {
 	Stamp func(rights *capability.Capability, record []byte) []byte
 }
 
-// Keeper is the leader's end of all sessions. Every voter runs one; those on followers redirect.
-// All methods are safe for concurrent use and are carried out in the order of the calls. None
-// blocks but Left and Close. One goroutine, started by New and stopped by Close, owns the core. All
-// others append to its inbox and wake it.
+// Keeper is the leader's end of all sessions. All methods are safe for concurrent use and are
+// carried out in the order of the calls. None blocks but Left and Close. One goroutine, from New to
+// Close, owns the core.
 type Keeper struct {
 	config Config
 	wake   chan struct{}
@@ -82,7 +81,6 @@ const (
 	inputLeft
 )
 
-// input is one event for a keeper.
 type input struct {
 	kind               inputKind
 	peer               nodeid.ID
@@ -116,8 +114,8 @@ func (k *Keeper) post(in input) {
 	k.put(func(b *inbox) { b.inputs = append(b.inputs, in) })
 }
 
-// put changes the inbox. It wakes the goroutine for the first input of an empty inbox; later inputs
-// need no wakeup, because the goroutine takes the whole inbox.
+// put changes the inbox. Only the first input of an empty inbox wakes the goroutine, because it
+// takes the whole inbox.
 func (k *Keeper) put(change func(*inbox)) {
 	k.mu.Lock()
 	first := len(k.inbox.inputs) == 0
@@ -142,9 +140,9 @@ func (k *Keeper) Receive(from nodeid.ID, renewals, commands []byte) {
 	k.ReceiveUnder(from, nil, renewals, commands)
 }
 
-// ReceiveUnder accepts one frame of a peer, in the order in which the frames came. rights are those
-// of the certificate of the connection on which it came; nil means a full instance. The bytes
-// belong to the keeper afterwards.
+// ReceiveUnder accepts one frame of a peer, in the order in which the frames came, and owns the
+// bytes afterwards. rights are those of the certificate of its connection; nil means a full
+// instance.
 func (k *Keeper) ReceiveUnder(from nodeid.ID, rights *capability.Capability, renewals, commands []byte) {
 	k.put(func(b *inbox) { b.receive(from, rights, renewals, commands) })
 }
@@ -160,8 +158,8 @@ func (k *Keeper) Role(r Role) { k.post(input{kind: inputRole, role: &r}) }
 // keeps l.Sessions.
 func (k *Keeper) Leads(l Leadership) { k.post(input{kind: inputLeads, leads: &l}) }
 
-// Confirmed reports that the round requested by Confirm is done and that everything committed
-// before it is applied, in order with Applied.
+// Confirmed reports that the round of Confirm is done and that everything committed before it is
+// applied, in order with Applied.
 func (k *Keeper) Confirmed(term, round uint64) {
 	k.post(input{kind: inputConfirmed, term: term, round: round})
 }
@@ -184,8 +182,7 @@ func (k *Keeper) ProposeRaise(term uint64, version uint32) {
 	k.post(input{kind: inputRaise, term: term, version: version})
 }
 
-// Applied accepts the result of an applied command, in the order of the log. It copies the result
-// before it returns.
+// Applied accepts the result of an applied command, in the order of the log, and copies it.
 func (k *Keeper) Applied(result *lockfsm.Result) {
 	k.put(func(b *inbox) { b.applied(result) })
 }
@@ -246,8 +243,8 @@ func (b *inbox) reset() {
 	b.inputs, b.results, b.changes, b.bytes = b.inputs[:0], b.results[:0], b.changes[:0], 0
 }
 
-// Left returns how much time the keeper gives each session if it receives nothing more from it. The
-// time is zero for an unknown session, or if the keeper does not lead. Left waits for the keeper's
+// Left returns how much time each session has if the keeper receives nothing more from it. Zero
+// means that the session is unknown or that the keeper does not lead. Left waits for the keeper's
 // goroutine, and returns nil if that or ctx has ended.
 func (k *Keeper) Left(ctx context.Context, sessions []lockfsm.SessionID) []time.Duration {
 	q := &leftQuestion{sessions: sessions, answer: make(chan []time.Duration, 1)}
@@ -268,8 +265,7 @@ func (k *Keeper) Status() Status {
 	return k.status
 }
 
-// Close stops the keeper and waits for its goroutine. It notifies no peer. Close may be called more
-// than once.
+// Close stops the keeper and waits for its goroutine. It may be called more than once.
 func (k *Keeper) Close() {
 	k.mu.Lock()
 	k.closed = true
@@ -278,8 +274,7 @@ func (k *Keeper) Close() {
 	<-k.ended
 }
 
-// run is the goroutine that owns the core. It waits for an input or for the core's next deadline,
-// whichever comes first. It does not yield before a turn, as the other owners do: the log and the
+// run owns the core. It does not yield before a turn, as the other owners do: the log and the
 // senders gather its output.
 func (k *Keeper) run() {
 	defer close(k.ended)
@@ -323,7 +318,6 @@ func (k *Keeper) turn() (open bool) {
 	return true
 }
 
-// take feeds one input to the core.
 func (k *Keeper) take(now clock.Time, b *inbox, in *input) {
 	switch in.kind {
 	case inputReceive:

@@ -18,23 +18,21 @@ type keptSession struct {
 	epoch    lockfsm.Epoch  // in the applied state
 	ttl      time.Duration
 	deadline clock.Time // on the clock of deadlines; see elapsed
-	// expiring: an expiry is decided. Renewals are not acknowledged any more. They wait for its
-	// outcome, which is the end of the session or the end of the term.
+	// expiring: an expiry is decided. Renewals are not acknowledged any more: they wait for the end of
+	// the session or of the term.
 	expiring bool
 	// Renewals of a client that receives nothing do not count: it could be granted a lock and never
-	// know. heard is the sending time of the newest answer that a renewal has confirmed as
-	// received; told are the unconfirmed answers. Both outlast the attachment, because such a
-	// client attaches again and again.
+	// know. heard is the sending time of the newest answer that a renewal has confirmed as received;
+	// told are the unconfirmed answers. Both outlast the attachment, because such a client attaches
+	// again and again.
 	heard clock.Time
 	told  session.Sent
 }
 
-// tells records that an answer to the given renewal is sent now.
 func (k *Core) tells(s *keptSession, seq uint64) { s.told.Note(seq, k.elapsed()) }
 
-// hears reads which answer a renewal confirms, and reports whether the newest confirmed answer is
-// recent: sent less than a TTL ago. A client whose lease still runs has always received such an
-// answer.
+// hears reads which answer a renewal confirms. It reports whether the newest confirmed one was sent
+// less than a TTL ago, which is true of every client whose lease still runs.
 func (k *Core) hears(s *keptSession, seq uint64) bool {
 	if sent, ok := s.told.Acknowledged(seq); ok {
 		s.heard = max(s.heard, sent)
@@ -44,8 +42,8 @@ func (k *Core) hears(s *keptSession, seq uint64) bool {
 	return k.elapsed().Sub(s.heard) < s.ttl
 }
 
-// Left returns how much time each of these sessions has left. It is zero for an unknown session, or
-// if this keeper does not lead.
+// Left returns how much time each of these sessions has left. Zero means unknown, or that this
+// keeper does not lead.
 func (k *Core) Left(now clock.Time, sessions []lockfsm.SessionID) []time.Duration {
 	k.begin(now)
 	left := make([]time.Duration, len(sessions))
@@ -60,7 +58,7 @@ func (k *Core) Left(now clock.Time, sessions []lockfsm.SessionID) []time.Duratio
 // elapsed is the clock of deadlines: the boot-time clock less all stalls.
 func (k *Core) elapsed() clock.Time { return k.now.Add(-k.stalled) }
 
-// keep enters a session with its full TTL, counted from the given time on the clock of deadlines.
+// keep enters a session with its full TTL from the given time on the clock of deadlines.
 func (k *Core) keep(info *lockfsm.SessionInfo, from clock.Time) {
 	if info.Opener != (lockfsm.Opener{}) {
 		k.opened[info.Opener.Instance]++
@@ -73,8 +71,8 @@ func (k *Core) keep(info *lockfsm.SessionInfo, from clock.Time) {
 	k.expiries.push(expiry{at: s.deadline, session: s.id})
 }
 
-// keepGone enters what an ended session has left behind. No client can attach to it; it expires
-// once more.
+// keepGone enters what an ended session has left behind, which expires once more. No client can
+// attach to it.
 func (k *Core) keepGone(id lockfsm.SessionID, ttl time.Duration) {
 	k.keep(&lockfsm.SessionInfo{ID: id, TTL: ttl}, k.elapsed())
 }
@@ -132,8 +130,8 @@ func (k *Core) await(a *attachment) {
 }
 
 // Round returns the round to request in this turn, if any: one for all waiting renewals. While a
-// round is unconfirmed, further renewals gather. A late round is requested again, and the
-// confirmation of a later round also covers the earlier ones.
+// round is unconfirmed, further renewals gather. A late round is requested again; the confirmation
+// of a later round covers the earlier ones.
 func (k *Core) Round() (term, round uint64, ok bool) {
 	late := len(k.flying) > 0 && k.now.Sub(k.roundAt) >= roundAgain
 	if len(k.flying) > 0 && !late || len(k.flying)+len(k.waiters) == 0 {
@@ -162,10 +160,10 @@ func (k *Core) Round() (term, round uint64, ok bool) {
 	return k.role.Term, k.round, true
 }
 
-// Confirmed reports that a quorum has confirmed this keeper's lead after Round returned the given
+// Confirmed reports that a quorum has confirmed this keeper's lead since Round returned the given
 // round, and that everything committed by then is applied. It comes in order with Applied. It
-// acknowledges the renewals of that round and the earlier ones, if their sessions still exist at
-// that epoch and are not expiring.
+// acknowledges the renewals of that round and the earlier ones, if their sessions exist at that
+// epoch and are not expiring.
 func (k *Core) Confirmed(now clock.Time, term, round uint64) {
 	k.begin(now)
 	if term != k.role.Term || !k.led {
@@ -193,10 +191,10 @@ func (k *Core) Confirmed(now clock.Time, term, round uint64) {
 	k.flying = kept
 }
 
-// expire decides which sessions are over. A session whose renewal has arrived and is not confirmed
-// yet is not over. Thousands can be due at the same time, as after the beginning of a lead. The
-// turn checks one step of them; the rest follow in the next turn, which is due at once. A session
-// that is checked late lives a little longer, and may still be renewed.
+// expire decides which sessions are over, except those whose renewal has arrived and is not
+// confirmed. Thousands can be due at the same time, as after the beginning of a lead. The turn
+// checks one step of them; the next turn is due at once. A session that is checked late may still
+// be renewed.
 func (k *Core) expire() {
 	now := k.elapsed()
 	k.expiriesLeft = false
@@ -229,15 +227,14 @@ func (k *Core) expire() {
 	}
 }
 
-// expiry is the time at which a session must be checked.
 type expiry struct {
 	at      clock.Time
 	session lockfsm.SessionID
 }
 
-// expiryHeap is a heap with the earliest expiry first; at equal times the older session comes
-// first. A renewal does not change it: an expiry that comes up too early is pushed again, once per
-// TTL and session.
+// expiryHeap is a heap with the earliest expiry first, and at equal times the older session. A
+// renewal does not change it: an expiry that comes up too early is pushed again, once per TTL and
+// session.
 type expiryHeap []expiry
 
 func (h expiryHeap) less(i, j int) bool {

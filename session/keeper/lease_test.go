@@ -10,7 +10,6 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// alive reports whether the keeper has not decided to end the session.
 func (b *bench) alive(id lockfsm.SessionID) bool {
 	s := b.core.sessions[id]
 	return s != nil && !s.expiring
@@ -123,7 +122,6 @@ func TestRenewalBehindAttachWaitsForIt(t *testing.T) {
 	b.want(nodeidtest.ID(1), "renewed 1")
 }
 
-// Renewals are acknowledged on the attachment of the session's current epoch only.
 func TestOlderAttachmentIsNotRenewed(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -143,8 +141,8 @@ func TestOlderAttachmentIsNotRenewed(t *testing.T) {
 	b.want(nodeidtest.ID(2), "ended 2 unknown")
 }
 
-// An instance that has learned everything about a session, even its nonce, as every voter has,
-// cannot attach it, open it or free its locks. Its holder does not notice the attempt.
+// An instance that knows all of a session, even its nonce, as every voter does, cannot attach it,
+// open it or free its locks. Its holder does not notice the attempt.
 func TestASessionIsNotStolen(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -174,7 +172,6 @@ func TestASessionIsNotStolen(t *testing.T) {
 	b.want(holder, "attached 2 no session")
 }
 
-// The record of an opener is checked before the session is opened.
 func TestARecordIsCheckedAtOpen(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -300,8 +297,7 @@ func TestExpiringSessionIsNotRenewed(t *testing.T) {
 	}
 }
 
-// An expiry that was decided in one term is not proposed in another, and would have no effect
-// there.
+// An expiry is not proposed in another term than its own, where it would have no effect.
 func TestExpiryDiesWithItsTerm(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -329,8 +325,7 @@ func applyOne(m *lockfsm.Machine, index, term uint64, batch []byte) (last lockfs
 	return last
 }
 
-// A stalled keeper did not read the renewals that arrived meanwhile: that time counts toward no
-// deadline.
+// A stalled keeper did not read the renewals that arrived meanwhile.
 func TestStallExtendsAllDeadlines(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

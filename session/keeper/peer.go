@@ -26,19 +26,19 @@ type peerState struct {
 	redirected  bool       // in this turn
 	ended       pendingEnd // last unknown attachment answered in this turn: a run of its commands gets one answer
 	isTouched   bool
-	place       int // index in roll
+	place       int // index in Core.all
 }
 
 // pendingEnd is the end of an attachment for a peer whose queue was full. It is repeated until it
-// is accepted, since the client cannot know that a frame was dropped.
+// is accepted: the client cannot know that a frame was dropped.
 type pendingEnd struct {
 	session lockfsm.SessionID
 	epoch   lockfsm.Epoch
 	reason  session.EndReason
 }
 
-// attachment connects a session to its client. There is at most one per session, the one with the
-// highest requested epoch.
+// attachment connects a session to its client. There is at most one per session, with the highest
+// requested epoch.
 type attachment struct {
 	session lockfsm.SessionID
 	epoch   lockfsm.Epoch
@@ -46,17 +46,17 @@ type attachment struct {
 	peer    *peerState
 	live    bool // its Attach is applied: the session has this epoch in the state
 	over    bool
-	// A renewal waits for the next round to begin, if its client still receives answers; then it
-	// flies until that round is confirmed. Only the newest renewal in each stage is kept:
-	// acknowledging it covers the earlier ones.
+	// A renewal waits for the next round to begin, if its client still receives answers; then it flies
+	// until that round is confirmed. Only the newest in each stage is kept: acknowledging it covers
+	// the earlier ones.
 	waits, flies    bool
 	waitSeq, flySeq uint64
 	round           uint64
 	inWaiters       bool
 }
 
-// PeerReplies are the replies to one peer in this turn: one frame, or more if there are very many.
-// The sender owns the bytes.
+// PeerReplies are the replies to one peer in this turn: one frame, or a few. The sender owns the
+// bytes.
 type PeerReplies struct {
 	Peer   nodeid.ID
 	Frames [][]byte
@@ -73,7 +73,7 @@ func (k *Core) peer(id nodeid.ID) *peerState {
 	return p
 }
 
-// touch adds p to the list of this turn, which is the order in which replies are sent.
+// touch adds p to the list of this turn, in whose order replies are sent.
 func (k *Core) touch(p *peerState) {
 	if !p.isTouched {
 		p.isTouched = true
@@ -81,7 +81,6 @@ func (k *Core) touch(p *peerState) {
 	}
 }
 
-// reply appends a record for a peer.
 func (k *Core) reply(p *peerState, r *session.Reply) {
 	k.touch(p)
 	last := len(p.out) - 1
@@ -111,7 +110,6 @@ func (k *Core) Replies() []PeerReplies {
 	return all
 }
 
-// sendPending writes the owed ends.
 func (k *Core) sendPending() {
 	for _, p := range k.owing {
 		if k.now.Before(p.retryAt) {
@@ -186,8 +184,8 @@ func (k *Core) strike(p *peerState) {
 	k.all = k.all[:len(k.all)-1]
 }
 
-// Dropped reports that a frame of the peer was not read, because too much waits. Its attachments
-// end.
+// Dropped reports that a frame of the peer was not read, because too much waits. The peer's
+// attachments end.
 func (k *Core) Dropped(now clock.Time, id nodeid.ID) {
 	k.begin(now)
 	if p := k.peers[id]; p != nil {
@@ -224,7 +222,6 @@ func (k *Core) detach(a *attachment) {
 	a.peer.attachments = slices.DeleteFunc(a.peer.attachments, func(o *attachment) bool { return o == a })
 }
 
-// end ends an attachment and tells the peer.
 func (k *Core) end(a *attachment, reason session.EndReason) {
 	k.detach(a)
 	k.reply(a.peer, &session.Reply{Kind: session.ReplyEnded, Session: a.session, Epoch: a.epoch, Reason: reason})

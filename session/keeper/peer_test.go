@@ -60,8 +60,7 @@ func TestDroppedFrameEndsThePeersAttachments(t *testing.T) {
 	b.want(nodeidtest.ID(1), "ended 1 overloaded")
 }
 
-// Results go to the sessions that they concern: a grant caused by an unlock goes to the waiter's
-// session, in the turn in which it is applied.
+// A grant caused by an unlock goes to the waiter's session, in the turn in which it is applied.
 func TestFiredChangesAreTold(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -102,7 +101,7 @@ func TestFiredChangesAreTold(t *testing.T) {
 }
 
 // While an Attach is in the log, one with the same or a lower epoch does not replace it, and one of
-// another instance never does. No peer is sent anything under an epoch that is not applied.
+// another instance never does. Nothing is sent under an epoch that is not applied.
 func TestAttachOnItsWay(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -193,9 +192,8 @@ func TestDownLeavesSessionsToTheirLease(t *testing.T) {
 	b.attach(nodeidtest.ID(1), id, 2)
 }
 
-// TestARepeatedAttachIsNoStranger: an Attach that arrives twice, before or after it is applied, is
-// answered once. If it were answered as Stale, the client would take its session for gone and its
-// releases for confirmed. A frame of an older Attach is Stale.
+// An Attach that arrives twice is answered once. If it were answered as Stale, the client would
+// take its session for gone and its releases for confirmed. A frame of an older Attach is Stale.
 func TestARepeatedAttachIsNoStranger(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

@@ -48,7 +48,6 @@ func newCrowd(b testing.TB, instances int) *crowd {
 	return c
 }
 
-// run runs a turn without checks.
 func (c *crowd) run() {
 	c.pump()
 	for _, r := range c.core.Replies() {
@@ -57,9 +56,8 @@ func (c *crowd) run() {
 	}
 }
 
-// TestRenewalsCostTheSameInACrowd: the leader's cost for one instance does not grow with the number
-// of idle instances. The test takes the best of many measurements and allows eight times as long;
-// visiting all instances would take fifty times as long.
+// The test takes the best of many measurements and allows eight times as long; visiting all idle
+// instances would take fifty times as long.
 func TestRenewalsCostTheSameInACrowd(t *testing.T) {
 	const renewals = 200
 	cost := func(instances int) time.Duration {
@@ -91,8 +89,8 @@ func (c *crowd) renewNext(next *int) {
 	c.core.Receive(c.now, nodeidtest.ID(uint64(i+1)), c.frame, nil)
 }
 
-// BenchmarkRenewals measures one second of renewals for the leader's sessions: each instance renews
-// three times per TTL, and there are a hundred turns a second.
+// BenchmarkRenewals measures one second of renewals: each instance renews three times per TTL, and
+// there are a hundred turns a second.
 func BenchmarkRenewals(b *testing.B) {
 	for _, instances := range []int{100, 1000, 10_000, 100_000} {
 		b.Run(fmt.Sprintf("instances=%d", instances), func(b *testing.B) {

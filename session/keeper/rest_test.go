@@ -7,8 +7,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// A keeper whose sessions are renewed is woken about once in a TTL for all of them, whatever their
-// number, and not ten times a second. Sessions with deadlines close together share a turn.
+// A keeper whose sessions are renewed is woken about once in a TTL for all of them. Sessions with
+// deadlines close together share a turn.
 func TestDeadlinesCostFewTurns(t *testing.T) {
 	t.Parallel()
 	for _, sessions := range []int{1, 200} {

@@ -94,7 +94,6 @@ func (k *Core) appliedOpen(r *lockfsm.Result) {
 	}
 }
 
-// tellGraceOver tells all attached clients that locks are granted from now on.
 func (k *Core) tellGraceOver() {
 	for _, p := range k.all {
 		for _, a := range p.attachments {
@@ -170,8 +169,7 @@ func (k *Core) appliedAcquire(r *lockfsm.Result) {
 }
 
 // appliedEvict tells a client that its request was ended by force, or that its hold was resumed
-// elsewhere. A client that is not attached here learns with its next Attach that the request is
-// over.
+// elsewhere. A client that is not attached here learns that from its next Attach.
 func (k *Core) appliedEvict(r *lockfsm.Result) {
 	if r.Evicted == nil {
 		return
@@ -188,8 +186,8 @@ func (k *Core) appliedEvict(r *lockfsm.Result) {
 	}
 }
 
-// fired sends a session's client the new state of one of its requests. A client that is not
-// attached here learns it from its next Attach.
+// fired sends a client the new state of one of its requests. A client that is not attached here
+// learns it from its next Attach.
 func (k *Core) fired(c *lockfsm.Change) {
 	if a := k.attachments[c.Session]; a != nil && a.live {
 		k.tell(a, c)
@@ -210,7 +208,6 @@ func (k *Core) tell(a *attachment, c *lockfsm.Change) {
 	}
 }
 
-// forget forgets a session that the state no longer has.
 func (k *Core) forget(id lockfsm.SessionID) {
 	if s := k.session(id); s != nil {
 		if s.expiring {

@@ -9,8 +9,7 @@ import (
 )
 
 // This file is what the keeper refuses to peers that are not full instances. Only Acquire needs a
-// right. Commands that end a peer's own request or session need none, and clients may send no
-// others.
+// right: the other commands that clients may send end their own request or session.
 
 // mayAcquire reports whether a peer may lock each key of an Acquire. If not, it tells the peer.
 func (k *Core) mayAcquire(p *peerState, command []byte) bool {

@@ -22,9 +22,8 @@ func idleKeeper() *Keeper {
 	}}
 }
 
-// What a keeper accepts between two turns is bounded, for each peer and for all together, and the
-// bound applies to each turn anew. If the counts went on from turn to turn, the keeper would soon
-// drop every frame of one peer, and then of all.
+// The bound is for one turn. If the counts went on from turn to turn, the keeper would soon drop
+// every frame of one peer, and then of all.
 func TestEachTurnHasTheWholeInbox(t *testing.T) {
 	large := make([]byte, peerInboxBytes-inputBytes-100)
 	for name, row := range map[string]struct {
@@ -111,8 +110,7 @@ func TestAppliedResultsAreCopied(t *testing.T) {
 	}
 }
 
-// The same is true of everything that a result points to: the holder, the evicted session and a
-// circle.
+// The same is true of everything that a result points to.
 func TestAppliedResultsPointToNothingOfTheMachine(t *testing.T) {
 	k := idleKeeper()
 	for _, r := range []lockfsm.Result{
@@ -137,7 +135,6 @@ func TestAppliedResultsPointToNothingOfTheMachine(t *testing.T) {
 	}
 }
 
-// Results that come after other inputs are read after them, and none is lost.
 func TestAppliedResultsKeepTheirPlace(t *testing.T) {
 	k := idleKeeper()
 	k.Down(nodeidtest.ID(1))

@@ -86,7 +86,6 @@ func (o *office) reply(to nodeid.ID, frame []byte) error {
 	return nil
 }
 
-// lead makes it the leader of a founded group.
 func (o *office) lead(term uint64) {
 	o.Role(Role{Term: term, Leading: true, Leader: nodeid.Endpoint{ID: nodeidtest.ID(9)}})
 	o.mu.Lock()
@@ -100,7 +99,6 @@ func (o *office) lead(term uint64) {
 	synctest.Wait()
 }
 
-// told returns the kinds of the replies to a peer since the last call.
 func (o *office) told(to nodeid.ID) (kinds []session.ReplyKind) {
 	synctest.Wait()
 	o.mu.Lock()
@@ -117,7 +115,6 @@ func (o *office) send(from nodeid.ID, c lockfsm.Command) {
 	synctest.Wait()
 }
 
-// enter opens a session for a peer and attaches it.
 func (o *office) enter(p nodeid.ID) lockfsm.SessionID {
 	o.t.Helper()
 	o.send(p, lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{7}, TTL: benchTTL, Record: []byte("r")})
@@ -224,8 +221,7 @@ func TestShellWhatAKeeperIsTold(t *testing.T) {
 	}
 }
 
-// If the log or the transport refuses something once, the peer is told soon: its attachment ends,
-// and it may begin another.
+// The peer's attachment ends soon, and it may begin another.
 func TestShellWhatIsRefusedOnce(t *testing.T) {
 	peer := nodeidtest.ID(1)
 	for _, what := range []string{"propose", "reply"} {
@@ -273,8 +269,7 @@ type behindClock struct {
 
 func (c *behindClock) Now() clock.Time { return c.Clock.Now().Add(-c.by.Now().Sub(0)) }
 
-// A keeper that has run for a long time keeps time, even if a coarse clock made its timer fire
-// early.
+// A coarse clock may have made its timer fire early.
 func TestShellTimeGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOffice(t)
@@ -305,7 +300,6 @@ func TestShellTimeGoesOn(t *testing.T) {
 	})
 }
 
-// Vouch and Stamp of the configuration decide the owner of a session and its record.
 func TestShellVouchesAndStamps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOffice(t)

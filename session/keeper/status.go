@@ -2,7 +2,7 @@ package keeper
 
 import "github.com/mortise-lock/mortise/internal/nodeid"
 
-// Status describes a keeper at one moment, for people, programs and leak tests.
+// Status describes a keeper at one moment.
 type Status struct {
 	Term        uint64
 	Leading     bool // it leads and has applied the first entry of its term

@@ -8,13 +8,13 @@ import (
 // Outlets carry out what the turns of a Core decide. All are required. The goroutine that owns the
 // core calls them. They must not block or call the core.
 type Outlets struct {
-	// Propose passes one blob of commands to the log, to be proposed in the given term or never. It
+	// Propose passes one blob of commands to the log, to be proposed in the given term or never, and
 	// owns the bytes afterwards. False means that the blob will not be proposed.
 	Propose func(term uint64, commands []byte) bool
-	// Confirm requests a round in which a quorum confirms the lead. Confirmed is called when it is
-	// done.
+	// Confirm requests a round in which a quorum confirms the lead. Core.Confirmed is called when it
+	// is done.
 	Confirm func(term, round uint64)
-	// Reply passes one frame of replies to the transport, or to the instance's own client. It owns
+	// Reply passes one frame of replies to the transport, or to the instance's own client, and owns
 	// the bytes afterwards. An error means that the frame will not be sent.
 	Reply func(to nodeid.ID, replies []byte) error
 	// WallUnixMS reads the wall clock. Only people read its values.

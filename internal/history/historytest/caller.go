@@ -8,7 +8,6 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// caller is one calling process in all its incarnations.
 type caller struct {
 	w       *world
 	name    string

@@ -3,9 +3,8 @@
 //
 // A small simulated world on one goroutine generates a right history: callers that lock, try,
 // cancel, hold too long and crash; a log with delays; voters that apply it at their own pace, one
-// of them from a snapshot. The rules are those of the real state machine, the voters' account comes
-// from the real [history.Trail], and the times from the world. So the callers and the log agree,
-// because they come from the same run.
+// of them from a snapshot. The rules are those of the real state machine, and the voters' account
+// comes from the real [history.Trail]. So the callers and the log agree.
 //
 // The same [Options] give the same history. Calls share no state, and may run concurrently. Limits:
 // one group, one call at a time for each caller. Recorded histories of real nodes would never be

@@ -10,8 +10,8 @@ import (
 // Plant is a way to break a right history.
 type Plant struct {
 	Name string
-	// Kinds means that the history must have locks of all kinds. The other plants are for histories
-	// of mutexes only: with shared locks, what they produce may be right.
+	// Kinds means that the history must have locks of all kinds. The other plants are for histories of
+	// mutexes only: with shared locks, what they produce may be right.
 	Kinds bool
 	// Break returns a copy in which one rule is broken, or nil if the history has no place for it.
 	Break func(events []history.Event) []history.Event
@@ -100,8 +100,7 @@ func holds(events []history.Event) []hold {
 	return all
 }
 
-// pair finds two holds of one key, in the second half of the history. The second is the next grant
-// of that key after the first.
+// pair finds two successive holds of one key, in the second half of the history.
 func pair(events []history.Event) (a, b hold, ok bool) {
 	all := holds(events)
 	for i := len(all) / 2; i < len(all); i++ {

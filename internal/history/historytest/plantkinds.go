@@ -33,7 +33,6 @@ func together(events []history.Event, a, b hold) bool {
 		events[b.ret].At < events[a.unlock].At
 }
 
-// change changes the request of a hold in all its events.
 func change(events []history.Event, h hold, to func(e *history.Event)) []history.Event {
 	return edit(events, func(i int, e *history.Event) bool {
 		if i == h.call || e.Token == h.token && (e.Kind == history.Grant || e.Kind == history.End) {
@@ -43,7 +42,6 @@ func change(events []history.Event, h hold, to func(e *history.Event)) []history
 	})
 }
 
-// writerBesideReaders turns the second of two readers into a writer.
 func writerBesideReaders(events []history.Event) []history.Event {
 	_, b, ok := beside(events, func(a, b *history.Event) bool {
 		return a.Permits == 1 && b.Permits == 1 &&
@@ -55,7 +53,6 @@ func writerBesideReaders(events []history.Event) []history.Event {
 	return change(events, b, func(e *history.Event) { e.Permits = 0 })
 }
 
-// tooManyPermits lets the second of two holders of a semaphore take all permits.
 func tooManyPermits(events []history.Event) []history.Event {
 	_, b, ok := beside(events, func(a, b *history.Event) bool { return a.Of > 0 && b.Of > 0 })
 	if !ok {
@@ -101,7 +98,6 @@ func several(events []history.Event) (hold, bool) {
 	return all[i], true
 }
 
-// oneOfSeveralMissing lets the state grant all keys of a request except the last.
 func oneOfSeveralMissing(events []history.Event) []history.Event {
 	h, ok := several(events)
 	if !ok {
@@ -147,7 +143,6 @@ func otherKind(events []history.Event) []history.Event {
 	})
 }
 
-// halfEnds ends only the first of several keys.
 func halfEnds(events []history.Event) []history.Event {
 	h, ok := several(events)
 	if !ok {

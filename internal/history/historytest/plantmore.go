@@ -52,7 +52,7 @@ func lostGrant(events []history.Event) []history.Event {
 }
 
 // longBelief lets a holder believe in its lock until the next holder has been told of its grant:
-// its unlock becomes a loss, at a later time.
+// its unlock becomes a later loss.
 func longBelief(events []history.Event) []history.Event {
 	a, b, ok := pair(events)
 	if !ok {
@@ -86,7 +86,6 @@ func grantBeforeCall(events []history.Event) []history.Event {
 	})
 }
 
-// disagree lets one voter record another request.
 func disagree(events []history.Event) []history.Event {
 	a, _, ok := pair(events)
 	if !ok {
@@ -100,7 +99,7 @@ func disagree(events []history.Event) []history.Event {
 	})
 }
 
-// untold removes the events in which a holder releases its lock or hears of its loss, although the
+// untold removes the events in which a holder releases its lock or learns of its loss, although the
 // holder lives on.
 func untold(events []history.Event) []history.Event {
 	last := map[int]int64{}

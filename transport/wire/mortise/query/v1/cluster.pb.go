@@ -115,6 +115,7 @@ type VoterStatusRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Group         uint64                 `protobuf:"fixed64,1,opt,name=group,proto3" json:"group,omitempty"`
 	Raft          uint64                 `protobuf:"fixed64,2,opt,name=raft,proto3" json:"raft,omitempty"` // the replica that the question is about
+	At            uint64                 `protobuf:"fixed64,3,opt,name=at,proto3" json:"at,omitempty"`     // the newest configuration that the asking instance knows
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -159,6 +160,13 @@ func (x *VoterStatusRequest) GetGroup() uint64 {
 func (x *VoterStatusRequest) GetRaft() uint64 {
 	if x != nil {
 		return x.Raft
+	}
+	return 0
+}
+
+func (x *VoterStatusRequest) GetAt() uint64 {
+	if x != nil {
+		return x.At
 	}
 	return 0
 }
@@ -808,10 +816,11 @@ const file_mortise_query_v1_cluster_proto_rawDesc = "" +
 	"\fFoundRequest\x12\x1a\n" +
 	"\bquestion\x18\x01 \x01(\fR\bquestion\"%\n" +
 	"\vFoundAnswer\x12\x16\n" +
-	"\x06answer\x18\x01 \x01(\fR\x06answer\">\n" +
+	"\x06answer\x18\x01 \x01(\fR\x06answer\"N\n" +
 	"\x12VoterStatusRequest\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\x06R\x05group\x12\x12\n" +
-	"\x04raft\x18\x02 \x01(\x06R\x04raft\"v\n" +
+	"\x04raft\x18\x02 \x01(\x06R\x04raft\x12\x0e\n" +
+	"\x02at\x18\x03 \x01(\x06R\x02at\"v\n" +
 	"\x11VoterStatusAnswer\x125\n" +
 	"\x06status\x18\x01 \x01(\v2\x1d.mortise.query.v1.VoterStatusR\x06status\x12\x16\n" +
 	"\x06leader\x18\x02 \x01(\fR\x06leader\x12\x12\n" +

@@ -1,0 +1,173 @@
+package policy
+
+import (
+	"cmp"
+	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+// notProduct matches the packages whose texts only developers of mortise see.
+var notProduct = regexp.MustCompile(`^(internal/(sim|mutants|proctest|attack|check|logtest|` +
+	`history/historytest)|examples|bench)(/|$)`)
+
+// textKinds gives the kind of a text by the function that receives it. The first pattern that
+// matches decides. The kind "-" is left out of the table, and "" is that of the call around it.
+var textKinds = []struct {
+	function *regexp.Regexp
+	kind     string
+}{
+	{regexp.MustCompile(`^(strings\.(Cut|Contains|Has|Index|Split|Trim|Count)\w*|bytes\.\w+|regexp\.\w+|` +
+		`mux\.\w+|flag\.\w+|fs\.\w+|.*\.Format|.*\.Header\(\)\.Set)$`), "-"},
+	{regexp.MustCompile(`^(fmt\.(Sprint|Append)\w*|plain\.\w+|strings\.\w+|cmp\.Or|append|string|\[\]byte)$`), ""},
+	{regexp.MustCompile(`(^|\.)[tT]\.(Error|Fatal|Log|Run)f?$`), "test"},
+	{regexp.MustCompile(`^(errors\.New|fmt\.Errorf|status\.Errorf?|http\.Error)$`), "error"},
+	{regexp.MustCompile(`(^|\.)(usageError|bad|wrong|add|[fF]ault|missing|malformed|unknown|explain|` +
+		`refuse|refusal|broken|fail|no|noCertificate)$`), "error"},
+	{regexp.MustCompile(`^panic$`), "panic"},
+	{regexp.MustCompile(`\.Debug$`), "debug"},
+	{regexp.MustCompile(`\.[iI]nfo$`), "info"},
+	{regexp.MustCompile(`\.([wW]arn|warnOf)$`), "warn"},
+	{regexp.MustCompile(`\.(Error|panicked)$`), "error log"},
+}
+
+// collect calls add with each text below a node and its kind. A text is a literal of two words,
+// the message of a log, or a sum, in which "…" stands for a variable.
+func collect(n ast.Node, kind string, add func(kind, text string)) {
+	ast.Inspect(n, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.ImportSpec, *ast.Field:
+			return false
+		case *ast.FuncLit:
+			collect(n.Body, "status", add)
+			return false
+		case *ast.CallExpr:
+			collect(n.Fun, kind, add)
+			inside := "status"
+			for _, k := range textKinds {
+				if k.function.MatchString(types.ExprString(n.Fun)) {
+					inside = cmp.Or(k.kind, kind)
+					break
+				}
+			}
+			for i, arg := range n.Args {
+				if text, ok := joined(arg); ok && i == 0 && inside != "status" && inside != "error" {
+					add(inside, text) // also one word, such as the log message "leading"
+				} else {
+					collect(arg, inside, add)
+				}
+			}
+			return false
+		case *ast.BinaryExpr:
+			if n.Op == token.ADD {
+				addText(kind, sum(n, func(variable ast.Expr) { collect(variable, kind, add) }), add)
+			}
+			return n.Op == token.LAND || n.Op == token.LOR
+		case *ast.BasicLit:
+			text, _ := joined(n)
+			addText(kind, text, add)
+		}
+		return true
+	})
+}
+
+// addText calls add with a text that has two words.
+func addText(kind, text string, add func(kind, text string)) {
+	if strings.Contains(strings.TrimSpace(text), " ") {
+		add(kind, text)
+	}
+}
+
+// sum returns the text of a sum, and calls variable with each operand that is no literal.
+func sum(e ast.Expr, variable func(ast.Expr)) string {
+	if b, is := e.(*ast.BinaryExpr); is && b.Op == token.ADD {
+		return sum(b.X, variable) + sum(b.Y, variable)
+	}
+	if text, ok := joined(e); ok {
+		return text
+	}
+	variable(e)
+	return "…"
+}
+
+var verb = regexp.MustCompile(`%[-+# 0-9.*\[\]]*[a-zA-Z]`)
+
+// textTable returns the table of the texts in product code.
+func textTable(files []source) string {
+	var table strings.Builder
+	pkgs := map[string][]source{}
+	for _, s := range files {
+		if !s.test && !s.generated && !notProduct.MatchString(s.pkg) {
+			pkgs[s.pkg] = append(pkgs[s.pkg], s)
+		}
+	}
+	for _, pkg := range slices.Sorted(maps.Keys(pkgs)) {
+		seen := map[string]bool{}
+		for _, s := range pkgs[pkg] {
+			collect(s.file, "status", func(kind, text string) {
+				row := "| " + kind + " | " + strings.NewReplacer("|", "\\|", "\n", "\\n").Replace(text) + " |\n"
+				if kind == "-" || seen[row] || strings.ContainsAny(text, "\t\x00") || // a script, or input of a hash
+					!strings.ContainsFunc(verb.ReplaceAllString(text, ""), unicode.IsLetter) {
+					return
+				}
+				if len(seen) == 0 {
+					fmt.Fprintf(&table, "\n## %s\n\n| kind | text |\n|---|---|\n", cmp.Or(pkg, "mortise"))
+				}
+				seen[row] = true
+				table.WriteString(row)
+			})
+		}
+	}
+	return table.String()
+}
+
+const textIntro = `# Texts
+
+Every text in product code that a person may see: errors, log messages, panics, and as "status" all
+other texts of two words, such as a state, a reason or an answer. "…" stands for a variable. The
+table is written by ` + "`MORTISE_TEXTS_KEEP=1 go test -run TestTextsAreListed ./internal/policy`" + `.
+`
+
+// TestTextsAreListed compares the texts in the product code with the table in testdata/texts.md, in
+// which all of them can be read at once.
+func TestTextsAreListed(t *testing.T) {
+	_, files := sources(t)
+	path, table := filepath.Join("testdata", "texts.md"), textIntro+textTable(files)
+	if os.Getenv("MORTISE_TEXTS_KEEP") != "" {
+		if err := os.WriteFile(path, []byte(table), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kept, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Count(table, "\n| ") < 1000 {
+		t.Error("the table is too short to have all texts: the rule would pass because it sees nothing")
+	}
+	if string(kept) == table {
+		return
+	}
+	before, after := strings.Split(string(kept), "\n"), strings.Split(table, "\n")
+	for _, row := range after {
+		if !slices.Contains(before, row) {
+			t.Errorf("a new text: %s", row)
+		}
+	}
+	for _, row := range before {
+		if !slices.Contains(after, row) {
+			t.Errorf("a text is gone: %s", row)
+		}
+	}
+	t.Errorf("internal/policy/%s is not the table of the texts; write it anew, and read the new texts in it:\n"+
+		"MORTISE_TEXTS_KEEP=1 go test -run TestTextsAreListed ./internal/policy", path)
+}
