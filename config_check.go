@@ -233,8 +233,8 @@ func (c Config) credentials(wall func() time.Time, random func([]byte)) (*creden
 	return nil, nil
 }
 
-// mayStart reports why an instance with these credentials cannot start. A guest cannot start at
-// all, and a member neither founds nor votes.
+// mayStart reports why an instance with these credentials cannot start. With a guest's it never
+// can; with a member's it can, but it neither founds nor votes.
 func (c Config) mayStart(source *credentials.Source) error {
 	if source == nil {
 		return nil

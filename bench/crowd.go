@@ -38,7 +38,8 @@ func openCrowd(ctx context.Context, g groupAnswer, encrypted bool, first, n int)
 	c = &crowd{lights: make([]*light, n)}
 	c.reset()
 	var next atomic.Int64
-	err = together(16, func(int) error { // about as many as the processors can make connections for
+	// 16 at a time: about as many connections as the processors can set up at once
+	err = together(16, func(int) error {
 		for i := int(next.Add(1)) - 1; i < n && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
 			l, err := openLight(g, security, first+i, func(p client.Phase) { c.changed(i, p) })
 			if err != nil {

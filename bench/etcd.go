@@ -52,8 +52,8 @@ func etcdConfig(dir string, addresses []string, i int, durable bool) *embed.Conf
 
 func httpURL(address string) url.URL { return url.URL{Scheme: "http", Host: address} }
 
-// etcdMember is one embedded server, a client of it and a session that callers with keys of their
-// own share.
+// etcdMember is one embedded server, a client of it, and one session. Callers that never want the
+// same key share that session.
 type etcdMember struct {
 	server *embed.Etcd
 	remote bool

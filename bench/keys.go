@@ -23,8 +23,8 @@ func (l *loop) pair(ctx context.Context, by Locker, key string) error {
 	return nil
 }
 
-// serial goes to and fro between two instances, so that none of them locks what it has just
-// unlocked: that is relock.
+// serial alternates between two instances, so that neither locks a key that it has just unlocked.
+// The workload relock measures that case.
 func serial(ctx context.Context, r *Run) (Result, error) {
 	callers, err := callersOf(ctx, r.Cluster, 2, false)
 	if err != nil {

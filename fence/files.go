@@ -54,7 +54,8 @@ func (f Files) Do(ctx context.Context, resource string, token mortise.Token, fn 
 //     ends. Others wait for it as long as their ctx allows.
 //   - The lock belongs to one machine's kernel (flock; on Windows an unshared open file). On a
 //     network file system that does not carry locks between machines it protects nothing: use [Put]
-//     or a [Table] there. On systems without either it fails with errors.ErrUnsupported.
+//     or a [Table] there. On systems that have neither kind of lock WriteFile fails with
+//     errors.ErrUnsupported.
 //   - After a crash between the two steps the mark may be ahead of the file, but not of the present
 //     holder's token.
 //

@@ -3,6 +3,7 @@ package fence
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -29,8 +30,8 @@ type Guard struct {
 	Store Store // required
 
 	// Resource returns what a request writes to. Nil means the resource of the header
-	// Mortise-Resource. Then all clients must use the same names, and a request without the header is
-	// malformed. Set it if the server can derive the resource, for example from the path.
+	// Mortise-Resource. Then all clients must use the same names, and a request without the header
+	// is malformed. Set it if the server can derive the resource, for example from the path.
 	Resource func(*http.Request) string
 
 	Optional bool // a request without a token is passed on unguarded
@@ -76,7 +77,8 @@ func (g Guard) resource(r *http.Request) (string, error) {
 	}
 	values := r.Header.Values(ResourceHeader)
 	if len(values) != 1 || len(values[0]) > 3*maxResource { // escaped, a byte takes three
-		return "", errors.Join(ErrBadResource, errors.New("the request needs one header "+ResourceHeader))
+		return "", errors.Join(ErrBadResource,
+			fmt.Errorf("the request needs exactly one header %s, of at most %d bytes", ResourceHeader, 3*maxResource))
 	}
 	resource, err := url.PathUnescape(values[0])
 	if err != nil {

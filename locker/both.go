@@ -18,23 +18,24 @@ type BothConfig struct {
 	// Second is locked under First and unlocked before it. Required.
 	Second Locker
 
-	// Authority selects the token that fn gets: FirstLock or SecondLock. Tokens of two lockers cannot
-	// be compared; change the authority only when the resource may forget the tokens that it has seen.
-	// Required, because a migration depends on this choice.
+	// Authority selects the token that fn gets: FirstLock or SecondLock. Tokens of two lockers
+	// cannot be compared; change the authority only when the resource may forget the tokens that it
+	// has seen. Required, because a migration depends on this choice.
 	Authority Authority
 
-	// Observe makes Second optional: if it cannot be locked, or its lock is lost, OnSecond is called
-	// and the work continues under First alone. So the work does not exclude programs that use only
-	// Second. It requires FirstLock as the Authority. [Via] tells fn when Second is missing.
+	// Observe makes Second optional: if it cannot be locked, or its lock is lost, OnSecond is
+	// called and the work continues under First alone. So the work does not exclude programs that
+	// use only Second. It requires FirstLock as the Authority. [Via] tells fn when Second is
+	// missing.
 	Observe bool
 
-	// Wait is how long the work waits for Second with Observe. Default: 1s. It must not be set without
-	// Observe, where the caller's context is the bound.
+	// Wait is how long the work waits for Second with Observe. Default: 1s. It must not be set
+	// without Observe, where the caller's context is the bound.
 	Wait time.Duration
 
-	// OnSecond is called, with Observe, with each error of Second, on the goroutine of the call, which
-	// waits for its return. Several goroutines may call it at once. Required with Observe, because
-	// these errors show whether Second is reliable.
+	// OnSecond is called, with Observe, with each error of Second, on the goroutine of the call,
+	// which waits for its return. Several goroutines may call it at once. Required with Observe,
+	// because these errors show whether Second is reliable.
 	OnSecond func(key string, err error)
 }
 
@@ -135,7 +136,7 @@ func (b *Both) observe(ctx context.Context, key string, token mortise.Token,
 		return nil
 	})
 	if !began && ctx.Err() != nil {
-		return fmt.Errorf("locker: gave up waiting for the second lock while it held the first: lock %q: %w", key, ended(ctx))
+		return fmt.Errorf("locker: lock %q: the first lock was held, and waiting for the second ended: %w", key, ended(ctx))
 	}
 	if err != nil {
 		b.config.OnSecond(key, err)

@@ -19,16 +19,16 @@ type RetryConfig struct {
 	Attempts int
 
 	// Pause is the longest pause after the first attempt; it doubles with each further one, up to
-	// MaxPause. Every pause is random between 0 and that bound, so that calls that failed together do
-	// not retry together. 1ms to 1h. Default: 20ms.
+	// MaxPause. Every pause is random between 0 and that bound, so that calls that failed together
+	// do not retry together. 1ms to 1h. Default: 20ms.
 	Pause time.Duration
 
 	// MaxPause bounds the doubling: Pause to 1h. Default: 2s, or Pause if that is longer.
 	MaxPause time.Duration
 
-	// Temporary reports whether to retry after an error that [Temporary] does not know, such as one of
-	// another lock service. It is never called for an error of a call in which fn has begun, nor for
-	// one that [Final] knows. Several goroutines may call it at once. Default: no other error.
+	// Temporary reports whether to retry after an error that [Temporary] does not know, such as one
+	// of another lock service. It is never called for an error of a call in which fn has begun, nor
+	// for one that [Final] knows. Several goroutines may call it at once. Default: no other error.
 	Temporary func(error) bool
 }
 
@@ -115,7 +115,9 @@ func (r *Retry) Do(ctx context.Context, key string, fn func(ctx context.Context,
 			return fmt.Errorf("locker: %d attempt(s): %w", tried, err)
 		}
 		if !pause(ctx, r.longest(tried)) {
-			return fmt.Errorf("locker: lock %q: %w (before attempt %d, after: %w)", key, ended(ctx), tried+1, err)
+			return fmt.Errorf("locker: lock %q: %w, while waiting to make attempt %d; the one before failed: %w", key,
+				ended(ctx),
+				tried+1, err)
 		}
 	}
 }

@@ -34,11 +34,11 @@ type Capture struct {
 }
 
 const (
-	// chunkBytes is the size of the chunks of the snapshot. One buffer would be copied whole each time
-	// it grows.
+	// chunkBytes is the size of the chunks of the snapshot. One buffer would be copied whole each
+	// time it grows.
 	chunkBytes = 64 << 10
-	// roomBytes is the space for any session, or for a lock with a short queue. A long queue makes its
-	// chunk grow.
+	// roomBytes is the space for any session, or for a lock with a short queue. A long queue makes
+	// its chunk grow.
 	roomBytes = MaxRecordBytes + 128
 
 	// placesOfLocks is below the places of all locks and above the IDs of all sessions.
@@ -65,8 +65,8 @@ func (m *Machine) Capture() *Capture {
 	return m.capture
 }
 
-// Step encodes about the next n sessions and locks, where a lock counts as often as it has entries,
-// and reports whether the capture is done. n must be positive. Only the owner of the Machine may
+// Step encodes about n more sessions and locks, and reports whether the capture is done. A lock
+// with k entries counts as k. n must be positive. Only the owner of the Machine may
 // call it, between commands.
 func (c *Capture) Step(n int) (done bool) {
 	for n > 0 && c.m != nil {
@@ -164,8 +164,8 @@ func (c *Capture) AppendTo(b []byte, pause func()) []byte {
 		size += len(chunk)
 	}
 	if room := len(b) + size; cap(b) < room {
-		// Not slices.Grow: that clears the whole buffer in one go, in which the runtime cannot preempt
-		// this goroutine, and a stop of the world would wait for it.
+		// Not slices.Grow: that clears the whole buffer in one go, in which the runtime cannot
+		// preempt this goroutine, and a stop of the world would wait for it.
 		b = append(make([]byte, 0, room), b...)
 	}
 	sum := uint32(0)

@@ -203,7 +203,7 @@ func (c *checker) queue(l *lock) int {
 		_ = uint64(e.token) > uint64(e.rev) || c.broken(9, "%q: token %d is not above its entry's revision %d", l.key,
 			e.token, e.rev)
 		_ = m.charter.FoundedUnixMS <= e.sinceUnixMS && e.sinceUnixMS <= m.wallUnixMS ||
-			c.broken(9, "%q: granted at stamp %d", l.key, e.sinceUnixMS)
+			c.broken(9, "%q: granted at %d, before the founding or after the last wall stamp", l.key, e.sinceUnixMS)
 	}
 	_ = l.last == before && int(l.waiting) == waiting || c.broken(7, "%q: %d wait, counted %d", l.key, waiting,
 		l.waiting)

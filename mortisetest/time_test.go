@@ -212,8 +212,8 @@ func TestTenMinutesInABubble(t *testing.T) {
 	t.Logf("ten minutes took %v", time.Since(began))
 }
 
-// A lock that is lost right after AwaitHolder was held. If the grant were still on its way, the
-// call would go on to wait.
+// When AwaitHolder returns the holder knows that it holds the lock. If the grant were still on its
+// way, a loss right after that would leave the call waiting.
 func TestAwaitMeansThatTheHolderKnows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := mortisetest.New(t, 3)

@@ -141,17 +141,13 @@ func (c *Core) Stored() {
 	}
 }
 
-// knows reports whether it is durable that an entry is committed. If not, it makes the next Save
-// due, unless a Save under way has it.
-func (a *appends) knows(index uint64) bool {
-	if index <= a.commit {
-		return true
-	}
+// demand makes the next Save due, so that a commit index becomes durable, unless a Save that was
+// handed out has it.
+func (a *appends) demand(commit uint64) {
 	due := func(it appendItem) bool { return it.durable }
-	if a.saved.GetCommit() < index && !slices.ContainsFunc(a.waiting, due) {
+	if a.saved.GetCommit() < commit && !slices.ContainsFunc(a.waiting, due) {
 		a.waiting = append(a.waiting, appendItem{durable: true})
 	}
-	return false
 }
 
 // merge combines storage messages into one batch, and reports whether any of them must be durable.

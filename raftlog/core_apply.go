@@ -1,6 +1,8 @@
 package raftlog
 
 import (
+	"slices"
+
 	"go.etcd.io/raft/v3/raftpb"
 )
 
@@ -14,9 +16,13 @@ import (
 // apply turns committed entries, which are durable here, into events, in order. They wait for the
 // Save that a configuration among them needs, unless a snapshot of another replica overtakes them.
 func (c *Core) apply() {
-	for len(c.applies) > 0 && c.appends.knows(lastChange(c.applies[0])) {
+	for len(c.applies) > 0 {
 		m := c.applies[0]
-		c.applies = append(c.applies[:0], c.applies[1:]...)
+		if change := lastChange(m); change > c.appends.commit {
+			c.appends.demand(change)
+			return
+		}
+		c.applies = slices.Delete(c.applies, 0, 1)
 		for _, e := range m.GetEntries() {
 			c.applyEntry(e)
 		}

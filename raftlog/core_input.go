@@ -137,7 +137,7 @@ func (c *Core) Transfer(to uint64) error {
 		to = c.successor()
 	}
 	if to == 0 {
-		return fmt.Errorf("%w: no other voter was heard from within an election timeout", ErrTransfer)
+		return fmt.Errorf("%w: no other voter has sent anything in the last election timeout", ErrTransfer)
 	}
 	c.node.TransferLeader(to)
 	c.unseen = true

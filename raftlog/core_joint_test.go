@@ -70,8 +70,8 @@ func TestNextLeaderLeavesAJointConfiguration(t *testing.T) {
 	c.verify()
 }
 
-// Raft leaves a joint configuration when that or a later entry is applied. If a transfer was under
-// way then, and failed, there must be a later entry.
+// Raft leaves a joint configuration when the entry that began it, or a later one, is applied. If a
+// transfer was under way then, and failed, there must be a later entry.
 func TestJointConfigurationIsLeftAfterATransferThatFailed(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()

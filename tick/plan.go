@@ -87,8 +87,8 @@ func (p *plan) window(t time.Time) (window, error) {
 		return window{}, err
 	}
 	if again := p.schedule.Next(at.Add(-1)); !again.Equal(at) {
-		return window{}, fmt.Errorf("tick: the schedule depends on when it is asked: from %v its next tick is %v, and "+
-			"from just before that %v; instances would not agree on the ticks", t, at, again)
+		return window{}, fmt.Errorf("tick: the schedule depends on when it is asked: after %v its next tick is %v, but "+
+			"asked 1 ns before that tick it names %v; instances would not agree on the ticks", t, at, again)
 	}
 	late, skew := p.late, p.skew
 	switch following, err := p.after(at); {

@@ -100,8 +100,8 @@ func TestTLS(t *testing.T) {
 		}
 		ask("their certificate", a, c, ErrForeign)
 		ask("our certificate", c, a, ErrForeign)
-		// The error tells which of the two has no TLS, and does not prove that it belongs to another
-		// cluster.
+		// The error says which side has no TLS. It does not prove that the other side belongs to
+		// another cluster.
 		ask("TLS to plain text", a, d, ErrSilent)
 		ask("TLS to plain text", a, d, ErrPlain)
 		ask("plain text to TLS", d, a, ErrSilent)

@@ -59,20 +59,20 @@ func (f *Frame) empty() bool {
 // different peers. None may call [Port.Close]. Close waits for running calls; after it there are
 // none.
 type Handler interface {
-	// Frame receives what a peer of this node's own group sent. The calls for one peer are sequential,
-	// in the order sent, on the goroutine that reads the stream. Frame must not block, because
-	// everything from that peer waits. f and everything in it belong to the handler. Duplicates are
-	// the exception: they come on another goroutine, in no order with the frames of the link, and one
-	// may come at the moment of its Down.
+	// Frame receives what a peer of this node's own group sent. The calls for one peer are
+	// sequential, in the order sent, on the goroutine that reads the stream. Frame must not block,
+	// because everything from that peer waits. f and everything in it belong to the handler.
+	// Duplicates are the exception: they come on another goroutine, in no order with the frames of
+	// the link, and one may come at the moment of its Down.
 	Frame(from Identity, f Frame)
 
-	// Down reports that the stream to a peer ended, after its last Frame, or that dialing it failed.
-	// Anything sent to it before and not answered may be lost. The next Frame of that instance, if
-	// any, comes from a new stream. Down must not block.
+	// Down reports that the stream to a peer ended, after its last Frame, or that dialing it
+	// failed. Anything sent to it before and not answered may be lost. The next Frame of that
+	// instance, if any, comes from a new stream. Down must not block.
 	Down(peer Identity, err error)
 
-	// MaySendSnapshot returns why the peer may not send the snapshot whose message, without data, is
-	// m. Nil means that it may. It is called before any data is gathered, and again when all has
+	// MaySendSnapshot returns why the peer may not send the snapshot whose message, without data,
+	// is m. Nil means that it may. It is called before any data is gathered, and again when all has
 	// arrived. The sender sees the text of an error. It must not block.
 	MaySendSnapshot(from Identity, m *raftpb.Message) error
 
@@ -88,8 +88,8 @@ var (
 	// ErrNoLink means that there is no stream to that instance and none is being dialed: no address
 	// was given, or the last dial failed a moment ago.
 	ErrNoLink = errors.New("transport: not connected")
-	// ErrFull means that a limit of this port or of the peer is reached, such as that of a queue whose
-	// peer reads more slowly than this node writes. Nothing of the call was queued.
+	// ErrFull means that a limit of this port or of the peer is reached, such as that of a queue
+	// whose peer reads more slowly than this node writes. Nothing of the call was queued.
 	ErrFull = errors.New("transport: the queue to the peer is full")
 	// ErrTooLarge means that one call has more than fits into one message.
 	ErrTooLarge = errors.New("transport: the message is too large")
@@ -101,15 +101,15 @@ var (
 	// ErrVersion means that a node of this cluster answered with another version of this protocol.
 	ErrVersion = errors.New("transport: the peer speaks another version of the protocol")
 	// ErrOther means that another instance answered than the intended one. [OtherError] names both.
-	ErrOther = errors.New("transport: another instance")
-	// ErrCopy means that another process with the same key is connected to that peer: one of the two
-	// uses a copied directory.
+	ErrOther = errors.New("transport: another instance answered than the intended one")
+	// ErrCopy means that another process with the same key is connected to that peer: one of the
+	// two uses a copied directory.
 	ErrCopy = errors.New("transport: another process has the same identity")
-	// ErrSilent means that there was no answer: the peer was unreachable, broke off or was too slow.
-	// It proves nothing about the process at the address.
+	// ErrSilent means that there was no answer: the peer was unreachable, broke off or was too
+	// slow. It proves nothing about the process at the address.
 	ErrSilent = errors.New("transport: no answer")
-	// ErrPlain means that only this side has TLS. It comes with ErrSilent: the instance may belong to
-	// this cluster, and its configuration may change at any moment.
+	// ErrPlain means that only this side has TLS. It comes with ErrSilent: the instance may belong
+	// to this cluster, and its configuration may change at any moment.
 	ErrPlain = errors.New("transport: the other side has no TLS")
 	// ErrSecured means that only the other side has TLS. It comes with ErrSilent.
 	ErrSecured = errors.New("transport: the other side has TLS, and this one has none")

@@ -12,8 +12,8 @@ import (
 type Settings struct {
 	// Replicas is the total number of instances that the user runs. Zero if Founders is set.
 	Replicas int
-	// Founders names the instances that found the group and vote, in any order. Empty if Replicas is
-	// set.
+	// Founders names the instances that found the group and vote, in any order. Empty if Replicas
+	// is set.
 	Founders []string
 	// Voters is the largest number of voters: odd, 1 to 7.
 	Voters int
@@ -95,7 +95,7 @@ type Voter struct {
 	Raft     nodeid.ReplicaID // never zero
 	Instance nodeid.ID
 	Addr     string // host:port under which its newest life was last known
-	Life     uint64 // counts the starts with one Dir; 1 in memory. The highest one's address is valid
+	Life     uint64 // number of starts with its directory; 1 without. The highest has the valid address
 	Learner  bool   // it has no vote
 }
 

@@ -172,11 +172,11 @@
 //     old group when it meets the new one.
 //   - If the list of founders is renamed, the voters of an earlier group may be founders of the
 //     earlier list only. So a founder also asks other addresses behind Join, all of them or 16 at
-//     random. It founds nothing while one of them belongs to a group that has a leader, is a member
-//     of a group of other founders, or is bound to another charter. That is no proof. Two groups
-//     can have leaders if the lists have no common majority while the earlier group lives in memory
-//     and none of its members can be reached. Rename through a group that has a leader (rule 15),
-//     or stop the earlier instances first.
+//     random. It founds nothing while an instance there belongs to a group that has a leader or
+//     that was founded by other founders or by Replicas, or is bound to another charter. That is no
+//     proof. Two groups can have leaders if the lists have no common majority while the earlier
+//     group lives in memory and none of its members can be reached. Rename through a group that has
+//     a leader (rule 15), or stop the earlier instances first.
 //   - A single founder has no other founder to ask, so it founds nothing while an address behind
 //     Join is silent.
 //   - If two processes use one name and both answer, nothing is founded. If one of them cannot be

@@ -25,7 +25,8 @@ const (
 
 	// no founder: between two rounds of questions, plus up to the same again at random
 	roundEvery = time.Second
-	// the longest wait before the first round; spreads the questions of a fleet that starts together
+	// the longest wait before the first round; spreads the questions of a fleet that starts
+	// together
 	roundFirst = 250 * time.Millisecond
 	// founder: between two steps of a search, plus up to the same again at random
 	searchEvery = 100 * time.Millisecond
@@ -37,8 +38,9 @@ const (
 	metFor       = time.Minute      // for how long a founder that was met is named to others
 	// for how long a question to an address behind Join counts as a search for a living group
 	sampledFor = 30 * time.Second
-	seenAtFor  = time.Minute      // for how long a place is asked that gossip or a hint has named
-	silentOver = 10 * time.Minute // with Replicas: a voter that was silent for so long is over
+	seenAtFor  = time.Minute // for how long a place is asked that gossip or a hint has named
+	// With Replicas, a voter that was silent for this long is taken never to vote again.
+	silentOver = 10 * time.Minute
 	// longer than a silent link lasts: until then a message of a dead leader may arrive
 	hearsayOver   = 30 * time.Second
 	electedWithin = 10 * time.Second // a group whose majority answers should have a leader by then
@@ -59,5 +61,5 @@ const (
 	maxCalled   = 256  // names of instances that are remembered
 	maxPlaces   = 1024 // addresses asked at a time
 	maxAskers   = 256
-	maxAnswered = 64 // remembered refused charters; older ones fail by founding time and dead proposer
+	maxAnswered = 64 // refused charters that are remembered
 )

@@ -13,7 +13,7 @@ type Prepare struct {
 	Group  uint64
 	Raft   uint64 // generated for this, never used before
 	Term   uint64 // of the leader that asks
-	At     uint64 // the number of the configuration Voters, which that leader has applied
+	At     uint64 // number of the configuration with these Voters, which that leader has applied
 	Voters []Voter
 }
 

@@ -11,8 +11,8 @@ import (
 // voters must know that this configuration is committed, and so must every voter that is heard
 // from. The package comment gives the reason. leaver is its raft ID; zero means none.
 //
-// at is the index of the newest configuration that the leaver knows. A leader that is not as far
-// has been replaced without knowing it, and may never have heard of the leaver's replica.
+// at is the index of the newest configuration that the leaver knows. A leader with an older
+// configuration has been replaced without knowing it. It may never have heard of the replica.
 func MayStop(v View, leaver nodeid.ReplicaID, at uint64) bool {
 	if leaver == 0 {
 		return true

@@ -20,7 +20,7 @@ func ofKeys() []command {
 		},
 		{
 			name: "get", args: "KEY",
-			about:    "who holds a key, who waits for it, in order",
+			about:    "the holder of a key, and its waiters in order",
 			examples: "get orders/42",
 			run:      get,
 		},

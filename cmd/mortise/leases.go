@@ -99,7 +99,7 @@ func (ls *leases) find(by *program, id string) (*lease, error) {
 	return ls.of(by, id)
 }
 
-// of is find for callers that hold mu.
+// of does what find does. The caller must hold mu.
 func (ls *leases) of(by *program, id string) (*lease, error) {
 	l := ls.all[id]
 	if l == nil || l.by != by {

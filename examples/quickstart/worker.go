@@ -64,7 +64,7 @@ func runWorker(name string, addresses []string, resource string, o options) erro
 		return err
 	}
 	defer node.Close()
-	// as a deployment waits before it continues with the next instance
+	// A rolling deployment waits for this before it starts the next instance.
 	if err := node.Ready(ctx); err != nil && ctx.Err() == nil {
 		return err
 	}

@@ -64,9 +64,9 @@ func (m *Members) owned(g *membership, group uint64, who Member) error {
 	return nil
 }
 
-// Configured records that a replica has applied the configuration of the entry at an index: all its
-// members, and the voters of its incoming majority. It may be called in any order and repeatedly,
-// and reports whether the configuration was new.
+// Configured records that a replica has applied the configuration that the log has at index at. Its
+// replicas are members. voters are those of the incoming half if it is joint. Configured may be
+// called in any order and repeatedly, and reports whether the configuration was new.
 func (m *Members) Configured(group, at uint64, members []Member, voters []uint64) (fresh bool, err error) {
 	if m.err != nil {
 		return false, m.err

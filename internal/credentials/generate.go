@@ -16,8 +16,8 @@ const (
 	checksumBytes = 4
 )
 
-var errChecksum = errors.New("its checksum is wrong: it was cut off or mistyped; copy the whole line that " +
-	"mortise secret has printed")
+var errChecksum = errors.New("its checksum is wrong: the secret was cut off or mistyped; copy the whole " +
+	"line that the command mortise secret has printed")
 
 // GenerateSecret returns a new root secret: msk1_, 256 random bits, and a checksum that detects a
 // truncated secret. It is used without stretching. It is safe for concurrent use.

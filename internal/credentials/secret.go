@@ -17,7 +17,8 @@ import (
 // SecretConfig is the input of [FromSecret]. It is copied, and its secrets are not kept.
 type SecretConfig struct {
 	Secret string // a root secret or a derived one; white space around it is removed
-	// Old are further root secrets that are accepted while the secret is replaced: Config.OldSecrets.
+	// Old are further root secrets that are accepted while the secret is replaced:
+	// Config.OldSecrets.
 	Old []string
 	// Cluster is the cluster's label, required: the same secret in another cluster makes other
 	// credentials.
@@ -137,7 +138,8 @@ func (c SecretConfig) leafKey() ed25519.PrivateKey {
 	return ed25519.NewKeyFromSeed(seed)
 }
 
-var errServes = errors.New("credentials: a derived secret does not serve: only holders of the root secret do")
+var errServes = errors.New("credentials: this instance has a derived secret and accepts no connections; " +
+	"only those with the root secret do")
 
 // newSource makes the first certificate and the two configurations. label names the requested
 // authority.

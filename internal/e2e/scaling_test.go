@@ -39,8 +39,8 @@ func (s *scaled) enter(i, founders int) {
 	s.ready()
 }
 
-// leave has node i leave while every other node holds a lock, and checks that none is lost, that
-// free locks are granted all the time, and that the group stays.
+// leave makes node i leave while every other node holds a lock. It checks that no lock is lost,
+// that no free lock waits for longer than gapLeaving, and that the other nodes stay in the group.
 func (s *scaled) leave(i int, again func()) {
 	s.t.Helper()
 	held, probes := map[int]*mortise.Lock{}, map[int]*prober{}

@@ -65,8 +65,8 @@ func (f *fleet) throttle(rate *atomic.Int64) {
 }
 
 // TestMemberThatReadsSlowly is granted a thousand locks at once, over a line that needs seconds for
-// that. It gets them all, and no other member notices. (A line that needs more than a lease for the
-// answers to all requests of a member is too thin: it starts over forever.)
+// that. It gets them all, and no other member notices. (If the answers to all requests of a
+// member take longer than a lease, the connection is too slow: the member starts over forever.)
 func TestMemberThatReadsSlowly(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var rate atomic.Int64

@@ -235,8 +235,8 @@ func Put[Q, A any](ctx context.Context, g *Guest, method Method[Q, A], q *Q) (*A
 				return a, err
 			}
 		}
-		// A foreign instance explains the failure. Until such instances are dialed again they count as
-		// silent.
+		// A foreign instance explains the failure. Until such instances are dialed again they count
+		// as silent.
 		known := errors.Is(last, transport.ErrForeign) && !errors.Is(err, transport.ErrForeign)
 		if last == nil || ctx.Err() == nil && !known {
 			last = err
@@ -249,8 +249,8 @@ func Put[Q, A any](ctx context.Context, g *Guest, method Method[Q, A], q *Q) (*A
 	}
 }
 
-// Denied returns the missing right as a *mortise.NotAllowedError if an instance has shortened its
-// status for lack of it, or nil.
+// Denied returns nil for a full answer. If the instance shortened its status because the asker
+// lacks a right, Denied returns a *mortise.NotAllowedError that names the right.
 func Denied(a *query.HereAnswer) error {
 	if d := a.GetDenied(); d != nil {
 		return notAllowed(d.Verb, string(d.Key), d.For)

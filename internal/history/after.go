@@ -126,7 +126,8 @@ func (j *judge) unended(g *grant) error {
 	}
 	events := []int32{g.event, because, g.owner.unlocked}
 	if j.late(g, at) {
-		return j.broken(Kept, events, "%s with token %d is over for its caller, but the state keeps it",
+		return j.broken(Kept, events,
+			"%s with token %d: its caller has released or lost it, but the group's state keeps the hold",
 			j.sets[g.set].name, j.events[g.event].Token)
 	}
 	if u := g.owner.unlocked; u >= 0 && j.events[u].Err == "" && int(g.group) == len(j.groups)-1 {

@@ -66,8 +66,8 @@ func (in inbound) raft(r *ownReplica, from transport.Identity, f *transport.Fram
 			return
 		}
 		if is, ok := c.Voter(from.Raft); ok {
-			in.n.claims.warn(in.n, "an instance uses the raft ID of another: its raft messages are "+
-				"dropped; stop it, and replace the secret if it is not one of yours",
+			in.n.claims.warn(in.n, "an instance sends raft messages with the replica ID of another one, and they "+
+				"are dropped: stop the instance named here; if it is not yours, replace the secret",
 				"instance", from.Instance, "addr", from.Addr, "raft", nodeid.Hex(from.Raft), "of", is.Instance,
 				"of_addr", is.Addr)
 			return

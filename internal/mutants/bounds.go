@@ -59,7 +59,7 @@ func bounds() []Bug {
 			Breaks: "in a flood known instances wait behind strangers"},
 		{Name: "voters-wait-in-the-crowd", Package: "transport", Hazard: "none",
 			Breaks: "when all instances connect at once, the voters lose each other and there is no leader"},
-		{Name: "burst-kept-for-ever", Package: "transport", Hazard: "none",
+		{Name: "burst-kept-forever", Package: "transport", Hazard: "none",
 			Breaks: "each of 10,000 links keeps the buffers of its largest frame, and the leader never frees them"},
 		{Name: "raft-of-any-number", Package: "transport", Hazard: "none",
 			Breaks: "a frame of 64 MiB grows to gigabytes when its raft messages are decoded"},

@@ -3,7 +3,7 @@ package mutants
 // fleet are the bugs of large fleets: what grows with the square of the number of instances.
 func fleet() []Bug {
 	return []Bug{
-		{Name: "asks-everybody", Package: "cluster/founding", Hazard: "none", Some: true,
+		{Name: "asks-all", Package: "cluster/founding", Hazard: "none", Some: true,
 			Breaks: "an instance that is no founder asks all others, and the questions grow with the square of the fleet"},
 		{Name: "joiners-asked-back", Package: "cluster/founding", Hazard: "none",
 			Breaks: "a founder asks every instance back that asks it"},
@@ -24,7 +24,7 @@ func fleet() []Bug {
 			Breaks: "an instance asks all addresses at the same moment, one of them several times"},
 		{Name: "rejoin-unbounded", Package: "cluster", Hazard: "none",
 			Breaks: "each answer starts an exchange of all that gossip knows"},
-		{Name: "asks-the-leader-for-ever", Package: "cluster", Hazard: "none",
+		{Name: "asks-the-leader-forever", Package: "cluster", Hazard: "none",
 			Breaks: "an instance that does not gossip asks the leader every two seconds"},
 		{Name: "attached-told-at-once", Package: "cluster", Hazard: "none",
 			Breaks: "the leader of a large fleet dials all that are attached at the same moment"},

@@ -64,10 +64,10 @@ func (id *ID) UnmarshalText(text []byte) error {
 func Parse(text string) (ID, error) {
 	var id ID
 	if len(text) != hex.EncodedLen(Size) {
-		return ID{}, fmt.Errorf("an instance ID has %d hex digits, %.40q has not", hex.EncodedLen(Size), text)
+		return ID{}, fmt.Errorf("%.40q is no node ID: it must be %d hex digits", text, hex.EncodedLen(Size))
 	}
 	if _, err := hex.Decode(id[:], []byte(text)); err != nil {
-		return ID{}, fmt.Errorf("an instance ID has %d hex digits, %.40q has not", hex.EncodedLen(Size), text)
+		return ID{}, fmt.Errorf("%.40q is no node ID: it must be %d hex digits", text, hex.EncodedLen(Size))
 	}
 	return id, nil
 }

@@ -26,7 +26,8 @@ type outage struct {
 	ttl, cut  time.Duration
 }
 
-// outages is the table: cuts around the largest TTL of each fleet, and far above it.
+// outages returns every kind of outage: for three and five instances and each TTL, cuts of 500 ms,
+// of the TTL, of twice the TTL (at most 45 s), and of a minute.
 func outages() []outage {
 	var all []outage
 	for _, n := range []int{3, 5} {

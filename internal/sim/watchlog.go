@@ -148,7 +148,7 @@ func (o *watch) trail(r *ownReplica, e history.Event) {
 		switch e.Kind {
 		case history.Grant:
 			o.w.must(o.tokens.Grant(key, e.Token))
-			if e.Resumes == 0 { // else it has its place from the one before
+			if e.Resumes == 0 { // a hold that resumes another has the place of that one
 				o.w.must(g.fifo.Granted(key, e.Place))
 			}
 		case history.End:

@@ -64,7 +64,8 @@ func (c *Core) Check() error {
 		}
 	}
 	if size != c.sent.size || size != len(c.byNumber) {
-		return fmt.Errorf("%d sent entries, counted as %d, %d by number", size, c.sent.size, len(c.byNumber))
+		return fmt.Errorf("the list of sent entries has %d, but its size says %d and the index by number has %d",
+			size, c.sent.size, len(c.byNumber))
 	}
 	if waiting != c.waiting || held != c.held || freeing != c.freeing || open != c.open || keyBytes != c.keyBytes ||
 		tries != c.tries {
@@ -77,7 +78,8 @@ func (c *Core) Check() error {
 func (c *Core) checkFrees() error {
 	for _, e := range c.frees {
 		if !e.due || !e.freeing || c.byNumber[e.number] != e {
-			return fmt.Errorf("entry %d among the due ones: %+v", e.number, e)
+			return fmt.Errorf("entry %d is in frees, but it is not due, not being freed or not in byNumber: %+v", e.number,
+				e)
 		}
 	}
 	return nil

@@ -16,8 +16,8 @@ var (
 	ErrReleased = errors.New("mortise: the lock was released")
 	// ErrClosed means that the client or its session is closed.
 	ErrClosed = errors.New("mortise: the node is closed")
-	// ErrOverloaded means that this instance has too many unfinished requests, by its own limit (then
-	// nothing was sent) or the group's. Try again when some have finished.
+	// ErrOverloaded means that this instance has too many unfinished requests, by its own limit
+	// (then nothing was sent) or the group's. Try again when some have finished.
 	ErrOverloaded = errors.New("mortise: too many unfinished requests on this instance")
 	// ErrQueueFull means that too many requests wait for the same key.
 	ErrQueueFull = errors.New("mortise: the queue of this lock is full")
@@ -35,8 +35,8 @@ var (
 	ErrStillHeld = errors.New("mortise: locks are still held; release them before closing the session")
 	// ErrNotHeld means that a hold to be resumed is over, or has another token.
 	ErrNotHeld = errors.New("mortise: the lock is not held with this token")
-	// ErrNoRoom means that a limit on a number, or a byte budget, is reached. A *BudgetError names the
-	// budget. Waiting does not help.
+	// ErrNoRoom means that a limit on a number, or a byte budget, is reached. A *BudgetError names
+	// the budget. Waiting does not help.
 	ErrNoRoom = errors.New("mortise: a limit of the group or of this instance is reached")
 	// ErrRefused means that the group refused a request for another reason, which the text names.
 	ErrRefused = errors.New("mortise: the group refused the request")
@@ -73,11 +73,11 @@ func (e *WaitError) Unwrap() error { return e.Err }
 type HeldError struct {
 	Key         string
 	Session     lockfsm.SessionID // the holder's session
-	Record      []byte            // the holder's instance record, as given to Rebind there; owned by the receiver
+	Record      []byte            // what the holder's instance gave to its own Rebind; the caller may keep and change it
 	Token       lockfsm.Token     // the holder's token
 	SinceUnixMS int64             // the leader's wall clock at the grant, in Unix milliseconds
 	Waiters     int               // requests that wait behind it
-	Value       []byte            // the value of the holder's request; owned by the receiver
+	Value       []byte            // the value of the holder's request; the caller may keep and change it
 }
 
 // DeadlockError answers a request that would have waited for its own owner. Circle begins with the

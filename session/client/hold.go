@@ -88,8 +88,8 @@ func (h *Hold) Err() error {
 		return nil
 	}
 	// This call is the first to notice. The client's goroutine may be about to publish a later
-	// deadline, which must not revive this hold. Its lock must be given back even if Release is never
-	// called.
+	// deadline, which must not revive this hold. Its lock must be given back even if Release is
+	// never called.
 	err := h.end(reason, why, deadline)
 	h.client.post(input{kind: inputExpired, hold: h})
 	return err
@@ -227,8 +227,8 @@ func (h *Hold) letGoSoon(how input) error {
 }
 
 // startRelease starts the release if it has not begun, and returns the channel that signals its
-// end. Nil means that it is over. It leaves the clock to the client's goroutine, which reads it
-// before it takes the release, and reports a lock lost by then.
+// end. Nil means that it is over. startRelease does not check the deadline. The client's goroutine
+// does when it handles the release, which ends with ErrLost if the lock is lost by that time.
 func (h *Hold) startRelease(how input) (answer chan struct{}) {
 	h.mu.Lock()
 	if h.released {

@@ -221,7 +221,8 @@ func (c *Core) sessionGone(now clock.Time) {
 
 // forgetSession ends everything of the session. Unconfirmed releases end with the given error. Nil
 // means that the end of the session has freed their locks, except a lock with a delay, which may
-// stay taken: its release ends with ErrLost. end is for the news.
+// stay taken: its release ends with ErrLost. end is what Status.Ended reports, and
+// decides the Loss of the holds.
 func (c *Core) forgetSession(releasing error, end SessionEnd) {
 	if c.session != 0 {
 		c.tally.ended = end

@@ -156,7 +156,7 @@ func TestSilentLeaderIsLeft(t *testing.T) {
 	b.want("1: renew 1")
 	b.advance(500 * time.Millisecond)
 	b.want("2: attach 2 live next 1, renew 2")
-	b.reply(nodeidtest.ID(2), redirect(3, nodeidtest.ID(1))) // a voter has named it: it gets more time
+	b.reply(nodeidtest.ID(2), redirect(3, nodeidtest.ID(1))) // 1 is named by a voter and gets more time
 	b.want("1: attach 3 live next 1, renew 3")
 	b.advance(999 * time.Millisecond)
 	b.want("")

@@ -65,9 +65,9 @@ type jumpClock struct {
 
 func (j *jumpClock) Now() clock.Time { return j.Clock.Now().Add(j.leap.Now().Sub(0)) }
 
-// The process was stopped past its deadline. The first call of Err reports the loss before any
-// timer has fired or any goroutine has run, and nothing that the goroutine reads afterwards revives
-// the hold.
+// The process is paused until after the hold's deadline. The first call of Err reports the loss
+// before any timer has fired or any goroutine has run, and nothing that the goroutine reads
+// afterwards revives the hold.
 func TestShellErrIsExactAfterAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2, nodeidtest.ID(1))
