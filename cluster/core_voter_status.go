@@ -136,8 +136,8 @@ func (c *Core) inquire(now time.Duration, fresh, word uint64) time.Duration {
 func (c *Core) attempt(now time.Duration, q *Inquiry, fresh, word uint64) {
 	q.pause, q.hops = queryEvery+time.Duration(word%uint64(queryEvery/2)), queryHops
 	q.due = now + q.pause
-	if advice := c.ReplyStatus(now, c.statusQuery(q), fresh); advice.VoterStatus != nil {
-		c.told(q, advice.VoterStatus)
+	if reply := c.ReplyStatus(now, c.statusQuery(q), fresh); reply.VoterStatus != nil {
+		c.told(q, reply.VoterStatus)
 		return
 	}
 	if to, addr := c.nextToAsk(q.try, word); addr != "" {

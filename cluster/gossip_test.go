@@ -281,7 +281,7 @@ func closeAfter(t *testing.T, after time.Duration, trouble string) {
 		t.Error("a closed cluster answers")
 	}
 	if _, ok := n.ReplyStatus(StatusQuery{}); ok || n.Present() {
-		t.Error("a closed cluster gives advice, or says that it is there")
+		t.Error("a closed cluster answers, or says that it is there")
 	}
 	n.HasLeader(true)
 	n.BornApplied(1)

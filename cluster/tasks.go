@@ -18,8 +18,8 @@ func (c *Cluster) task(e Task) {
 		defer cancel()
 		switch net := c.cfg.Net; {
 		case e.Query != nil:
-			advice, err := net.QueryStatus(ctx, e.Addr, e.To, *e.Query)
-			c.in.postOfLife(func() { c.own.core.StatusReplied(c.now(), e, advice, err == nil) })
+			reply, err := net.QueryStatus(ctx, e.Addr, e.To, *e.Query)
+			c.in.postOfLife(func() { c.own.core.StatusReplied(c.now(), e, reply, err == nil) })
 		case e.Body == nil:
 			err := net.Probe(ctx, e.Addr, e.To)
 			c.in.postOfLife(func() { c.finished(e, outcomeOfError(err), nil) })

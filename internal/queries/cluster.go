@@ -93,7 +93,7 @@ func QueryStatus(ctx context.Context, at *transport.Remote, q cluster.StatusQuer
 	if err != nil {
 		return cluster.StatusReply{}, err
 	}
-	return advice(a)
+	return statusReply(a)
 }
 
 // Probe returns nil if the instance answers.
@@ -124,8 +124,8 @@ func voterStatusOf(c *cluster.VoterStatus) *query.VoterStatus {
 	return m
 }
 
-// advice decodes an answer. It refuses an answer that exceeds any limit.
-func advice(a *query.VoterStatusAnswer) (cluster.StatusReply, error) {
+// statusReply decodes an answer. It refuses an answer that exceeds any limit.
+func statusReply(a *query.VoterStatusAnswer) (cluster.StatusReply, error) {
 	leader, ok := instance(a.Leader)
 	m := a.Status
 	if !ok || len(a.Addr) > maxAddrBytes || !bounded(m) {

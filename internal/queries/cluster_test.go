@@ -45,7 +45,7 @@ func read(b []byte) (cluster.StatusReply, error) {
 	if err := proto.Unmarshal(b, &a); err != nil {
 		return cluster.StatusReply{}, err
 	}
-	return advice(&a)
+	return statusReply(&a)
 }
 
 func TestVoterStatusReturns(t *testing.T) {
@@ -95,11 +95,11 @@ func TestAnAdviceBeyondItsBoundsIsRefused(t *testing.T) {
 		if err := proto.Unmarshal(answerOf(t, &full), &a); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := advice(&a); err != nil {
+		if _, err := statusReply(&a); err != nil {
 			t.Fatal(err)
 		}
 		spoil(&a)
-		if got, err := advice(&a); err == nil {
+		if got, err := statusReply(&a); err == nil {
 			t.Errorf("%s: %+v", what, got)
 		}
 	}

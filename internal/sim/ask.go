@@ -22,7 +22,7 @@ type query struct {
 type reply struct {
 	from   nodeid.ID // the one that has proved itself
 	body   []byte
-	advice cluster.StatusReply
+	status cluster.StatusReply
 }
 
 // Question implements cluster.Owner.
@@ -38,7 +38,7 @@ func (p *proc) Task(e cluster.Task) {
 	p.put(e.Addr, e.To, query{body: e.Body, probe: e.Body == nil, status: e.Query},
 		func(now time.Duration, outcome founding.Outcome, r reply) {
 			if e.Query != nil {
-				p.core.StatusReplied(now, e, r.advice, outcome == founding.Answered)
+				p.core.StatusReplied(now, e, r.status, outcome == founding.Answered)
 			} else {
 				p.core.Done(now, e, outcome, r.body)
 			}
@@ -105,7 +105,7 @@ func (p *proc) answer(from founding.Asker, q query, then func(reply)) {
 	p.cluster.post(func(clock.Time) {
 		switch {
 		case q.status != nil:
-			then(reply{advice: p.core.ReplyStatus(p.foundingNow(), *q.status, p.w.id())})
+			then(reply{status: p.core.ReplyStatus(p.foundingNow(), *q.status, p.w.id())})
 			return
 		case q.probe:
 			then(reply{})

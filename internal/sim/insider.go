@@ -164,7 +164,7 @@ func (i *insider) answer(from founding.Asker, q query, then func(reply)) {
 	m := i.w.at(from.Addr)
 	switch {
 	case q.status != nil:
-		then(reply{advice: cluster.StatusReply{VoterStatus: &cluster.VoterStatus{MayStop: true, AllLeaving: true,
+		then(reply{status: cluster.StatusReply{VoterStatus: &cluster.VoterStatus{MayStop: true, AllLeaving: true,
 			Known: true}}})
 	case q.probe:
 		then(reply{})
