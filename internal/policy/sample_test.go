@@ -1,10 +1,6 @@
 package policy
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -13,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestSample prints sentences for a reader who marks those that must be read twice: 100 of
+// TestSample prints sentences for a reader, who marks those that must be read twice: 100 of
 // comments, 60 of documents, and 40 errors and log messages.
 //
 //	MORTISE_SAMPLE=1 go test -v -run TestSample ./internal/policy     1 is the seed
@@ -23,12 +19,11 @@ func TestSample(t *testing.T) {
 		t.Skip("MORTISE_SAMPLE is not set to a seed")
 	}
 	random := rand.New(rand.NewPCG(seed, 0))
-	comments, documents := allSentences(t)
 	for _, part := range []struct {
 		of    string
 		all   []string
 		count int
-	}{{"comments", comments, 100}, {"documents", documents, 60}, {"texts", allTexts(t), 40}} {
+	}{{"comments", commentSentences(t), 100}, {"documents", documentSentences(t), 60}, {"texts", listedTexts(t), 40}} {
 		random.Shuffle(len(part.all), func(i, j int) { part.all[i], part.all[j] = part.all[j], part.all[i] })
 		for i, s := range part.all[:part.count] {
 			t.Logf("%s %d: %s", part.of, i+1, s)
@@ -36,49 +31,50 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// allSentences returns the sentences of all comments and documents, each with its file.
-func allSentences(t *testing.T) (comments, documents []string) {
+// appendSentences appends the sentences of a text that have more than three words.
+func appendSentences(all []string, path, text string) []string {
+	for _, s := range sentences(text) {
+		if len(strings.Fields(s)) > 3 {
+			all = append(all, path+": "+s)
+		}
+	}
+	return all
+}
+
+func commentSentences(t *testing.T) (all []string) {
+	set, files := sources(t)
+	for _, s := range files {
+		if s.generated {
+			continue
+		}
+		comments, _ := proseOf(set, s.file)
+		for _, p := range comments {
+			all = appendSentences(all, s.path, p.text)
+		}
+	}
+	return all
+}
+
+func documentSentences(t *testing.T) (all []string) {
 	t.Helper()
-	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() && (entry.Name() == "testdata" || entry.Name() == ".git") {
-			return errorOrSkip(err)
-		}
-		text, _ := os.ReadFile(path)
-		rel, _ := filepath.Rel(root, path)
-		add := func(all []string, text string) []string {
-			for _, s := range sentences(text) {
-				if len(strings.Fields(s)) > 3 {
-					all = append(all, rel+": "+s)
-				}
-			}
-			return all
-		}
-		switch filepath.Ext(path) {
-		case ".md":
-			documents = add(documents, fence.ReplaceAllString(string(text), ""))
-		case ".go":
-			set := token.NewFileSet()
-			file, err := parser.ParseFile(set, path, text, parser.ParseComments|parser.SkipObjectResolution)
-			if err != nil || ast.IsGenerated(file) {
-				return err
-			}
-			found, _ := proseOf(set, file)
-			for _, p := range found {
-				comments = add(comments, p.text)
-			}
-		}
-		return nil
-	})
+	paths, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return comments, documents
+	for _, path := range append(paths, filepath.Join(root, "README.md")) {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = appendSentences(all, filepath.Base(path), fence.ReplaceAllString(string(text), ""))
+	}
+	return all
 }
 
-// allTexts returns the errors and log messages of the table of texts.
-func allTexts(t *testing.T) (texts []string) {
+// listedTexts returns the errors and log messages of the table of texts.
+func listedTexts(t *testing.T) (texts []string) {
 	t.Helper()
-	table, err := os.ReadFile("testdata/texts.md")
+	table, err := os.ReadFile(filepath.Join("testdata", "texts.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,11 +88,4 @@ func allTexts(t *testing.T) (texts []string) {
 		}
 	}
 	return texts
-}
-
-func errorOrSkip(err error) error {
-	if err != nil {
-		return err
-	}
-	return filepath.SkipDir
 }
