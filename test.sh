@@ -104,8 +104,8 @@ step "cores, programs and pages" go test -p=4 -count=1 $plain # programs and pag
 step "all else, under the race detector" \
   go test -race -p=3 -cpu=1 -count=1 -timeout=60m -skip "$skip" $raced
 # Long times are mostly waited for, and real processes wait too, so others run at the same time.
-times=$(mktemp) machines=$(mktemp)
-trap 'kill $(jobs -p) 2>/dev/null || true; rm -f "$times" "$machines"' EXIT
+times=$(mktemp) machines=$(mktemp) attacks=$(mktemp)
+trap 'kill $(jobs -p) 2>/dev/null || true; rm -f "$times" "$machines" "$attacks"' EXIT
 go test -count=1 -p=2 -run "$hours|$never" $there >"$times" 2>&1 &
 waits=$!
 step "simulated clusters" nice scripts/sim "${seeds[@]}"
@@ -120,16 +120,19 @@ nightly "planted bugs: the simulation must notice them" scripts/planted -layers 
   one-of-several-is-enough deadlock-not-seen
 step "real processes, each on its own machine (begun with the planted bugs)" \
   ended "$processes" "$machines"
+# The limit is high, since the latency under attack depends on the machine.
+scripts/attack "${attack[@]}" -p99 10s >"$attacks" 2>&1 &
+attacking=$!
 if command -v spin >/dev/null; then
   step "the model of the lease hand-over" model/run.sh -quick
 else
   absent "the model of the lease hand-over" spin
 fi
-# The limit is high, since the latency under attack depends on the machine.
-step "a process with the secret attacks three others" scripts/attack "${attack[@]}" -p99 10s
 step "the second judge" nested judge
 step "the types of Kubernetes" nested deploy/check
 step "everything that users install, from an empty module" scripts/publish-check
+step "a process with the secret attacks three others (begun with the model)" \
+  ended "$attacking" "$attacks"
 # Its result changes with the releases of other modules.
 nightly "the newest dependencies, and beside other modules" scripts/versions-check
 step "OpenTelemetry, and the alert rules with promtool" nested adapters/mortiseotel -race
