@@ -34,9 +34,9 @@ var (
 	// ErrLeaving means that the node has begun to leave and accepts no new requests.
 	ErrLeaving = client.ErrLeaving
 
-	// ErrVoteLost means that no instance has taken over the vote of a node that left, although others
-	// stay. The text gives the reason. If it was the only vote of a group in memory, the locks of all
-	// instances end.
+	// ErrVoteLost means that no instance has taken over the vote of a node that left, although
+	// others stay. The text gives the reason. If it was the only vote of a group in memory, the
+	// locks of all instances end.
 	ErrVoteLost = instance.ErrVoteLost
 
 	// ErrClosed means that the node is closed.
@@ -50,8 +50,8 @@ var (
 	// group's. Try again when some have finished.
 	ErrOverloaded = client.ErrOverloaded
 
-	// ErrNoRoom means that the group or this node has reached a limit: data of keys, detached holds,
-	// sessions of NewSession, or bytes. The text names which, and the budget that is used up
+	// ErrNoRoom means that the group or this node has reached a limit: data of keys, detached
+	// holds, sessions of NewSession, or bytes. The text names which, and the budget that is used up
 	// (Config.MaxSessionBytes, Config.MaxGroupBytes). It passes when some are removed.
 	ErrNoRoom = client.ErrNoRoom
 
@@ -65,8 +65,8 @@ var (
 	// field.
 	ErrBadRequest = instance.ErrBadRequest
 
-	// ErrGuestSecret means that Config.Secret, or the certificate, grants rights on some keys only. It
-	// is for a guest: a program that only dials and is never a member.
+	// ErrGuestSecret means that Config.Secret, or the certificate, grants rights on some keys only.
+	// Such a secret or certificate is for a guest: a program that only dials and is never a member.
 	ErrGuestSecret = errors.New("mortise: a guest's secret cannot start an instance: use it with the commands of " +
 		"mortise, or derive one with -member")
 
@@ -135,8 +135,8 @@ func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 // permits of a semaphore is found if nothing outside of the circle can give enough permits back,
 // and only in a group whose instances all know version 2 of the rules.
 type DeadlockError struct {
-	// Circle begins with the refused request. Each link waits for its key, which the next link holds
-	// or is queued for ahead of it. The last link waits for a lock of the first.
+	// Circle begins with the refused request. Each link waits for its key, which the next link
+	// holds or is queued for ahead of it. The last link waits for a lock of the first.
 	Circle []DeadlockLink
 
 	upgrade bool // the request asks alone for a key that it holds shared

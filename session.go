@@ -24,7 +24,7 @@ type Session struct {
 // fails with ErrNoRoom. Close the session when done.
 func (n *Node) NewSession(ctx context.Context, ttl time.Duration) (*Session, error) {
 	if ttl < minSessionTTL {
-		return nil, fmt.Errorf("%w: NewSession: the TTL is %v, at least %v", ErrBadRequest, ttl, minSessionTTL)
+		return nil, fmt.Errorf("%w: NewSession: the TTL is %v; want at least %v", ErrBadRequest, ttl, minSessionTTL)
 	}
 	if err := n.admit(ctx); err != nil {
 		return nil, err

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// handover is callers that all want one key. Measured is the gap: from one holder's call of Unlock
-// to the next holder's return from Lock. Two inside at once are an error.
+// handover runs n callers that all want one key. Measured is the gap: from one holder's call of
+// Unlock to the next holder's return from Lock. Two inside at once are an error.
 func handover(n int) func(ctx context.Context, r *Run) (Result, error) {
 	return func(ctx context.Context, r *Run) (Result, error) {
 		callers, err := callersOf(ctx, r.Cluster, n, true)

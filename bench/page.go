@@ -19,8 +19,9 @@ func page(r Record) string {
 	writeMachine(&b, r)
 	writeGoals(&b, r)
 	b.WriteString("## Everything measured\n\n")
-	b.WriteString("[bench/workload.go](../bench/workload.go) defines the columns. A cell is pairs of Lock and Unlock a\n" +
-		"second (median, 99th percentile of Lock).\n\n")
+	b.WriteString("[bench/workload.go](../bench/workload.go) defines the columns. Each cell is the number of\n" +
+		"pairs of Lock and Unlock per second and, in parentheses, the median and the 99th percentile of\n" +
+		"Lock.\n\n")
 	for _, durable := range []bool{true, false} {
 		writeRates(&b, r, durable)
 	}

@@ -49,7 +49,7 @@ func (f *finder) remember(addr string) {
 }
 
 // due returns the addresses to join now: those just met, and in every round some of the missing
-// ones by turns. here are the addresses that gossip sees.
+// ones by turns. The parameter here lists the addresses that gossip sees.
 func (f *finder) due(now time.Duration, wanted, here []string, random uint64) []string {
 	var out []string
 	full := func() bool { return len(f.busy) >= rejoinMany }

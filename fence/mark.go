@@ -143,7 +143,7 @@ func (m *Mark) makeRoom() {
 		}
 	}
 	if len(tokens) == 0 {
-		return // all are in use: the calls in progress bound them
+		return // all are in use, so there are no more of them than calls in progress
 	}
 	slices.Sort(tokens)
 	m.floor = max(m.floor, tokens[(len(tokens)-1)/2])

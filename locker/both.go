@@ -78,8 +78,8 @@ func NewBoth(c BothConfig) (*Both, error) {
 		wrong.add("OnSecond", "is missing with Observe: it receives the errors of Second")
 	}
 	if !c.Observe && (c.OnSecond != nil || c.Wait != 0) {
-		wrong.add("Observe", "is false, but OnSecond or Wait is set: without Observe the caller gets the errors of "+
-			"Second, and its context is the bound")
+		wrong.add("Observe", "is false, but OnSecond or Wait is set: without Observe, Do returns the errors of "+
+			"Second, and the caller's context limits the wait")
 	}
 	if c.Wait < 0 {
 		wrong.add("Wait", "%v is negative", c.Wait)

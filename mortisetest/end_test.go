@@ -177,7 +177,7 @@ func TestWhatDoesNotComeFailsTheTest(t *testing.T) {
 	}
 }
 
-// An invalid call ends the test with the remedy.
+// An invalid call ends the test with a message that says what is wrong.
 func TestMistakesAreTold(t *testing.T) {
 	for want, test := range map[string]func(testing.TB){
 		"a cluster of 0 nodes: want 1 to 256":     func(t testing.TB) { New(t, 0) },

@@ -79,9 +79,9 @@ func (c *Cluster) leader() int {
 	return leader
 }
 
-// Until waits until is returns true, and fails the test with what if that takes longer than
-// Patience. It calls is repeatedly, at first every millisecond, later every 50 ms; in a bubble the
-// waiting costs nothing.
+// Until calls the function is until it returns true. If that takes longer than Patience, the test
+// fails with the text in what. It calls is repeatedly, at first every millisecond, later every 50
+// ms; in a bubble the waiting costs nothing.
 //
 //	cluster.Until("the worker has stopped", func() bool { return worker.stopped.Load() })
 func (c *Cluster) Until(what string, is func() bool) {

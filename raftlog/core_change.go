@@ -89,9 +89,10 @@ func (c *Core) proposed(e *raftpb.Entry) bool {
 	return true
 }
 
-// resolved matches an applied entry of this lead, empty or a change, to the oldest of
-// changing.empty. The change proposed here is over when it is applied or replaced. changing.empty
-// has neither the first entry of a term nor the one by which raft leaves a joint configuration.
+// resolved removes the oldest item of changing.empty when its entry is applied: an empty entry that
+// this leader proposed, or the change. The change proposed here is over when it is applied or
+// replaced. changing.empty has neither the first entry of a term nor the one by which raft leaves a
+// joint configuration.
 func (c *Core) resolved(e *raftpb.Entry) {
 	g := &c.group.changing
 	if !c.group.leads || len(g.empty) == 0 || len(e.GetData()) > 0 && !bytes.Equal(e.GetData(), g.data) {

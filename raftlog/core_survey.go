@@ -14,21 +14,24 @@ type Progress struct {
 	// Active is set while this leader has heard from it within an election timeout. Messages to an
 	// earlier lead do not count.
 	Active bool
-	// SilentFor is the time since its last message, or since this lead began or the replica was added.
+	// SilentFor is the time since its last message, or since this lead began or the replica was
+	// added.
 	SilentFor time.Duration
 	// CaughtUp is set while it accepts appends and lacks at most 64 entries.
 	CaughtUp bool
 	// Full is set while every entry of the leader is acknowledged or in flight, with none known to
 	// be lost.
 	Full bool
-	// Settled is set once it knows that the configuration is committed: it has acknowledged an entry
-	// that carried that commit index, proposed after the leader had applied the configuration.
+	// Settled is set once it knows that the configuration is committed: it has acknowledged an
+	// entry that carried that commit index, proposed after the leader had applied the
+	// configuration.
 	Settled bool
 }
 
 // Survey is a leader's view of its group.
 type Survey struct {
-	// in which this replica leads and Leads was called. Zero means none, without Pending and Replicas
+	// in which this replica leads and Leads was called. Zero means none, without Pending and
+	// Replicas
 	Term   uint64
 	Self   uint64
 	Config Configuration // as last applied here
@@ -63,7 +66,8 @@ func (c *Core) hear(id, term uint64, duplicate bool) {
 	}
 }
 
-// listen adds hearings of new members and drops those of removed ones. anew resets all.
+// listen adds an entry to heard for each new member, and deletes those of removed ones. anew resets
+// all.
 func (c *Core) listen(anew bool) {
 	if anew {
 		clear(c.heard)

@@ -80,7 +80,7 @@ func (p *Port) verify(g *wire.Greeting, as role, binding, dialerHello []byte) (*
 	}
 	if h.Cluster != p.config.Cluster {
 		return no(wire.Refusal_CLUSTER,
-			"this is cluster %q, the peer belongs to %q: nodes of one service need equal labels",
+			"this is cluster %q, the peer belongs to %q: all nodes of one service need the same Config.Cluster",
 			p.config.Cluster, clip(h.Cluster))
 	}
 	if h.Version != protocol {

@@ -20,7 +20,7 @@ const (
 	noSettings = "\x00\x00\x00\x04\x00\x00\x00\x00\x00"
 )
 
-// Whatever arrives on it, a connection without a finished hello is closed within 5 s.
+// A connection that has not finished its hello is closed within 5 s, whatever arrives on it.
 func TestStrangersHaveATimeLimit(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)

@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// Book is the address book: raft ID → (instance, address, life). The configuration of the group
-// alone decides which replicas it holds. Addresses come from charters, from the log, from other
-// voters and from each voter itself; the highest life number wins. Gossip never removes an entry: a
-// voter that cannot be reached for an hour still votes. The zero Book is empty. It is not safe for
-// concurrent use. State carries it into a directory.
+// Book is the address book: raft ID → (instance, address, life). Only the configuration of the
+// group decides which replicas are in the book. Addresses come from charters, from the log, from
+// other voters and from each voter itself; the highest life number wins. Gossip never removes an
+// entry: a voter that cannot be reached for an hour still votes. The zero Book is empty. It is not
+// safe for concurrent use. State carries it into a directory.
 type Book struct {
 	at      uint64      // of the configuration
 	entries []bookEntry // by raft ID

@@ -95,7 +95,7 @@ type Voter struct {
 	Raft     nodeid.ReplicaID // never zero
 	Instance nodeid.ID
 	Addr     string // host:port under which its newest life was last known
-	Life     uint64 // number of starts with its directory; 1 without. The highest has the valid address
+	Life     uint64 // number of starts with its directory; 1 without one. The address with the highest is valid
 	Learner  bool   // it has no vote
 }
 

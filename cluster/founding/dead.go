@@ -267,7 +267,7 @@ func (c *Core) over(v Voter, after time.Duration) bool {
 		return false
 	case len(c.needed()) == 0 && c.whole > 0 && c.now-max(c.whole, f.heard, f.known) > silentOver:
 		return true
-	default: // this life may have taken its place
+	default: // its life is known to be over, or another life has taken the voter's place, perhaps this one
 		return f.over || v.Addr == c.addr && !f.durable || c.replaces(c.name, f) || c.excluded(f, after)
 	}
 }

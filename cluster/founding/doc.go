@@ -142,8 +142,8 @@
 //   - That this directory is a copy, or was restored from an older one, is believed from voters,
 //     from instances on the charter's list, and from a process that has proved the same ID.
 //   - That operators gave up the group of this directory is believed from an instance of the group
-//     that replaced it. That instance must be at an address that Join names, and no known voter may
-//     have answered for the largest TTL.
+//     that replaced it. That instance must be at an address that Join names, and the largest TTL
+//     must have passed without an answer from any known voter.
 //   - A newborn knows no voter. It believes every instance that the transport admits.
 //
 // All voters may have been replaced while this instance was cut off. If no known voter has answered

@@ -125,8 +125,8 @@ func TestAnswersOfAnotherLeadMeanNothing(t *testing.T) {
 
 func first(look bool, _ string) bool { return look }
 
-// TestWhenToLook checks that looks are at least 50 ms apart, a second apart while this instance
-// leads, and follow a reported change.
+// TestWhenToLook checks when the next look is due: a second after the last one while this instance
+// leads, sooner if a change was reported, but never less than 50 ms after the last one.
 func TestWhenToLook(t *testing.T) {
 	var l Lead
 	if due := l.Due(7, true); due != 7 {

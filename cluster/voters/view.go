@@ -17,11 +17,11 @@ type View struct {
 	Settings Settings
 	Config   Config
 	Pending  bool
-	// Replicas has one entry for each replica of Config. A missing one counts as not heard from, and
-	// never as dead.
+	// Replicas has one entry for each replica of Config. A missing one counts as not heard from,
+	// and never as dead.
 	Replicas []Replica
-	// Registered are the instances that have a session, and those with an ended session that are still
-	// known.
+	// Registered are the instances that have a session, and those with an ended session that are
+	// still known.
 	Registered []Registered
 	// Others is that of the Facts. Only AllLeaving reads it.
 	Others Others
@@ -34,8 +34,8 @@ type View struct {
 
 // Settings are the settings of the group that matter here.
 type Settings struct {
-	// Voters is how many replicas should vote. An even number counts as the odd one below, less than 1
-	// as 1.
+	// Voters is how many replicas should vote. An even number counts as the odd one below, less
+	// than 1 as 1.
 	Voters int
 	// Founders are the names of the instances that may vote. Empty means that all may.
 	Founders []string
@@ -49,7 +49,8 @@ type Config struct {
 	At uint64
 	// Voters are those of the (incoming) majority.
 	Voters []nodeid.ReplicaID
-	// Outgoing are the voters of the other majority while the configuration is joint. Otherwise empty.
+	// Outgoing are the voters of the other majority while the configuration is joint. Otherwise
+	// empty.
 	Outgoing []nodeid.ReplicaID
 	Learners []nodeid.ReplicaID
 }
@@ -63,23 +64,25 @@ type Replica struct {
 	CaughtUp bool
 	// Full is set while it has everything in the leader's log, counting what is already on its way.
 	Full bool
-	// Settled is set once the leader knows that the replica knows that Config is committed. Having the
-	// entry is not enough: the replica must have acknowledged an entry that this leader proposed after
-	// applying Config, since that entry carried the commit index. Only MayStop and promotions need it.
+	// Settled is set once the leader knows that the replica knows that Config is committed. Having
+	// the entry is not enough: the replica must have acknowledged an entry that this leader
+	// proposed after applying Config, since that entry carried the commit index. Only MayStop and
+	// promotions need it.
 	Settled bool
 	// Active is set while this leader has heard from it within an election timeout. What an earlier
 	// leader heard does not count.
 	Active bool
-	// SilentFor is how long it was not heard from, at most since this leader leads. So each new leader
-	// grants the full limit again.
+	// SilentFor is how long it was not heard from, at most since this leader leads. So each new
+	// leader grants the full limit again.
 	SilentFor time.Duration
 	// Linked is set while the leader has a stream with Instance. Only the Reconciler reads it.
 	Linked bool
-	// Addr is where Instance was last seen, for the caller and for Probe.
+	// Addr is the address at which Instance was last seen. Probes go there, and the caller may use
+	// it.
 	Addr string
-	// LifeOver is set when its life is known to be over: it has reported its retirement, or there is
-	// no stream with it, and its address refuses, another instance answers there, or its name was
-	// registered again. With a directory it only makes the replica count as not heard from.
+	// LifeOver is set when its life is known to be over: it has reported its retirement, or there
+	// is no stream with it, and its address refuses, another instance answers there, or its name
+	// was registered again. With a directory it only makes the replica count as not heard from.
 	LifeOver bool
 }
 
@@ -102,8 +105,8 @@ type Registered struct {
 	// Session is set while a session registers it.
 	Session bool
 	// Lost is how often, in the last two minutes, a replica under this instance's name was dead by
-	// rule 11, or out of reach for as long. Earlier lives count. Zero if losses are not counted: then
-	// only the number of such losses bounds the number of changes.
+	// rule 11, or out of reach for as long. Earlier lives count. Zero if losses are not counted:
+	// then only the number of such losses bounds the number of changes.
 	Lost int
 }
 

@@ -22,7 +22,7 @@ const (
 	maxBody = 1 << 20
 	maxName = 256
 	maxKeys = 1000 // that /v1/keys lists
-	// the limit of /readyz and of questions to the leader: short enough to say why there is no answer
+	// the limit of /readyz and of questions to the leader: the client still waits when it is over
 	answerSoon  = time.Second
 	lostLook    = 100 * time.Millisecond // how often a held lease is checked
 	stillAlive  = 5 * time.Second        // between two empty lines

@@ -38,8 +38,8 @@ var (
 	errNoPrograms  = errors.New("this agent accepts no derived secrets: it has no -secret-file of a cluster that " +
 		"could have " +
 		"signed them; send the request without Authorization")
-	errMemberSecret = errors.New("this derived secret is for a member, which starts an instance: " +
-		"show the agent one that was made with -allow")
+	errMemberSecret = errors.New("this derived secret was made with -member, to start an instance: " +
+		"for requests to the agent use one that was made with -allow")
 )
 
 // programs are the guests of an agent. Safe for concurrent use.

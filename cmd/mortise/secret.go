@@ -85,8 +85,8 @@ func (o secretOptions) end(now time.Time) (time.Time, error) {
 	}
 	t, err := time.Parse(time.RFC3339, o.until)
 	if err != nil {
-		return time.Time{}, usageError("-until " + quoted(o.until) + " is neither a time as " +
-			"2027-01-31T18:00:00Z nor a length of time above zero as 720h")
+		return time.Time{}, usageError("-until " + quoted(o.until) + " is neither a time, like " +
+			"2027-01-31T18:00:00Z, nor a positive duration, like 720h")
 	}
 	if !t.After(now) {
 		return time.Time{}, usageError("-until " + quoted(o.until) + " has passed")

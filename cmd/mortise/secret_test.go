@@ -46,7 +46,7 @@ func TestSecret(t *testing.T) {
 		{"a pattern is a key", []string{"-allow", "lock a*b", "-for", "x"}},
 		{"has passed", []string{"-allow", "lock a", "-for", "x", "-until",
 			time.Now().Add(-time.Hour).Format(time.RFC3339)}},
-		{"is neither a time as", []string{"-allow", "lock a", "-for", "x", "-until", "soon"}},
+		{"is neither a time, like", []string{"-allow", "lock a", "-for", "x", "-until", "soon"}},
 		{"too many words", []string{"-allow", "lock", "a", "-for", "x"}},
 		{"member includes", []string{"-member", "-allow", "lock a", "-for", "x"}},
 	} {

@@ -128,8 +128,8 @@ func (f *fleet) lockLater(i int, key string) <-chan *mortise.Lock {
 	return granted
 }
 
-// TestHolderOnOneWay: a holder that is cut off in one direction loses its lock before the next one
-// is granted it, and comes back.
+// TestHolderOnOneWay: a holder that is cut off in one direction loses its lock before the lock is
+// granted to the next waiter. When the cut ends the instance becomes ready again.
 func TestHolderOnOneWay(t *testing.T) {
 	for name, cut := range map[string]func(f *fleet, leader int){
 		"hears but is not heard":     func(f *fleet, leader int) { f.net.CutOneWay(host(3), host(leader)) },

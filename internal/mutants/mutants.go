@@ -3,10 +3,10 @@
 // that has never caught a planted bug proves nothing, so the command catch runs the checks against
 // every one of them, from the cheapest layer to the dearest, and fails if one goes unnoticed.
 //
-// The product has no planted bug in it. The files below edits say how each is put into the sources:
-// the lines of a file, and the same lines with a condition that asks bug(name). All edits together
-// make one overlay for go build and go test ([Overlay]); the code built with it compares the name
-// with MORTISE_BUG, read once at the start of the process.
+// The product has no planted bug in it. The files in the directory edits say how each bug is put
+// into the sources: some lines of a file, and what replaces them, with a condition that calls
+// bug(name). All edits together make one overlay for go build and go test ([Overlay]); the code
+// built with it compares the name with MORTISE_BUG, read once at the start of the process.
 //
 // Guarantees: an edit whose lines do not stand in its file exactly once fails TestEditsFit, which
 // names it, and the lists of bugs and of edits have the same names. Concurrency: plain values.
@@ -44,14 +44,14 @@ type Bug struct {
 	Seeds int
 }
 
-// Layer is one way to look at the code, with one test binary.
+// Layer is a set of tests in one test binary, which must catch the bugs of some packages.
 type Layer struct {
 	// Name is what the table calls it.
 	Name string
 	// Package is the directory of its test binary.
 	Package string
 	// Run and Skip choose among its tests, as go test does. An empty Run means all, an empty Skip
-	// none. "nodes" takes Run from the bug.
+	// none. The layer "nodes" has no Run: each bug names its tests in Bug.Nodes.
 	Run, Skip string
 	// Rooms are the packages whose bugs it can see, those that the binary is made of.
 	Packages []string

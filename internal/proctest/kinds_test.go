@@ -26,9 +26,9 @@ const (
 	gossip              // gossip and questions: those of birth, of leaving, of changes of voters
 )
 
-// Without TLS each side begins a connection with the preface, 32 random bytes, and a greeting
-// behind its length in four bytes. Then follow the frames of a link, or HTTP/2, where the first
-// request names its method in HTTP/2's own code: what hpack.AppendHuffmanString gives for
+// Without TLS each side begins a connection with the preface, 32 random bytes, the length of its
+// greeting in four bytes, and the greeting. Then follow the frames of a link, or HTTP/2, where the
+// first request names its method in HTTP/2's own code: what hpack.AppendHuffmanString gives for
 // "/mortise.transport.v1.Peer/Snapshot", and for the beginning of every method, "/mortise.", less
 // its last bits.
 const (

@@ -80,7 +80,8 @@ func (g group) Probe(context.Context, *query.ProbeRequest) (*query.ProbeAnswer, 
 	return &query.ProbeAnswer{}, nil
 }
 
-// Found asks a question of package founding. It returns the answer and the instance that gave it.
+// Found sends a question, which package founding has written, to another instance. It returns the
+// answer and the instance that gave it.
 func Found(ctx context.Context, at *transport.Remote, question []byte) ([]byte, nodeid.ID, error) {
 	a, err := Ask(ctx, query.NewClusterClient(at), query.ClusterClient.Found, &query.FoundRequest{Question: question})
 	return a.GetAnswer(), at.Answered.Instance, err

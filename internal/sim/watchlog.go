@@ -243,8 +243,9 @@ func (o *watch) result(r *ownReplica, result *lockfsm.Result) {
 	}
 }
 
-// outlived checks promise 3 where it is made. Once a session's end is applied anywhere its locks
-// can be another's, so its client's lease must be over, whether or not it holds anything.
+// outlived checks promise 3 where it is made. When any replica has applied the end of a session its
+// locks can be granted to others. So the lease of its client must be over by then, even if the
+// session holds nothing.
 func (o *watch) outlived(r *ownReplica, session lockfsm.SessionID) {
 	for p := range o.w.procs() {
 		if p.group == r.Group && p.leaseLeft() > 0 && p.client.Status(p.m.clock()).Session == session {

@@ -100,7 +100,8 @@ func TestAdoptAndRaiseBelongToTheirTerm(t *testing.T) {
 	}
 }
 
-// Before Born the group would refuse both, and the keeper would forget them.
+// The keeper proposes Adopt and Raise only after Born. Before that the group would refuse them, and
+// the keeper would forget them.
 func TestAdoptAndRaiseWaitForBorn(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, 0)

@@ -52,7 +52,8 @@ func (k *Core) Check() error {
 	}
 	if attachments != len(k.attachments) || opens != len(k.opens) || queued != k.queued || sum != queued ||
 		expiring != k.expiring || len(k.all) != len(k.peers) {
-		return fmt.Errorf("attachments %d %d, opens %d %d, queued %d %d %d, expiring %d %d, peers %d %d",
+		return fmt.Errorf("counted and recorded: attachments %d %d, opens %d %d, queued %d %d %d, expiring %d %d, "+
+			"peers %d %d",
 			attachments, len(k.attachments), opens, len(k.opens), queued, k.queued, sum, expiring, k.expiring,
 			len(k.all), len(k.peers))
 	}

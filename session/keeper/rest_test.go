@@ -37,8 +37,8 @@ func TestDeadlinesCostFewTurns(t *testing.T) {
 	}
 }
 
-// A stall that ends before the keeper's next check is not detected. It must leave a second to read
-// the waiting renewals.
+// A stall that ends before the keeper's next check is not detected. After it each session has at
+// least watchBefore-stallAfter left, in which the keeper reads the waiting renewals.
 func TestAStallThatIsNotNoticedLeavesTimeToRenew(t *testing.T) {
 	t.Parallel()
 	for stall := time.Duration(0); stall < 3*benchTTL; stall += 50 * time.Millisecond {

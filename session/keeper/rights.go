@@ -8,8 +8,8 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// This file is what the keeper refuses to peers that are not full instances. Only Acquire needs a
-// right: the other commands that clients may send end their own request or session.
+// This file decides what the keeper refuses to peers that are not full instances. Only Acquire
+// needs a right: the other commands that clients may send end their own request or session.
 
 // mayAcquire reports whether a peer may lock each key of an Acquire. If not, it tells the peer.
 func (k *Core) mayAcquire(p *peerState, command []byte) bool {
