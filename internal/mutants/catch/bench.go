@@ -52,6 +52,11 @@ func build(ctx context.Context, layers []mutants.Layer, workers int) (*bench, er
 		b.close()
 		return nil, err
 	}
+	// everything: an edit must compile even if no layer here runs its package
+	if out, err := exec.CommandContext(ctx, "go", "build", "-overlay", overlay, "./...").CombinedOutput(); err != nil {
+		b.close()
+		return nil, fmt.Errorf("building the sources with all planted bugs: %w\n%s", err, out)
+	}
 	var mu sync.Mutex
 	var failed error
 	each(len(packages), workers, func(i int) {
