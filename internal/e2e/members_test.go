@@ -455,16 +455,31 @@ func TestAMemberKeepsSpareLinks(t *testing.T) {
 	})
 }
 
-// TestVotersKeepLinksToEachOther: when the leader of five is gone, the others elect the next one at
-// once.
+// TestVotersKeepLinksToEachOther: when the leader of seven is gone, the others elect the next one at
+// once. The links that the first election has made are cut first. No choice of two links for each
+// follower could link all of them.
 func TestVotersKeepLinksToEachOther(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		f := startFleet(t, 5, func(c *mortise.Config) { c.Voters = 5 })
-		time.Sleep(10 * time.Second) // a renewal or two
-		for i, n := range f.nodes {
-			for _, v := range f.nodes[i+1:] {
-				if !n.Port.Linked(v.ID()) {
-					t.Errorf("%s has no link to %s", n.config.Name, v.config.Name)
+		f := startFleet(t, 7, func(c *mortise.Config) { c.Voters = 7 })
+		f.wantVotes(7)
+		var followers []int
+		for i := range f.nodes {
+			if i != f.leader() {
+				followers = append(followers, i)
+			}
+		}
+		for i, a := range followers {
+			f.pairs([]int{a}, followers[i+1:], f.net.Cut)
+		}
+		time.Sleep(time.Minute) // fake time: the links end
+		for i, a := range followers {
+			f.pairs([]int{a}, followers[i+1:], f.net.Heal)
+		}
+		time.Sleep(30 * time.Second) // fake time: a renewal or two
+		for i, a := range followers {
+			for _, b := range followers[i+1:] {
+				if !f.nodes[a].Port.Linked(f.nodes[b].ID()) {
+					t.Errorf("%s has no link to %s", f.nodes[a].config.Name, f.nodes[b].config.Name)
 				}
 			}
 		}
