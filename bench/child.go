@@ -35,17 +35,14 @@ type childOptions struct {
 	Profile   string // where profiles go, or ""
 }
 
-// runChild starts a child and waits for it. Others counts what all other processes did meanwhile.
-func runChild(ctx context.Context, o childOptions) (childResult, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return childResult{}, err
-	}
+// runChild runs program, this program or another build of it, as a child and waits for its end. The
+// results count the processor time of all other processes meanwhile.
+func runChild(ctx context.Context, program string, o childOptions) (childResult, error) {
 	text, err := json.Marshal(o)
 	if err != nil {
 		return childResult{}, err
 	}
-	cmd := exec.CommandContext(ctx, self, "-child", string(text))
+	cmd := exec.CommandContext(ctx, program, "-child", string(text))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	var out, log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &log

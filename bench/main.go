@@ -25,6 +25,8 @@ type options struct {
 	out      string
 	from     string
 	profile  string
+	against  string
+	named    string
 	dir      string
 	install  bool
 
@@ -82,6 +84,8 @@ func run(ctx context.Context, args []string) error {
 			return err
 		}
 		return publish(record, o.out)
+	case o.against != "":
+		return against(ctx, o, os.Stderr, os.Stdout)
 	}
 	record, err := rounds(ctx, o, os.Stderr)
 	if err != nil {
@@ -105,6 +109,9 @@ func parse(args []string) (options, error) {
 	flags.StringVar(&o.from, "from", "", "measure nothing: take this speed.json")
 	flags.StringVar(&o.profile, "profile", "",
 		"write profiles of mortise to this directory, a set for each workload; then figures mean nothing")
+	flags.StringVar(&o.against, "against", "",
+		"compare the rows of mortise with those of this program, which is the benchmark built at another commit")
+	flags.StringVar(&o.named, "named", "the program given", "how the comparison names the other program")
 	flags.StringVar(&o.dir, "dir", "",
 		"where the peers' directories go; a disk, if the durable figures shall mean something; default: the "+
 			"system's temporary directory")

@@ -13,9 +13,14 @@ import (
 //go:embed states.md
 var states string
 
+// earlier is the section before it, which -against measures.
+//
+//go:embed against.md
+var earlier string
+
 // publish writes the record, the page and the picture to dir, or prints the page.
 func publish(r Record, dir string) error {
-	page := page(r) + "\n" + states
+	page := page(r) + "\n" + earlier + "\n" + states
 	if dir == "" {
 		_, err := os.Stdout.WriteString(page)
 		return err

@@ -17,6 +17,10 @@ const waitForQuiet = time.Minute
 
 // rounds measures every peer in turn, as often as there are rounds, and puts the runs together.
 func rounds(ctx context.Context, o options, progress io.Writer) (Record, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return Record{}, err
+	}
 	dir, err := os.MkdirTemp(o.dir, "mortise-bench-")
 	if err != nil {
 		return Record{}, err
@@ -44,7 +48,7 @@ func rounds(ctx context.Context, o options, progress io.Writer) (Record, error) 
 				return record, err
 			}
 			began := time.Now()
-			child, err := runChild(ctx, c)
+			child, err := runChild(ctx, self, c)
 			if ctx.Err() != nil {
 				return record, context.Cause(ctx)
 			}
