@@ -81,10 +81,9 @@ func ratios(pairs []pair, figure func(Result) float64) (middle, least, most floa
 func againstSection(chosen []Peer, runs map[[2]string][]pair, rounds int, m Machine, other string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "## Against an earlier build\n\nWritten by `go run . -against PROGRAM`, where PROGRAM is this "+
-		"benchmark built at another\ncommit. %s: %d cores (%s), %s. The other build is %s. In each of %d rounds\n"+
-		"both builds ran directly after each other. Ratios are new to old: the median and, in parentheses,\n"+
-		"the lowest and the highest of the rounds.\n\n", m.When, m.Cores, m.CPU, m.Go,
-		other, rounds)
+		"benchmark built at another commit. %s:\n%d cores (%s), %s. The other build is %s.\nIn each of %d rounds both "+
+		"builds ran directly after each other. Ratios are new to old: the\nmedian and, in parentheses, the lowest and "+
+		"the highest of the rounds.\n\n", m.When, m.Cores, m.CPU, m.Go, other, rounds)
 	var rows [][]string
 	for _, p := range chosen {
 		for _, w := range workloads() {

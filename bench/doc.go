@@ -8,6 +8,11 @@
 // whole run takes about half an hour, -quick about three minutes. It needs Linux. What is not
 // installed is named and left out; -install, as root, gets it from Debian.
 //
+//	go run . -against PROGRAM [-named TEXT] [-rounds N] [-only REGEXP] [-peers NAME,...]
+//
+// compares this build with PROGRAM, the benchmark built at another commit. Both measure one peer
+// directly after each other, and it prints the ratios (against.md).
+//
 // # How it measures
 //
 // Each peer (peer.go) is started by the benchmark itself, on free ports of loopback and in a
