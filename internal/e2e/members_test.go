@@ -455,9 +455,9 @@ func TestAMemberKeepsSpareLinks(t *testing.T) {
 	})
 }
 
-// TestVotersKeepLinksToEachOther: when the leader of seven is gone, the others elect the next one at
-// once. The links that the first election has made are cut first. No choice of two links for each
-// follower could link all of them.
+// TestVotersKeepLinksToEachOther: when the leader of seven is gone, the others elect the next one
+// at once. The links that the first election has made are cut first. No choice of two links for
+// each follower could link all of them.
 func TestVotersKeepLinksToEachOther(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 7, func(c *mortise.Config) { c.Voters = 7 })
