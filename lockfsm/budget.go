@@ -3,29 +3,31 @@ package lockfsm
 // This file accounts for the memory that the state costs a voter, and enforces the budgets of the
 // charter.
 //
-// A charge is what one thing costs one voter in the worst case, not the size of its struct. A byte
-// of a key is in the state, in the last snapshot, and twice in the next one while it is taken. It
-// is also in the log behind the last snapshot, which is up to one and a half times as long as that.
-// TestChargesCoverTheHeap compares the charges with the heap.
+// A charge is the memory that one item costs one voter in the worst case, which is more than the
+// size of its struct. A byte of a key is in the state, in the last snapshot, and twice in the next
+// one while it is taken. It is also in the log after the last snapshot, and that log is up to one
+// and a half times as long as the snapshot. TestChargesCoverTheHeap compares the charges with the
+// heap.
 //
 // The group pays for each session, entry, key and value once. A session pays for its record and its
 // requests as if no other session named the same keys, so its charges never depend on others. Only
 // the group pays for data.
 //
-// Only a command that makes the state grow is refused: Acquire, Open, Put, and Detach, whose hold
-// then ends as it does when there are too many sessions. Nothing that was granted is revoked when a
-// budget shrinks, and every command that frees something succeeds.
+// Only a command that makes the state grow is refused: Acquire, Open, Put and Detach. A refused
+// Detach ends its hold, as it also does when there are too many sessions. Nothing that was granted
+// is revoked when a budget shrinks, and every command that frees something succeeds.
 //
 // A snapshot does not store the charges; Restore computes them again.
 
 const (
-	// copiesCharged is how many copies of a byte of content a voter keeps in the worst case.
+	// copiesCharged is the number of copies of each byte of content that a voter keeps in the worst
+	// case.
 	copiesCharged = 6
 
 	sessionCharge = 1024 // structs, three maps, the leader's lease, and its place in snapshots
 	entryCharge   = 352  // struct, lookup by number, and its place in snapshots
 	lockCharge    = 256  // struct, lookup by key, and the rounding of the key's memory
-	restCharge    = 192  // what few requests have: see rest
+	restCharge    = 192  // the extra struct of an entry
 	dataCharge    = 288  // struct, nonce and revision, and their place in snapshots
 
 	// sessionsReserve is a divisor: this part of the group's budget is reserved for Open. Otherwise a
@@ -57,9 +59,9 @@ func content(bytes int) uint64 { return copiesCharged * uint64(bytes) }
 
 func (s *session) ownCharge() uint64 { return sessionCharge + content(len(s.record)) }
 
-// restCharge is what the group pays for the parts that few requests have. It depends on their
-// content, not on whether the struct exists: a restored replica may have none where another has an
-// empty one.
+// restCharge returns the group's charge for the fields that few requests have. It depends on the
+// content of the struct extra and not on whether the struct exists, because a restored replica may
+// have none where another replica has an empty one.
 func (e *entry) restCharge() uint64 {
 	if e.extra == nil {
 		return 0
@@ -89,7 +91,7 @@ func (e *entry) requestCharge() uint64 {
 // charge adds a request to its session's charges and to the group's. The group's keys, entries and
 // locks are counted where they are linked.
 func (m *Machine) charge(e *entry) {
-	if e.extra == nil { // the usual case, in line
+	if e.extra == nil { // the usual case; written here so that the call can be inlined
 		e.session.charged += entryCharge + lockCharge + content(len(e.lock.key))
 		return
 	}
@@ -107,7 +109,7 @@ func (m *Machine) refund(e *entry) {
 	m.bulk -= e.restCharge()
 }
 
-// hasRest reports whether the request of c has what few requests have.
+// hasRest reports whether the request of c has any of the fields in extra.
 func (c *view) hasRest() bool {
 	return c.more.left > 0 || c.owner != 0 || len(c.value) > 0 || c.delayMS != 0
 }
@@ -164,7 +166,7 @@ func (m *Machine) overTakingUp(s *session, e *entry, c *view) (Code, uint64) {
 	return 0, 0
 }
 
-// restAfter is the restCharge of e after c has resumed it.
+// restAfter returns the restCharge that e will have when c has resumed it.
 func (m *Machine) restAfter(e *entry, c *view) uint64 {
 	value, delayMS := len(e.value()), uint32(0)
 	if e.extra != nil {

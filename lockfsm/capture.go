@@ -5,16 +5,16 @@ import (
 	"hash/crc32"
 )
 
-// Capture is a snapshot that is taken in small steps, so that a large state does not keep its owner
-// from granting. It is what Snapshot would have returned at the moment of [Machine.Capture], byte
-// for byte, whatever commands are applied between the steps.
+// Capture is a snapshot that is taken in small steps, so that the owner of a large state can grant
+// locks between the steps. Its bytes are those that Snapshot would have returned at the moment of
+// [Machine.Capture], whatever commands are applied between the steps.
 //
-// A cursor walks the lists of sessions and of locks, which have the order of the snapshot and grow
-// only at their ends. A session or lock that changes before it is written is first encoded and set
-// aside, until the cursor reaches its place. The field seen of a session or a lock is the number of
-// the capture that has written it or set it aside, or of the last capture before it was made. So
-// while no capture is under way all have the same number, and a command pays one comparison for
-// each session or lock that it changes.
+// A cursor walks the list of sessions and then the list of locks. Both lists have the order of the
+// snapshot and grow only at their ends. A session or lock that changes before it is written is
+// first encoded and set aside, until the cursor reaches its place. The field seen of a session or a
+// lock is the number of the capture that has written it or set it aside, or of the last capture
+// before it was made. So while no capture is under way all sessions and locks have the same number,
+// and a command needs one comparison for each session or lock that it changes.
 //
 // A Capture belongs to the owner of its Machine until Step has reported the end. From then on it
 // shares nothing with the Machine.
@@ -34,7 +34,7 @@ type Capture struct {
 }
 
 const (
-	// chunkBytes is the size of the chunks of the snapshot. One buffer would be copied whole each
+	// chunkBytes is the size of the chunks of the snapshot. A single buffer would be copied each
 	// time it grows.
 	chunkBytes = 64 << 10
 	// roomBytes is the space for any session, or for a lock with a short queue. A long queue makes
@@ -45,9 +45,9 @@ const (
 	placesOfLocks = 1 << 63
 )
 
-// Capture begins a snapshot of the present state. A new capture ends the previous one, which is
-// then done and appends nothing. An abandoned capture keeps its memory. The capture of a failed
-// machine is done at once and appends nothing; one that began before the failure continues.
+// Capture begins a snapshot of the present state. A new capture ends the previous one, whose
+// AppendTo then appends nothing. A capture that is not finished keeps its memory. The capture of a
+// failed machine is complete at once and empty. A capture that began before the failure continues.
 func (m *Machine) Capture() *Capture {
 	if m.failed != nil {
 		return &Capture{}
@@ -75,8 +75,8 @@ func (c *Capture) Step(n int) (done bool) {
 	return c.m == nil
 }
 
-// next writes the session or lock at the next place, from the lists or from those set aside, and
-// returns its count for Step.
+// next writes the session or lock at the next place, from its list or from the overlay, and returns
+// how much it counts for Step.
 func (c *Capture) next() int {
 	s, l, aside := c.session, c.lock, c.overlay.first()
 	switch {
@@ -152,9 +152,9 @@ func (c *Capture) chunk() *[]byte {
 }
 
 // AppendTo appends the snapshot to b if Step has reported the end, and nothing otherwise. It
-// allocates at most once. It calls pause between chunks, which take some tens of microseconds each,
-// so that more urgent work can have the processor. It may run on another goroutine than the
-// Machine's, and changes nothing in the Capture.
+// allocates at most once. It calls pause after each chunk, so that more urgent work can use the
+// processor; a chunk takes some tens of microseconds. It may run on any goroutine and does not
+// change the Capture.
 func (c *Capture) AppendTo(b []byte, pause func()) []byte {
 	if c.m != nil || c.chunks == nil {
 		return b
@@ -164,8 +164,8 @@ func (c *Capture) AppendTo(b []byte, pause func()) []byte {
 		size += len(chunk)
 	}
 	if room := len(b) + size; cap(b) < room {
-		// Not slices.Grow: that clears the whole buffer in one go, in which the runtime cannot
-		// preempt this goroutine, and a stop of the world would wait for it.
+		// This is not slices.Grow, which clears the whole buffer without a point of preemption. A
+		// garbage collection that stops the world would wait for it.
 		b = append(make([]byte, 0, room), b...)
 	}
 	sum := uint32(0)

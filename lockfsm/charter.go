@@ -6,14 +6,15 @@ import (
 	"time"
 )
 
-// Limits bounds what callers can make the group store. They are part of the charter, because
-// replicas that disagreed about a limit would diverge. Commands that free something are exempt.
+// Limits bounds the state that callers can make the group store. The limits are part of the
+// charter, because replicas with different limits would diverge. Commands that free memory are
+// exempt.
 type Limits struct {
 	// KeyBytes is the longest key, in bytes.
 	KeyBytes uint32
 	// WaitersPerLock bounds the requests that wait for one lock, without its holders.
 	WaitersPerLock uint32
-	// EntriesPerSession bounds what one session holds and waits for.
+	// EntriesPerSession bounds the entries of one session, waiting and granted together.
 	EntriesPerSession uint32
 	Sessions          uint32
 	// SessionBytes is the budget of one session, GroupBytes that of all sessions, locks and data. They
@@ -30,10 +31,11 @@ func DefaultLimits() Limits {
 		SessionBytes: 64 << 20, GroupBytes: 256 << 20}
 }
 
-// Charter is what a group is founded with, the same on every replica. Commands can change Rules,
-// SessionTTL, Settings and the budgets of Limits. It is a plain value, except for Settings.
+// Charter is the configuration with which a group is founded. It is the same on every replica.
+// Commands can change Rules, SessionTTL, Settings and the budgets of Limits. It is a plain value,
+// except for Settings.
 type Charter struct {
-	// Group is not read by the rules.
+	// Group is the ID of the group. The rules do not read it.
 	Group uint64
 	// FoundedUnixMS is the founding time: positive, before 2109. The first revision follows from it.
 	FoundedUnixMS int64
@@ -42,13 +44,13 @@ type Charter struct {
 	// SessionTTL is positive. It is the longest TTL that a session gets when it is opened. Sessions
 	// opened under a longer one keep theirs.
 	SessionTTL time.Duration
-	// Grace is how long after the founding nothing is granted. Zero means not at all. The leader
-	// measures it and commits EndGrace.
+	// Grace is the time after the founding in which no lock is granted. Zero means none. The leader
+	// measures it and proposes EndGrace.
 	Grace  time.Duration
 	Limits Limits
 	// Settings are what the instances have agreed on beyond the rules. They are opaque, at most
-	// MaxSettingsBytes long. New copies them. Those of [Machine.Charter] are shared with the machine:
-	// they must not be changed, and stay valid.
+	// MaxSettingsBytes long. New copies them. [Machine.Charter] shares them with the machine: the
+	// caller must not change them, and they stay valid.
 	Settings []byte
 }
 

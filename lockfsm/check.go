@@ -62,7 +62,7 @@ type checker struct {
 	seen Counts
 }
 
-// maxComplaints keeps the report of a thoroughly broken state readable.
+// maxComplaints limits the errors that one report lists.
 const maxComplaints = 20
 
 // broken records an error. Callers put it behind ||, so that the message is formatted only when an
@@ -238,7 +238,7 @@ func (c *checker) request(e *entry) {
 		c.broken(5, "entry %d/%d is not found by its owner", e.session.id, e.number)
 }
 
-// unwanted reports whether no request waits for any lock of this one.
+// unwanted reports whether no request waits for any of the locks of e's request.
 func (e *entry) unwanted() bool {
 	return !slices.ContainsFunc(e.all(new([1]*entry)), func(each *entry) bool { return each.lock.boundary != nil })
 }

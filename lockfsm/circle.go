@@ -7,18 +7,17 @@ const circleSteps = 10_000
 // maxLinks bounds the part of a circle that a result reports.
 const maxLinks = 64
 
-// A request waits for every request before it in a queue. A held lock does not end while a request
-// waits that was made under it, however far below. So a request that waits, through any number of
-// steps, for a lock under which it was made would wait forever. Only a new request adds edges to
-// the wait-for graph, at the ends of its queues. So a circle is found when it is closed, by a
-// backward search from the request that closes it, which is then refused. Requests that several
-// goroutines make side by side under one lock do not wait for each other: each can end before the
-// other.
+// A request waits for every request before it in a queue. A held lock is not released while a
+// request that was made under it, directly or indirectly, still waits. So a request would wait
+// forever if it waits, through any number of other requests, for a lock under which it was made
+// itself. Only a new request adds edges to the wait-for graph, at the ends of its queues. So a
+// backward search from each new request finds every circle at the moment when it would be closed,
+// and the request that would close it is refused. Requests that several goroutines make
+// concurrently under one lock do not wait for each other, because each can end before the other.
 //
 // An exclusive request waits for all before it. A shared request waits for the exclusive ones
-// before it, and so for all before those. Whether it waits for another shared one is undecided
-// here: the permits of a third may suffice. circle_permits.go answers the questions that this
-// search leaves open.
+// before it, and so for all before those. Whether it waits for another shared request depends on
+// the permits that further requests return. circle_permits.go decides these cases.
 
 type search struct {
 	m     *Machine
@@ -26,7 +25,7 @@ type search struct {
 	seen  map[*entry]bool
 	path  []Link
 	steps int
-	open  bool // it has skipped a request that the new one may wait for
+	open  bool // the search has skipped a request for which the new one may wait
 }
 
 // circular reports whether the new request of c would close a circle, which it stores in m.circle.
@@ -43,7 +42,8 @@ func (m *Machine) circular(s *session, c *view) bool {
 	return found || (f.open || f.steps >= circleSteps) && m.circularByPermits(s, c)
 }
 
-// owner returns the request under which e's was made, or nil if there was none or it is over.
+// owner returns the request under whose lock the request of e was made, or nil if there is none or
+// it has ended.
 func (e *entry) owner() *entry {
 	if e.extra == nil {
 		return nil
@@ -56,9 +56,9 @@ func (f *search) behind(s *session, key []byte, c *view) bool {
 	return l != nil && !l.takes(c) && f.waits(s, l, l.last, c.permits == 0)
 }
 
-// waits searches the part of l's queue that a request of session s waits for. e is the last entry
-// before that request, and alone reports whether it is exclusive. An entry that was seen ends the
-// search: the rest of the queue was seen with it.
+// waits searches the part of l's queue for which a request of session s waits. The entry e is the
+// last one before that request; alone is true if the request is exclusive. The search of a queue
+// ends at an entry that was visited before, because the rest of the queue was visited with it.
 func (f *search) waits(s *session, l *lock, e *entry, alone bool) bool {
 	f.path = append(f.path, Link{Session: s.id, Record: s.record, Key: l.key})
 	for ; e != nil && !f.seen[e] && f.steps < circleSteps; e = e.ahead {
@@ -76,8 +76,8 @@ func (f *search) waits(s *session, l *lock, e *entry, alone bool) bool {
 	return false
 }
 
-// of searches what keeps a request from ending: what it waits for, except in the queue of except,
-// and what the requests made under it wait for.
+// of continues the search with the requests for which e's request waits, except in the queue of the
+// lock except, and with those for which the requests made under it wait.
 func (f *search) of(e *entry, except *lock) bool {
 	if e.token == 0 {
 		for _, each := range e.all(new([1]*entry)) {

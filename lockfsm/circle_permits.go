@@ -15,12 +15,13 @@ const permitSteps = 20_000
 // of steps, and simulates how they end. A request ends if it holds, or has room in all its queues,
 // and no request that was made under it is left.
 //
-// If the new request is left, it is never served. If it would be served when it is not counted as
-// made under its owner's lock, it waits for its own end and is refused. A circle that existed
-// before also keeps it waiting, but is no reason to refuse it.
+// If the new request is left at the end, it would never be granted. If it would be granted once it
+// no longer counts as made under its owner's lock, it waits for its own end and is refused. It is
+// not refused if only a circle that existed before keeps it waiting.
 //
-// The moves are in the order of the places, and which requests are collected does not depend on the
-// order in which they are found. So every replica finds the same within the same bound.
+// The moves follow the order of the places, and the set of collected requests does not depend on
+// the order in which they are found. So every replica reaches the same result within the same
+// bound.
 type game struct {
 	players []*player
 	of      map[*entry]*player // by the entry that leads the request
@@ -31,10 +32,10 @@ type game struct {
 
 type player struct {
 	e           *entry // nil for the new request
-	rows        []*row // its queues; of the new request, those that exist
+	rows        []*row // its queues; of the new request only the queues that exist
 	permits, of uint32
 	above       *player // the request under which it was made, if that is in the game
-	under       int     // how many in the game were made under it
+	under       int     // how many players were made under it
 	left        int     // how many of those are left
 	ended       bool
 }

@@ -11,8 +11,8 @@ import "time"
 type Kind uint8
 
 const (
-	// Stamp carries the leader's wall clock in WallUnixMS. The state keeps the largest one, only to
-	// show since when a lock is held.
+	// Stamp carries the leader's wall clock in WallUnixMS. The state keeps the largest stamp, which
+	// is only used to show since when a lock is held.
 	Stamp Kind = 1
 	// Born founds the group. Every other command is refused before it.
 	Born Kind = 2
@@ -22,8 +22,9 @@ const (
 	Raise Kind = 4
 	// Open opens a session of Opener with Nonce, TTL and Record.
 	Open Kind = 5
-	// Attach begins an attachment of Session. It carries Epoch, Live, in Number the first number that
-	// the session has not used, and the Nonce of its Open, which keeps a mistaken instance out.
+	// Attach begins an attachment of Session. It carries Epoch and Live, the first unused number of
+	// the session in Number, and the Nonce of its Open, so that an instance cannot attach a wrong
+	// session by mistake.
 	Attach Kind = 6
 	// Leaving marks Session's instance as about to leave.
 	Leaving Kind = 7
@@ -32,19 +33,19 @@ const (
 	// Expire ends Session like Close, if the log entry that carries it is of term Term. Holds with a
 	// Delay stay until Expire is repeated.
 	Expire Kind = 9
-	// Acquire asks for the lock Key as request Number, or for Key and Keys together. With a Token it
-	// instead resumes the hold that has this token and Key, of any session, with all its keys. With
-	// Try it never queues. Permits and Of define which requests can share the lock, and Most how many
-	// may wait before it. Owner is the request under which it is made, and Value is what others are
-	// shown of it.
+	// Acquire asks for the lock Key as request Number, or for Key and Keys together. With a Token
+	// it instead resumes the hold that has this token and Key, of any session, with all its keys.
+	// With Try it never queues. Permits and Of define which requests can share the lock. Most
+	// limits how many may wait already. Owner is the request under whose lock it is made. Value is
+	// shown to other callers.
 	Acquire Kind = 10
 	// Release gives back what request Number holds or waits for.
 	Release Kind = 11
 	// Cancel does the same as Release; there are two kinds so that a log shows the difference.
 	Cancel Kind = 12
 	// Adopt changes the charter: SessionTTL to TTL, the budgets to SessionBytes and GroupBytes, and
-	// Settings. A field that is zero or empty changes nothing. Live sessions keep their TTL, since
-	// their clients count on it, and what exceeds a smaller budget stays.
+	// Settings. A field that is zero or empty changes nothing. Live sessions keep their TTL,
+	// because their clients rely on it. State that exceeds a smaller budget stays.
 	Adopt Kind = 13
 	// Evict ends the request that holds Key with Token, of any session, with all its keys. Record
 	// names the instance that asks for it, and Value the reason. Number is the sender's; the result
@@ -72,42 +73,44 @@ type Command struct {
 	// Session and Epoch name the session that the command speaks for, and its attachment.
 	Session SessionID
 	Epoch   Epoch
-	// Number is the request's; in Attach it is the first one not yet used.
+	// Number is the number of the request; in Attach it is the first unused number.
 	Number Number
 	// Key is the lock's name: 1 to Limits.KeyBytes bytes of UTF-8 without control characters.
 	Key string
-	// Keys are further locks that the request wants with Key: ascending, above Key, at most MaxKeys
-	// with it.
+	// Keys are further locks that the request wants together with Key. They ascend and are above
+	// Key. With Key there are at most MaxKeys.
 	Keys []string
 	Try  bool
-	// Permits is how much of a lock the request takes, and Of the total that it names. Both zero means
-	// the whole lock, as a mutex. Permits 1 with Of zero means any number beside each other, as
-	// readers. Otherwise it is a semaphore: Permits <= Of, Of > 1.
+	// Permits is the number of permits that the request takes, and the field Of is the total that
+	// it names. If both are zero, it takes the whole lock, as a mutex. Permits 1 with Of zero
+	// shares the lock with any number of such requests, as a reader. Otherwise the lock is a
+	// semaphore, with Permits <= Of and Of > 1.
 	Permits, Of uint32
 	// Owner is the number of the request under whose lock this one is made, which must be lower. Zero
 	// means none.
 	Owner Number
 	// Most refuses the request if that many wait already. Zero means only the group's limit.
 	Most uint32
-	// Delay is for how long the lock stays taken when the session of its holder expires, or after
-	// Detach: at most MaxDelay, in whole milliseconds. The leader measures it.
+	// Delay is the time for which the lock stays taken after the session of its holder has expired,
+	// or after Detach: at most MaxDelay, in whole milliseconds. The leader measures it.
 	Delay time.Duration
 	// Notice asks for a notice when the request holds the lock and another one waits for it.
 	Notice bool
 	// Value is shown to requests that wait for the holder. It is opaque, at most MaxValueBytes long.
 	// Append only reads it; Decode returns a copy.
 	Value []byte
-	// Token is that of a present hold.
+	// Token is the token of a present hold.
 	Token Token
-	// Revision is that of the data that a Put replaces.
+	// Revision is the revision of the data that a Put replaces.
 	Revision Revision
 	Term     uint64
 	// Nonce is random, chosen by the opener, and identifies repetitions. It proves nothing: every
 	// voter has it.
 	Nonce  Nonce
 	Opener Opener
-	// TTL is what the opener asks for, at most the group's. Zero means the group's. In Adopt it is the
-	// group's new TTL; zero means no change. Negative values cannot be decoded.
+	// TTL is the TTL that the opener asks for, at most that of the group. Zero means that of the
+	// group. In Adopt it is the new TTL of the group, and zero means no change. Negative values
+	// cannot be decoded.
 	TTL time.Duration
 	// Record describes the instance to its peers. It is opaque, at most MaxRecordBytes long. Append
 	// only reads it; Decode returns a copy.

@@ -53,8 +53,8 @@ func (m *Machine) set(key []byte, d Data) {
 	m.noteData(l, d)
 }
 
-// clear removes the data of a lock, if there is any. A repetition is told that there is no data,
-// which is what it asked for.
+// clear removes the data of a lock, if there is any. The answer to a repeated Put is that there is
+// no data.
 func (m *Machine) clear(l *lock) Data {
 	if l == nil || l.data == nil {
 		return Data{}

@@ -88,8 +88,8 @@ func Decode(command []byte) (Command, error) {
 	return c, nil
 }
 
-// view is a command as Apply reads it: its variable parts stay in the log entry, and are valid as
-// long as that.
+// view is a command as Apply reads it. Its fields of variable length are slices of the log entry,
+// and are valid as long as the entry.
 type view struct {
 	Header
 	key, record []byte
@@ -205,7 +205,7 @@ func (r *reader) acquire(v *view) {
 	}
 	if flags&ownerFlag != 0 {
 		v.owner = Number(r.positive(uint64(MaxNumber), "owner"))
-		if v.owner >= v.Number { // so that a chain of owners ends
+		if v.owner >= v.Number { // so that a chain of owners has an end
 			r.fail("owner")
 		}
 	}
@@ -220,7 +220,7 @@ func (r *reader) acquire(v *view) {
 	}
 	if flags&takesUpFlag != 0 {
 		v.token = Token(r.positive(uint64(maxRevision), "token"))
-		if flags&(tryFlag|sharesFlag|severalFlag|mostFlag) != 0 { // a hold has these already
+		if flags&(tryFlag|sharesFlag|severalFlag|mostFlag) != 0 { // the resumed hold has these already
 			r.fail("flags")
 		}
 	}
@@ -265,7 +265,8 @@ func (r *reader) keys(before []byte) keys {
 	return keys{b: all[:len(all)-len(r.b)], left: count}
 }
 
-// nonce reads a nonce. A zero one is refused: two openers that forgot theirs would share a session.
+// nonce reads a nonce. A zero nonce is refused, because two openers that forgot to set one would
+// share a session.
 func (r *reader) nonce() (n Nonce) {
 	copy(n[:], r.take(uint64(len(n)), "nonce"))
 	if n == (Nonce{}) {
@@ -285,9 +286,9 @@ func (r *reader) opener() (o Opener) {
 	return o
 }
 
-// ranges reads the live numbers of an Attach whose first unused number is next. They must lie below
-// it: a named number that is not live is reported as finished, which would be wrong for one that
-// can still be used.
+// ranges reads the live numbers of an Attach whose first unused number is next. All must be below
+// next: a named number that is not live is reported as finished, which would be wrong for a number
+// that can still be used.
 func (r *reader) ranges(next Number) ranges {
 	count := r.count(2, "live")
 	all := r.b

@@ -3,10 +3,10 @@ package lockfsm
 import "strings"
 
 // Changes of holds and data are events, with the same numbers on every replica. The last ones are
-// kept in memory. A watcher asks for those after the last one that it has seen, and either misses
-// none or is told that it did. They are not replicated state: a restored replica starts with none,
-// but continues the count. The audit log is replicated: the last ends of holds that were not their
-// holder's doing, kept for operators.
+// kept in memory. A watcher asks for the events after the last one that it has seen. It either gets
+// all of them or the answer that some are missing. Events are not part of the replicated state: a
+// restored replica starts without any, but continues the count. The audit log is replicated: the
+// last ends of holds that were not their holder's doing, kept for operators.
 
 // EventKind is the kind of an event.
 type EventKind uint8
@@ -17,9 +17,11 @@ const (
 	Began EventKind = 1
 	// Ended: that hold is over; Cause is why.
 	Ended EventKind = 2
-	// Left: its holder is gone, Cause is why, and the hold stays for its delay.
+	// Left: the session of the holder has ended for the reason in Cause, and the hold stays for its
+	// delay.
 	Left EventKind = 3
-	// Wrote: the data of Key is now How.Data. Without a value there is none since its revision.
+	// Wrote: the data of Key is now How.Data. An empty value means that the data was removed at its
+	// revision.
 	Wrote EventKind = 4
 )
 
@@ -28,7 +30,7 @@ type Cause uint8
 
 // The values are fixed like those of EventKind.
 const (
-	// Released: its holder released it, or no longer named it in an Attach.
+	// Released: the holder released it, or did not name it in an Attach.
 	Released Cause = 1
 	// Expired: its session was not renewed in time, or a Detach ended it for How.Reason.
 	Expired Cause = 2
@@ -43,8 +45,8 @@ const (
 // Event is one change of one key. A request for several keys has one event for each. Its slices are
 // shared with the machine and never change.
 type Event struct {
-	// Position counts the events of a group from its first revision on, without gaps. A group
-	// founded later has higher ones.
+	// Position counts the events of a group without gaps, beginning at the group's first revision.
+	// So a group that is founded later has higher positions.
 	Position   uint64
 	What       EventKind
 	Cause      Cause
@@ -56,7 +58,7 @@ type Event struct {
 	How        *How   // nil for most
 }
 
-// How holds the fields that few events have.
+// How has the fields that only some events have.
 type How struct {
 	By, Reason []byte // of an eviction; a Detach with a Value sets Reason alone
 	Data       Data
@@ -69,8 +71,8 @@ const (
 )
 
 // eventLog is the event log, a ring. Event n, counted from 1, is at (n-1-from) % eventsKept. Every
-// replica writes every grant and every end, with or without a watcher. So the items are small, and
-// become Events only when they are read.
+// replica records every grant and every end, even without a watcher. So the items are small, and
+// are converted to Events only when they are read.
 type eventLog struct {
 	events []loggedEvent
 	from   uint64 // the number of events before the first one here
@@ -86,7 +88,8 @@ type loggedEvent struct {
 	cause      Cause
 }
 
-// eventHolder is a session as its events store it, since events outlive the session.
+// eventHolder is the part of a session that its events store, because events exist longer than the
+// session.
 type eventHolder struct {
 	id     SessionID
 	record []byte // never changed, so results may share it
@@ -150,7 +153,7 @@ func (m *Machine) note(l *lock, e *entry, what EventKind, cause Cause, how *How)
 	}
 }
 
-// next returns the slot for the event after so many past ones.
+// next returns the slot for the next event, where past is the number of earlier events.
 func (r *eventLog) next(past uint64) *loggedEvent {
 	if len(r.events) == 0 {
 		r.from = past
@@ -167,7 +170,7 @@ func (m *Machine) position(number uint64) uint64 { return uint64(m.charter.first
 // Position returns the position of the last event.
 func (m *Machine) Position() uint64 { return m.position(m.past) }
 
-// Since returns at most so many events after a position, of keys that begin with prefix, and the
+// Since returns at most most events after a position, of keys that begin with prefix, and the
 // position up to which it has searched. It reports false if the event right after the position is
 // no longer in the log, or if the position is of another group.
 func (m *Machine) Since(after uint64, prefix string, most int) (events []Event, upTo uint64, ok bool) {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// stamp keeps the largest wall stamp: leaders' clocks differ, and "held since" must not jump back
-// with a change of leader.
+// stamp keeps the largest wall stamp. The clocks of leaders differ, and the time since when a lock
+// is held must not go back after a change of leader.
 func (m *Machine) stamp(c *view) Code {
 	if c.wallUnixMS > m.wallUnixMS {
 		m.bump()
@@ -39,8 +39,8 @@ func (m *Machine) endGrace() Code {
 	return Done
 }
 
-// raise raises the rules version. A replica that does not know the new one fails here: its state
-// would silently diverge.
+// raise raises the rules version. A replica whose build does not know the new version fails here.
+// Otherwise its state would silently diverge.
 func (m *Machine) raise(index uint64, c *view) Code {
 	if c.version <= m.charter.Rules {
 		return Done

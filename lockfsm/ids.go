@@ -22,8 +22,8 @@ type Number uint64
 // name a higher one.
 type Epoch uint64
 
-// Nonce makes Open idempotent. The opener draws it at random, once for all sendings of one Open.
-// Zero is refused: two openers that forget to draw one would share a session.
+// Nonce makes Open idempotent. The opener chooses it at random and uses it each time it sends the
+// same Open. Zero is refused: two openers that forget to draw one would share a session.
 type Nonce [16]byte
 
 // Opener is what a session belongs to: the authenticated ID of the instance that opened it, and the

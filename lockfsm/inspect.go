@@ -5,8 +5,8 @@ import "strings"
 // LockInfo describes one lock for diagnostics.
 type LockInfo struct {
 	Key string
-	// Queue lists the requests from the front, at most as many as asked for, or fewer if they are
-	// large.
+	// Queue lists the requests from the front of the queue, at most as many as the caller asked
+	// for, and fewer if they are large.
 	Queue []Standing
 	// Held and Waiting count the whole queue.
 	Held, Waiting int
@@ -27,19 +27,20 @@ type Standing struct {
 	Token       Token
 	Watch       Revision
 	SinceUnixMS int64 // the wall stamp at the grant
-	// Permits and Of are those of the command.
+	// Permits and Of are the fields of the request's Acquire command.
 	Permits, Of uint32
 	// Keys are all keys of the request in ascending order, if there are several.
 	Keys []string
 	// Value is shared with the machine. It must not be changed, and stays valid.
 	Value []byte
-	// Gone reports that the session has expired, and only the request's delay keeps the lock.
+	// Gone is true if the session has expired and the lock only stays taken for the request's
+	// delay.
 	Gone bool
 }
 
-// Inspect describes the lock of that name, with at most so many requests of its queue. It reports
-// false if the lock has neither a request nor data. It takes time in proportion to what it returns
-// and to the number of holders.
+// Inspect describes the lock with the given key, with at most most requests of its queue. It
+// reports false if the lock has neither a request nor data. It takes time in proportion to what it
+// returns and to the number of holders.
 func (m *Machine) Inspect(key string, most int) (LockInfo, bool) {
 	l := m.locks[key]
 	if l == nil {
@@ -49,8 +50,8 @@ func (m *Machine) Inspect(key string, most int) (LockInfo, bool) {
 	return l.info(l.first, most, &room), true
 }
 
-// Holders is Inspect with only the holders behind a place in Queue and Held. It reports false if
-// there are none.
+// Holders is like Inspect, but Queue and Held have only the holders after the given place. It
+// reports false if there are none.
 func (m *Machine) Holders(key string, behind Revision, most int) (LockInfo, bool) {
 	l := m.locks[key]
 	if l == nil {
@@ -120,10 +121,10 @@ type Cursor struct {
 }
 
 // Walk lists locks whose names begin with prefix, in the order in which the names appeared: at most
-// so many locks, with at most so many requests of each queue. It visits about budget locks and then
-// stops, so that a large state does not keep its owner from granting. more reports that there may
-// be others behind the cursor. A lock that exists from the first call to the last is listed once;
-// one that appears or disappears meanwhile may be missing.
+// locks of them, each with at most queue requests. It stops after about budget locks, so that the
+// owner of a large state can grant locks in between. The result more is true if there may be others
+// after the cursor. A lock that exists from the first call to the last is listed once; one that
+// appears or disappears meanwhile may be missing.
 func (m *Machine) Walk(c Cursor, prefix string, locks, queue, budget int) (all []LockInfo, next Cursor, more bool) {
 	l := m.firstLock
 	if at := m.locks[c.Key]; at != nil && at.position <= c.Place {

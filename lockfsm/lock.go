@@ -4,10 +4,10 @@ import "math"
 
 // lock is the queue of one name, and its data. It exists exactly as long as it has either.
 //
-// The entries that fit beside each other, counted from the front, are inside: nothing in this queue
-// keeps them waiting. An entry fits if all permits taken, with its own, are at most the lowest
-// total that it or an inside entry names. The first entry that does not fit ends the row, so a
-// writer stops later readers. An entry stays inside until it is removed.
+// The entries that fit beside each other, counted from the front, are called inside: they need not
+// wait for anything in this queue. An entry fits if all permits taken, with its own, are at most
+// the lowest total that it or an inside entry names. No entry after the first one that does not fit
+// is inside, so a waiting writer stops later readers. An entry stays inside until it is removed.
 type lock struct {
 	key         string
 	first, last *entry
@@ -19,7 +19,7 @@ type lock struct {
 	data        *Data  // nil if there is none; replaced, never changed
 	notices     uint32 // entries that asked for a notice and have not had it
 	seen        uint32 // see Capture
-	position    uint64 // in the list, ascending
+	position    uint64 // in the list of locks; ascending
 	prev, next  *lock
 }
 
@@ -93,8 +93,8 @@ func (m *Machine) removed(l *lock, e *entry) {
 	}
 }
 
-// discharge takes back the permits of e, which has left the queue. It visits the others only if e
-// was the last to name the lowest total.
+// discharge takes back the permits of e, which has left the queue. It visits the other inside
+// entries only if e was the last one that named the lowest total.
 func (l *lock) discharge(e *entry) {
 	permits, of := e.terms()
 	l.taken -= permits
@@ -146,8 +146,8 @@ func (m *Machine) lockFor(key []byte) *lock {
 	return l
 }
 
-// linkLock enters a new lock. The list exists for walks: the order of a map differs on every
-// replica.
+// linkLock adds a new lock to the map and to the list. Walks use the list, because the order of a
+// map differs on every replica.
 func (m *Machine) linkLock(l *lock) {
 	m.locks[l.key] = l
 	m.lastPlace++

@@ -29,7 +29,8 @@ type Machine struct {
 
 	failed error
 
-	// Not replicated: this belongs to captures, lives for one command, or saves an allocation.
+	// The fields below are not replicated: they belong to captures, are used during one command, or
+	// avoid an allocation.
 	capture   *Capture // the one under way, or nil
 	captures  uint32   // how many were begun
 	lastPlace uint64   // the last one given to a lock
@@ -41,7 +42,7 @@ type Machine struct {
 	evicted   Eviction
 	circle    []Link
 	events    eventLog
-	cause     Cause // of removals, until the command is over
+	cause     Cause // the cause of removals; valid for one command
 	how       *How
 	spares
 }
@@ -90,8 +91,8 @@ func (m *Machine) apply(index, term uint64, command []byte, res *Result) {
 	if m.rev > maxRevision-revisionReserve && m.failed == nil {
 		m.failed = fmt.Errorf("%w at entry %d: recover the group under a new charter", ErrRevisions, index)
 	}
-	// First, since a later version may have changed the kind or the bytes behind the header, and older
-	// and newer builds must give the same answer.
+	// This check comes first, because a later version may have changed the kind or the bytes after
+	// the header, and older and newer builds must give the same answer.
 	if m.failed != nil || c.Rules > m.charter.Rules {
 		res.Code = Unsupported
 		return
@@ -153,8 +154,8 @@ func (m *Machine) dispatch(index, term uint64, c *view, res *Result) {
 }
 
 // ApplyEntry applies all commands of one log entry in order and passes each result to each, unless
-// that is nil. each must copy what it keeps or changes. Where the bytes stop being commands, one
-// Malformed result stands for the rest.
+// that is nil. The function each must copy what it keeps or changes. If a part of the batch is not
+// a command, it and everything after it get one Malformed result.
 func (m *Machine) ApplyEntry(index, term uint64, batch []byte, each func(*Result)) {
 	for len(batch) > 0 {
 		command, rest, err := Next(batch)
@@ -176,9 +177,9 @@ func (m *Machine) bump() Revision {
 	return m.rev
 }
 
-// Failed returns nil, or why this replica can no longer follow the log: it met a rules version that
-// this build does not know (wraps ErrRules), or ran out of revisions (wraps ErrRevisions). It then
-// refuses every command, and the node must retire.
+// Failed returns nil, or the reason why this replica can no longer apply the log: the log has a
+// rules version that this build does not know (wraps ErrRules), or ran out of revisions (wraps
+// ErrRevisions). It then refuses every command, and the node must retire.
 func (m *Machine) Failed() error { return m.failed }
 
 // Charter returns the charter as it is now in force.

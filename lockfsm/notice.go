@@ -29,8 +29,8 @@ func (m *Machine) wantedAt(e *entry) {
 	}
 }
 
-// markNoticed marks a holding request as told that another one waits. The mark stays, even if that
-// one gives up.
+// markNoticed records that a holding request was notified that another request waits. The record
+// stays even if the other request gives up.
 func (m *Machine) markNoticed(e *entry) {
 	for _, each := range e.all(new([1]*entry)) {
 		m.lockChanges(each.lock)

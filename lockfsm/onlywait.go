@@ -1,12 +1,12 @@
 package lockfsm
 
 // OnlyWait reports whether a batch, applied now, would only let new requests wait. Such a batch may
-// be applied later without delaying any request: a place in a queue has no use before the lock is
-// released. It must be applied before anything that would admit one of the requests.
+// be applied later without delaying any request, because a waiting request gets nothing before the
+// lock is released. It must be applied before any command that could grant one of its requests.
 //
 // settled means that no command is on its way to this machine, so a held lock stays held until
-// another command arrives. Otherwise a request only waits if others wait before it, since the end
-// of the hold may be on its way.
+// another command arrives. Otherwise a request is certain to wait only if others wait before it,
+// because the release of the held lock may be on its way.
 //
 // A request that needs its answer at once does not count, even if it would wait: one that may find
 // the queue too long or a circle, and one whose holder asked for a notice. When in doubt OnlyWait
@@ -30,7 +30,7 @@ func (m *Machine) onlyWaits(command []byte, settled bool) bool {
 	case r.fault != "" || m.failed != nil || c.Rules > m.charter.Rules:
 		return false
 	case c.Kind == Stamp:
-		return true // every batch of a leader begins with one
+		return true // every batch of a leader begins with a Stamp
 	case c.Kind != Acquire:
 		return false
 	}

@@ -37,8 +37,9 @@ type overlayItem struct {
 	body  []byte
 }
 
-// overlay is a min-heap: no place is below the one at half its index, counted from 1. It grows by
-// blocks, because growing one slice would copy all of it between two commands.
+// overlay is a min-heap of items by place: the item at index i, counted from 1, is not below the
+// one at i/2. It grows by blocks, because growing one slice would copy all of it between two
+// commands.
 type overlay struct {
 	blocks [][]overlayItem
 	n      int

@@ -6,8 +6,8 @@ import (
 )
 
 // entry is the place of one live request in one queue. A request for several keys has one entry in
-// each of their queues, with the same revision and token. The first of them leads the request: it
-// alone is in its session's list and in the lookup by number.
+// each of their queues, with the same revision and token. The first of them leads the request: only
+// this entry is in the list of its session and in the lookup by number.
 type entry struct {
 	lock         *lock // nil once the entry is gone
 	ahead, after *entry
@@ -17,11 +17,11 @@ type entry struct {
 	rev          Revision // its place: the entry's key is <lock>/<rev>
 	token        Token    // 0 while it waits
 	sinceUnixMS  int64    // the wall stamp at the grant
-	watch        Revision // what its session was told last; only in the first entry of a request
+	watch        Revision // the place that was last reported to its session; only in the first entry of a request
 	permits, of  uint32   // see shares
 	holding      bool     // see lock.boundary
-	notice       bool     // it asks for a notice when a request waits for it
-	told         bool     // it has had that notice
+	notice       bool     // it asks for a notice when another request waits for it
+	told         bool     // that notice was sent
 	extra        *extra   // nil for most
 }
 
@@ -94,8 +94,8 @@ func (m *Machine) enqueue(e *entry) {
 	}
 }
 
-// remove takes a request out of all lists, in constant time for each of its keys (discharge has the
-// exception). fire computes the effect on others, after all removals of the command.
+// remove takes a request out of all lists, in constant time for each of its keys, with one
+// exception in discharge. fire computes the effect on others, after all removals of the command.
 func (m *Machine) remove(e *entry) {
 	if e.token != 0 {
 		m.noteEnd(e)
@@ -139,8 +139,8 @@ func (m *Machine) removeOne(e *entry) {
 // touch records that the state of e's request may be about to change.
 func (m *Machine) touch(e *entry) { m.touched = append(m.touched, e.lead()) }
 
-// all returns the entries of e's request. room holds the answer if there is one entry, to allocate
-// nothing.
+// all returns the entries of e's request. If there is only one entry, the result uses the memory of
+// room, so that nothing is allocated.
 func (e *entry) all(room *[1]*entry) []*entry {
 	if e.extra != nil && e.extra.entries != nil {
 		return e.extra.entries
@@ -151,9 +151,9 @@ func (e *entry) all(room *[1]*entry) []*entry {
 
 func (e *entry) lead() *entry { return e.all(new([1]*entry))[0] }
 
-// fire ends a command that removed entries or ended the grace. It visits the surviving touched
-// requests in the order of their places, grants those that nothing keeps waiting any more, and
-// lists all whose state has changed. The order is part of the rules: it determines the tokens.
+// fire ends a command that removed entries or ended the grace. It visits the touched requests that
+// still exist in the order of their places, grants those that no longer have to wait, and lists all
+// whose state has changed. The order is part of the rules: it determines the tokens.
 func (m *Machine) fire() {
 	live := m.touched[:0]
 	for _, e := range m.touched {
@@ -167,7 +167,7 @@ func (m *Machine) fire() {
 		switch {
 		case e.token == 0 && watch == 0 && m.graceOver:
 			m.grant(e)
-		case e.token != 0 || watch == e.watch: // visited before through another queue, or unchanged
+		case e.token != 0 || watch == e.watch: // it was visited through another queue before, or is unchanged
 			continue
 		default:
 			e.watch = watch

@@ -1,7 +1,7 @@
 package lockfsm
 
 // use marks number n as used and reports whether it was new. The first command with a number uses
-// it up, even if it is refused or gives up a request that never arrived.
+// it up, even if the command is refused or cancels a request that never arrived.
 func (m *Machine) use(s *session, n Number) (Revision, bool) {
 	if n < s.next {
 		return 0, false
@@ -105,9 +105,9 @@ func (m *Machine) report(e *entry, res *Result) {
 	}
 }
 
-// name writes into a result which request stands in the way at l: the holder, or else the first in
-// the queue. In the grace it writes nothing. ofSeveral means that the request asks for several
-// keys.
+// name writes into a result which request blocks the lock l: its holder, or the first in its queue
+// if there is none. During the grace it writes nothing. The argument ofSeveral is true if the
+// request asks for several keys.
 func (m *Machine) name(l *lock, res *Result, ofSeveral bool) {
 	if !m.graceOver {
 		return

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// locksReader reads the locks of a snapshot, queue by queue, so the entries of a request for
-// several keys are apart.
+// locksReader reads the locks of a snapshot, queue by queue. So the entries of a request for
+// several keys are read at different times.
 type locksReader struct {
 	*reader
 	m       *Machine
@@ -21,7 +21,7 @@ type locksReader struct {
 type several struct {
 	extra *extra
 	want  int
-	spoke *entry // which entry had owner, value or delay
+	spoke *entry // the entry that had owner, value or delay
 }
 
 func (r *locksReader) locks() {
@@ -66,7 +66,8 @@ func (r *locksReader) data(l *lock) {
 	r.m.bulk += content(len(l.data.Value))
 }
 
-// entry reads an entry into l's queue, and the first one of a request into the lookup.
+// entry reads an entry into l's queue, and adds the first entry of a request to the lookup by
+// number.
 func (r *locksReader) entry(l *lock, before uint64) *entry {
 	m := r.m
 	s := m.sessions[SessionID(r.sum(uint64(m.charter.firstRevision()), uint64(m.rev), "entry's session"))]
@@ -128,8 +129,8 @@ func (r *locksReader) terms(e *entry) {
 	}
 }
 
-// part adds an entry to its request. known is the request's first entry read; nil means that e is
-// the first.
+// part adds the entry e to its request. The argument known is the first entry of the request that
+// was read; nil means that e is the first.
 func (r *locksReader) part(e, known *entry, flags byte) {
 	want := int(r.positive(MaxKeys, "several"))
 	speaks := flags&(entryOwnerFlag|entryValueFlag|entryDelayFlag) != 0
@@ -171,7 +172,7 @@ func (r *locksReader) join() {
 	}
 }
 
-// list enters the requests into the sessions' lists in the order of their numbers.
+// list adds the requests to the lists of their sessions in the order of their numbers.
 func (r *locksReader) list() {
 	if r.fault != "" {
 		return

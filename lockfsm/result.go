@@ -18,10 +18,10 @@ const (
 	Waiting Code = 3
 	// Held: a Try found the lock taken. Holder names the holder.
 	Held Code = 4
-	// Finished: the request is over, or can never begin. It holds nothing and never will.
+	// Finished: the request has ended or can never begin. It does not hold the lock and never will.
 	Finished Code = 5
-	// Stale: the epoch is not the session's, or in Expire the term is not the entry's. Nothing
-	// changed.
+	// Stale: the epoch is not that of the session, or the term in Expire is not that of the log
+	// entry. Nothing changed.
 	Stale Code = 6
 	// NoSession: there is no such live session. Nothing changed.
 	NoSession Code = 7
@@ -35,7 +35,7 @@ const (
 	TooManyEntries Code = 11
 	// TooManySessions: the group has too many sessions (Limits.Sessions).
 	TooManySessions Code = 12
-	// InGrace: a Try came during the grace, when it is unknown whether the lock is free.
+	// InGrace: a Try arrived during the grace, in which it is unknown whether the lock is free.
 	InGrace Code = 13
 	// Unsupported: the command needs a higher rules version than the group's, or the machine has
 	// failed. Nothing changed.

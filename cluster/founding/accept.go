@@ -6,7 +6,8 @@ import (
 )
 
 // consider applies rule 3: it accepts the charter and binds the instance, or returns the reason for
-// refusing. If the answer was lost, asking again about the accepted charter gets the same answer.
+// refusing. A repeated question about an accepted charter gets the same answer, because the first
+// answer may have been lost.
 func (c *Core) consider(ch *Charter) (Refusal, string) {
 	if ch.Group == c.group && c.phase != Newborn && c.charter != nil {
 		return Accepted, ""
@@ -67,8 +68,8 @@ func (c *Core) judge(ch *Charter) (Refusal, string) {
 	return c.obstacle(ch)
 }
 
-// obstacle returns what keeps this instance from accepting the charter, by what it has seen of
-// others. Nil means any charter.
+// obstacle returns the reason, among the answers of other instances, why this instance must not
+// accept the charter. A nil charter means any charter.
 func (c *Core) obstacle(ch *Charter) (Refusal, string) {
 	if c.unfit != "" {
 		return RefusedDirectory, c.unfit
@@ -106,13 +107,14 @@ func (c *Core) obstacle(ch *Charter) (Refusal, string) {
 	return Accepted, ""
 }
 
-// permits returns whether the last answer of a Join address permits accepting the charter.
+// permits reports whether the last answer from an address in Join allows this instance to accept
+// the charter.
 func (c *Core) permits(p *place, ch *Charter) (Refusal, string) {
 	if !p.last.fresh(c.now, freshFor) {
 		return RefusedSilence, c.silence(c.unanswered())
 	}
 	if p.last.outcome != Answered {
-		return Accepted, "" // nothing listens there, or no instance of this cluster
+		return Accepted, "" // nothing listens at the address, or another program does
 	}
 	return c.stranger(p, &p.last.info, ch)
 }
@@ -126,8 +128,8 @@ func (c *Core) unanswered() (list []*place) {
 	return list
 }
 
-// stranger returns why the instance at a place keeps this one from accepting the charter, or
-// Accepted. Nil means any charter.
+// stranger returns why the instance who, which answered at a place, prevents this instance from
+// accepting the charter, or Accepted. A nil charter means any charter.
 func (c *Core) stranger(p *place, who *InstanceInfo, ch *Charter) (Refusal, string) {
 	switch {
 	case who.Instance == c.instance:
@@ -146,7 +148,7 @@ func (c *Core) stranger(p *place, who *InstanceInfo, ch *Charter) (Refusal, stri
 	return Accepted, ""
 }
 
-// bind binds this life to the charter (rule 4).
+// bind binds this life of the instance to the charter (rule 4).
 func (c *Core) bind(ch *Charter) {
 	own := *ch
 	own.List, own.Voters = slices.Clone(ch.List), slices.Clone(ch.Voters)

@@ -31,8 +31,8 @@ func (c *Core) ask(random Random) time.Duration {
 	return max(next, c.now+time.Millisecond)
 }
 
-// curious reports whether the state of other instances matters. It does not for a closed group, and
-// for a member whose group has a leader and whose voters know its address.
+// curious reports whether this instance has to ask others for their state. It has not in a closed
+// group, or as a member whose group has a leader and whose voters know its address.
 func (c *Core) curious() bool {
 	return !c.settings.Solo && (c.settling || c.phase != Member || !c.leader || c.searches())
 }
@@ -51,9 +51,9 @@ func (c *Core) introduction() question {
 	return q
 }
 
-// pace returns how long to wait before the same place is asked again. It grows with the number of
-// such places, because each founder asks every other. It stays below freshFor by more than a
-// question may take.
+// pace returns how long to wait before the same place is asked again. The wait grows with the
+// number of such places, because each founder asks every other founder. Wait and answer together
+// take less than freshFor.
 func (c *Core) pace(salt uint64, places int) time.Duration {
 	every := askEvery
 	if c.phase == Member && !c.settling {
@@ -80,7 +80,7 @@ func mix(x uint64) uint64 {
 // maxWhy limits the length of a stored reason, which may quote bytes from an unknown program.
 const maxWhy = 400
 
-// deadline returns when Tick has to examine the present phase even if no input arrives.
+// deadline returns the time at which Tick must run for the present phase even if no input arrives.
 func (c *Core) deadline() time.Duration {
 	switch {
 	case (c.phase == Bound || c.settling) && c.until > c.now:
@@ -92,9 +92,9 @@ func (c *Core) deadline() time.Duration {
 }
 
 // Result records how a question ended. asked is when it was sent. from is the instance that
-// answered, as proved by its connection; from and answer count only for outcome Answered. For
-// Foreign and Silent answer is the reason, for people, or nil. Results of questions that are no
-// longer pending, such as those of an earlier life, are ignored.
+// answered, as proved by its connection; The arguments from and answer count only if the outcome is
+// Answered. If the outcome is Foreign or Silent, answer is nil or a reason to show to people.
+// Results of questions that are no longer pending, such as those of an earlier life, are ignored.
 func (c *Core) Result(now time.Duration, id uint64, asked time.Duration, outcome Outcome, from nodeid.ID,
 	answer []byte) {
 	c.now = now
@@ -128,8 +128,8 @@ func (c *Core) Result(now time.Duration, id uint64, asked time.Duration, outcome
 	if outcome == Answered {
 		who, err := decodeInfo(answer)
 		if err != nil {
-			// An instance of this cluster whose answer cannot be decoded may run a newer version: it blocks
-			// like silence.
+			// An instance of this cluster whose answer cannot be decoded may run a newer version.
+			// It blocks the founding, as if it had not answered.
 			return
 		}
 		who.Instance = from
@@ -145,8 +145,8 @@ func (c *Core) Result(now time.Duration, id uint64, asked time.Duration, outcome
 	p.last = s
 }
 
-// answered records the verdict of the i-th listed instance about our charter. Only that life's own
-// answer counts.
+// answered records the verdict of the i-th listed instance about our charter. An answer of any
+// other life of that instance is ignored.
 func (c *Core) answered(i int, outcome Outcome, from nodeid.ID, answer []byte) {
 	l := c.charter.List[i]
 	if outcome != Answered {
@@ -167,7 +167,7 @@ func (c *Core) answered(i int, outcome Outcome, from nodeid.ID, answer []byte) {
 	}
 }
 
-// met records what an instance says about itself that concerns this instance's charter or group.
+// met records the part of an instance's answer that concerns the charter or group of this instance.
 func (c *Core) met(who *InstanceInfo) {
 	if who.Instance != c.instance && c.votes(who.Instance) {
 		c.guided = c.now
@@ -201,7 +201,7 @@ type Asker struct {
 }
 
 // Ask answers a question of another instance, or returns nil if this package does not know the
-// question. The answer is given at once and binds this instance.
+// question. The answer takes effect at once and binds this instance.
 func (c *Core) Ask(now time.Duration, wallUnixMS int64, from Asker, body []byte) []byte {
 	c.now, c.wall = now, wallUnixMS
 	if c.doomed != "" || c.barred != "" {
@@ -209,8 +209,8 @@ func (c *Core) Ask(now time.Duration, wallUnixMS int64, from Asker, body []byte)
 	}
 	if p, err := decodeProposal(body); err == nil {
 		if p.To != c.instance || c.settling {
-			// The proposal is for another life. Any answer could be mistaken for that life's; silence
-			// cannot.
+			// The proposal is meant for another life of this instance. It gets no answer, because
+			// any answer could be taken for one of that life.
 			return nil
 		}
 		v := verdict{Instance: c.instance, Group: p.Charter.Group}
@@ -244,8 +244,8 @@ func (c *Core) Ask(now time.Duration, wallUnixMS int64, from Asker, body []byte)
 	return appendInfo(nil, who)
 }
 
-// Tell answers "who are you?" for a peer that is no instance. It returns nil for any other
-// question, and records nothing that the peer says.
+// Tell answers the question "who are you?" of a program that is not an instance. It returns nil for
+// any other question, and records nothing about the program.
 func (c *Core) Tell(now time.Duration, wallUnixMS int64, from nodeid.ID, body []byte) []byte {
 	c.now, c.wall = now, wallUnixMS
 	q, err := decodeQuestion(body)

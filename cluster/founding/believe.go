@@ -8,8 +8,8 @@ import (
 )
 
 // This file decides which instances are believed about the group's configuration: the voters of the
-// known one, and the leader to which this instance is attached. The package comment gives the
-// reasons.
+// newest known configuration, and the leader to which this instance is attached. The package
+// comment gives the reasons.
 
 // Guide sets the leader to which this instance is attached. Zero means none.
 func (c *Core) Guide(leader nodeid.ID) { c.guide = leader }
@@ -22,13 +22,13 @@ func (c *Core) believes(from nodeid.ID) bool {
 	return c.votes(from) || !from.IsZero() && from == c.guide
 }
 
-// hinted handles a configuration told by an instance that is not believed. Without a leader this
-// instance asks the known voters anyway. If none of them has answered for the largest TTL, this
-// life ends, and the next one has to trust the instances that it meets.
+// hinted handles a configuration from an instance that is not believed. If no known voter has
+// answered for the largest TTL, this life ends. The next life has to trust the instances that it
+// meets.
 //
-// An instance with a directory does not give up its group. The group may need its vote, and other
-// directories rely on its answers, because voters keep their IDs. Confirmations prove nothing,
-// because new IDs cost nothing.
+// An instance with a directory does not give up its group. The group may need its vote. Several
+// instances that confirm the hint would prove nothing, because an attacker can make any number of
+// IDs.
 func (c *Core) hinted(at uint64, voters []Voter) {
 	if at <= c.at || c.phase != Member || c.settling {
 		return
@@ -40,7 +40,7 @@ func (c *Core) hinted(at uint64, voters []Voter) {
 		return
 	}
 	if holds(voters, c.raft) {
-		return // this replica still counts even by the hint, so its voters will come back
+		return // the hinted configuration still names this replica, so its voters will contact it
 	}
 	if c.durable {
 		return
@@ -50,7 +50,7 @@ func (c *Core) hinted(at uint64, voters []Voter) {
 		", and a newer configuration of it is in reach"
 }
 
-// unguided returns for how long no other known voter has answered.
+// unguided returns the time since another known voter last answered.
 func (c *Core) unguided() time.Duration { return c.now - max(c.guided, c.since) }
 
 // lost reports whether the known voters were silent for so long that all may have been replaced.

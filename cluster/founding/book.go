@@ -21,8 +21,8 @@ type bookEntry struct {
 }
 
 // Configure makes the book hold exactly the replicas of the configuration with this number, unless
-// the book already has one as new. Entries of replicas that stay are kept, unless the given life is
-// higher.
+// the book already holds this or a newer one. The entry of a replica that was in the book stays
+// unchanged, unless the given life is higher.
 func (b *Book) Configure(at uint64, voters []Voter) {
 	if len(b.entries) > 0 && at <= b.at {
 		for _, v := range voters {
@@ -43,9 +43,9 @@ func (b *Book) Configure(at uint64, voters []Voter) {
 }
 
 // Hear records a reported address of a voter, and reports whether that changed the book. It ignores
-// instances outside the configuration, older lives, and hearsay that contradicts the voter's own
-// report. It also ignores another instance that claims a raft ID, in any life: the configuration
-// has bound each ID to one instance, and raft's messages are trusted by it.
+// instances outside the configuration, older lives, and reports of others that contradict the
+// voter's own report. It also ignores an instance that claims the raft ID of another one: the
+// configuration binds each ID to one instance, and raft messages are accepted on that basis.
 func (b *Book) Hear(v Voter, firstHand bool) bool {
 	at, found := b.find(v.Raft)
 	if !found || v.Addr == "" {

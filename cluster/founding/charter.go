@@ -7,8 +7,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Settings are what an instance was told about its group. All instances of a group must have the
-// same: an instance refuses a charter with other settings.
+// Settings are the configuration of an instance that concerns its group. All instances of a group
+// must have the same: an instance refuses a charter with other settings.
 type Settings struct {
 	// Replicas is the total number of instances that the user runs. Zero if Founders is set.
 	Replicas int
@@ -19,10 +19,11 @@ type Settings struct {
 	Voters int
 	// SessionTTL is the largest TTL of a session.
 	SessionTTL time.Duration
-	// Grace is for how long a new group grants nothing. Zero means not at all.
+	// Grace is the time for which a new group grants nothing. Zero means that it grants locks at
+	// once.
 	Grace time.Duration
-	// Solo is set if there is no Join: the instance is a closed group of its own and refuses all
-	// others.
+	// Solo is set if Join is empty: the instance is a closed group of its own and refuses all other
+	// instances.
 	Solo bool
 }
 
@@ -62,8 +63,8 @@ func (s Settings) founds(name string) bool {
 // With Replicas every instance is one.
 func (s Settings) Founds(name string) bool { return s.normal().founds(name) }
 
-// slack returns how far two clocks on a list may differ: half the grace, since the grace is what
-// later groups wait for, or 5 s without a grace.
+// slack returns how far two clocks on a list may differ: half the grace, because a later group
+// waits for the grace before it grants locks. Without a grace it is 5 s.
 func (s Settings) slack() time.Duration {
 	if s.Grace > 0 {
 		return s.Grace / 2
@@ -72,8 +73,8 @@ func (s Settings) slack() time.Duration {
 }
 
 // voterCount returns the number of voters for a list of that size: the largest odd number that
-// exceeds neither the list nor Voters. An even number needs one more vote and survives no more
-// failures.
+// exceeds neither the list nor Voters. With an even number one more vote is needed, and no more
+// failures are survived.
 func (s Settings) voterCount(list int) int {
 	n := min(s.Voters, list)
 	if n%2 == 0 {
@@ -108,8 +109,8 @@ type Charter struct {
 	Rules         uint32   // version of the lock rules that all listed instances know
 	List          []Listed // by instance, ascending
 	Voters        []Voter
-	// groups that operators have given up on listed instances, ascending: their members leave them
-	// when they meet this group
+	// groups that operators have given up on listed instances, ascending; members of such a group
+	// leave it when they meet this group
 	Supersedes []uint64
 }
 
@@ -132,8 +133,8 @@ func (c *Charter) listed(instance nodeid.ID) int {
 	return i
 }
 
-// malformed returns a fault that no honest proposer could have made, or "". The result does not
-// depend on the reader.
+// malformed returns a fault that no correct proposer makes, or "". All instances return the same
+// result.
 func (c *Charter) malformed() string {
 	if c.Group == 0 || len(c.List) == 0 || len(c.List) > maxList || c.FoundedUnixMS < 0 || c.FoundedUnixMS > maxWall {
 		return "it has no group ID, no list or no founding time"
@@ -169,7 +170,8 @@ func (c *Charter) malformed() string {
 	return ""
 }
 
-// complete returns what is missing from the list by the reader's own settings, or "".
+// complete returns what is missing from the charter's list according to the settings of this
+// instance, or "".
 func (c *Charter) complete(own Settings) string {
 	if len(own.Founders) == 0 {
 		if len(c.List) < own.Replicas {

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// This file keeps the newest known configuration of the group. Its number is the index of the log
-// entry that made it, and 1 for the founding one. So the higher number is the newer one on every
-// instance.
+// This file keeps the newest known configuration of the group. The number of a configuration is the
+// index of the log entry that made it; the founding configuration has number 1. So on every
+// instance the higher number is the newer configuration.
 
 // Voters records a configuration of the group that this instance's log has applied, or newer
-// addresses for a known one. A newer configuration replaces the known one, an equal one updates
-// addresses. An older one only shows that it named this instance.
+// addresses for a known one. A newer configuration replaces the known one. The same configuration
+// updates addresses. An older configuration only shows that this instance was a member of it.
 func (c *Core) Voters(now time.Duration, group, at uint64, voters []Voter) {
 	c.now = now
 	if c.group != group || c.phase == Newborn || c.take(at, voters) {
@@ -27,8 +27,8 @@ func (c *Core) Voters(now time.Duration, group, at uint64, voters []Voter) {
 	c.place(voters)
 }
 
-// hear handles a configuration that another instance has told. It is only a hint if that instance
-// is not believed.
+// hear handles a configuration that another instance has reported. It is only a hint if that
+// instance is not believed.
 func (c *Core) hear(from nodeid.ID, at uint64, voters []Voter) {
 	if len(voters) == 0 {
 		return
@@ -41,11 +41,11 @@ func (c *Core) hear(from nodeid.ID, at uint64, voters []Voter) {
 	c.take(at, voters)
 }
 
-// take replaces the known configuration by a newer one and reports whether it did. The replica here
-// was removed if the old one names it and the new one does not. One that was only prepared is in no
-// configuration yet.
+// take replaces the known configuration by a newer one and reports whether it did. The replica of
+// this instance was removed if the old configuration names it and the new one does not. A replica
+// that was only prepared is in no configuration yet.
 func (c *Core) take(at uint64, voters []Voter) bool {
-	if len(voters) == 0 || len(voters) > maxVoters { // none has had so many, and none could be sent
+	if len(voters) == 0 || len(voters) > maxVoters { // no message can carry so many
 		return false
 	}
 	named := c.named()
@@ -95,8 +95,9 @@ func holds(voters []Voter, raft uint64) bool {
 // without a group.
 func (c *Core) At() uint64 { return c.at }
 
-// Adopt records that the group's settings have changed (rule 15). From then on this instance tells
-// these to others, stores them, and compares its own settings with them at the next start.
+// Adopt records that the group's settings have changed (rule 15). From then on this instance sends
+// the new settings to others, stores them, and compares its own configuration with them at the next
+// start.
 func (c *Core) Adopt(now time.Duration, group uint64, s Settings) {
 	c.now = now
 	if c.group != group || c.phase != Member {

@@ -20,7 +20,8 @@ type Config struct {
 }
 
 // Core is one instance's part in founding a group: a state machine with inputs and outputs. It is
-// not safe for concurrent use. It keeps no slice that it is given unless a method says so.
+// not safe for concurrent use. Unless a method says otherwise, it keeps no slice that was passed to
+// it.
 type Core struct {
 	name     string
 	addr     string
@@ -31,31 +32,31 @@ type Core struct {
 	now  time.Duration // of the last input that carried a time
 	wall int64
 
-	// What is known of other instances.
+	// What is known about other instances.
 	join   []Entry
 	gossip []string
 	askers []asker
-	tips   []asker  // addresses at which others have met founders and voters
+	tips   []asker  // addresses at which other instances have met founders and voters
 	places []*place // by address
 	stale  bool     // places must be rebuilt by arrange
 	rivals []string // addresses whose last answer named another group with a leader
-	// the last question's ID. It continues over lives, so that a late answer to an earlier life is
-	// recognised
+	// the ID of the last question. A new life continues to count, so that a late answer to a
+	// question of an earlier life is recognised
 	asked uint64
 	lives []presence
 
 	// Only used with a directory; see durable.go.
-	durable  bool     // this life is in a directory
+	durable  bool     // this life is stored in a directory
 	revision uint64   // of State
 	unfit    string   // why the directory cannot be written. Empty means that it can
 	barred   string   // why this instance may never take part again. Empty means that it may
 	names    []called // of instances that were met
-	// places to ask because gossip shows this instance's ID or a newer configuration there
+	// addresses to ask because gossip shows this instance's ID or a newer configuration at them
 	seenAt []asker
 	gaveUp []uint64 // groups that operators have given up here, oldest first
 	floor  int64    // Unix milliseconds; a group founded from now on starts its tokens above it
 
-	// This life. A restart in place resets everything below.
+	// The present life. A restart in place resets all fields below.
 	instance nodeid.ID
 	phase    Phase
 	charter  *Charter // bound to it, or born with it; nil for a newborn and a later member
@@ -67,7 +68,8 @@ type Core struct {
 	log     Log           // of the replica logOf
 	logOf   uint64        // raft ID
 	fates   []*fate       // of the replicas that are known, oldest first
-	// since when all instances that a new group needs answer without a break. Zero means they do not
+	// since when all instances that a new group needs have answered without interruption. Zero
+	// means that some do not answer
 	whole       time.Duration
 	doubts      doubts   // about the newest known configuration
 	supersedes  []uint64 // the groups that this one has replaced
@@ -80,7 +82,7 @@ type Core struct {
 	bound       []bool        // which listed instances are known to be bound
 	all         bool          // AllBound was reported
 	offers      []offer       // our proposals to the listed instances; nil unless the charter is ours
-	until       time.Duration // bound: when to give up. Zero means not yet drawn
+	until       time.Duration // bound: when to give up. Zero means that no time was chosen yet
 	since       time.Duration // member: since when it has no leader
 	doomed      string        // why this life must end at the next Tick
 	settling    bool          // resumed, and not yet ready to take part
@@ -94,7 +96,7 @@ type Core struct {
 	// member with a leader: the next question to an address behind Join. Zero means not yet drawn
 	inquireAt time.Duration
 
-	sinceWall int64      // since, by the wall clock
+	sinceWall int64      // the same by the wall clock
 	events    []Event    // not yet handed out
 	asks      []Question // not yet handed out
 }
@@ -147,8 +149,8 @@ func (c *Core) Born(now time.Duration, group uint64) {
 	}
 }
 
-// Tick advances the time and returns all actions that follow from the inputs since the last Tick.
-// It must be called after every batch of inputs, and no later than the returned Next.
+// Tick advances the time and returns the actions that follow from all inputs since the last Tick.
+// The caller must call it after each batch of inputs, and at the latest at the returned time Next.
 func (c *Core) Tick(now time.Duration, wallUnixMS int64, random Random) Output {
 	c.now, c.wall = now, wallUnixMS
 	c.arrange()
@@ -177,9 +179,9 @@ func (c *Core) decide(random Random) {
 	}
 }
 
-// restart is the restart in place, the only way back to Newborn. It forgets all that a killed
-// process forgets, so it is as safe as being killed. With a directory the next State is stored
-// before the new life sends anything.
+// restart is the restart in place, the only way back to the phase Newborn. It forgets everything
+// that a killed process would forget, so it is as safe as kill -9. With a directory the host stores
+// the next State before the new life sends anything.
 func (c *Core) restart(random Random) {
 	reason := c.doomed
 	*c = Core{

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// This file decides when a member gives up a group in memory: only if the group is dead. The
-// package comment defines alive, over and dead.
+// This file decides when a member without a directory gives up its group: only if the group is
+// dead. The package comment defines alive, over and dead.
 
 // member applies rules 6 and 7. It does nothing while the group has a leader, or with a directory,
-// except if the group is superseded. The directory may hold the only copy of what others were
-// promised, so only an operator gives that group up.
+// except if the group is superseded. A directory may hold the only copy of what was acknowledged to
+// others, so only an operator gives up such a group.
 func (c *Core) member() {
 	c.follow(c.newest())
 	c.follow(c.applied.Voters)
@@ -24,7 +24,7 @@ func (c *Core) member() {
 	}
 	if c.leader || c.settings.Solo || c.durable || c.now <= after {
 		c.whole = 0
-		return // holders may still rely on their leases
+		return // holders may still trust their leases
 	}
 	other, own := c.leaders(after)
 	reached := c.unreached(after) == ""
@@ -66,11 +66,11 @@ func (c *Core) dead(after time.Duration) bool {
 	})
 }
 
-// stuck reports whether no voter of a configuration can ever win an election in it, though a
-// majority runs. A voter refuses a candidate whose log is behind its own, or that its applied
-// configuration does not name, since it ignores messages with an unknown raft ID. This state arises
-// if a leader that changed the voters dies before all of them know it. stuck uses only answers from
-// the time when all messages of that leader must have arrived.
+// stuck reports whether no voter of a configuration can ever win an election in it, although a
+// majority of its voters runs. A voter refuses a candidate whose log is behind its own. It also
+// ignores a candidate that the configuration it has applied does not name. This state arises if a
+// leader that changed the voters dies before all of them know it. stuck uses only answers from the
+// time when all messages of that leader must have arrived.
 func (c *Core) stuck(g Configuration) bool {
 	since := c.whole + hearsayOver
 	if c.whole == 0 || c.now <= since {
@@ -107,7 +107,7 @@ func (g *Configuration) names(raft uint64) bool {
 	return slices.ContainsFunc(g.Voters, func(v Voter) bool { return v.Raft == raft })
 }
 
-// doubt records since when the newest known configuration is refuted without a break.
+// doubt records since when the newest known configuration has been refuted without interruption.
 func (c *Core) doubt(after time.Duration) {
 	switch g := (Configuration{At: c.at, Voters: c.newest()}); {
 	case !c.refuted(g, after):
@@ -118,7 +118,8 @@ func (c *Core) doubt(after time.Duration) {
 }
 
 // refuted reports whether no voter of a configuration has applied it: each voter is over, or runs
-// and reports another applied one. A voter that is silent or does not report may have applied it.
+// and reports that it has applied another configuration. A voter that is silent or does not report
+// an applied configuration may have applied this one.
 func (c *Core) refuted(g Configuration, after time.Duration) bool {
 	return !slices.ContainsFunc(g.Voters, func(v Voter) bool {
 		if v.Learner {
@@ -139,15 +140,15 @@ func (c *Core) refuted(g Configuration, after time.Duration) bool {
 	})
 }
 
-// unapplied reports whether a configuration is hearsay alone, and refuted for so long that no
-// message of its leader can still arrive.
+// unapplied reports whether no voter has applied a configuration, and has been refuted for so long
+// that no message of its leader can still arrive.
 func (c *Core) unapplied(g Configuration) bool {
 	return !g.told && g.At == c.doubts.at && c.whole > 0 && c.now-max(c.whole, c.doubts.since) > hearsayOver
 }
 
-// forsaken reports whether a leader of another group is a reason to leave this one. An instance
-// without a replica loses nothing, so it suffices that no majority of its group's voters answers.
-// With a replica the group has to be dead.
+// forsaken reports whether this instance leaves its group because another group has a leader. An
+// instance without a replica leaves if no majority of its group's voters answers. An instance with
+// a replica leaves only if its group is dead.
 func (c *Core) forsaken(after time.Duration) bool {
 	if c.runs() != 0 {
 		return c.dead(after)
@@ -193,9 +194,9 @@ func (c *Core) configurations(after time.Duration) []Configuration {
 	return list
 }
 
-// later returns configurations newer than the known one that members of this group say they have
-// applied. All voters that this instance knows may be gone if it was cut off. Such an answer can
-// only keep it in its group.
+// later returns configurations that are newer than the known one and that members of this group
+// report to have applied. If this instance was cut off, all voters that it knows may have been
+// replaced. Such a report can only make the instance stay in its group.
 func (c *Core) later(after time.Duration) (list []Configuration) {
 	for _, p := range c.places {
 		who, ok := p.seenSince(after, c.now)
@@ -209,8 +210,8 @@ func (c *Core) later(after time.Duration) (list []Configuration) {
 	return list
 }
 
-// majority reports whether meant selects a majority of the voters. A joint configuration needs one
-// in each half.
+// majority reports whether the voters for which meant returns true are a majority. A joint
+// configuration needs a majority in each half.
 func (g *Configuration) majority(meant func(Voter) bool) bool {
 	half := func(in func(Voter) bool) bool {
 		n, all := 0, 0
@@ -223,7 +224,7 @@ func (g *Configuration) majority(meant func(Voter) bool) bool {
 			}
 		}
 		if !g.told && (all%2 == 0 || all >= 7) {
-			return 4*n > all // it may be joint, and a quarter of all may then be a majority of each half
+			return 4*n > all // the configuration may be joint, and then a quarter of all voters may be a majority of each half
 		}
 		return 2*n > all
 	}
@@ -255,8 +256,8 @@ func (c *Core) running(v Voter, after time.Duration) bool {
 	return c.answering(v, after) != nil
 }
 
-// over reports whether a voter never votes again. With Replicas this includes a voter that has been
-// silent for ten minutes while all instances that a new group needs have answered.
+// over reports whether a voter is known never to vote again. With Replicas this includes a voter
+// that has been silent for ten minutes while all instances that a new group needs have answered.
 func (c *Core) over(v Voter, after time.Duration) bool {
 	switch f := c.fateOf(v.Raft); {
 	case c.running(v, after):
@@ -267,14 +268,14 @@ func (c *Core) over(v Voter, after time.Duration) bool {
 		return false
 	case len(c.needed()) == 0 && c.whole > 0 && c.now-max(c.whole, f.heard, f.known) > silentOver:
 		return true
-	default: // its life is known to be over, or another life has taken the voter's place, perhaps this one
+	default: // its life is known to have ended, or another life, perhaps this one, has taken its place
 		return f.over || v.Addr == c.addr && !f.durable || c.replaces(c.name, f) || c.excluded(f, after)
 	}
 }
 
-// excluded reports whether a replica of unknown name is over. It got its vote while this instance
-// was cut off from it. Only founders get a vote, so it is over if another life has answered under
-// each founder's name since.
+// excluded reports whether a replica whose instance name is unknown is over. Such a replica got its
+// vote while this instance was cut off. Only founders get a vote. So the replica is over if, since
+// then, another life has answered under the name of each founder.
 func (c *Core) excluded(f *fate, after time.Duration) bool {
 	names := c.needed()
 	if len(names) == 0 || c.nameOf(f.voter.Instance) != "" {
@@ -293,13 +294,14 @@ func (c *Core) excluded(f *fate, after time.Duration) bool {
 	return true
 }
 
-// needed returns the founders that a new group needs: this instance's and its group's.
+// needed returns the founders that a new group needs: those in the configuration of this instance
+// and those of its group.
 func (c *Core) needed() []string {
 	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(c.settings.Founders, c.rulesOf.Founders))))
 }
 
-// heirs returns the settings of the next life. They include the founders of this life's group;
-// otherwise the next life might found a group alone beside them.
+// heirs returns the settings of the next life. They include the founders of the present group, so
+// that the next life cannot found a second group without them.
 func (c *Core) heirs() Settings {
 	s := c.settings
 	if len(c.rulesOf.Founders) > 0 && !s.Solo && c.phase != Newborn {
@@ -310,9 +312,9 @@ func (c *Core) heirs() Settings {
 	return s
 }
 
-// distinct reports whether all instances that answered after the given time were alive at once. If
-// one was last met before another was first met, the second may be the first after a restart, and
-// would count twice.
+// distinct reports whether all instances that answered after the given time were alive at the same
+// moment. If one was last met before another was first met, both may be the same process before and
+// after a restart, which would count twice.
 func (c *Core) distinct(after time.Duration) bool {
 	newest, oldest := time.Duration(0), c.now
 	for _, p := range c.places {

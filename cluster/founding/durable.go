@@ -2,18 +2,18 @@ package founding
 
 import "slices"
 
-// This file is what a core does only with a directory: resume from the last start, settle before it
-// takes part, and stop if the directory cannot be written.
+// This file has the parts of the core that are used only with a directory: it resumes from the last
+// start, settles before it takes part, and stops if the directory cannot be written.
 
-// resume continues from the stored State. What was not stored was never sent, so it does not
-// matter.
+// resume continues from the stored State. Nothing is sent before it is stored, so nothing that
+// others know is missing.
 func (c *Core) resume(s *State) {
 	if s != nil {
 		c.gaveUp, c.floor = slices.Clone(s.GaveUp), s.FloorUnixMS
 	}
 	if s == nil || s.Phase == Newborn {
 		c.lastAddr = c.addr
-		return // it takes the given ID, since refused charters were not stored
+		return // it takes the new ID, because charters that the old ID refused were not stored
 	}
 	c.instance, c.phase, c.group, c.charter, c.rulesOf = s.Instance, s.Phase, s.Group, s.Charter, s.Settings.normal()
 	c.voters, c.lastAddr, c.settling = slices.Clone(s.Voters), s.Addr, true
@@ -49,7 +49,7 @@ func (c *Core) settle() {
 	c.revision++
 	c.searchUntil = c.now + searchFor
 	raft := max(c.raft, c.lingers)
-	var first []Event // before what arrived while it settled
+	var first []Event // before the events that arrived while it settled
 	switch {
 	case c.charter != nil && c.charter.Raft(c.instance) == raft:
 		first = append(first, Event{Kind: BoundTo, Charter: *c.charter, Group: c.group, Raft: raft})
@@ -65,8 +65,8 @@ func (c *Core) settle() {
 	c.events = append(first, c.events...)
 }
 
-// searches reports whether a restarted voter still looks for voters that may have moved as well.
-// They learn its address from its question, and it learns theirs from their answers.
+// searches reports whether a restarted voter still looks for other voters whose addresses may have
+// changed. Its questions tell them its address, and their answers tell it theirs.
 func (c *Core) searches() bool {
 	began := c.searchUntil - searchFor
 	return c.now < c.searchUntil && c.phase == Member && c.named() && slices.ContainsFunc(c.voters, func(v Voter) bool {
@@ -107,8 +107,8 @@ func (c *Core) Unsaved(out Output, why string) Output {
 	if c.phase != Member || (fresh && c.charter == nil) {
 		c.durable = false // no directory holds this life
 	}
-	// A prepared replica may not begin, and a removed one only stops: by the last stored State the
-	// directory may resume it, and needs its log.
+	// A prepared replica must not begin. A removed replica stops but keeps its log, because a start
+	// from the last stored State may resume it.
 	unsaid := func(e Event) bool { return e.Kind == Prepared || e.Kind == Removed }
 	if c.phase == Bound {
 		c.doomed = c.unfit
@@ -118,7 +118,7 @@ func (c *Core) Unsaved(out Output, why string) Output {
 	c.events, out.Events = slices.DeleteFunc(c.events, unsaid), slices.DeleteFunc(out.Events, unsaid)
 	c.lingers = 0
 	if c.phase == Member && c.raft != 0 {
-		c.spend() // it stops voting; whether the directory has its ID is unknown
+		c.spend() // it stops voting; it is unknown whether the directory records its ID
 	}
 	out.Next = c.now
 	return out
@@ -136,14 +136,15 @@ func (c *Core) bar(text string) {
 // Refusal returns why this instance refuses to take part, or "".
 func (c *Core) Refusal() string { return c.barred }
 
-// Settling reports whether this instance still settles and so does not count yet.
+// Settling reports whether this instance still settles. Until it has settled, other instances do
+// not count it.
 func (c *Core) Settling() bool { return c.settling }
 
 // Life returns the number of this start.
 func (c *Core) Life() uint64 { return c.life }
 
-// claim returns why an instance with a directory, wherever it is met, keeps this one from accepting
-// the charter (rule 7). Nil means any charter.
+// claim returns why an instance with a directory, at whatever address it answers, prevents this
+// instance from accepting the charter (rule 7). A nil charter means any charter.
 func (c *Core) claim(p *place, who *InstanceInfo, ch *Charter) string {
 	switch {
 	case !who.Durable || who.Phase == Newborn || (ch != nil && who.Group == ch.Group):
@@ -161,8 +162,8 @@ func (c *Core) claim(p *place, who *InstanceInfo, ch *Charter) string {
 		"directories; if those are lost, give the group up with Recover on all instances of it that are left"
 }
 
-// waitingDurable returns what a durable member without a leader waits for. It gives times of the
-// wall clock, so that the text stays the same.
+// waitingDurable returns what a durable member without a leader waits for. It contains times of the
+// wall clock instead of durations, so that the text does not change from call to call.
 func (c *Core) waitingDurable() string {
 	if text := c.cutOff(); text != "" {
 		return text
@@ -216,8 +217,8 @@ func (c *Core) elsewhere() *InstanceInfo {
 	return nil
 }
 
-// keepNote returns why a bound instance with a directory does not give up though its time is over,
-// or "".
+// keepNote returns why a bound instance with a directory keeps its charter although the time for
+// the founding is over, or "".
 func (c *Core) keepNote() string {
 	missing := c.unreached(c.now - reachedFor)
 	if !c.durable || missing == "" {

@@ -5,12 +5,13 @@ import (
 	"strconv"
 )
 
-// This file is rule 3 with Founders. The answers of the founders are required. Answers of other
-// instances count if they arrive; their silence does not. A single founder would need no answer at
-// all, while a group of other founders may live behind a partition. So then silence behind Join
-// blocks.
+// This file is rule 3 with Founders. The answers of the founders are required. Other instances need
+// not answer, but their answers count. A single founder would need no answer at all, although a
+// group of other founders may run behind a partition. So for a single founder every address behind
+// Join must answer.
 
-// founding returns what keeps a founder from accepting the charter. Nil means any charter.
+// founding returns the reason why a founder must not accept the charter. A nil charter means any
+// charter.
 func (c *Core) founding(ch *Charter) (Refusal, string) {
 	for _, p := range c.places {
 		who, ok := p.seen(c.now, freshFor)
@@ -37,9 +38,10 @@ func (c *Core) founding(ch *Charter) (Refusal, string) {
 	return Accepted, ""
 }
 
-// bystander reports whether an instance is no sign of a living group. It is no founder. It belongs
-// to no group, or to a leaderless group of the same founders, which must all be newborn to accept a
-// charter.
+// bystander reports whether an instance does not indicate that an earlier group still lives. Such
+// an instance is not a founder, and it belongs to no group or to a group of the same founders
+// without a leader. These founders accept a charter only if all of them are newborn, so that group
+// has ended.
 func (c *Core) bystander(who *InstanceInfo) bool {
 	if c.settings.founds(who.Name) || who.Settings.Solo || who.Phase == Bound {
 		return false
@@ -73,7 +75,7 @@ func (c *Core) silentFounders(ch *Charter) []string {
 	return missing
 }
 
-// silentJoin returns mute if this instance is the only founder.
+// silentJoin returns the result of mute if this instance is the only founder, and nil otherwise.
 func (c *Core) silentJoin() []*place {
 	if len(c.settings.Founders) != 1 || c.settings.Founders[0] != c.name {
 		return nil
@@ -91,7 +93,8 @@ func (c *Core) mute() (list []*place) {
 	return list
 }
 
-// muted names the silent addresses behind Join, and what to do if they are a missing founder's.
+// muted names the addresses behind Join that do not answer, and what to do if they belong to a
+// missing founder.
 func (c *Core) muted() string { return orEmpty("; ", c.silence(c.mute())) }
 
 func (c *Core) waitingJoiner() string {

@@ -2,7 +2,8 @@ package founding
 
 import "github.com/mortise-lock/mortise/internal/nodeid"
 
-// Phase is how far an instance has come in one life. The values go over the wire and never change.
+// Phase is the progress of an instance in one life. The values are part of messages and never
+// change.
 type Phase uint8
 
 // The phases of a life, in order. Only a new life returns to Newborn.
@@ -28,9 +29,9 @@ func (p Phase) String() string {
 // bound to this charter?" and "is it born?". A life never leaves its charter, so such an answer
 // stays true for the whole life.
 type InstanceInfo struct {
-	Instance   nodeid.ID // as its connection proved it; not in the message
+	Instance   nodeid.ID // the ID that its connection proved; not in the message
 	Name       string
-	Addr       string // host:port at which it wants to be reached
+	Addr       string // host:port at which others reach it
 	Phase      Phase
 	Leader     bool   // it knows a leader of Group
 	RefusedYou bool   // it has refused the charter that the asker is bound to
@@ -39,9 +40,9 @@ type InstanceInfo struct {
 	Rules      uint32  // newest version of the lock rules that it knows
 	WallUnixMS int64   // its wall clock
 	Voters     []Voter // of Group, if it knows them
-	Obstacle   string  // what keeps a newborn from accepting any charter; empty if nothing does
+	Obstacle   string  // why a newborn cannot accept any charter; empty if it can
 	Life       uint64  // counts its starts with one directory; 1 in memory
-	Durable    bool    // a directory holds what it says about itself
+	Durable    bool    // the rest of this answer is stored in a directory
 	Resuming   bool    // it has just restarted and does not take part yet
 	AskerLife  uint64  // the newest life of the asker that it knows. Zero means none
 	AskerAddr  string  // the address of that life
@@ -49,14 +50,15 @@ type InstanceInfo struct {
 	// the number of the configuration Voters; a higher number is newer, the founding one is 1
 	At          uint64
 	Supersedes  []uint64  // groups that Group has replaced, or that a newborn has given up; ascending
-	FloorUnixMS int64     // its next group has to start its tokens above this
+	FloorUnixMS int64     // tokens of the next group must start above this time
 	Standing    *Standing // of its replica; nil if its build does not report one
 	Met         []string  // addresses at which it has met founders itself; only a hint where to ask
 }
 
-// question asks "who are you?". It introduces the asker, so that it can be asked back.
+// question asks "who are you?". It describes the asker, so that the asked instance can ask it in
+// turn.
 type question struct {
-	Instance nodeid.ID // of the asker, like Addr; both come from its connection, not the message
+	Instance nodeid.ID // of the asker; like Addr it comes from the connection, not from the message
 	Addr     string
 	Group    uint64 // the charter that the asker is bound to, or its group. Zero means none
 	Bound    bool   // the asker is bound to Group or a member of it

@@ -12,12 +12,12 @@ type presence struct {
 	instance nodeid.ID
 	life     uint64
 	addr     string
-	at       time.Duration // when it was last met itself. Zero means never
+	at       time.Duration // when the instance itself last answered. Zero means never
 	wall     int64
 }
 
 // alive records a life of an instance with a directory. If two addresses claim the same life, the
-// first stays: the second is a copy.
+// first one is kept, because the second belongs to a copy of the directory.
 func (c *Core) alive(instance nodeid.ID, life uint64, addr string, met bool) {
 	if instance.IsZero() || life == 0 || addr == "" {
 		return
@@ -31,7 +31,7 @@ func (c *Core) alive(instance nodeid.ID, life uint64, addr string, met bool) {
 		at = len(c.lives) - 1
 	}
 	p := &c.lives[at]
-	if life > p.life+lifeJump && !met { // hearsay: no instance starts that often
+	if life > p.life+lifeJump && !met { // reported by another instance, and no instance starts that often
 		return
 	}
 	if life > p.life {
@@ -63,9 +63,9 @@ func (c *Core) newestLife(instance nodeid.ID) (uint64, string) {
 	return 0, ""
 }
 
-// recognise checks whether an answer shows another process with this instance's ID: it runs from a
-// copy of the directory, or this directory is an older copy itself. If two such processes meet,
-// exactly one refuses to take part.
+// recognise checks whether an answer comes from another process with this instance's ID. Such a
+// process runs from a copy of the directory, or this directory is itself an older copy. If two such
+// processes meet, exactly one of them refuses to take part.
 func (c *Core) recognise(who *InstanceInfo) {
 	if !c.durable || c.barred != "" {
 		return
@@ -80,7 +80,7 @@ func (c *Core) recognise(who *InstanceInfo) {
 	}
 	listed := c.charter != nil && c.charter.listed(who.Instance) >= 0
 	if !listed && !c.votes(who.Instance) {
-		return // this ends the instance for good
+		return // the instance never takes part again
 	}
 	switch {
 	case who.AskerLife > c.life && who.AskerAddr == c.addr:
@@ -99,9 +99,9 @@ const (
 	recoveryHintOld  = "empty the directory, it then joins as a new instance"
 )
 
-// yields reports whether this process must refuse, not the other with its ID: the one that has not
-// taken part yet, then the one with the older life, then the one with the higher address. So both
-// decide alike.
+// yields reports which of two processes with one ID must refuse to take part: true means this one.
+// It is the process that has not taken part yet, or else the one with the older life, or else the
+// one with the higher address. So both processes reach the same decision.
 func (c *Core) yields(who *InstanceInfo) bool {
 	switch {
 	case c.settling != who.Resuming:
@@ -148,6 +148,6 @@ func (c *Core) moved(instance nodeid.ID, life uint64, addr string) {
 	}
 	v := c.voters[at]
 	v.Addr, v.Life = addr, life
-	// no number, because it is not the whole configuration
+	// At is zero, because Voters is not a whole configuration
 	c.events = append(c.events, Event{Kind: Heard, Group: c.group, Voters: []Voter{v}})
 }

@@ -30,19 +30,19 @@ func (c *Core) tentative(random Random) {
 func (c *Core) belong(group, at uint64, voters []Voter, warning string) {
 	c.phase, c.group, c.at, c.voters = Member, group, max(at, 1), slices.Clone(voters)
 	c.since, c.sinceWall, c.offers, c.stale = c.now, c.wall, nil, true
-	if at := slices.Index(c.gaveUp, group); at >= 0 { // the group lives after all
+	if at := slices.Index(c.gaveUp, group); at >= 0 { // the group exists although it was given up
 		c.gaveUp = append([]uint64(nil), slices.Delete(c.gaveUp, at, at+1)...)
 	}
 	c.revision++
 	c.events = append(c.events, Event{Kind: Joined, Group: group, At: c.at, Voters: slices.Clone(voters),
 		Text: warning})
 	if c.charter != nil && c.raft != 0 && c.raft == c.charter.Raft(c.instance) && !c.named() {
-		c.remove() // it learns at once that the group was born and that it was removed
+		c.remove() // it learns in the same step that the group was born and that its replica was removed
 	}
 }
 
-// adopt makes a newborn that reaches a group with a leader a member of it. It does nothing if it
-// reaches two groups: only an operator can decide which of them to stop.
+// adopt makes a newborn that reaches a group with a leader a member of it. If the newborn reaches
+// two groups, adopt does nothing, because only an operator can decide which group to stop.
 func (c *Core) adopt() bool {
 	var with *InstanceInfo
 	for _, p := range c.places {
@@ -69,8 +69,8 @@ func (c *Core) adopt() bool {
 	return true
 }
 
-// unreached returns, as text, which needed instance has not answered a question asked after that
-// time, or "".
+// unreached describes a needed instance that has not answered any question asked after the given
+// time, or returns "".
 func (c *Core) unreached(after time.Duration) string {
 	reached := []nodeid.ID{c.instance}
 	names := []string{c.name}

@@ -6,12 +6,12 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Random is the randomness that a Tick may need. Every word is fresh and random, and none is zero.
+// Random is the randomness that a Tick may need. Each number is new, random and not zero.
 type Random struct {
 	Instance nodeid.ID // of a new life
 	Group    uint64    // of a new charter
 	Raft     [7]uint64 // raft IDs of a new charter
-	Spread   uint64    // for timers that should not coincide; need not be secret
+	Spread   uint64    // spreads the timers of different instances; need not be secret
 }
 
 // Output is what a Tick asks the host to do once State is stored. Questions may be asked
@@ -23,7 +23,7 @@ type Output struct {
 }
 
 // Question is to be asked of the instance at Addr. If To is not zero, only that instance may
-// answer. Its outcome goes to Result.
+// answer. The caller passes the outcome to Result.
 type Question struct {
 	ID   uint64
 	Addr string
@@ -41,12 +41,12 @@ const (
 	// member of Group with Voters, its configuration At; Text is a warning, or empty
 	Joined
 	Restarted // a new life Instance began; Text is why the old one ended
-	Heard     // Group's configuration At is Voters; if At is zero, only newer addresses of some
+	Heard     // Voters is configuration At of Group; if At is zero, it has only new addresses of some voters
 	Barred    // this instance may never take part again; Text is why, and what to do
 	// start an empty replica of Group under the ID Raft; after a start with a directory, resume its
 	// log
 	Prepared
-	Removed // the replica Raft of Group is over: stop it for good and continue without one
+	Removed // the replica Raft of Group was removed: stop it for good
 )
 
 // Event is a decision.

@@ -14,7 +14,7 @@ type Outcome uint8
 const (
 	Silent   Outcome = iota // no answer in time
 	Answered                // the asked instance answered
-	Refused                 // the machine is there, but nothing listens at the address
+	Refused                 // the machine answers, but nothing listens at the address
 	Foreign                 // the program that listens there is no instance of this cluster
 	Other                   // another instance than the asked one answers there
 )
@@ -27,22 +27,22 @@ type place struct {
 	next    time.Duration
 	last    lastResult
 
-	near  bool          // a voter, on the charter's list, or this instance's last address
-	told  bool          // gossip, a question or another instance's answer has named it
+	near  bool          // it belongs to a voter, is on the charter's list, or is this instance's last address
+	told  bool          // it was named by gossip, by a question or by another instance's answer
 	tried bool          // a question has ended, whatever the outcome
 	ended time.Duration // when the last one did
 	mute  bool          // the last one has ended without an answer
 	why   string        // the reason, for people; empty if unknown
-	watch bool          // it is asked repeatedly for as long as curious reports true
+	watch bool          // it is asked again and again while curious returns true
 }
 
-// lastResult is the last definite result about a place. Silence does not change it; it ages
-// instead.
+// lastResult is the last definite result about a place. A question without an answer does not
+// change it.
 type lastResult struct {
 	outcome Outcome
-	asked   time.Duration // an answer describes a moment after it
+	asked   time.Duration // when the question was sent; the answer describes a later moment
 	got     time.Duration
-	first   time.Duration // since when this life has been met here
+	first   time.Duration // when this life first answered at this address
 	info    InstanceInfo
 	why     string // of outcome Foreign, for people; empty if unknown
 }
@@ -108,7 +108,7 @@ func (c *Core) Places(join []Entry, gossip []string) {
 		return a.Name == b.Name &&
 			slices.Equal(a.Addrs, b.Addrs)
 	})
-	if same && slices.Equal(c.gossip, gossip) { // spares a large fleet the rebuilding
+	if same && slices.Equal(c.gossip, gossip) { // avoids needless work in a large fleet
 		for i, e := range join {
 			c.join[i].Failed, c.join[i].Resolved = e.Failed, e.Resolved
 		}
@@ -122,7 +122,7 @@ func (c *Core) Places(join []Entry, gossip []string) {
 	c.gossip, c.stale = slices.Clone(gossip), true
 }
 
-// asker is an address that has asked this instance, and so can be asked.
+// asker is the address of an instance that has asked this one.
 type asker struct {
 	addr string
 	at   time.Duration
@@ -130,7 +130,7 @@ type asker struct {
 
 func (c *Core) askedBy(addr string) { c.askers = c.note(c.askers, addr, maxAskers) }
 
-// note adds an address to a list of addresses worth asking, or renews it there.
+// note adds an address to a list of addresses to ask, or sets its time anew if the list has it.
 func (c *Core) note(list []asker, addr string, most int) []asker {
 	if addr == "" || addr == c.addr {
 		return list
@@ -148,8 +148,8 @@ func (c *Core) note(list []asker, addr string, most int) []asker {
 	return list
 }
 
-// arrange rebuilds the places from Join, gossip, askers and the charter. Places that stay keep
-// their results.
+// arrange rebuilds the places from Join, gossip, askers and the charter. A place that existed
+// before keeps its results.
 func (c *Core) arrange() {
 	known := len(c.askers) + len(c.tips)
 	c.askers = slices.DeleteFunc(c.askers, func(k asker) bool { return c.now-k.at > askerFor })
@@ -186,7 +186,7 @@ func (c *Core) arrange() {
 	})
 }
 
-// kept is why an address is one of the places.
+// kept lists the reasons why an address is one of the places.
 type kept struct {
 	entry      string
 	near, told bool

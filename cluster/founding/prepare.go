@@ -11,7 +11,7 @@ import (
 type Prepare struct {
 	To     nodeid.ID // the only life that may answer
 	Group  uint64
-	Raft   uint64 // generated for this, never used before
+	Raft   uint64 // generated for this replica; never used before
 	Term   uint64 // of the leader that asks
 	At     uint64 // number of the configuration with these Voters, which that leader has applied
 	Voters []Voter
@@ -24,7 +24,7 @@ type PreparedState uint8
 const (
 	Running  PreparedState = iota // the replica exists, started now or before under the same ID
 	Ended                         // that ID was used in this life and is over
-	Declined                      // not now, Detail is the reason; the ID was not used
+	Declined                      // declined for the reason in Detail; the ID was not used
 )
 
 // PrepareAnswer is the answer to a Prepare.
@@ -68,8 +68,8 @@ func appendPrepared(b []byte, a PrepareAnswer) []byte {
 	return appendText(append(b, byte(a.State)), cut(a.Detail, maxTextBytes))
 }
 
-// DecodePrepared decodes the answer to a Prepare, or fails with ErrMalformed. It counts only if
-// Instance and Raft are those that were asked.
+// DecodePrepared decodes the answer to a Prepare, or fails with ErrMalformed. The caller must check
+// that Instance and Raft are those of the question.
 func DecodePrepared(from nodeid.ID, b []byte) (PrepareAnswer, error) {
 	r := open(b, kindPrepared)
 	a := PrepareAnswer{

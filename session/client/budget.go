@@ -7,7 +7,7 @@ import (
 
 // BudgetError answers a request that exceeds a byte budget. It matches ErrNoRoom.
 type BudgetError struct {
-	Group bool   // the group's budget, not the session's
+	Group bool   // true for the budget of the group, false for that of the session
 	Bytes uint64 // the budget
 }
 
@@ -25,7 +25,8 @@ func (e *BudgetError) Error() string {
 
 func (e *BudgetError) Is(target error) bool { return target == ErrNoRoom }
 
-// BudgetErrorOf returns the error for a code that names a budget. Nil means that it names none.
+// BudgetErrorOf returns the error for a code that reports an exceeded budget, and nil for any other
+// code.
 func BudgetErrorOf(code lockfsm.Code, budget uint64) error {
 	if !session.NamesBudget(code) {
 		return nil

@@ -20,18 +20,20 @@ type Config struct {
 	// Send passes one frame to the transport, which owns the bytes afterwards. An error means that the
 	// frame will not be sent: there is no link, or its queue is full. Send may call Receive and Down.
 	Send func(to nodeid.Endpoint, renewals, commands []byte) error
-	// Random fills its argument with random bytes, for nonces: two instances must never get the same.
+	// Random fills its argument with random bytes for nonces. Two instances must never get the same
+	// bytes.
 	Random func([]byte)
 	// Changed receives the phase whenever it has changed.
 	Changed func(Phase)
-	// Watch is called when the phase, the session, the state of the lease, the leader or the grace has
-	// changed, or when renewals were answered or abandoned. A lease that enters jeopardy or ends is
-	// reported in the next turn; while the client looks for a leader it has several turns a second.
+	// Watch is called when the phase, the session, the state of the lease, the leader or the grace
+	// has changed, or when renewals were answered or abandoned. The start of jeopardy and the end
+	// of a lease are reported in the client's next turn; a client without a leader has several
+	// turns a second.
 	Watch  func(*News)
 	Logger *slog.Logger
 }
 
-// Client is an instance's end of its session. All methods are safe for concurrent use. One
+// Client is the instance's side of a session. All methods are safe for concurrent use. One
 // goroutine, from New to Close, owns the core.
 type Client struct {
 	config   Config
@@ -40,12 +42,12 @@ type Client struct {
 	wake     chan struct{}
 	ended    chan struct{} // closed when the goroutine has ended
 
-	mu         sync.Mutex // guards what follows; never held while waiting
+	mu         sync.Mutex // guards the fields below; never held while waiting
 	inbox      []input
-	inboxBytes int       // of the leader's replies
-	otherBytes int       // of the replies of all others
-	overflown  bool      // too many replies of the leader this turn: the rest is dropped
-	heeded     nodeid.ID // the instance that the core asks or is attached to
+	inboxBytes int       // bytes of the leader's replies in inbox
+	otherBytes int       // bytes of the replies of all other instances
+	overflown  bool      // the leader sent too many replies for one turn: the rest is dropped
+	heeded     nodeid.ID // the instance that the core asks, or to which it is attached
 	closed     bool
 	status     Status
 
@@ -82,7 +84,7 @@ func (c *Client) Rebind(record []byte, targets []nodeid.Endpoint) {
 	}
 }
 
-// SetTargets sets the voters, any of which may be asked for the leader. The client keeps the slice.
+// SetTargets sets the voters that the client may ask for a session. The client keeps the slice.
 func (c *Client) SetTargets(targets []nodeid.Endpoint) {
 	c.post(input{kind: inputTargets, targets: targets})
 }
@@ -97,7 +99,7 @@ func (c *Client) Receive(from nodeid.ID, replies []byte) {
 	defer c.rouse()
 	defer c.mu.Unlock()
 	waits, limit := &c.inboxBytes, inboxBytes
-	if from != c.heeded { // a lost reply of another instance is asked for again if needed
+	if from != c.heeded { // replies of other instances may be dropped: the core asks again if it needs one
 		waits, limit = &c.otherBytes, otherBytes
 	}
 	switch {
@@ -118,10 +120,10 @@ func (c *Client) Down(peer nodeid.ID) { c.post(input{kind: inputDown, peer: peer
 func (c *Client) Leaving() { c.post(input{kind: inputLeaving}) }
 
 // Acquire requests a lock and waits for it. With try it never queues. If ctx ends first, Acquire
-// returns at once with a *WaitError that wraps ctx's error and its cause. Then nothing is held and
-// nothing will be: a grant on its way is given back. Other errors are ErrClosed, ErrOverloaded,
-// ErrQueueFull, ErrBadKey, ErrRefused, a *DeadlockError, and for try a *HeldError, ErrInGrace and
-// ErrNoLeader.
+// returns at once with a *WaitError that wraps ctx's error and its cause. Then the call holds
+// nothing and never will: a grant that arrives later is released. Other errors are ErrClosed,
+// ErrOverloaded, ErrQueueFull, ErrBadKey, ErrRefused, a *DeadlockError, and for try a *HeldError,
+// ErrInGrace and ErrNoLeader.
 func (c *Client) Acquire(ctx context.Context, key string, try bool) (*Hold, error) {
 	h := &Hold{}
 	if err := c.AcquireInto(ctx, h, Request{Key: key, Try: try}); err != nil {
@@ -130,8 +132,8 @@ func (c *Client) Acquire(ctx context.Context, key string, try bool) (*Hold, erro
 	return h, nil
 }
 
-// AcquireInto is Acquire into a Hold of the caller, and with terms. After an error the Hold must
-// not be used again, and it holds no lock.
+// AcquireInto is like Acquire, but it takes a whole Request and fills a Hold of the caller. After
+// an error the Hold must not be used again, and it holds no lock.
 func (c *Client) AcquireInto(ctx context.Context, h *Hold, r Request) error {
 	if ctx.Err() != nil {
 		return &WaitError{Key: r.Key, Err: ContextError(ctx)}
@@ -159,7 +161,7 @@ func (c *Client) slot() chan struct{} {
 	return make(chan struct{}, 1)
 }
 
-// Status describes the client. The state of the lease is as of the call.
+// Status describes the client. The state of the lease is computed at the time of the call.
 func (c *Client) Status() Status {
 	c.mu.Lock()
 	s := c.status
@@ -202,8 +204,8 @@ func (c *Client) run() {
 	}
 }
 
-// turn takes the inbox and carries out what the core wants. It reports whether there is more to
-// send, and whether the client is open.
+// turn handles all inputs in the inbox and carries out the outputs of the core. It reports whether
+// there is more to send, and whether the client is open.
 func (c *Client) turn() (more, open bool) {
 	c.mu.Lock()
 	inbox, closed := c.inbox, c.closed
@@ -241,7 +243,7 @@ func (c *Client) take(now clock.Time, in *input) {
 		c.core.Cancel(now, &in.hold.req)
 	case inputRelease:
 		if !c.core.Release(now, &in.hold.req) {
-			in.hold.settle(ErrLost) // it was lost before the release arrived here
+			in.hold.settle(ErrLost) // it was lost before the goroutine handled the release
 		}
 	case inputDetach:
 		if !c.core.Detach(now, &in.hold.req, string(in.bytes)) {
@@ -282,7 +284,7 @@ func (c outlets) Nonce() (n lockfsm.Nonce) {
 
 func (c outlets) Lost(o *Outcome) {
 	until := c.config.Clock.Now()
-	if had := clock.Time(c.deadline.Load()); had != 0 { // the deadline so far, not the new one
+	if had := clock.Time(c.deadline.Load()); had != 0 { // the deadline published before, not the new one
 		until = min(until, had)
 	}
 	if limit := o.Request.until; limit != 0 {
@@ -326,7 +328,7 @@ func (c *Client) publish() {
 	status := c.core.Status(c.now)
 	c.mu.Lock()
 	before := c.status
-	c.status, c.heeded = status, c.core.target.ID // before a frame is sent to it
+	c.status, c.heeded = status, c.core.target.ID // set before a frame is sent to the new target
 	c.mu.Unlock()
 	if status.Phase != before.Phase && c.config.Changed != nil {
 		c.config.Changed(status.Phase)

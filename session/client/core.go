@@ -11,7 +11,7 @@ import (
 // Limits of a client; see "Limits" in the package comment.
 const (
 	maxUnfinished  = 65_536
-	maxKeyBytes    = 8 << 20   // in all waiting calls together
+	maxKeyBytes    = 8 << 20   // bytes of the keys of all waiting calls together
 	frameBytes     = 256 << 10 // of commands in one frame
 	windowBytes    = 1 << 20   // of unanswered commands
 	requestBytes   = 64        // a command without its key, rounded up
@@ -25,9 +25,10 @@ const (
 	outcomesKept   = 1024 // a larger slice is not reused: a burst must not pin memory forever
 )
 
-// Core decides everything that a [Client] does. It is a plain value in memory, without goroutine,
-// clock or random source. Feed it inputs, each with the time, in any order. Then call Turn, and
-// again at the latest at Next. It is not safe for concurrent use.
+// Core makes all decisions of a [Client]. It is a plain value in memory, without goroutine, clock
+// or random source. The caller passes it inputs in any order, each with the time, and then calls
+// Turn. Turn must be called again at the latest at the time Next. A Core is not safe for concurrent
+// use.
 type Core struct {
 	askTTL  time.Duration
 	record  []byte
@@ -37,40 +38,40 @@ type Core struct {
 
 	phase         Phase
 	target        nodeid.Endpoint
-	askDue        bool // Open or Attach leaves for target with the next frame
-	pipeline      bool // target is believed to lead: requests travel right behind Attach
+	askDue        bool // Open or Attach is sent to target with the next frame
+	pipeline      bool // target is believed to lead, so requests are sent directly after Attach
 	retryAt       clock.Time
-	hint          nodeid.Endpoint // asked at retryAt; zero means the next target in turn
+	hint          nodeid.Endpoint // the instance to ask at retryAt; zero means the next target in turn
 	answerBy      clock.Time
 	answerTimeout time.Duration
 	wait          time.Duration
-	moves         int        // changes of target without a wait
+	moves         int        // how often the target has changed without a wait
 	since         clock.Time // when this attachment was confirmed
 	orphaned      clock.Time // when the leader was lost; zero while attached
-	term          uint64     // the highest term named by any voter
-	provenTerm    uint64     // of the leader that opened or attached this session last
+	term          uint64     // the highest term that any voter has reported
+	provenTerm    uint64     // the term of the leader that last opened or attached this session
 	graceUntil    clock.Time // end of the grace, as the leader reported it; zero if over or unknown
 
 	session   lockfsm.SessionID
 	epoch     lockfsm.Epoch
-	number    lockfsm.Number // the next one to give
+	number    lockfsm.Number // the next number to use
 	firstNew  lockfsm.Number // the first number that the last Attach did not cover
 	nonce     lockfsm.Nonce
 	nonceSent clock.Time    // first sending; zero before it
-	nonceTo   []nodeid.ID   // the instances to which it was sent; only these can answer
+	nonceTo   []nodeid.ID   // the instances to which the nonce was sent; an answer to Open counts only from these
 	proof     lockfsm.Nonce // the nonce of the current session
 	spare     lockfsm.Nonce
 	lease     lease
 	renewals  renewals
 	renewedAt clock.Time // when the last renewal was sent
-	// when the leader was last heard, or when the first of its unanswered commands was sent
+	// when the leader last sent anything, or when the first unanswered command was sent to it
 	heardAt  clock.Time
 	renewDue bool
 
 	unsent   entryList
 	sent     entryList
 	byNumber map[lockfsm.Number]*entry
-	frees    []*entry // their commands are due
+	frees    []*entry // entries whose Release, Cancel or Detach is due
 	open     int      // bytes of unanswered commands
 	order    uint64
 	waiting  int
@@ -88,7 +89,7 @@ type Core struct {
 	limited limited // holds with a maximum duration
 
 	outcomes []Outcome
-	told     []Outcome // of the last Flush
+	told     []Outcome // the outcomes of the last Flush
 	likely   int       // predicted bytes of commands in a frame that has any
 	tally    tally
 }
@@ -157,8 +158,8 @@ func (c *Core) Tick(now clock.Time) {
 	}
 }
 
-// begin comes first in every input. Holds whose deadline has passed are lost before the input is
-// read, so a late acknowledgement revives nothing.
+// begin is the first step of every input. It marks holds whose deadline has passed as lost before
+// the input is read, so a late acknowledgement cannot revive them.
 func (c *Core) begin(now clock.Time) {
 	if c.held > 0 && !now.Before(c.lease.deadline()) {
 		c.loseAll()
@@ -220,7 +221,7 @@ func (c *Core) Status(now clock.Time) Status {
 
 func (c *Core) answerTime() time.Duration { return min(answerTime, c.ttl()/answerTTLParts) }
 
-// ttl is the granted TTL, or the TTL to ask for while none is granted.
+// ttl returns the granted TTL, or the TTL to ask for if none is granted yet.
 func (c *Core) ttl() time.Duration {
 	if c.lease.ttl != 0 {
 		return c.lease.ttl

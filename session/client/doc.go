@@ -1,14 +1,14 @@
-// Package client is an instance's end of a session. It finds the leader, keeps one lease alive, and
-// acquires locks under it.
+// Package client is the instance's side of a session. It finds the leader, keeps one lease alive,
+// and acquires locks under that lease.
 //
-// [Core] decides everything, as a plain value in memory. [Client] is the thin shell around it, and
-// [Hold] is one granted lock. Only the shell's files, client.go, inbox.go, hold.go and waiter.go,
-// touch the clock, the goroutine and the callers. The comment of package session explains the trust
-// window, which is the promise of the lease.
+// [Core] makes all decisions and is a plain value in memory. [Client] is the shell around the core:
+// only its files, client.go, inbox.go, hold.go and waiter.go, use the clock, the goroutine and the
+// channels of callers. [Hold] is one granted lock. The comment of package session explains the
+// trust window, which is the promise of the lease.
 //
 // A request asks for a mutex unless it has [Terms], the other fields of an Acquire in
-// lockfsm.Command. The client interprets only two of them: it names the owner by the number of
-// another request, and it measures Longest.
+// lockfsm.Command. The client interprets only two of them: it translates Under into the number of
+// the other request, and it measures Longest.
 //
 // # The phases
 //
@@ -32,15 +32,16 @@
 //	                                +----------+    at least every 3 s
 //
 // Open and Attach are themselves the question "do you lead?". A voter that does not lead answers
-// with a redirect to the leader that it knows, or to none, and sends another as soon as a leader is
-// known. Each attachment has an epoch of its own. The client ignores a reply about another epoch,
-// because the next Attach asks for it again. "No session" leads from every phase to opening, with a
-// fresh nonce.
+// with a redirect, which names the leader if the voter knows one. It sends another redirect as soon
+// as it knows a leader. Each attachment has an epoch of its own. The client ignores a reply about
+// another epoch, because the answer to the next Attach contains the same information. "No session"
+// leads from every phase to opening, with a fresh nonce.
 //
 // A request gets its number when it is sent. Every later Attach names that number for as long as
 // the caller wants the request. So cancels, releases, duplicates and lost frames need no
-// bookkeeping. What Attach does not name is free. What Attach names and no state reports is sent
-// again under a new number, at its old place among the requests of this client.
+// bookkeeping. An entry that Attach does not name is freed. A request that Attach names but that
+// the answer does not report is sent again under a new number, at its old place among the requests
+// of this client.
 //
 // # Guarantees
 //
@@ -58,14 +59,14 @@
 // # Concurrency
 //
 // Client and Hold are safe for concurrent use; Core is not. One goroutine owns the core. All others
-// append to an inbox and wake it. A turn takes the whole inbox and sends one frame; a very long
-// backlog takes a few. No mutex is held while waiting. The goroutine calls the functions of the
-// configuration, which may call back.
+// append to an inbox and wake it. A turn handles the whole inbox and sends one frame, or a few
+// frames if very many requests wait. No mutex is held while waiting. The goroutine calls the
+// functions of the configuration, which may call back.
 //
 // # Failure
 //
 // A leader that was paused while others were elected does not know the sessions of later terms. The
-// client ignores what it answers about them and asks another voter. At the deadline the client
+// client ignores its answers about such sessions and asks another voter. At the deadline the client
 // sends the release of every held lock; waiting requests stay.
 //
 // # Limits

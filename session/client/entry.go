@@ -8,40 +8,40 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Request is one call for a lock. The caller sets the exported fields. It belongs to the core from
-// [Core.Acquire] until an outcome ends it.
+// Request is one call for a lock. The caller sets the exported fields. The core owns it from
+// [Core.Acquire] until the outcome that ends it.
 type Request struct {
 	Key    string
 	Try    bool   // never queue
 	Terms  *Terms // nil means a plain mutex
-	Caller any    // the core only passes it back
+	Caller any    // the core does not use it
 
 	stage stage
 	token lockfsm.Token
-	entry *entry     // its entry in the group, present or future; nil when over
+	entry *entry     // its present or future entry in the group; nil when the request has ended
 	order uint64     // its place among the calls of this client; kept when it is sent again
-	since clock.Time // when it was made
+	since clock.Time // when the caller made the request
 	until clock.Time // when the hold ends by itself; zero means never
-	first entry      // the entry until the request is sent again
+	first entry      // memory for the first entry; a request that is sent again gets a new one
 }
 
-// Terms are what a request asks for beyond a mutex, as in lockfsm.Command. They belong to the core
-// together with their request.
+// Terms are the fields of a request that asks for more than a mutex, as in lockfsm.Command. The
+// core owns them together with the request.
 type Terms struct {
 	Keys        []string // further keys, ascending, above the request's Key
 	Permits, Of uint32
 	Most        uint32
 	Value       []byte
 	Notice      bool          // send OutcomeWanted when another request waits
-	Delay       time.Duration // how long the hold stays when this client is gone or has lost it
+	Delay       time.Duration // how long the lock stays taken after this client has ended or has lost it
 	// Resume is the token of a hold to resume, with all its keys, instead of waiting. Zero means none.
 	Resume lockfsm.Token
-	Under  *Request // the request, of the same core, whose lock covers this one; nil means none
+	Under  *Request // the request of the same core under whose lock this one is made; nil means none
 	// Longest is how long a hold may last after this core receives the grant. Zero means without
 	// limit.
 	Longest time.Duration
 
-	owner lockfsm.Number // Under's number, as sent to the group
+	owner lockfsm.Number // the number of the request Under, as sent to the group
 	place int            // index in limited
 }
 
@@ -84,7 +84,8 @@ func (r *Request) bytes() int {
 // Shared reports whether the request shares its lock with any number of others.
 func (r *Request) Shared() bool { return r.Terms != nil && r.Terms.Permits > 0 && r.Terms.Of == 0 }
 
-// plain reports whether a group may accept the keys, which saves other requests a round trip.
+// plain reports whether a group may accept the keys. A request with other keys fails without a
+// round trip.
 func (r *Request) plain() bool {
 	if !plainKey(r.Key) || r.Terms == nil {
 		return plainKey(r.Key)
@@ -118,13 +119,13 @@ func (r *Request) overdue() string {
 		r.Terms.Longest)
 }
 
-// outlives reports whether a hold must stay in the group when this client cannot go on with it. It
-// must if it has a delay, and a resumed hold may have one from before.
+// outlives reports whether a hold must stay in the group when this client cannot keep it: it must
+// if it has a delay. A resumed hold may have the delay of its earlier request.
 func (r *Request) outlives() bool {
 	return r.Terms != nil && (r.Terms.Delay > 0 || r.Terms.Resume != 0)
 }
 
-// stage is what a request's caller waits for.
+// stage is the state of a request for its caller.
 type stage uint8
 
 const (
@@ -134,25 +135,25 @@ const (
 	stageOver                       // the caller does not wait, and nothing is held
 )
 
-// entry is one numbered request as the group has it. A request that is sent again gets a new entry;
-// the old one stays until it is known to be gone from the group. Invariants: number is zero while
-// the entry is unsent; freeing entries were sent; an entry that is not freeing has a request that
-// waits or holds.
+// entry is the client's record of one numbered request in the group. A request that is sent again
+// gets a new entry; the old entry is kept until it is known that the group has removed it.
+// Invariants: number is zero while the entry is unsent; freeing entries were sent; an entry that is
+// not freeing has a request that waits or holds.
 type entry struct {
 	number lockfsm.Number
 	req    *Request
 	order  uint64
-	// freeing: the request is no longer wanted. Its Release or Cancel is due, or sent, or left to the
-	// next Attach, which does not name it.
+	// freeing: the request is no longer wanted. Its Release or Cancel is due or was sent, or the
+	// next Attach frees it by not naming it.
 	freeing bool
 	// stays: the hold of a freeing entry is detached. The next Attach names it, and then its Detach is
 	// due again.
 	stays bool
 	// lapsed is why a hold that stays has ended without a release by its holder.
 	lapsed string
-	// due: its Release, Cancel or Detach leaves with the next frame.
+	// due: its Release, Cancel or Detach is sent with the next frame.
 	due bool
-	// left is the epoch of the Attach that left it out.
+	// left is the epoch of the Attach that did not name it.
 	left lockfsm.Epoch
 	// seen is the epoch in which the group last reported its state.
 	seen lockfsm.Epoch

@@ -7,7 +7,8 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// The root package passes these errors on, so their texts begin with its name.
+// The root package returns these errors to its callers, so their texts begin with the name of that
+// package.
 var (
 	// ErrLost means that the lease ran out, the session ended, or the instance began a new
 	// incarnation.
@@ -31,14 +32,15 @@ var (
 	ErrNoLeader = errors.New("mortise: no leader has answered for two seconds")
 	// ErrLeaving means that the instance has begun to leave and accepts no new requests.
 	ErrLeaving = errors.New("mortise: the node is leaving")
-	// ErrStillHeld is what CloseSession returns while locks are held.
+	// ErrStillHeld is returned by CloseSession while locks are held.
 	ErrStillHeld = errors.New("mortise: locks are still held; release them before closing the session")
-	// ErrNotHeld means that a hold to be resumed is over, or has another token.
+	// ErrNotHeld means that the hold to be resumed has ended, or has another token.
 	ErrNotHeld = errors.New("mortise: the lock is not held with this token")
 	// ErrNoRoom means that a limit on a number, or a byte budget, is reached. A *BudgetError names
 	// the budget. Waiting does not help.
 	ErrNoRoom = errors.New("mortise: a limit of the group or of this instance is reached")
-	// ErrRefused means that the group refused a request for another reason, which the text names.
+	// ErrRefused means that the group refused a request for a reason that has no error of its own;
+	// the text names it.
 	ErrRefused = errors.New("mortise: the group refused the request")
 )
 
@@ -73,10 +75,10 @@ func (e *WaitError) Unwrap() error { return e.Err }
 type HeldError struct {
 	Key         string
 	Session     lockfsm.SessionID // the holder's session
-	Record      []byte            // what the holder's instance gave to its own Rebind; the caller may keep and change it
+	Record      []byte            // that the holder's instance passed to Rebind; the caller may keep and change it
 	Token       lockfsm.Token     // the holder's token
 	SinceUnixMS int64             // the leader's wall clock at the grant, in Unix milliseconds
-	Waiters     int               // requests that wait behind it
+	Waiters     int               // how many requests wait for the lock
 	Value       []byte            // the value of the holder's request; the caller may keep and change it
 }
 

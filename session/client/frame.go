@@ -9,10 +9,11 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// Output is what a client core wants done, in this order: mark the requests of OutcomeLost; publish
-// Deadline; pass on the other outcomes; send the frame. The order of the first two keeps a lost
-// hold lost: a reader of the new deadline finds the mark. The deadline comes before the outcomes so
-// that a granted hold is not expired when its caller receives it.
+// Output lists the actions that a client core asks for, in this order: mark the requests of
+// OutcomeLost; publish Deadline; pass on the other outcomes; send the frame. The marks come before
+// the deadline, so that a reader of the new deadline finds every lost hold marked. The deadline
+// comes before the other outcomes, so that a granted hold has not expired when its caller receives
+// it.
 type Output struct {
 	// Outcomes is valid until the next call of Flush.
 	Outcomes []Outcome
@@ -80,7 +81,8 @@ func (c *Core) writeQuestion(now clock.Time, f *frame) {
 	c.writeRenewal(now, f)
 }
 
-// live returns the numbers of requests that are wanted or stay, and marks the others as left out.
+// live returns the numbers of the requests that are wanted or stay, and records that the Attach
+// does not name the others.
 func (c *Core) live(now clock.Time) []lockfsm.Range {
 	var live []lockfsm.Range
 	c.open = 0
@@ -106,9 +108,9 @@ func (c *Core) writeRenewal(now clock.Time, f *frame) {
 	f.renewals = r.Append(f.renewals)
 }
 
-// writeCommands writes what is due on the attachment and fits. Commands that free something come
-// first, limited only by the size of a frame; then requests; then Leaving and Close. It reports
-// whether there is more to send at once.
+// writeCommands writes the commands that are due on the attachment and fit into the frame. Commands
+// that free something come first, limited only by the size of a frame; then requests; then Leaving
+// and Close. It reports whether there is more to send at once.
 func (c *Core) writeCommands(now clock.Time, f *frame) (more bool) {
 	done := 0
 	for _, e := range c.frees {
@@ -155,8 +157,8 @@ func (e *entry) freed() lockfsm.Command {
 	return lockfsm.Command{Kind: lockfsm.Release}
 }
 
-// writeRequest numbers the first unsent request and writes it. Only here, so that a request that
-// was never sent has no number.
+// writeRequest gives the first unsent request a number and writes it. No other function gives a
+// number, so a request that was never sent has none.
 func (c *Core) writeRequest(now clock.Time, f *frame) {
 	e := c.unsent.head
 	c.unsent.remove(e)

@@ -14,24 +14,24 @@ import (
 // Hold is a lock that was granted to one call of [Client.Acquire]. It is safe for concurrent use.
 // It is not a sync.Locker, because it can fail: see Err.
 //
-// over is set once, before the client publishes a deadline that was extended after this hold was
-// lost. So a reader of the new deadline finds the mark, and no renewal can make a lost hold look
-// held again.
+// The field over is set once, before the client publishes a deadline that was extended after this
+// hold was lost. So a reader of the new deadline sees over set, and no renewal can make a lost hold
+// look held again.
 type Hold struct {
 	client *Client
 	token  lockfsm.Token
 	limit  clock.Time // when it ends by itself, set before Acquire ends; zero means never
-	req    Request    // the goroutine's, except its key and its terms, where only owner changes
+	req    Request    // owned by the goroutine; only the key and the terms except owner may be read elsewhere
 
 	slot   chan struct{} // from the client's pool: signals the end of Acquire, and later of Release
-	result error         // of Acquire, set before the signal; then of Release, set with settled
+	result error         // the result of Acquire, set before the signal; later that of Release, set with settled
 
 	ahead atomic.Pointer[HeldError] // the holder when the request was applied; nil while unknown
 
 	over     atomic.Bool // ended is set
 	mu       sync.Mutex  // guards what follows; never held while waiting
-	ended    error       // why it is not held any more
-	until    clock.Time  // when Err would first have reported that; zero if released
+	ended    error       // why it is no longer held
+	until    clock.Time  // from when on Err reports that; zero if released
 	done     chan struct{}
 	wanted   chan struct{} // nil until Wanted is called; closed once a request waits
 	isWanted bool
@@ -71,7 +71,8 @@ func (h *Hold) Request() *Request { return &h.req }
 // ErrLost once the lock is lost. It reads the clock, so the first call after a pause of the process
 // is already correct. Once Err has returned an error it keeps returning it.
 func (h *Hold) Err() error {
-	// In this order the answer is true for the moment at which the clock was read; see Hold.
+	// Because over is read after the clock, the answer is true for the moment at which the clock
+	// was read; see Hold.
 	now := h.client.config.Clock.Now()
 	deadline := clock.Time(h.client.deadline.Load())
 	reason, why := ErrLost, LossLease
@@ -87,8 +88,8 @@ func (h *Hold) Err() error {
 	if !expired {
 		return nil
 	}
-	// This call is the first to notice. The client's goroutine may be about to publish a later
-	// deadline, which must not revive this hold. Its lock must be given back even if Release is
+	// This call is the first to detect the loss. The client's goroutine may be about to publish a
+	// later deadline, which must not revive this hold. The lock must be released even if Release is
 	// never called.
 	err := h.end(reason, why, deadline)
 	h.client.post(input{kind: inputExpired, hold: h})
@@ -104,16 +105,17 @@ func (h *Hold) Until() clock.Time {
 }
 
 // OnLoss sets a function that is called once if the hold is lost, by the client's goroutine or by a
-// caller of Err. f must not block or use the hold. OnLoss must be called before AcquireInto. f may
-// run before AcquireInto returns, even if that returns an error.
+// caller of Err. The function f must not block or use the hold. OnLoss must be called before
+// AcquireInto. It is possible that f runs before AcquireInto returns, even if AcquireInto returns
+// an error.
 func (h *Hold) OnLoss(f func(why Loss, err error)) { h.lost = f }
 
 // Behind returns the holder of the lock when the request was applied and had to wait or was
 // refused. Nil means none or unknown. It may be called as soon as AcquireInto has begun.
 func (h *Hold) Behind() *HeldError { return h.ahead.Load() }
 
-// end marks the hold as ended at until. It returns the reason, or an earlier one. loss is for
-// OnLoss.
+// end records that the hold ended at the time until. It returns the reason, or the earlier reason
+// if the hold had ended before. The argument loss is passed to the function of OnLoss.
 func (h *Hold) end(reason error, loss Loss, until clock.Time) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -181,8 +183,9 @@ func (h *Hold) Release(ctx context.Context) error {
 	return h.letGo(ctx, input{kind: inputRelease, hold: h})
 }
 
-// Detach is Release, except that a hold with a delay, of its terms or from before a resume, stays
-// in the group for that delay and can be resumed. Of Release and Detach the first call decides.
+// Detach is like Release, but a hold with a delay stays in the group for that delay and can be
+// resumed. The delay is that of its terms, or that of the hold which it resumed. If both Release
+// and Detach are called, the first call counts.
 func (h *Hold) Detach(ctx context.Context) error {
 	return h.letGo(ctx, input{kind: inputDetach, hold: h})
 }
@@ -211,8 +214,9 @@ func (h *Hold) ReleaseSoon() error {
 	return h.letGoSoon(input{kind: inputRelease, hold: h})
 }
 
-// Lapse is Detach for a hold whose holder is gone: the group records that it expired, and why, cut
-// to lockfsm.MaxValueBytes. It does not wait, and returns what ReleaseSoon returns.
+// Lapse is Detach for a hold whose holder has ended without releasing it. The group records that
+// the hold expired and the reason why, cut to lockfsm.MaxValueBytes. It does not wait, and returns
+// what ReleaseSoon returns.
 func (h *Hold) Lapse(why string) error {
 	return h.letGoSoon(input{kind: inputDetach, hold: h, bytes: []byte(why[:min(len(why), lockfsm.MaxValueBytes)])})
 }
@@ -228,7 +232,7 @@ func (h *Hold) letGoSoon(how input) error {
 
 // startRelease starts the release if it has not begun, and returns the channel that signals its
 // end. Nil means that it is over. startRelease does not check the deadline. The client's goroutine
-// does when it handles the release, which ends with ErrLost if the lock is lost by that time.
+// checks it when it handles the release, which ends with ErrLost if the lock was lost before.
 func (h *Hold) startRelease(how input) (answer chan struct{}) {
 	h.mu.Lock()
 	if h.released {
@@ -251,7 +255,7 @@ func (h *Hold) startRelease(how input) (answer chan struct{}) {
 	return answer
 }
 
-// settle ends the wait of Release. It is called once.
+// settle ends the wait of Release with a result. It is called once.
 func (h *Hold) settle(err error) {
 	h.mu.Lock()
 	h.result, h.settled = err, true
@@ -260,8 +264,9 @@ func (h *Hold) settle(err error) {
 	answer <- struct{}{}
 }
 
-// told passes the signal on to the next caller that shares it; the last caller returns the slot to
-// the pool. A slot whose signal a caller did not wait for is not returned.
+// told is called by a caller that has received the signal. It signals the next caller that shares
+// the slot; the last one returns the slot to the pool. If a caller stops waiting before the signal,
+// the slot does not return to the pool.
 func (h *Hold) told(answer chan struct{}) error {
 	h.mu.Lock()
 	shared := h.sharers > 0

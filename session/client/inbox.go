@@ -6,11 +6,11 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Limits of what waits for the goroutine.
+// Limits of the inputs that wait for the goroutine.
 const (
 	inboxBytes = 64 << 20 // of replies from the client's leader
 	otherBytes = 1 << 20  // of replies from all other instances together
-	inputBytes = 128      // counted for an input, besides its bytes
+	inputBytes = 128      // the size that an input counts, in addition to its bytes
 )
 
 const maxGathers = 3
@@ -68,8 +68,8 @@ func (c *Client) rouse() {
 	}
 }
 
-// gather yields so that goroutines that are about to post can do so, and again as long as some did.
-// One turn and one frame then serve them all. With only one caller it costs nothing.
+// gather yields the processor so that other goroutines can post, and repeats this while new inputs
+// arrive. One turn and one frame then serve them all. With only one caller it costs nothing.
 func (c *Client) gather() {
 	had := 1
 	for range maxGathers {

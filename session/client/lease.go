@@ -7,32 +7,33 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// The arithmetic of the lease; see "The trust window" in package session. All of it counts from the
-// sending of the acknowledged renewal, so the network can only shorten the window.
+// The arithmetic of the lease; see "The trust window" in package session. All times count from the
+// sending of the acknowledged renewal, so delays of the network can only shorten the window.
 const (
-	// This covers a clock that runs 1% slow here and one that runs 1% fast on the leader.
+	// TTL/50 covers a clock that runs 1% slow here and a clock that runs 1% fast on the leader.
 	leaseMarginParts   = 50
 	leaseRenewParts    = 3  // a renewal is sent every TTL/3, and at least every leaseRenewLongest
-	leaseShortestParts = 10 // a grant with less than TTL/10 left is not worth having
+	leaseShortestParts = 10 // a grant with less than TTL/10 of the lease left is given back
 )
 
 // leaseRenewLongest bounds the time between renewals of a long lease. By its renewals a client also
-// notices a leader that was cut off without its stream ending. How long that takes must not depend
-// on the length of the lease.
+// notices a leader that was cut off without its stream ending. The time until it notices must not
+// depend on the length of the lease.
 const leaseRenewLongest = 3 * time.Second
 
-// renewWaiting bounds it further while calls wait for a lock: the next leader would grant it.
+// renewWaiting bounds the time between renewals while calls wait for a lock. A client that waits
+// should notice the loss of its leader quickly, because the next leader could grant the lock.
 const renewWaiting = time.Second
 
 func renewEvery(ttl time.Duration) time.Duration { return min(ttl/leaseRenewParts, leaseRenewLongest) }
 
-// LeaseState is how far a lease is from its end.
+// LeaseState is the state of a lease.
 type LeaseState uint8
 
 // The states of a lease.
 const (
 	Lost     LeaseState = iota // no lease, or its deadline has passed: nothing is held
-	Jeopardy                   // two thirds of the TTL have passed since the last acknowledged renewal was sent
+	Jeopardy                   // at least two thirds of the TTL have passed since the last acknowledged renewal was sent
 	Safe                       // neither of the two
 )
 
@@ -45,7 +46,8 @@ type lease struct {
 	sent clock.Time
 }
 
-// deadline returns when the lease ends. Without a lease that is the clock's origin, which is past.
+// deadline returns when the lease ends. Without a lease it returns the origin of the clock, which
+// lies in the past.
 func (l lease) deadline() clock.Time {
 	if l.ttl == 0 {
 		return 0
@@ -82,7 +84,7 @@ func (l lease) state(now clock.Time) LeaseState {
 // renewals numbers a client's renewals and remembers the unacknowledged ones.
 type renewals struct {
 	session.Sent
-	seq   uint64 // of the last one sent, over all sessions
+	seq   uint64 // the number of the last renewal sent, counted over all sessions
 	heard uint64 // the newest renewal known to have arrived
 }
 

@@ -2,15 +2,15 @@ package client
 
 import "time"
 
-// This file is what a client reports about itself, for people and metrics. No decision depends on
+// This file has what a client reports about itself for people and metrics. No decision depends on
 // it.
 
-// Loss is what ended a hold that its caller had not released.
+// Loss is the reason why a hold ended that its caller had not released.
 type Loss uint8
 
 // The reasons why a hold is lost.
 const (
-	LossUnknown   Loss = iota // the group has no such hold, though the session lives
+	LossUnknown   Loss = iota // the group has no such hold, although the session exists
 	LossLease                 // no renewal was acknowledged in time
 	LossOverdue               // it reached the longest duration that its request allows
 	LossForced                // it was ended by force
@@ -45,10 +45,10 @@ func (e SessionEnd) loss() Loss {
 		LossUnknown}[e&7]
 }
 
-// News is what changed for a client in a turn.
+// News describes the changes of a client in one turn.
 type News struct {
 	Before, After Status
-	// for each acknowledged renewal, the time since its sending; valid until Config.Watch returns
+	// the round trip time of each acknowledged renewal; valid until Config.Watch returns
 	Renewed    []time.Duration
 	Unanswered int // renewals that were not answered before their attachment ended
 }
@@ -60,7 +60,7 @@ type tally struct {
 	ended      SessionEnd // how the last session ended
 }
 
-// talliesKept bounds the count for a shell that never reads it.
+// talliesKept bounds the list in case that the shell never reads it.
 const talliesKept = 64
 
 func (t *tally) answered(after time.Duration) {
@@ -69,8 +69,8 @@ func (t *tally) answered(after time.Duration) {
 	}
 }
 
-// takeRenewals returns what became of renewals since the last call. The slice is valid until the
-// next input.
+// takeRenewals returns the round trip times of answered renewals and the number of unanswered ones
+// since the last call. The slice is valid until the next input.
 func (c *Core) takeRenewals() (answered []time.Duration, unanswered int) {
 	answered, unanswered = c.tally.renewed, c.tally.unanswered
 	c.tally.renewed, c.tally.unanswered = c.tally.renewed[:0], 0

@@ -20,7 +20,7 @@ const (
 	OutcomeGranted  OutcomeKind = iota + 1 // the call holds the lock, with Token
 	OutcomeFailed                          // the call holds nothing and never will; Err says why
 	OutcomeLost                            // a granted lock is lost; Err says why
-	OutcomeReleased                        // the release is confirmed, or with Err it never can be
+	OutcomeReleased                        // the release is confirmed; with Err it can never be confirmed
 	OutcomeWaits                           // the call waits; Behind is the holder when its request was applied
 	OutcomeWanted                          // another request waits for the held lock; may be repeated
 )
@@ -36,7 +36,7 @@ type Outcome struct {
 	Behind  *HeldError
 }
 
-// Acquire begins a request. Its outcome comes with a later Flush.
+// Acquire begins a request. A later Flush returns its outcome.
 func (c *Core) Acquire(now clock.Time, r *Request) {
 	c.begin(now)
 	r.stage, r.since = stageWaiting, now
@@ -79,8 +79,8 @@ func containsControl(s string) bool {
 	return false
 }
 
-// Cancel ends the interest of the caller: no outcome follows. A grant that crosses it is given
-// back.
+// Cancel gives up a request: no outcome follows. A grant that is under way at that time is
+// released.
 func (c *Core) Cancel(now clock.Time, r *Request) {
 	c.begin(now)
 	switch r.stage {
@@ -107,9 +107,9 @@ func (c *Core) Release(now clock.Time, r *Request) bool {
 	return true
 }
 
-// Detach is Release, except for a hold with a delay, which stays for that long. lapsed is why the
-// hold ends without a release; the group then records that it expired. Empty means that the holder
-// detached it.
+// Detach is like Release, but a hold with a delay stays in the group for that delay. If lapsed is
+// not empty, it is the reason why the hold ends without a release by its holder, and the group
+// records that the hold expired. If it is empty, the holder has detached it.
 func (c *Core) Detach(now clock.Time, r *Request, lapsed string) bool {
 	c.begin(now)
 	if r.stage == stageHeld {
@@ -141,7 +141,8 @@ func (c *Core) fail(r *Request, err error) {
 	c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeFailed, Request: r, Err: err})
 }
 
-// abandon ends a request without an outcome. What was sent of it is freed.
+// abandon ends a request without an outcome, and frees its entry in the group if the request was
+// sent.
 func (c *Core) abandon(r *Request) {
 	e := r.entry
 	r.stage, r.entry, e.req = stageOver, nil, nil
@@ -164,7 +165,7 @@ func (c *Core) free(e *entry) {
 	}
 }
 
-// drop forgets an entry that is gone from the group, and confirms its release.
+// drop forgets an entry that the group has removed, and confirms its release to the caller.
 func (c *Core) drop(e *entry, err error) {
 	delete(c.byNumber, e.number)
 	c.sent.remove(e)
@@ -181,7 +182,7 @@ func (c *Core) drop(e *entry, err error) {
 	}
 }
 
-// grant gives a lock to its caller, or back to the group if the lease is too short to be of use.
+// grant gives a lock to its caller, or returns it to the group if too little of the lease is left.
 func (c *Core) grant(now clock.Time, e *entry, token lockfsm.Token) {
 	r := e.req
 	if c.lease.short(now) {
@@ -234,8 +235,8 @@ func (c *Core) overdue(r *Request) {
 	c.free(e)
 }
 
-// requeue puts a waiting request back among the unsent, at its old place. The caller must settle
-// the old entry.
+// requeue puts a waiting request back into the list of unsent requests, at its old place. The
+// caller must free or drop the old entry.
 func (c *Core) requeue(r *Request) {
 	r.entry = &entry{req: r, order: r.order}
 	c.unsent.insert(r.entry)
@@ -249,8 +250,8 @@ func (c *Core) loseBy(r *Request, err error, why Loss) {
 	c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeLost, Request: r, Err: err, Why: why})
 }
 
-// loseAll ends every held request for good, and frees the entries even though the session may live
-// on.
+// loseAll ends every held request for good, and frees the entries in the group, because the session
+// may continue.
 func (c *Core) loseAll() {
 	for e := c.sent.head; e != nil && c.held > 0; e = e.next {
 		if e.req != nil && e.req.stage == stageHeld {
@@ -262,7 +263,7 @@ func (c *Core) loseAll() {
 	}
 }
 
-// failWaiting fails all waiting calls, or only the tries, which do not wait for a leader.
+// failWaiting fails all waiting calls, or only the tries, because a try does not wait for a leader.
 func (c *Core) failWaiting(onlyTries bool, err error) {
 	for _, l := range [...]*entryList{&c.sent, &c.unsent} {
 		for e := l.head; e != nil; {

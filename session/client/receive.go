@@ -11,11 +11,11 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// This file is how a client reads its leader's replies. It ignores everything about another
-// attachment: the states that answer the current Attach repeat it.
+// In this file the client reads the replies of its leader. It ignores replies about another
+// attachment, because the answer to the current Attach reports the state of all entries.
 
-// Receive reads a run of replies, and does not keep the bytes. Malformed bytes end the attachment;
-// the next one asks for what they contained.
+// Receive reads several replies, and does not keep the bytes. Malformed bytes end the attachment;
+// the answer to the next Attach replaces their content.
 func (c *Core) Receive(now clock.Time, from nodeid.ID, replies []byte) {
 	c.begin(now)
 	for len(replies) > 0 && !c.closed {
@@ -79,9 +79,9 @@ func (c *Core) reply(now clock.Time, from nodeid.ID, r *session.Reply) {
 	}
 }
 
-// opened reads the answer to Open, from any instance to which it was sent: one that answers leads,
-// or led then. The lease counts from the first sending of the nonce, because any of the sendings
-// may have opened the session.
+// opened reads the answer to Open from any instance to which it was sent. An instance that answers
+// leads, or led when it answered. The lease counts from the first sending of the nonce, because any
+// of the sendings may have opened the session.
 func (c *Core) opened(now clock.Time, from nodeid.ID, r *session.Reply) {
 	if c.session != 0 || c.nonceSent == 0 || r.Nonce != c.nonce || !slices.Contains(c.nonceTo, from) {
 		return
@@ -125,7 +125,8 @@ func (c *Core) attached(now clock.Time, r *session.Reply) {
 	case lockfsm.Done:
 	case lockfsm.NoSession, lockfsm.Stale:
 		if r.Term < c.provenTerm {
-			// It last led before this session was opened or last attached, so it does not know.
+			// The instance led before this session was opened or last attached, so its answer means
+			// nothing.
 			c.backOff(now, nodeid.Endpoint{})
 			return
 		}
@@ -140,8 +141,8 @@ func (c *Core) attached(now clock.Time, r *session.Reply) {
 	c.phase, c.since, c.provenTerm, c.orphaned = Attached, now, r.Term, 0
 	c.renewals.heard = c.renewals.seq // the renewal sent with the Attach is still the last one
 	if now.Sub(c.lease.sent) > c.lease.ttl/2 {
-		// The keeper may ignore that renewal: what it confirms may be too old. The next one confirms the
-		// Attached.
+		// The keeper may ignore that renewal if the reply that it confirms is too old. The next
+		// renewal confirms Attached.
 		c.renewDue = true
 	}
 	var again []*entry
@@ -172,7 +173,7 @@ func (c *Core) state(now clock.Time, r *session.Reply) {
 	e := c.byNumber[r.Number]
 	if e == nil {
 		if r.Token != 0 {
-			c.redirect(now, c.target) // not requested here: an Attach that does not name it gives it back
+			c.redirect(now, c.target) // not requested by this client; an Attach that does not name it frees it
 		}
 		return
 	}
@@ -207,18 +208,18 @@ func (c *Core) answeredAsk(e *entry) {
 
 func (c *Core) stateGranted(now clock.Time, e *entry, token lockfsm.Token) {
 	switch {
-	case e.freeing: // the grant crossed its release
+	case e.freeing: // the grant was under way when the release was sent
 	case e.req.stage == stageWaiting:
 		c.grant(now, e, token)
-	case e.req.token != token: // impossible; but the caller's token is then no longer valid
+	case e.req.token != token: // this cannot happen; if it did, the caller's token would no longer be valid
 		c.lose(e.req, LossUnknown)
 		e.req = nil
 		c.free(e)
 	}
 }
 
-// finish ends an entry that the group reports as over. A nil error means without a reason of its
-// own: if the caller still waits, the request is sent again.
+// finish ends an entry that the group reports as over. A nil error means that the group gave no
+// reason. If the caller still waits, the request is then sent again.
 func (c *Core) finish(e *entry, err error) {
 	if r := e.req; r != nil && r.stage != stageReleasing {
 		switch {
@@ -300,8 +301,8 @@ func (c *Core) forbidden(r *session.Reply) {
 	}
 }
 
-// evicted reads that a request was ended by force. If its caller still waits, it had been granted
-// and given back, and is sent again.
+// evicted reads the report that a request was ended by force. If its caller still waits, the
+// request had been granted and given back, and it is sent again.
 func (c *Core) evicted(r *session.Reply) {
 	e := c.byNumber[r.Number]
 	if e == nil {

@@ -10,13 +10,14 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// This file is how a client finds its leader: which target it asks, and when it turns to another.
+// In this file the client finds its leader: it chooses the target to ask and decides when to ask
+// another one.
 
 // linked reports whether the Attach of the current epoch was sent, so that commands may follow it.
 func (c *Core) linked() bool { return c.phase >= Attaching && !c.askDue }
 
-// findLeader leaves the current target. At the given time it asks aim, or if that is zero the next
-// target in turn.
+// findLeader abandons the current target. At the time at the client will ask aim, or the next
+// target in turn if aim is zero.
 func (c *Core) findLeader(now, at clock.Time, aim nodeid.Endpoint) {
 	if c.phase == Attached {
 		c.orphaned = now
@@ -38,8 +39,8 @@ func (c *Core) dropFrees() {
 	c.frees = c.frees[:0]
 }
 
-// redirect turns to another target at once, or after a wait if that happens too often: two voters
-// that name each other must not make the client loop at network speed.
+// redirect changes to another target at once, or after a wait if this happens too often. Otherwise
+// two voters that redirect to each other would make the client loop as fast as the network allows.
 func (c *Core) redirect(now clock.Time, aim nodeid.Endpoint) {
 	c.resetBackoff(now)
 	c.moves++
@@ -91,7 +92,7 @@ func (c *Core) nextTarget() nodeid.Endpoint {
 func (c *Core) ask(now clock.Time, to nodeid.Endpoint, believed bool) {
 	if c.session == 0 && c.nonce == (lockfsm.Nonce{}) {
 		if c.WantsNonce() {
-			return // stays due until the shell gives a nonce
+			return // the question stays due until the shell passes a nonce
 		}
 		c.nonce, c.nonceSent, c.nonceTo, c.spare = c.spare, 0, nil, lockfsm.Nonce{}
 	}
@@ -108,8 +109,8 @@ func (c *Core) ask(now clock.Time, to nodeid.Endpoint, believed bool) {
 	c.answerBy = now.Add(wait)
 }
 
-// unanswered gives up a silent target. One that was named as the leader may only be slow, so it
-// gets more time when it is asked again.
+// unanswered abandons a target that does not answer. A target that was named as the leader may only
+// be slow, so it gets more time when it is asked again.
 func (c *Core) unanswered(now clock.Time) {
 	if c.pipeline || c.phase == Attached {
 		c.answerTimeout = min(2*c.answerTimeout, renewEvery(c.ttl()))
@@ -148,7 +149,8 @@ func (c *Core) renewAt() clock.Time {
 }
 
 // deaf reports whether a command has been unanswered for a whole renewal interval while renewals
-// were answered. That means a lost frame, which must not happen; a new attachment repairs it.
+// were answered. That means that a frame was lost, which should not happen. A new attachment
+// repairs it.
 func (c *Core) deaf(now clock.Time) bool {
 	for e := c.sent.head; e != nil; e = e.next {
 		if e.open > 0 && now.Sub(e.asked) >= renewEvery(c.lease.ttl) {
@@ -174,26 +176,27 @@ func (c *Core) SendFailed(now clock.Time) {
 	}
 }
 
-// maxTerm is above every term that a group reaches. A forged higher term would make every true
-// leader look old.
+// maxTerm is above every term that a group reaches. With a forged higher term, every true leader
+// would look outdated.
 const maxTerm = 1 << 56
 
-// redirected handles a voter's redirect: the answer to our question, the end of our attachment, or
-// late news for a client that had asked.
+// redirected handles a redirect from a voter. It can be the answer to a question, the end of the
+// attachment, or the later answer of a voter that did not know a leader when it was asked.
 func (c *Core) redirected(now clock.Time, from nodeid.ID, r *session.Reply) {
 	if c.closed || r.Term > maxTerm {
 		return
 	}
 	mine := c.phase != Seeking && !c.askDue && from == c.target.ID
 	if !mine && !slices.ContainsFunc(c.targets, func(t nodeid.Endpoint) bool { return t.ID == from }) {
-		return // only voters count: any member could pose as the leader and acknowledge the lease
+		return // only redirects of voters count, because any other member could pose as the leader and acknowledge the lease
 	}
 	known := !r.Leader.IsZero() && r.Term >= c.term
 	c.term = max(c.term, r.Term)
 	leader := nodeid.Endpoint{ID: r.Leader, Addr: string(r.Addr)}
 	switch {
 	case c.phase == Attached && r.Term == c.provenTerm && leader.ID == c.target.ID:
-		// It informs all clients that asked before it was ready; this one has asked again.
+		// The leader sends this to all clients that asked before it was ready. This client has
+		// asked again since.
 	case mine && known:
 		c.redirect(now, leader)
 	case mine:
@@ -206,8 +209,8 @@ func (c *Core) redirected(now clock.Time, from nodeid.ID, r *session.Reply) {
 	}
 }
 
-// sessionGone starts over when the session is over, which frees everything in it. Waiting requests
-// are sent again under a new session.
+// sessionGone begins again when the session has ended, which frees everything in it. Waiting
+// requests are sent again under a new session.
 func (c *Core) sessionGone(now clock.Time) {
 	leader := c.target
 	if c.closing {

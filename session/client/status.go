@@ -8,7 +8,7 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Phase is how far a client has come on its way to the leader.
+// Phase is the progress of a client towards an attachment.
 type Phase uint8
 
 // The phases of a client, in order.
@@ -34,7 +34,7 @@ type Status struct {
 	Renewed  clock.Time        // when the last acknowledged renewal was sent
 	Deadline clock.Time        // when every hold is lost unless a renewal is acknowledged before
 	Lease    LeaseState
-	Ended    SessionEnd // why the previous session is over
+	Ended    SessionEnd // why the previous session ended
 	// GraceUntil is roughly when the grace of the group ends; until then nothing is granted. Zero
 	// means that it is over, or that the client is not attached.
 	GraceUntil clock.Time

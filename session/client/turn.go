@@ -6,7 +6,7 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Outlets carry out what a Core wants. They must not call the Core.
+// Outlets carry out the outputs of a Core. They must not call the Core.
 type Outlets interface {
 	// Nonce returns random bytes.
 	Nonce() lockfsm.Nonce
@@ -21,15 +21,15 @@ type Outlets interface {
 	Send(to nodeid.Endpoint, renewals, commands []byte) error
 }
 
-// Nonces gives the core a nonce if it wants one, before the inputs of a turn.
+// Nonces passes the core a nonce if it needs one. It is called before the inputs of a turn.
 func (c *Core) Nonces(o Outlets) {
 	if c.WantsNonce() {
 		c.GiveNonce(o.Nonce())
 	}
 }
 
-// Turn advances the time after the inputs of a turn, and carries out what the core wants. It
-// reports whether there is more to send at once.
+// Turn advances the time after the inputs of a turn, and carries out the outputs of the core. It
+// reports whether there is more to send immediately.
 func (c *Core) Turn(now clock.Time, o Outlets) (more bool) {
 	c.Nonces(o)
 	c.Tick(now)
@@ -48,7 +48,7 @@ func (c *Core) End(now clock.Time, o Outlets) {
 	out.publish(o)
 }
 
-// publish carries out an output except its frame, in the order that Output requires.
+// publish carries out all parts of an output except the frame, in the order that Output requires.
 func (out *Output) publish(o Outlets) {
 	for i := range out.Outcomes {
 		if each := &out.Outcomes[i]; each.Kind == OutcomeLost {

@@ -44,9 +44,9 @@ func (c *Client) WaitReleased(ctx context.Context) error {
 	}
 }
 
-// CloseSession ends the session in the group at once, and waits for that. It fails with
-// ErrStillHeld while a lock is held. Waiting and later calls end with ErrClosed. Without a leader
-// it waits for one until ctx ends.
+// CloseSession ends the session in the group immediately, and waits for the confirmation. It fails
+// with ErrStillHeld while a lock is held. Waiting and later calls end with ErrClosed. Without a
+// leader it waits for one until ctx ends.
 func (c *Client) CloseSession(ctx context.Context) error { return c.wait(ctx, inputCloseSession, nil) }
 
 func (c *Client) wait(ctx context.Context, kind inputKind, done func(Status) bool) error {
