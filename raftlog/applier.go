@@ -6,8 +6,8 @@ type Role struct {
 	Leader  uint64 // raft ID of the known leader; zero means none is known
 	Leading bool
 
-	// LastTerm and LastIndex are those of the last log entry, by which voters compare their logs. They
-	// are set only while Leader is 0.
+	// LastTerm and LastIndex are the term and index of the last entry of the log, by which voters
+	// compare logs. They are set only while Leader is 0.
 	LastTerm, LastIndex uint64
 }
 
@@ -15,9 +15,9 @@ type Role struct {
 // at a time. They must not block, nor call Transfer or Close; other methods of Log are allowed. A
 // panic retires the log like an error of Apply.
 type Applier interface {
-	// Role is called on every change of term, leader or role, before anything that belongs to the new
-	// role. A change of term or role discards all batches and rounds that are not yet applied or
-	// confirmed.
+	// Role is called on every change of term, leader or role, before anything that belongs to the
+	// new role. A change of term or role discards all batches that are not applied and all rounds
+	// that are not confirmed.
 	Role(Role)
 
 	// Apply applies one log entry: all batches that were proposed together, in order. Every replica
@@ -26,17 +26,18 @@ type Applier interface {
 	// ErrBroken.
 	Apply(index, term uint64, batch []byte) error
 
-	// Leads is called once in each term that this replica leads, when it applies the first entry of
-	// that term. The state then holds everything that earlier terms committed.
+	// Leads is called once in each term in which this replica leads, when it applies the first
+	// entry of that term. At that time the state contains everything that was committed in earlier
+	// terms.
 	Leads(term uint64)
 
-	// Confirmed answers Confirm(term, round): after that call a majority confirmed that this replica
-	// led, and everything committed by then is applied.
+	// Confirmed answers Confirm(term, round). After that call a majority confirmed that this
+	// replica led, and everything that was committed before the confirmation is applied.
 	Confirmed(term, round uint64)
 
-	// Snapshot begins a snapshot of the present state. Entries applied later must not be in it. There
-	// is at most one at a time. A Restore or the end of the log abandons it: Step is not called again,
-	// but AppendTo may still run. An error is treated like one of Apply.
+	// Snapshot begins a snapshot of the present state. Entries applied later must not be in it.
+	// There is at most one at a time. A Restore or the end of the log abandons it: Step is not
+	// called again, but AppendTo may still run. An error has the same effect as an error of Apply.
 	Snapshot() (Capture, error)
 
 	// Restore replaces the state by a snapshot, which holds the entries up to index: the stored one at
@@ -44,8 +45,8 @@ type Applier interface {
 	Restore(index, term uint64, state []byte) error
 
 	// Configured reports the members of the group after Restore, and after each change when it is
-	// applied. A replica that is no longer a member keeps running. Whatever asked for its removal must
-	// stop it, once its vote is not needed any more.
+	// applied. A replica that is no longer a member keeps running. The caller that asked for the
+	// removal must stop the replica when its vote is no longer needed.
 	Configured(c Configuration)
 
 	// TurnEnd is called at the end of each turn that called another method or sent messages, so that
@@ -66,7 +67,7 @@ type Capture interface {
 	Step() (done bool)
 
 	// AppendTo appends the whole encoded state to b, with a single allocation. It is called once,
-	// after the last Step, concurrently with the Applier. It must call pause often, or with few
-	// processors it delays all other goroutines.
+	// after the last Step, concurrently with the Applier. It must call pause often; otherwise it
+	// delays all other goroutines on a machine with few processors.
 	AppendTo(b []byte, pause func()) []byte
 }

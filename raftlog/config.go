@@ -15,7 +15,8 @@ import (
 // Config configures a Log. A zero field means its documented default; fields without one are
 // required. The Log keeps a copy.
 type Config struct {
-	// Group and ID name the log and must not be zero. The store must hold the same (see Found).
+	// Group and ID name the log and must not be zero. They must be those that the store holds (see
+	// Found).
 	Group, ID uint64
 
 	// After a successful Start the Log owns the Store and closes it.
@@ -28,8 +29,9 @@ type Config struct {
 	// the owner goroutine.
 	Send func([]*raftpb.Message)
 
-	// SendDuplicates is like Send, for messages that Send was also given. It uses a second connection,
-	// which loses other packets. Nil means there is none.
+	// SendDuplicates sends messages a second time that are also passed to Send. It uses a second
+	// connection, on which other packets are lost than on the first. Nil means that there is no
+	// second connection.
 	SendDuplicates func([]*raftpb.Message)
 
 	// SendSnapshot sends one message that carries a snapshot (m.Snapshot) to replica m.To. It must not
@@ -44,37 +46,37 @@ type Config struct {
 	Tick time.Duration
 
 	// ElectionTicks is the election timeout. A follower campaigns after one to two timeouts without
-	// its leader. A leader steps down after one without a majority. Default 10.
+	// its leader. A leader steps down after one election timeout without a majority. Default 10.
 	ElectionTicks int
 
 	// HeartbeatTicks is the time between two heartbeats of a leader. Default 1.
 	HeartbeatTicks int
 
-	// EntriesInFlight is how many entries may be proposed and not applied. Batches that come meanwhile
-	// share the next entry. After a large entry, that one waits until as many bytes have gathered, at
-	// most until the next tick. Default 2.
+	// EntriesInFlight is the number of entries that may be proposed and not yet applied. Batches
+	// that arrive in the meantime share the next entry. After a large entry the next entry waits
+	// until it is as large, at most until the next tick. Default 2.
 	EntriesInFlight int
 
-	// Deferrable reports whether the waiting batches, concatenated, may wait for the next batch that
-	// is not deferrable, 2 to 4 ms at most, because no caller gets its answer later. settled reports
-	// that no entry is under way that could change the state of the Applier. Deferrable must have no
-	// side effects and must not keep the bytes. It is called on the owner goroutine, between calls of
-	// the Applier. Nil means that no batch is deferrable.
+	// Deferrable reports whether the waiting batches, concatenated, may wait for the next batch
+	// that is not deferrable, 2 to 4 ms at most, because no caller gets its answer later. The
+	// argument settled is true if no entry is under way that could change the state of the Applier.
+	// Deferrable must have no side effects and must not keep the bytes. It is called on the owner
+	// goroutine, between calls of the Applier. Nil means that no batch is deferrable.
 	Deferrable func(waiting []byte, settled bool) bool
 
 	// QueueBytes bounds the batches that wait to be proposed. Default 64 MiB.
 	QueueBytes int
 
-	// SnapshotBytes is the least number of bytes of entries between the beginnings of two snapshots,
-	// or the size of the last snapshot if that is larger. Up to half as much is added, so that
-	// replicas seldom take theirs together. Default 4 MiB.
+	// SnapshotBytes is the least number of bytes of entries between the beginnings of two
+	// snapshots, or the size of the last snapshot if that is larger. Up to half as much is added at
+	// random, so that replicas seldom take their snapshots at the same time. Default 4 MiB.
 	SnapshotBytes int
 
-	// KeepEntries is how many entries are kept behind a snapshot, for replicas that lag a little.
-	// Together they hold at most SnapshotBytes. Default 4096; negative means none.
+	// KeepEntries is the number of entries before a snapshot that are kept, for replicas that lag a
+	// little. Together they hold at most SnapshotBytes. Default 4096; negative means none.
 	KeepEntries int
 
-	// Logger receives few lines. Default slog.Default().
+	// Logger receives a few lines of log. Default slog.Default().
 	Logger *slog.Logger
 }
 

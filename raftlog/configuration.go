@@ -15,14 +15,14 @@ const maxMembers = 1 << 10
 // Member is one replica of a group.
 type Member struct {
 	ID uint64 // its raft ID
-	// set when it was added, at most 1 KiB; not interpreted by the log
+	// set when the replica is added, at most 1 KiB; the log does not interpret it
 	Context []byte
 }
 
 // Configuration lists the members of a group. All replicas have the same one at the same Index. The
 // slices are shared and must not be changed.
 type Configuration struct {
-	Index  uint64   // of its entry; 1 means the founding one, 0 that none is known yet
+	Index  uint64   // of the entry that made it; 1 for the founding configuration, 0 if none is known yet
 	Voters []uint64 // in ascending order
 	// in ascending order; the voters of the other majority while joint, otherwise none
 	Outgoing []uint64
@@ -32,11 +32,11 @@ type Configuration struct {
 	Members  []Member // every voter and learner, by ID
 }
 
-// Change is a change of the configuration: either Add alone, or any of the others, which take
+// Change is a change of the configuration: either Add alone, or any of the other fields, which take
 // effect together. A change of several replicas goes through a joint configuration, which the
 // leader leaves by itself.
 type Change struct {
-	Add     *Member  // becomes a learner; an ID is added once
+	Add     *Member  // a new learner; an ID can be added only once
 	Promote []uint64 // learners that become voters
 	Demote  []uint64 // voters that become learners
 	Remove  []uint64 // voters and learners to remove
@@ -71,8 +71,8 @@ func (c *Configuration) has(id uint64) bool {
 	return slices.ContainsFunc(c.Members, func(m Member) bool { return m.ID == id })
 }
 
-// plan converts a change to raft's form. It reports false for an invalid change, on which raft
-// would panic or do nothing.
+// plan converts a change to raft's form. It reports false for an invalid change, which would make
+// raft panic or do nothing.
 func (c *Configuration) plan(ch Change) (*raftpb.ConfChangeV2, bool) {
 	if ch.Add != nil {
 		m := *ch.Add

@@ -34,9 +34,9 @@ type CoreConfig struct {
 // returns what must be done. Equal inputs give equal outputs, apart from the election timeouts,
 // which raft draws from crypto/rand.
 //
-// The owner calls some inputs, then Turn until its Output is idle. It must carry out each Output
-// before it calls any other method. Only Save, Prepare and Take may take longer; Stored, Prepared
-// and Snapshotted report their ends.
+// The owner calls input methods, and then Turn until the Output is idle. It must carry out each
+// Output before it calls another method. Only Save, Prepare and Take may take longer; the owner
+// reports that they are complete by Stored, Prepared and Snapshotted.
 //
 // A Core is not safe for concurrent use. A panic means that raft found a contradiction in this
 // replica's data or messages. The owner must recover and not use the Core again.
@@ -46,19 +46,20 @@ type Core struct {
 	node *raft.RawNode
 	view *view
 
-	// Invariants: view.snap <= applied <= commit; applied <= what is stored. transferee is raft's as
-	// of the last observe, commit as of its last Ready.
+	// Invariants: view.snap <= applied <= commit, and applied is at most the last stored index. The
+	// field transferee is raft's value at the last call of observe, and commit that of raft's last
+	// Ready.
 	role       Role
 	commit     uint64
 	transferee uint64
-	applied    uint64 // handed out in events
+	applied    uint64 // last index handed out in an event
 	last       uint64 // last index handed to storage
 	durable    uint64 // last index of the last append that is durable
 	ticked     clock.Time
-	rested     bool // at rest since the last Tick
+	rested     bool // the replica has been at rest since the last Tick
 	unseen     bool // the Survey may have changed since Surveyed
 	ticks      uint64
-	heard      map[uint64]hearing // of every member of config
+	heard      map[uint64]hearing // for every member of config
 	ledAt      uint64             // tick of the leader's last message
 
 	lostTerm   uint64 // last term whose leader was reported gone; zero means none
@@ -74,17 +75,17 @@ type Core struct {
 	conf             *raftpb.ConfState
 	voters, learners []uint64
 	config           Configuration     // the same, with the contexts of the members
-	since            int               // bytes applied since the last snapshot was begun
+	since            int               // bytes of entries applied since the beginning of the last snapshot
 	taking           taking            // the snapshot being taken here
 	taken            uint64            // snapshots taken
 	commits          []*raftpb.Message // at most one for each follower, until the next tick
-	withheld         []*raftpb.Message // to learners, until a majority knows the configuration
+	withheld         []*raftpb.Message // messages to learners, until a majority knows the configuration
 	applies          []*raftpb.Message // raft's requests to apply entries, in order
 
 	out  Output            // being collected
-	done Output            // the last one handed out; its memory is reused
+	done Output            // the Output that was handed out last; its memory is reused
 	due  []*raftpb.Message // responses to be delivered by the next Turn
-	held []*raftpb.Message // moved to due once the owner has carried out the present Output
+	held []*raftpb.Message // responses that are moved to due when the owner has carried out the present Output
 }
 
 // NewCore starts a replica from what its store holds. The first Turn reports the stored snapshot,
@@ -156,7 +157,7 @@ func (c *Core) start(hard *raftpb.HardState) error {
 }
 
 // checkState validates the stored log and returns the hard state to start from. The stored commit
-// index may lag behind the snapshot, since it is never saved alone.
+// index may be lower than the index of the snapshot, because it is never saved alone.
 func checkState(st State) (*raftpb.HardState, error) {
 	if st.Identity.Group == 0 || st.Identity.ID == 0 || raft.IsLocalMsgTarget(st.Identity.ID) {
 		return nil, fmt.Errorf("%w: it names no replica; initialize it with Found or Join", ErrIdentity)
@@ -165,7 +166,7 @@ func checkState(st State) (*raftpb.HardState, error) {
 	last, term := meta.GetIndex(), meta.GetTerm()
 	for _, e := range st.Entries {
 		if e.GetIndex() <= meta.GetIndex() {
-			continue // a store may keep them
+			continue // a store may keep entries that the snapshot includes
 		}
 		if e.GetIndex() != last+1 || e.GetTerm() < term {
 			return nil, fmt.Errorf("%w: entry %d of term %d follows entry %d of term %d", ErrCorrupt, e.GetIndex(),

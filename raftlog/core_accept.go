@@ -6,9 +6,9 @@ import (
 )
 
 // acceptable reports whether a message from the network may be passed to raft. Some malformed
-// messages make raft panic, so one broken peer could retire the others. Messages that exist only
-// inside a replica, and forwarded proposals and reads, are never sent. Well-formed false messages
-// pass; only a malicious member can send them.
+// messages make raft panic, so one broken peer could retire the others. It also refuses the kinds
+// of messages that no replica sends to another: internal ones, and forwarded proposals and reads.
+// It accepts false messages that are well formed; only a malicious member can send these.
 func acceptable(m *raftpb.Message, self uint64) bool {
 	from := m.GetFrom()
 	if m == nil || m.GetTo() != self || from == 0 || from == self || raft.IsLocalMsgTarget(from) || m.GetTerm() == 0 {

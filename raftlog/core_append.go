@@ -10,7 +10,7 @@ import (
 // appends is the queue of the store. One Save at a time takes all that waits.
 type appends struct {
 	waiting []appendItem
-	saving  []appendItem      // handed out as Output.Save; nil if none is
+	saving  []appendItem      // the items handed out as Output.Save; nil if there are none
 	batch   Batch             // Output.Save points to it, until Stored
 	spare   []appendItem      // empty; its memory is reused
 	hard    *raftpb.HardState // as of the last item
@@ -53,13 +53,14 @@ func (c *Core) queueAppend(m *raftpb.Message) {
 	a.waiting = append(a.waiting, item)
 }
 
-// careful reports whether entries must be durable here before they are sent: from the beginning of
-// a lead or of a change of the configuration until it is durable here that the configuration is
-// committed.
+// careful reports whether entries must be durable here before they are sent. They must from the
+// time at which this replica begins to lead or to change the configuration, until it is durable
+// here that the configuration is committed.
 //
-// At other times a leader writes its disk while its entries travel. If it then crashes, another
-// replica has a longer log and is normally elected. During a change that replica may have lost its
-// vote, and would refuse to elect the remaining voters, whose logs are shorter.
+// At other times a leader sends its entries while it writes them to its disk. If it crashes before
+// they are durable, another replica has the longer log and is normally elected. During a change of
+// the configuration that replica may have lost its vote. The remaining voters then have shorter
+// logs, and it would refuse to vote for them.
 func (c *Core) careful() bool {
 	return c.role.Leading && (!c.group.leads || c.pending() || c.durable <= c.group.changing.mark)
 }
@@ -82,7 +83,7 @@ func (c *Core) sendStored(messages []*raftpb.Message) {
 	}
 }
 
-// save hands out the next Save, unless one is under way. If no waiting item needs one, the
+// save hands out the next Save, unless one is under way. If no waiting item needs a Save, the
 // responses are due at once.
 func (c *Core) save() {
 	a := &c.appends

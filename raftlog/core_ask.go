@@ -7,15 +7,15 @@ import (
 )
 
 // This file shortens elections where messages are slow or lost. Raft asks for a vote once and then
-// waits for an election timeout, also when two simultaneous candidates vote for themselves. Both
-// rules below only repeat or drop messages, as a network may, so they do not affect raft's
-// guarantees.
+// waits for an election timeout, also when two simultaneous candidates vote for themselves. The two
+// rules below only repeat or drop messages. A network may do the same, so raft's guarantees hold.
 
 const (
-	// askTicks is how long a candidate waits for votes before it asks again.
+	// askTicks is the number of ticks that a candidate waits for votes before it asks again.
 	askTicks = 4
 
-	// yieldTicks is how long a voter yields to another candidate: two round trips of 100 ms.
+	// yieldTicks is the number of ticks for which a voter yields to another candidate: two round
+	// trips of 100 ms.
 	yieldTicks = 8
 )
 
@@ -60,8 +60,8 @@ func (c *Core) askAgain() {
 }
 
 // yields reports whether a message must be ignored because this voter yields to another candidate:
-// a simultaneous one with a lower ID and at least as much of the log. It yields once in a term: a
-// candidate that cannot win must not keep another from winning.
+// a simultaneous one with a lower ID and at least as much of the log. It yields once in a term, so
+// that a candidate that cannot win does not prevent another one from winning.
 func (c *Core) yields(m *raftpb.Message) bool {
 	a := &c.asking
 	switch m.GetType() {

@@ -13,7 +13,7 @@ const maxTurnRounds = 32
 
 // Shell carries out the Outputs of a Core. An error retires the replica.
 type Shell interface {
-	// Event hands one event to the Applier, as Deliver does.
+	// Event passes one event to the Applier, as Deliver does.
 	Event(*Event) error
 	Take(Take) error
 	// Send sends messages at the end of the turn, one frame for each peer.

@@ -10,16 +10,17 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// changing holds one lead's changes of the configuration. It is reset with the group.
+// changing is the state of configuration changes by this leader in its term. It is reset together
+// with group.
 type changing struct {
 	data     []byte // of the entry that changes it; nil if there is none
 	proposed bool   // it is in the log
-	empty    []own  // proposed here, not applied, and perhaps empty; in order
-	mark     uint64 // end of the log when the configuration was applied here, or this lead began
+	empty    []own  // entries proposed here and not applied that are empty or may be replaced by an empty one; in order
+	mark     uint64 // end of the log when the configuration was applied here, or when this replica began to lead
 }
 
-// own is the kind of an empty entry of this lead. Raft silently replaces a change that it refuses
-// by an empty entry.
+// own is the kind of an empty entry that this leader has proposed. Raft silently replaces a change
+// that it refuses by an empty entry.
 type own uint8
 
 const (
@@ -29,7 +30,7 @@ const (
 
 // Change proposes a change of the configuration in the next Turn, and reports whether it will. It
 // reports false if this replica does not lead in that term or has not reported LeadBegins, if a
-// change is pending, or if the change is invalid. The change is dropped if a transfer of the lead
+// change is pending, or if the change is invalid. The change is dropped if a transfer of leadership
 // begins before that Turn.
 func (c *Core) Change(term uint64, ch Change) bool {
 	if !c.role.Leading || term != c.role.Term || !c.group.leads || c.pending() {
@@ -45,30 +46,31 @@ func (c *Core) Change(term uint64, ch Change) bool {
 	return true
 }
 
-// pending reports whether raft would refuse a change, or it could end in another leader's term.
+// pending reports whether raft would refuse a change, or whether a change could complete in the
+// term of another leader.
 func (c *Core) pending() bool {
 	waits := c.group.changing.data != nil
 	return waits || len(c.config.Outgoing) > 0 || c.transferee != 0
 }
 
-// proposeChange runs before the batches are proposed, since those may wait long.
+// proposeChange runs before the batches are proposed, because batches may wait for a long time.
 func (c *Core) proposeChange() {
 	g := &c.group.changing
 	if g.data == nil || g.proposed {
 		return
 	}
 	if !c.proposed(&raftpb.Entry{Type: raftpb.EntryConfChangeV2.Enum(), Data: g.data}) {
-		g.data = nil // the lead is being transferred; the caller must look again
+		g.data = nil // the leadership is being transferred; the caller has to decide again
 		return
 	}
 	g.proposed = true
 	g.empty = append(g.empty, ownChange)
 }
 
-// proposeEmpty proposes an empty entry, and reports whether it did, if none was proposed since the
-// last configuration or the first entry of this lead was applied here. With it the followers
-// acknowledge the commit index, and raft leaves a joint configuration that it could not leave
-// during a Transfer.
+// proposeEmpty proposes an empty entry and reports whether it did. It does so only if none was
+// proposed since the last configuration, or the first entry of this leader's term, was applied
+// here. With that entry the followers acknowledge the commit index, and raft leaves a joint
+// configuration that it could not leave during a Transfer.
 func (c *Core) proposeEmpty() bool {
 	if !c.role.Leading || !c.group.leads || c.last != c.group.changing.mark || c.transferee != 0 {
 		return false
@@ -90,9 +92,9 @@ func (c *Core) proposed(e *raftpb.Entry) bool {
 }
 
 // resolved removes the oldest item of changing.empty when its entry is applied: an empty entry that
-// this leader proposed, or the change. The change proposed here is over when it is applied or
-// replaced. changing.empty has neither the first entry of a term nor the one by which raft leaves a
-// joint configuration.
+// this leader proposed, or the change. The change that was proposed here has ended when its entry
+// is applied or was replaced by an empty one. changing.empty has neither the first entry of a term
+// nor the one by which raft leaves a joint configuration.
 func (c *Core) resolved(e *raftpb.Entry) {
 	g := &c.group.changing
 	if !c.group.leads || len(g.empty) == 0 || len(e.GetData()) > 0 && !bytes.Equal(e.GetData(), g.data) {
@@ -128,8 +130,8 @@ func (c *Core) configure(e *raftpb.Entry) {
 		c.fail(fmt.Errorf("%w: entry %d: %w", ErrBroken, e.GetIndex(), err))
 		return
 	}
-	// Before ApplyConfChange: raft may want to send a snapshot at once, and an older one would not
-	// name its receiver.
+	// This is set before ApplyConfChange, because raft may then want to send a snapshot
+	// immediately, and an older snapshot would not name its receiver.
 	c.view.confIndex = e.GetIndex()
 	conf := c.node.ApplyConfChange(change)
 	c.configured(conf, newConfiguration(e.GetIndex(), conf,
@@ -138,7 +140,7 @@ func (c *Core) configure(e *raftpb.Entry) {
 }
 
 // configured stores the new configuration and reports it by an event. On a leader raft has handed
-// out everything proposed, so c.last is the end of what was proposed before.
+// out all proposed entries, so c.last is the last index that was proposed before the configuration.
 func (c *Core) configured(conf *raftpb.ConfState, config Configuration) {
 	c.conf, c.config = conf, config
 	c.voters = union(conf.GetVoters(), conf.GetVotersOutgoing())

@@ -10,13 +10,14 @@ import (
 
 // Raft's leader sends each commit index in a message of its own, which each follower acknowledges.
 // That costs as many frames and turns as the entry itself, and no caller waits for it. So an append
-// without entries waits here until one with entries replaces it, at most until the next tick. To
-// raft it was lost or late.
+// without entries waits here until one with entries replaces it, at most until the next tick. For
+// raft such an append is lost or late.
 //
 // The delay is so short because some of these appends have a second purpose: a follower that lacks
-// entries refuses an empty append. Two cases are not delayed. A replica that is being probed gets
-// its append at once, since raft sends nothing else before the answer. During a change of the
-// configuration all replicas do, because a removed one may stop only when the others know.
+// entries refuses an empty append. Two cases are not delayed. A replica that raft probes gets its
+// append at once, because raft sends nothing else to it before its answer. During a change of the
+// configuration all replicas get theirs at once, because a removed replica may stop only when the
+// others know the change.
 
 // hold keeps an append without entries; sendProbes may send it at once.
 func (c *Core) hold(m *raftpb.Message) {

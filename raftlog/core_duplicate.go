@@ -2,22 +2,25 @@ package raftlog
 
 import "go.etcd.io/raft/v3/raftpb"
 
-// This file shortens elections on networks that lose packets. TCP delays everything behind a lost
-// packet until that is sent again, after 200 ms or more. So a small message that others wait for is
-// also sent on a second connection, which probably loses other packets. Raft tolerates duplicates.
+// This file shortens elections on networks that lose packets. TCP delays all data after a lost
+// packet until that packet is sent again, after 200 ms or more. So a small message for which
+// another replica waits is also sent on a second connection, which probably loses other packets.
+// Raft tolerates duplicates.
 //
-// Messages are duplicated for a while after a change of role, when the network is not known yet,
-// and after a gap in a peer's heartbeats, which shows loss.
+// Messages are duplicated for some time after a change of role, when it is not known yet how
+// reliable the network is, and after a gap in the heartbeats of a peer, which indicates lost
+// packets.
 
 const (
-	// unsettledTicks is how long after a change of role, or after a gap, messages are duplicated.
+	// unsettledTicks is the number of ticks for which messages are duplicated after a change of
+	// role or a gap.
 	unsettledTicks = 40
 
-	// outageTicks is how long a link may be silent before its peer is sent no duplicates: TCP has then
-	// sent a lost packet again six times or more.
+	// outageTicks is the number of ticks without a message on a link after which its peer is sent
+	// no duplicates. By that time TCP has sent a lost packet again at least six times.
 	outageTicks = 80
 
-	// gapHeartbeats is how many heartbeats in a row are missed in a gap.
+	// gapHeartbeats is the number of consecutive missed heartbeats that count as a gap.
 	gapHeartbeats = 2
 
 	// maxDuplicateBytes bounds the entries of a message that is duplicated.
@@ -34,7 +37,7 @@ func (c *Core) duplicate(m *raftpb.Message) {
 	}
 }
 
-// duplicable reports whether a message is small, and of a kind that others wait for.
+// duplicable reports whether a message is small and of a kind for which another replica waits.
 func duplicable(m *raftpb.Message) bool {
 	switch m.GetType() {
 	case raftpb.MsgPreVote, raftpb.MsgPreVoteResp, raftpb.MsgVote, raftpb.MsgVoteResp,
@@ -50,8 +53,9 @@ func duplicable(m *raftpb.Message) bool {
 }
 
 // uneven reports whether the link between a leader and a follower had a gap recently. Two followers
-// exchange no heartbeats. A link that stays silent is broken, not only late: duplicates would keep
-// a leader whose large entries and other frames reach no follower.
+// exchange no heartbeats. A link that stays silent does not count, because it is broken and not
+// only slow: duplicates would keep a leader in office whose large entries and other frames reach no
+// follower.
 func (c *Core) uneven(peer uint64) bool {
 	if !c.role.Leading && peer != c.role.Leader {
 		return false

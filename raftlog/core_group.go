@@ -7,11 +7,12 @@ import (
 	"go.etcd.io/raft/v3"
 )
 
-// group holds the state of one lead and is reset with it.
+// group is the state of this replica as leader of one term. It is reset when the term or role
+// changes.
 type group struct {
 	queue    queue
 	inFlight int    // entries proposed and not applied
-	newest   int    // bytes of the last one proposed
+	newest   int    // bytes of the entry that was proposed last
 	waited   bool   // the batches in the queue have waited long enough
 	back     uint64 // number of the deferral under way, see defers; zero means none
 	leads    bool   // the first entry of the term is applied
@@ -22,7 +23,7 @@ type group struct {
 	sequence uint64   // never reset, so that no answer of an earlier lead matches
 }
 
-// read is one read request of raft, for all rounds asked for until its turn.
+// read is one read request of raft. It serves all rounds that were requested before it was sent.
 type read struct {
 	sequence uint64
 	done     bool   // raft has answered
@@ -33,8 +34,8 @@ type read struct {
 // crowdBytes is the size of a large entry: the commands of about a dozen callers.
 const crowdBytes = 256
 
-// propose puts the waiting batches into as many entries as may be under way. Under load this bound
-// makes the entries large, so that more batches share the cost of one.
+// propose puts the waiting batches into entries, as many as EntriesInFlight allows. Under load this
+// limit makes the entries large, so that more batches share the cost of one entry.
 func (c *Core) propose() {
 	g := &c.group
 	back := g.back
@@ -53,19 +54,20 @@ func (c *Core) propose() {
 	}
 }
 
-// lingers reports whether the waiting batches should wait for more: a large entry is under way, and
-// a small one now would take the place of the next large one. With 64 callers and one disk that
-// gains a sixth of all locks. One or a few callers never wait. The wait ends when an entry is
-// applied, or after a tick.
+// lingers reports whether the waiting batches should wait for more batches. They should if a large
+// entry is under way, because a small entry would take the place of the next large one. With 64
+// callers and one disk this raises the throughput by a sixth. With one or a few callers no batch
+// waits. The wait ends when an entry is applied, or after a tick.
 func (g *group) lingers() bool {
 	return g.inFlight > 0 && g.newest >= crowdBytes && g.queue.size() < g.newest && !g.waited
 }
 
 // defers reports whether the waiting batches are deferrable (see Config). Deferral saves an entry
-// on every replica, and every second one when callers pass a lock around: a caller that has
-// unlocked requests the lock again, and only waits. Each turn decides anew, so the deferral ends
-// when an applied entry makes the answer change, and with EndDeferral or a tick. Large entries are
-// shared anyway. before is group.back as of the previous turn.
+// on every replica. When callers hand a lock from one to the next it saves every second entry,
+// because a caller that has unlocked requests the lock again and then only waits. Each turn decides
+// again, so the deferral ends when an applied entry changes the answer, and also with EndDeferral
+// or a tick. Large entries are shared without deferral. The argument before is group.back after the
+// previous turn.
 func (c *Core) defers(before uint64) bool {
 	g := &c.group
 	if c.cfg.Deferrable == nil || g.queue.size() >= crowdBytes || g.waited ||
@@ -79,8 +81,9 @@ func (c *Core) defers(before uint64) bool {
 	return true
 }
 
-// read sends one read request for all rounds asked for, once the first entry of this lead is
-// applied. Raft would answer a lone voter earlier, when the state lacks what was committed before.
+// read sends one read request for all requested rounds, once the first entry of this leader's term
+// is applied. Raft would answer the only voter of a group earlier, when its state may still lack
+// entries that were committed before.
 func (c *Core) read() {
 	g := &c.group
 	if len(g.asked) == 0 || !g.leads {

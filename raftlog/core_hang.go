@@ -2,22 +2,23 @@ package raftlog
 
 import "fmt"
 
-// hang detects a leader whose disk or apply makes no progress. Raft would let it lead forever,
-// committing through its followers and answering no request. It counts ticks, because a stall of
-// the whole process adds only a few.
+// hang detects a leader whose disk or Applier makes no progress. Raft would let such a leader lead
+// forever: its followers would commit entries, but no request would be answered. Time is counted in
+// ticks, because a stall of the whole process adds only a few ticks.
 type hang struct {
 	saveTicks int // since the present Save was handed out
 	lagIndex  uint64
 	lagTicks  int // since lagIndex was committed and not applied
 
-	handover      bool // the lead has been offered to another
+	handover      bool // the leadership was offered to another voter
 	handoverTicks int
 }
 
-// watch runs at each tick. A leader without progress for an election timeout hands over its lead;
-// if it still leads after another one, it retires. A lone voter only waits: a slow disk must not
-// end the group. A Prepare has a longer limit than a Save. When that is exceeded a leader hands
-// over likewise, and any other replica retires.
+// watch runs at each tick. A leader without progress for an election timeout transfers the
+// leadership. If it still leads after another election timeout, it retires. The only voter of a
+// group just waits, because a slow disk must not end the group. A Prepare has a longer limit than a
+// Save. If a Prepare exceeds it, a leader transfers the leadership in the same way, and any other
+// replica retires.
 func (c *Core) watch() {
 	h := &c.hang
 	if c.appends.saving != nil {
@@ -47,7 +48,7 @@ func (c *Core) watch() {
 			"term", c.role.Term, "commit", c.commit, "applied", c.applied)
 	}
 	if c.transferee == 0 {
-		// The time is counted even if no voter can take the lead now.
+		// The time counts even if no voter can take over now.
 		_ = c.Transfer(0)
 	}
 	if h.handoverTicks++; h.handoverTicks >= c.cfg.ElectionTicks {

@@ -12,8 +12,8 @@ import (
 )
 
 // Tick advances time to now. Ticks follow elapsed time, not calls. After a stall at most half an
-// election timeout is made up: a suspended replica must handle the messages that wait before it
-// decides that the others are silent.
+// election timeout is made up, so that a replica that was suspended handles the waiting messages
+// before it decides that the others are silent.
 func (c *Core) Tick(now clock.Time) {
 	n := int(now.Sub(c.ticked) / c.cfg.Tick)
 	if n <= 0 {
@@ -23,7 +23,7 @@ func (c *Core) Tick(now clock.Time) {
 	rested := c.rested
 	if c.rested = c.rests(); rested && n > 1 {
 		c.ticked = now
-		if c.deferral == 0 { // otherwise this may be the reminder's timer, after less than a tick
+		if c.deferral == 0 { // otherwise the timer may be that of the deferral, after less than a tick
 			c.hurry()
 		}
 		return
@@ -46,11 +46,11 @@ func (c *Core) Tick(now clock.Time) {
 	}
 }
 
-// hurry ends the wait of the queued batches, whether they linger or are deferred.
+// hurry makes the queued batches due, whether they linger or are deferred.
 func (c *Core) hurry() { c.group.waited = c.group.queue.size() > 0 }
 
-// DeferralBegins reports whether the owner must call EndDeferral after MaxDeferral: batches are
-// deferred as of the last Turn, and no reminder is under way.
+// DeferralBegins reports whether the owner must call EndDeferral after MaxDeferral. It must if the
+// last Turn has deferred batches and no timer for a deferral runs yet.
 func (c *Core) DeferralBegins() bool {
 	if c.deferral != 0 {
 		return false
@@ -60,7 +60,7 @@ func (c *Core) DeferralBegins() bool {
 }
 
 // EndDeferral ends the deferral for which DeferralBegins reported true. A later deferral needs a
-// reminder of its own.
+// timer of its own.
 func (c *Core) EndDeferral() {
 	if c.deferral != 0 && c.deferral == c.group.back {
 		c.hurry()
@@ -68,7 +68,8 @@ func (c *Core) EndDeferral() {
 	c.deferral = 0
 }
 
-// NextTick returns when Tick must be called next. Zero means not before the next input (see rests).
+// NextTick returns the time at which Tick must be called next. Zero means that no Tick is needed
+// before the next input (see rests).
 func (c *Core) NextTick() clock.Time {
 	if c.rested && c.rests() {
 		return 0
@@ -115,10 +116,11 @@ func (c *Core) Confirm(term, round uint64) {
 // Unreachable reports that messages to a replica were probably lost.
 func (c *Core) Unreachable(id uint64) { c.node.ReportUnreachable(id) }
 
-// SnapshotSent reports the result of a message of Output.Snapshots, named by its To and its Term.
+// SnapshotSent reports whether a message of Output.Snapshots was delivered. The arguments to and
+// term are the fields To and Term of that message.
 func (c *Core) SnapshotSent(to, term uint64, ok bool) {
 	if !c.role.Leading || term != c.role.Term {
-		return // raft has dropped the snapshot with its lead, and may have sent another one since
+		return // raft dropped the snapshot when this replica stopped leading, and may have sent another one since
 	}
 	status := raft.SnapshotFinish
 	if !ok {
@@ -127,8 +129,9 @@ func (c *Core) SnapshotSent(to, term uint64, ok bool) {
 	c.node.ReportSnapshot(to, status)
 }
 
-// Transfer begins to hand the lead to another voter, as Log.Transfer does. It has succeeded when
-// Role reports that this replica no longer leads, and failed if Transferring reports false before.
+// Transfer begins a transfer of leadership to another voter, as Log.Transfer does. The transfer has
+// succeeded when Role reports that this replica no longer leads. It has failed if Transferring
+// reports false before that.
 func (c *Core) Transfer(to uint64) error {
 	if !c.role.Leading {
 		return ErrNotLeading

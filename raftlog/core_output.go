@@ -37,34 +37,34 @@ type Take struct {
 // Prepare and Take must be done before the next call of any method of the Core, which reuses the
 // slices. A Take must have begun by then.
 type Output struct {
-	// Events come first: a role is reported before anything is sent in it, and replies that events
-	// cause may share a frame with Messages.
+	// Events are delivered first, so that a role is reported before any message is sent in this
+	// role, and so that the Applier's replies can share a frame with Messages.
 	Events []Event
 
-	// Take asks for a snapshot. Nil means none. It begins now, after Events. When it is complete, any
-	// number of Turns later, the owner passes it to Snapshotted. A Restored event abandons it. There
-	// is at most one at a time.
+	// Take asks for a snapshot. Nil means none. The owner begins it now, after Events. When the
+	// snapshot is complete, any number of Turns later, the owner passes it to Snapshotted. A
+	// Restored event ends it before that. There is at most one at a time.
 	Take *Take
 
 	// Prepare must be made durable by Store.Prepare, on any goroutine and concurrently with Saves;
 	// then the owner calls Prepared. Nil means nothing. There is one at a time.
 	Prepare *raftpb.Snapshot
 
-	// Save must be made durable as one unit, on any goroutine; then the owner calls Stored, after
-	// which the next one comes. Nil means nothing. The Core keeps votes and acknowledgements until
-	// Stored.
+	// Save must be made durable as one unit, on any goroutine. Then the owner calls Stored; there
+	// is no other Save before that. Nil means that there is nothing to save. The Core keeps votes
+	// and acknowledgements until Stored.
 	Save *Batch
 
-	// Messages may be sent before Save is durable, so that the leader writes its disk while its
-	// entries travel. They may be lost, repeated and reordered.
+	// Messages may be sent before Save is durable, so that entries are sent while the leader writes
+	// them to its disk. They may be lost, repeated and reordered.
 	Messages []*raftpb.Message
 
-	// Duplicates are those of Messages that should also be sent on a second connection
+	// Duplicates are the messages of Messages that should also be sent on a second connection
 	// (core_duplicate.go). They may be lost, repeated and reordered.
 	Duplicates []*raftpb.Message
 
-	// Snapshots are messages that carry a snapshot. SnapshotSent must be called for each, also when it
-	// was lost. Until then its receiver is sent nothing else.
+	// Snapshots are messages that carry a snapshot. The owner must call SnapshotSent for each, even
+	// if the message was lost. Until then nothing else is sent to its receiver.
 	Snapshots []*raftpb.Message
 
 	// Failed is set if this replica must retire: it is ErrHung, ErrBroken or ErrCorrupt. The rest of

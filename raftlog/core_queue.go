@@ -8,7 +8,7 @@ type queue struct {
 	buf   []byte
 	ends  []int // offset in buf where each batch ends
 	start int   // offset in buf of the first batch
-	first int   // its place in ends
+	first int   // the index of the first batch in ends
 }
 
 // queueKeepBytes is the largest buffer that an empty queue keeps: a burst must not pin its memory
@@ -32,8 +32,8 @@ func (q *queue) push(batch []byte) {
 	q.ends = append(q.ends, len(q.buf))
 }
 
-// compact moves the waiting bytes to the front. It runs only when half of the buffer is free, so
-// each byte is moved about once.
+// compact moves the waiting bytes to the front of the buffer. It does so only when half of the
+// buffer is free, so each byte is moved about once.
 func (q *queue) compact() {
 	n := copy(q.buf, q.buf[q.start:])
 	q.buf = q.buf[:n]

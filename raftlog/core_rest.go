@@ -2,7 +2,8 @@ package raftlog
 
 // rests reports whether this replica needs no ticks: it leads, the group has no other replica, and
 // nothing is under way. It has no follower that needs heartbeats and no quorum to lose. The first
-// Tick after a rest only restarts the clock: a rest is not silence.
+// Tick after a rest only restarts the clock, because the time of the rest must not count as silence
+// of others.
 func (c *Core) rests() bool {
 	g, a := &c.group, &c.appends
 	if !c.role.Leading || !g.leads || len(c.config.Members) != 1 {

@@ -15,7 +15,7 @@ type Status struct {
 	InFlight   int      // entries proposed here that are not applied yet
 	Queued     int      // bytes that wait to be proposed
 	Snapshots  uint64   // snapshots of the state taken here
-	Taking     bool     // one is being taken, or made durable
+	Taking     bool     // a snapshot is being taken or made durable
 	StateBytes int      // size of the last snapshot, taken here or received; zero means none
 	Dropped    uint64   // messages dropped because the inbox was full
 	Retired    error    // cause of the retirement; nil while the log runs

@@ -11,31 +11,31 @@ import (
 // Progress is the state of one replica as its leader knows it.
 type Progress struct {
 	ID uint64
-	// Active is set while this leader has heard from it within an election timeout. Messages to an
-	// earlier lead do not count.
+	// Active is true if this leader has received a message from the replica within an election
+	// timeout. Messages of earlier terms do not count.
 	Active bool
-	// SilentFor is the time since its last message, or since this lead began or the replica was
-	// added.
+	// SilentFor is the time since the last message of the replica, or since this leader's term
+	// began or the replica was added, if that was later.
 	SilentFor time.Duration
-	// CaughtUp is set while it accepts appends and lacks at most 64 entries.
+	// CaughtUp is true while the replica accepts appends and lacks at most 64 entries.
 	CaughtUp bool
 	// Full is set while every entry of the leader is acknowledged or in flight, with none known to
 	// be lost.
 	Full bool
-	// Settled is set once it knows that the configuration is committed: it has acknowledged an
-	// entry that carried that commit index, proposed after the leader had applied the
-	// configuration.
+	// Settled is true if the replica knows that the configuration is committed. It knows when it
+	// has acknowledged an entry that the leader proposed after it had applied the configuration,
+	// because the message with that entry also carried the commit index.
 	Settled bool
 }
 
 // Survey is a leader's view of its group.
 type Survey struct {
-	// in which this replica leads and Leads was called. Zero means none, without Pending and
-	// Replicas
+	// the term in which this replica leads and has called Leads. If it is zero, Pending and
+	// Replicas are not set
 	Term   uint64
 	Self   uint64
 	Config Configuration // as last applied here
-	// a change is not applied, or the configuration is joint, or the lead is being transferred
+	// a change is not applied, the configuration is joint, or the leadership is being transferred
 	Pending  bool
 	Replicas []Progress // all of Config, including this one, by ID
 }
@@ -45,14 +45,14 @@ const caughtUpEntries = 64
 
 // hearing records when a replica was last heard from.
 type hearing struct {
-	tick  uint64 // at first the beginning of this lead or the addition
+	tick  uint64 // initially when this replica began to lead, or when the other was added
 	spoke bool
 
-	linked uint64 // of its last message that was no duplicate; at first as tick
+	linked uint64 // tick of its last message that was not a duplicate; initially the same as tick
 	uneven uint64 // tick until which its link counts as uneven, after a gap
 }
 
-// hear records a message of a member. One of an earlier term is late and does not count.
+// hear records a message of a member. A message of an earlier term is late and does not count.
 func (c *Core) hear(id, term uint64, duplicate bool) {
 	if h, ok := c.heard[id]; ok && term >= c.role.Term {
 		if !duplicate {
@@ -66,8 +66,8 @@ func (c *Core) hear(id, term uint64, duplicate bool) {
 	}
 }
 
-// listen adds an entry to heard for each new member, and deletes those of removed ones. anew resets
-// all.
+// listen adds an entry to heard for each new member, and deletes the entries of removed members. If
+// anew is true it resets all entries.
 func (c *Core) listen(anew bool) {
 	if anew {
 		clear(c.heard)
@@ -90,8 +90,8 @@ func (c *Core) silent(id uint64) (ticks uint64, active bool) {
 	return ticks, ok && h.spoke && ticks < uint64(c.cfg.ElectionTicks)
 }
 
-// Surveyed returns a Survey if it may have changed: after a tick, a change of role or of the
-// configuration, or a request for one. A Survey allocates, so not every turn makes one.
+// Surveyed returns a Survey if it may have changed since the last call: after a tick, a change of
+// role or configuration, or a request. A Survey allocates, so not every turn makes one.
 func (c *Core) Surveyed() (s Survey, anew bool) {
 	if !c.unseen {
 		return s, false

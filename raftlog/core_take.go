@@ -11,20 +11,20 @@ type takeStep uint8
 
 const (
 	takeNone    takeStep = iota
-	takeCapture          // the owner takes it, between turns
+	takeCapture          // the owner takes the snapshot between turns
 	takePrepare          // encoded and may be sent; the store makes it durable beside the log
 	takeName             // durable, and among the appends for the Save that names it
 )
 
 // taking is the snapshot that is being taken here: one at a time, from its beginning until the
-// store has named it. Its index and configuration are those of its beginning.
+// store has named it. It has the index and configuration at its beginning.
 type taking struct {
 	step      takeStep
 	index     uint64            // value of applied at its beginning
 	conf      *raftpb.ConfState // as of then
 	snap      *raftpb.Snapshot  // from takePrepare on
 	overtaken bool              // a newer snapshot of another replica came during takePrepare
-	ticks     int               // in takePrepare
+	ticks     int               // ticks since takePrepare began
 }
 
 func (c *Core) take() {
@@ -45,10 +45,10 @@ func (c *Core) snapshotDue() bool {
 	return c.view.wanted || c.since >= c.enough()
 }
 
-// enough returns after how many bytes of log the next snapshot is due. A snapshot must cost at most
-// as much as the entries that it replaces, so a large state needs as many bytes of log. All
-// replicas apply the same log and would snapshot at the same moment, so a pseudo-random part of up
-// to half as much is added for each replica and snapshot.
+// enough returns the number of bytes of log after which the next snapshot is due. A snapshot should
+// not cost more than the entries that it replaces, so the log must have as many bytes as the last
+// snapshot. All replicas apply the same log and would take snapshots at the same moment. So up to
+// half as much is added, a pseudo-random part for each replica and snapshot.
 func (c *Core) enough() int {
 	bytes := max(c.cfg.SnapshotBytes, len(c.view.snap.GetData()))
 	const shares = 1 << 10
@@ -56,8 +56,8 @@ func (c *Core) enough() int {
 	return bytes + bytes/2*int(share)/shares
 }
 
-// Snapshotted passes in the snapshot that the Output.Take with this index asked for: its Header and
-// then the encoded state. The Core owns the slice. A snapshot that was abandoned is ignored.
+// Snapshotted receives the snapshot that the Output.Take with this index asked for: its Header,
+// followed by the encoded state. The Core owns the slice. A snapshot that was abandoned is ignored.
 func (c *Core) Snapshotted(index uint64, data []byte) {
 	t := &c.taking
 	if t.step != takeCapture || t.index != index {
@@ -86,14 +86,15 @@ func (c *Core) name() {
 	c.appends.waiting = append(c.appends.waiting, appendItem{snapshot: c.taking.snap, local: true, durable: true})
 }
 
-// overtake makes way for another replica's snapshot, which is on its way to the store.
+// overtake is called when a snapshot of another replica is queued for the store.
 //
-// It abandons the snapshot that is being taken; named later, that would set the log back. A Prepare
-// under way cannot be stopped and is waited for. A snapshot that is already among the appends is
-// saved before the other.
+// It abandons the snapshot that is being taken here, because naming it later would set the log
+// back. A Prepare that runs cannot be stopped, so its end is awaited. A snapshot that is already in
+// the queue of appends is saved before that of the other replica.
 //
-// It also drops what waits to be applied. Raft has already taken the snapshot's configuration, and
-// an older change applied to that would make a configuration that the group never had.
+// It also drops the entries that wait to be applied. Raft has already applied the configuration of
+// the snapshot. An older change applied to that configuration would result in a configuration that
+// the group never had.
 func (c *Core) overtake() {
 	switch c.taking.step {
 	case takeCapture:
@@ -119,11 +120,11 @@ func (c *Core) prepareHung() bool {
 	return t.ticks >= int(prepareLimit(len(t.snap.GetData()))/c.cfg.Tick)
 }
 
-// prepareLimit returns how long a store may take to prepare a snapshot of so many bytes. Nothing
-// waits for it, and a good disk takes seconds for a large one, so an election timeout would be too
-// strict. But until then the log stays in memory, and would exhaust the host in the end. Kernels
-// retry a failing disk for about half a minute. A disk that writes less than a MiB in a second
-// could not keep up with the log either.
+// prepareLimit returns how long a store may take to prepare a snapshot of so many bytes. No call
+// waits for a Prepare, and a good disk takes seconds for a large snapshot, so an election timeout
+// would be too short. But until the end of the Prepare the log stays in memory, and without a limit
+// it could exhaust the memory of the host. Kernels retry a failing disk for about half a minute. A
+// disk that writes less than a MiB in a second could not keep up with the log either.
 func prepareLimit(bytes int) time.Duration {
 	return time.Minute + time.Duration(bytes>>20)*time.Second
 }

@@ -5,8 +5,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// Turn returns the next Output. A call implies that all earlier Outputs are carried out, except for
-// a Save, a Prepare and a Take.
+// Turn returns the next Output. The caller must have carried out all earlier Outputs, except for a
+// Save, a Prepare and a Take.
 func (c *Core) Turn() Output {
 	c.recycle()
 	for {
@@ -97,9 +97,9 @@ func (c *Core) handle(rd raft.Ready) {
 	c.sendStored(after)
 }
 
-// observe compares raft's role with the known one. It must run after everything that may change the
-// role, so that no change of term is missed between two Turns: a batch queued in one term must
-// never be proposed in another.
+// observe compares raft's role with the recorded one. It must run after every step that may change
+// the role, so that no change of term between two Turns is missed. A batch that was queued in one
+// term must never be proposed in another.
 func (c *Core) observe() {
 	s := c.node.BasicStatus()
 	c.transferee = s.LeadTransferee
@@ -134,7 +134,7 @@ func (c *Core) deliver(responses []*raftpb.Message) {
 		votes = votes || m.GetType() == raftpb.MsgVoteResp || m.GetType() == raftpb.MsgPreVoteResp
 	}
 	if votes {
-		c.observe() // of a replica's messages to itself only a vote can change its role
+		c.observe() // of the messages that a replica sends to itself, only a vote can change its role
 	}
 }
 

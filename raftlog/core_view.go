@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// entryOverheadBytes is about the cost of an entry besides its data.
+// entryOverheadBytes is the approximate size of an entry without its data.
 const entryOverheadBytes = 32
 
 // view is the durable part of the log, for raft to read. It wraps raft's MemoryStorage, except for
@@ -38,7 +38,7 @@ func (v *view) index() uint64 { return v.snap.GetMetadata().GetIndex() }
 
 // install empties the log and restarts it behind a snapshot.
 func (v *view) install(s *raftpb.Snapshot) {
-	// Without its data, which would be copied but never read there.
+	// The snapshot is passed without its data, which MemoryStorage would copy but never use.
 	must(v.ApplySnapshot(&raftpb.Snapshot{Metadata: s.GetMetadata()}))
 	v.snap, v.confIndex, v.wanted = s, s.GetMetadata().GetIndex(), false
 }
@@ -50,7 +50,7 @@ func (v *view) take(index uint64, conf *raftpb.ConfState, data []byte, keep, kee
 	must(err)
 	v.snap = &raftpb.Snapshot{Data: data, Metadata: &raftpb.SnapshotMetadata{
 		ConfState: proto.CloneOf(conf), Index: &index, Term: &term}}
-	// a configuration applied since its beginning needs another one
+	// a configuration that was applied since the snapshot began needs another snapshot
 	v.wanted = v.wanted && index < v.confIndex
 	first, err := v.FirstIndex()
 	must(err)
@@ -60,8 +60,9 @@ func (v *view) take(index uint64, conf *raftpb.ConfState, data []byte, keep, kee
 	return v.snap
 }
 
-// cut returns the index of the last entry to drop, or first-1 for none. It reads the log in small
-// pieces from its end: raft's storage scans the whole range of a read, which would stall the owner.
+// cut returns the index of the last entry to drop, or first-1 if none is dropped. It reads the log
+// in small pieces from its end: raft's storage scans the whole range of a read, which would stall
+// the owner.
 func (v *view) cut(first, index uint64, keep, keepBytes int) uint64 {
 	const atOnce = 256
 	for index >= first && keep > 0 && keepBytes > 0 {

@@ -23,19 +23,19 @@
 //	    Configured
 //
 // A turn takes the whole inbox, runs the Core until it has no more output, and then sends all
-// messages at once. All waiting batches become one entry (group commit), all rounds one question to
-// the followers, all appends one Save. A Volatile store is saved within the turn, without an
-// appender.
+// messages together. All waiting batches become one entry (group commit), all waiting rounds become
+// one question to the followers, and all waiting appends become one Save. A Volatile store is
+// written within the turn, without an appender.
 //
-// A deferrable batch only makes requests wait, so no caller gains if it is applied sooner
-// ([Config].Deferrable). It goes with the next entry, or alone after 2 to 4 ms. With 3 callers that
-// makes a hand-over of a lock 8 % faster in memory and 16 % faster with a directory, with 17 % and
-// 32 % fewer allocations; with 64 callers 6 % and 11 % faster.
+// A deferrable batch only makes requests wait, so no caller benefits if it is applied sooner
+// ([Config].Deferrable). It is proposed together with the next entry, or by itself after 2 to 4 ms.
+// With 3 callers that makes a hand-over of a lock 8 % faster in memory and 16 % faster with a
+// directory, with 17 % and 32 % fewer allocations; with 64 callers 6 % and 11 % faster.
 //
 // # Snapshots
 //
-// A snapshot blocks neither Apply while it is taken nor appends while it is written, but it uses
-// processor time and disk bandwidth.
+// Taking a snapshot does not block Apply, and writing it does not block appends, but both use
+// processor time or disk bandwidth.
 //
 //	owner        Snapshot, Step ... Step   one step at the end of each turn, between other work
 //	snapshotter  AppendTo                  encodes it; from now on it can be sent
@@ -56,12 +56,12 @@
 //	   │                                        Leads                      ▼
 //	   └─── a higher term, no majority for an election timeout, Transfer ─ leading
 //
-// If a leader's streams end, or it reports that it has retired ([Log.PeerLost]), its voters stand
-// for election at once. A leader that only stops sending is replaced after the election timeout.
-// Three files shorten elections: core_failover.go, core_ask.go and core_duplicate.go.
+// If the streams from a leader end, or it reports that it has retired ([Log.PeerLost]), the voters
+// start an election at once. A leader that only stops sending is replaced after the election
+// timeout. Three files shorten elections: core_failover.go, core_ask.go and core_duplicate.go.
 //
-// Each change of term or role discards all batches and rounds that wait. What was proposed in one
-// term never happens in another.
+// Each change of term or role discards all waiting batches and rounds. A proposal that was made in
+// one term never takes effect in another.
 //
 // # Changes of the configuration
 //
@@ -84,8 +84,8 @@
 // trips, and for as many Saves: a change is applied after its commit index is durable.
 //
 // A replica that is removed keeps running; a leader steps down. Its vote may still be needed by
-// replicas that have not applied the removal. Whatever asked for the removal must decide when to
-// stop it.
+// replicas that have not applied the removal. The caller that asked for the removal must decide
+// when to stop the replica.
 //
 // # Guarantees
 //

@@ -11,8 +11,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// The encodings of what raft does not store of a configuration. Numbers are big-endian, and each
-// value has exactly one encoding:
+// The encodings of those parts of a configuration that raft does not store. Numbers are big-endian,
+// and each value has exactly one encoding:
 //
 //	member    ID (8), length of the context (2), context
 //	entry     format (1), member                              the context of the entry that adds it
@@ -40,7 +40,7 @@ func takeMember(b []byte) (m Member, rest []byte, err error) {
 			errEnvelope, m.ID, n, len(b))
 	}
 	if n > 0 {
-		m.Context = bytes.Clone(b[:n]) // it outlives the snapshot
+		m.Context = bytes.Clone(b[:n]) // the context is used longer than the snapshot
 	}
 	return m, b[n:], nil
 }

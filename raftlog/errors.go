@@ -8,20 +8,22 @@ var (
 	// because the contents of a store that has failed are unknown.
 	ErrStorage = errors.New("raftlog: storage failed")
 
-	// ErrPanic reports a retirement after a panic. If the Applier panicked it is ErrBroken as well, if
-	// the Store did, ErrStorage. Otherwise raft did, as it does when messages or data contradict each
-	// other, for example after a log has lost its end.
+	// ErrPanic reports a retirement after a panic. If the Applier panicked, the error also matches
+	// ErrBroken; if the Store panicked, it also matches ErrStorage. Otherwise raft panicked. Raft
+	// does so when messages or data contradict each other, for example after a log has lost its
+	// end.
 	ErrPanic = errors.New("raftlog: panic")
 
 	// ErrBroken reports a retirement after an error or a panic of Apply, Restore or Snapshot, or a
-	// panic of a Capture. The state machine is the same on every replica, so more than this voter must
-	// end.
+	// panic of a Capture. The state machine is the same on every replica, so the caller should end
+	// the whole node and not only this voter.
 	ErrBroken = errors.New("raftlog: the state machine is broken")
 
 	// ErrHung reports a retirement because the store or the Applier makes no progress. A leader
-	// retires so after two election timeouts if no other voter has taken over. Any replica but a lone
-	// voter does if its store needs more than a minute, plus a second for each MiB, to make a snapshot
-	// durable. Close also returns ErrHung if one of them has not returned.
+	// retires for this reason after two election timeouts if no other voter has taken over. Any
+	// replica except the only voter of a group also retires if its store needs more than a minute,
+	// plus a second for each MiB, to make a snapshot durable. Close also returns ErrHung if one of
+	// them has not returned.
 	ErrHung = errors.New("raftlog: the store or the state machine hangs")
 
 	// ErrClosed is returned once Close has been called.

@@ -19,18 +19,18 @@ type Log struct {
 	core *Core
 	out  []*raftpb.Message // to be sent at the end of the turn
 
-	duplicates []*raftpb.Message // those of out that are sent a second way, too
-	called     bool              // this turn has called the Applier or sent something
-	where      phase             // whose code runs, to classify a panic
+	duplicates []*raftpb.Message // the messages in out that are also sent on the second connection
+	called     bool              // this turn has called the Applier or sent a message
+	where      phase             // which code runs at the moment, to classify a panic
 	transfers  []transfer        // waiting for their outcome
-	saves      chan Batch        // to the appender; never holds more than one
+	saves      chan Batch        // carries batches to the appender, at most one at a time
 	taking     taken
-	tasks      chan task // to the snapshotter; never holds more than one
-	spare      inbox     // the one swapped out; kept for its memory
+	tasks      chan task // carries tasks to the snapshotter, at most one at a time
+	spare      inbox     // the inbox of the previous turn; its memory is reused
 
 	mu      sync.Mutex // guards in, arrived, queued, status, survey and ended
 	in      inbox
-	arrived int // additions since the owner took it out last
+	arrived int // additions since the owner last took the inbox
 	queued  int // bytes of batches in inbox and core
 	status  Status
 	survey  Survey
@@ -96,7 +96,7 @@ func (l *Log) Status() Status {
 	return l.status
 }
 
-// Survey returns how this replica sees its group, as of the last tick, change of role or
+// Survey returns this replica's view of its group at the last tick or change of role or
 // configuration. The slices are shared and must not be changed.
 func (l *Log) Survey() Survey {
 	l.mu.Lock()

@@ -9,8 +9,8 @@ import (
 
 const maxCloseWait = 5 * time.Second
 
-// end is the owner's last act: it stops the inbox, answers the waiting transfers, and calls Retired
-// unless the log was closed.
+// end is the last function that the owner calls. It closes the inbox, answers the waiting
+// transfers, and calls Retired unless the log was closed.
 func (l *Log) end(err error) {
 	l.mu.Lock()
 	if l.ended == nil {
@@ -77,11 +77,11 @@ func (l *Log) cause(p any) error {
 	return fmt.Errorf("%v", p)
 }
 
-// Close stops the replica, waits for its goroutines, and closes the store. It does not hand over
-// the lead: call Transfer before. It may be called more than once and concurrently, but not by the
-// Applier. If that takes more than 5 s, Close returns ErrHung. The store is then open, or its Close
-// is under way: a call that hangs in the kernel cannot be ended, and the goroutine that waits for
-// it ends with the call.
+// Close stops the replica, waits for its goroutines, and closes the store. It does not transfer the
+// leadership: call Transfer before. It may be called more than once and concurrently, but not by
+// the Applier. If this takes more than 5 s, Close returns ErrHung. The store is then still open, or
+// its Close has not returned. A call that hangs in the kernel cannot be interrupted; the goroutine
+// that waits for it ends when the call returns.
 func (l *Log) Close() error {
 	if !l.closing.CompareAndSwap(false, true) { // sync.Once would hold a lock during the wait
 		<-l.closed

@@ -7,7 +7,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// Bounds of the inbox. What exceeds them is dropped; raft sends it again.
+// Bounds of the inbox. Messages beyond them are dropped; raft sends them again.
 const (
 	maxStepMessages = 4096
 	maxStepBytes    = 64 << 20
@@ -17,8 +17,8 @@ const (
 // maxGathers bounds how often the owner yields before a turn.
 const maxGathers = 3
 
-// inbox holds what other goroutines pass to the owner. It is swapped whole, so that the next turn
-// handles together everything that arrives during one.
+// inbox holds the inputs that other goroutines pass to the owner. The owner takes it as a whole, so
+// that all inputs that arrive during one turn are handled together in the next one.
 type inbox struct {
 	messages    []arrival
 	stepBytes   int
@@ -42,7 +42,7 @@ type arrival struct {
 	duplicate bool
 }
 
-// bound is where a batch ends in inbox.batches, and its term.
+// bound is the end of a batch in inbox.batches, and the term of the batch.
 type bound struct {
 	term uint64
 	end  int
@@ -50,7 +50,7 @@ type bound struct {
 
 type round struct{ term, round uint64 }
 
-// change is a Change and the only term in which it may be proposed.
+// change is a Change with the only term in which it may be proposed.
 type change struct {
 	term uint64
 	Change
@@ -97,16 +97,16 @@ func (l *Log) put(change func(*inbox)) bool {
 }
 
 // first counts an addition to the inbox and reports whether it is the first since the last swap.
-// Only that one must wake the owner; more wake-ups would cause empty turns. The caller must hold
-// mu.
+// Only the first addition wakes the owner, because more wake-ups would cause empty turns. The
+// caller must hold mu.
 func (l *Log) first() bool {
 	l.arrived++
 	return l.arrived == 1
 }
 
-// gather yields so that other goroutines can add to this turn, and again as long as that adds more.
-// It does not delay a lone caller. An entry costs the same whatever its size, so with 64 callers
-// the second and third yield save a fifth of all work.
+// gather yields the processor so that other goroutines can add inputs to this turn, and repeats
+// this while inputs are added. It does not delay a single caller. An entry costs the same whatever
+// its size, so with 64 callers the second and third yield save a fifth of all work.
 func (l *Log) gather() {
 	had := 1
 	for range maxGathers {
@@ -121,7 +121,7 @@ func (l *Log) gather() {
 	}
 }
 
-// swap takes the inbox. It reports whether that is empty, and whether the log has ended.
+// swap takes the inbox. It reports whether the inbox is empty, and whether the log has ended.
 func (l *Log) swap() (in *inbox, nothing, closed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -133,7 +133,7 @@ func (l *Log) swap() (in *inbox, nothing, closed bool) {
 // Propose copies a batch of commands to the queue. It reports false if the queue is full or the log
 // has ended. All waiting batches share one entry, in order. A batch is proposed only while this
 // replica leads in the given term. Any change of term or role, which Applier.Role reports, discards
-// it. It waits while too much is uncommitted or the lead is being transferred.
+// it. It waits while too many bytes are uncommitted or the leadership is being transferred.
 func (l *Log) Propose(term uint64, batch []byte) bool {
 	l.mu.Lock()
 	ok := l.ended == nil && l.queued+len(batch) <= l.cfg.QueueBytes
@@ -151,9 +151,10 @@ func (l *Log) Propose(term uint64, batch []byte) bool {
 }
 
 // Change proposes a change of the configuration, and reports false if the log has ended. The change
-// is dropped, and the caller must look again, unless this replica leads in that term, Applier.Leads
-// was called, nothing is pending (see Survey), and it is valid for the present configuration. A
-// second Change before the next turn replaces the first. The slices must not be changed afterwards.
+// is dropped unless this replica leads in that term, Applier.Leads was called, no change is pending
+// (see Survey), and the change is valid for the present configuration. So the caller must check the
+// configuration afterwards. A second Change before the next turn replaces the first. The slices
+// must not be changed afterwards.
 func (l *Log) Change(term uint64, c Change) bool {
 	return l.put(func(in *inbox) { in.change = &change{term, c} })
 }
@@ -204,8 +205,8 @@ func (l *Log) Unreachable(id uint64) {
 }
 
 // PeerLost reports that the last stream of a replica has ended, or that it has announced that it
-// has retired, after all its messages were passed to Step. Entries in flight are sent again once it
-// answers. If it led, the others need not wait for an election timeout.
+// has retired, after all its messages were passed to Step. Entries in flight are sent again once
+// the replica answers. If the replica led, the others need not wait for an election timeout.
 func (l *Log) PeerLost(id uint64) {
 	l.put(func(in *inbox) {
 		if len(in.lost) < maxUnreachable && !slices.Contains(in.lost, id) {
@@ -214,6 +215,6 @@ func (l *Log) PeerLost(id uint64) {
 	})
 }
 
-// Campaign makes a voter stand for election now instead of after the election timeout. The only
+// Campaign makes a voter start an election now instead of after the election timeout. The only
 // voter of a group leads at once.
 func (l *Log) Campaign() { l.put(func(in *inbox) { in.campaign = true }) }

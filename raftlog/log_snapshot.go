@@ -13,7 +13,7 @@ type taken struct {
 	order   Take
 	capture Capture // nil if there is none
 	stepped bool    // its last step is done
-	busy    bool    // the snapshotter has a task without an outcome yet
+	busy    bool    // the snapshotter works on a task
 }
 
 // task is work for the snapshotter: to encode capture if there is one, otherwise to prepare snap.
@@ -47,14 +47,16 @@ func (t *taken) steps() bool { return t.capture != nil && !t.stepped }
 const (
 	// pace is the time between steps while there are no turns.
 	pace = time.Millisecond
-	// restSteps is how many steps run then at once, since nothing else needs the owner.
+	// restSteps is the number of steps that then run together, because the owner has nothing else
+	// to do.
 	restSteps = 16
 )
 
-// step does one step of the snapshot that is being taken, at the very end of a turn, when its
-// answers are sent. The owner does not wake itself for steps: under load turns come anyway, and a
-// goroutine that is always runnable keeps its processor from polling the network. After the last
-// step the snapshotter encodes the snapshot, once it has finished one that a Restore has abandoned.
+// step does one step of the snapshot that is being taken. It runs at the end of a turn, after the
+// answers of the turn are sent. The owner does not wake itself for steps: under load there are many
+// turns, and a goroutine that is always runnable would keep its processor from polling the network.
+// After the last step the snapshotter encodes the snapshot. If it still encodes an earlier one that
+// a Restore has abandoned, it finishes that first.
 func (l *Log) step(atRest bool) {
 	t := &l.taking
 	if t.capture == nil {
@@ -66,7 +68,7 @@ func (l *Log) step(atRest bool) {
 	}
 	l.where = inRaft
 	if !t.stepped || t.busy {
-		return // its outcome brings the next turn
+		return // the outcome of the task starts the next turn
 	}
 	l.give(task{order: t.order, capture: t.capture})
 	t.capture = nil
@@ -87,8 +89,8 @@ func (l shell) Prepare(s *raftpb.Snapshot) (done bool, err error) {
 	return true, nil
 }
 
-// give hands a task to the snapshotter. It never blocks: a Prepare follows only from the outcome of
-// a task, and step waits while one is under way.
+// give passes a task to the snapshotter. It never blocks, because there is only one task at a time:
+// a Prepare begins only after the outcome of another task, and step waits while a task runs.
 func (l *Log) give(t task) {
 	l.taking.busy = true
 	l.tasks <- t
@@ -124,7 +126,7 @@ func (l *Log) do(t task) bool {
 	if o.prepared {
 		kind = ErrStorage
 	}
-	ended := true // by runtime.Goexit, unless the end of do is reached
+	ended := true // stays true if do ends by runtime.Goexit
 	defer func() {
 		if p := recover(); p != nil {
 			o.err = fmt.Errorf("%w: %w: %w", kind, ErrPanic, l.cause(p))

@@ -2,16 +2,17 @@ package raftlog
 
 import "context"
 
-// transfer is a waiting call of Transfer. done has a buffer for its one answer.
+// transfer is a waiting call of Transfer. The channel done has a buffer for the answer.
 type transfer struct {
 	to   uint64
 	done chan error
 }
 
-// Transfer hands the lead to another voter. Zero means the most caught up one among those heard
-// from within an election timeout. It returns nil when this replica no longer leads, ErrTransfer if
-// no voter took over within an election timeout, and ErrNotLeading if this replica did not lead. If
-// ctx ends first the attempt continues and may still succeed. Proposals wait meanwhile.
+// Transfer transfers the leadership to another voter. Zero means the voter with the longest log
+// among those that have sent a message within an election timeout. It returns nil when this replica
+// no longer leads, ErrTransfer if no voter took over within an election timeout, and ErrNotLeading
+// if this replica did not lead. If ctx ends first the attempt continues and may still succeed.
+// Proposals wait meanwhile.
 func (l *Log) Transfer(ctx context.Context, to uint64) error {
 	t := transfer{to: to, done: make(chan error, 1)}
 	if !l.put(func(in *inbox) { in.transfers = append(in.transfers, t) }) {

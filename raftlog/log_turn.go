@@ -7,7 +7,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// phase is whose code the owner is running, to classify a panic.
+// phase tells which code the owner is running, to classify a panic.
 type phase uint8
 
 const (
@@ -17,8 +17,8 @@ const (
 )
 
 // MaxDeferral is the time after which a deferrable batch is proposed by itself, see
-// Config.Deferrable. It may take twice as long, since there is one reminder at a time, and that of
-// an earlier batch may be under way. Much shorter timers are inexact while a process is idle.
+// Config.Deferrable. It may take twice as long, because only one timer for deferrals runs at a
+// time, and it may run for an earlier batch. Much shorter timers are inexact in an idle process.
 const MaxDeferral = 2 * time.Millisecond
 
 // runOwner is the owner goroutine. The inbox wakes it, and one timer for the next tick, the end of
@@ -56,7 +56,7 @@ func (l *Log) runOwner() {
 			return
 		}
 		l.step(fired && nothing)
-		switch steps := l.taking.steps(); { // turns do not put off a running timer, which would delay ticks
+		switch steps := l.taking.steps(); { // turns do not reset a running timer, because that would delay ticks
 		case steps && (fired || !paced):
 			timer.Reset(pace)
 			set = true
@@ -77,7 +77,7 @@ func (l *Log) runOwner() {
 }
 
 // turn handles the inbox and carries out the result. It reads the clock only if the timer has
-// fired: under load there are many turns in a tick, and reading the clock costs as much as a
+// fired: under load there are many turns in each tick, and reading the clock costs as much as a
 // command.
 func (l *Log) turn(in *inbox, fired bool) error {
 	taken := len(in.batches) + l.core.Queued()
@@ -145,7 +145,7 @@ func (l *Log) feed(in *inbox) error {
 	for _, id := range in.unreachable {
 		l.core.Unreachable(id)
 	}
-	for _, id := range in.lost { // behind the messages
+	for _, id := range in.lost { // after the messages of these replicas
 		l.core.Unreachable(id)
 		l.core.PeerLost(id)
 	}
@@ -205,7 +205,7 @@ func (l shell) Event(e *Event) error {
 	case Restored:
 		l.taking.capture = nil // its state has been replaced
 	}
-	l.where, l.called = inApplier, true // a panic of the call leaves it so
+	l.where, l.called = inApplier, true // stays set if the call panics
 	err := Deliver(e, l.cfg.Applier)
 	if err == nil {
 		l.where = inRaft
@@ -223,7 +223,8 @@ func (l *Log) publishSurvey() {
 	l.survey = s
 }
 
-// SendSnapshot starts to send a snapshot. It always reports the result, because raft waits for it.
+// SendSnapshot starts to send a snapshot. The result is reported in every case, because raft waits
+// for it.
 func (l shell) SendSnapshot(m *raftpb.Message) {
 	to, term := m.GetTo(), m.GetTerm()
 	l.called = true
@@ -232,8 +233,8 @@ func (l shell) SendSnapshot(m *raftpb.Message) {
 	})
 }
 
-// publish stores the Status and frees the room of batches that have left the queue or were
-// discarded. taken is the number of bytes at the beginning of this turn.
+// publish stores the Status, and subtracts the batches that have left the queue or were discarded
+// from the queued bytes. The argument taken is the number of bytes at the beginning of this turn.
 func (l *Log) publish(taken int) {
 	st := l.core.Status()
 	l.mu.Lock()

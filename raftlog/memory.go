@@ -8,8 +8,8 @@ import (
 
 // MemoryStore is a Store in memory. It is the default of mortise: a lock ends with its holder's
 // session, so no lock is held when every instance has ended. A replica whose process ends must not
-// come back under its raft ID. Close keeps what is stored, so that a test can start a Log on it
-// again.
+// come back under its raft ID. Close keeps the stored log, so that a test can start a Log on the
+// store again.
 type MemoryStore struct {
 	state State
 }
@@ -33,7 +33,7 @@ func (s *MemoryStore) Load() (State, error) {
 	return st, nil
 }
 
-// Save keeps the batch. It fails only for a gap in the log, a bug of its caller.
+// Save keeps the batch. It fails only if the log would have a gap, which is a bug of the caller.
 func (s *MemoryStore) Save(b Batch) error {
 	st := s.state
 	if b.Identity != nil {

@@ -15,7 +15,7 @@ type Identity struct {
 
 // State is what a Store holds. Its messages are shared and must not be changed.
 type State struct {
-	Identity  Identity          // zero if the store is empty; then all other fields are, too
+	Identity  Identity          // zero if the store is empty; all other fields are then zero as well
 	HardState *raftpb.HardState // nil if never saved
 	Snapshot  *raftpb.Snapshot  // nil only in a joined replica that has not heard from a leader yet
 	Entries   []*raftpb.Entry   // those after the snapshot, without gaps
@@ -34,9 +34,9 @@ type Batch struct {
 	// HardState replaces the stored one. Nil keeps it.
 	HardState *raftpb.HardState
 
-	// Snapshot replaces the stored one. Nil keeps it. Entries up to its index are no longer needed. If
-	// the log holds the snapshot's last entry (same index and term) the entries behind it stay.
-	// Otherwise the snapshot came from another replica, and all entries are deleted.
+	// Snapshot replaces the stored one. Nil keeps it. Entries up to its index are no longer needed.
+	// If the log has the last entry of the snapshot (same index and term), the entries after that
+	// entry stay. Otherwise the snapshot came from another replica, and all entries are deleted.
 	Snapshot *raftpb.Snapshot
 
 	// Prepared reports that Snapshot is the one of the last Prepare: its bytes are durable, and Save
