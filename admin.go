@@ -12,11 +12,12 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// maxByBytes bounds EvictRequest.By, like the name of an instance.
+// maxByBytes bounds EvictRequest.By. The name of an instance has the same bound.
 const maxByBytes = 128
 
 // admin answers admin clients, such as cmd/mortise, with the results of this node's own methods. A
-// query that it forwards to the leader carries the program and its rights, from package queries.
+// query that it forwards to the leader carries the identity and the rights of the program (package
+// queries).
 type admin struct {
 	query.UnimplementedAdminServer
 	n *Node
@@ -141,7 +142,7 @@ func (a admin) Watch(ctx context.Context, q *query.WatchRequest) (*query.EventsA
 				ErrBadRequest, maxBegin)
 		}
 		if events = append(events, e); e.What == EventReset {
-			events = append(events[:0], e) // it has started over
+			events = append(events[:0], e) // the watch has begun again
 		}
 		if answer.Position = e.Position; e.What == EventCurrent {
 			break

@@ -82,10 +82,10 @@ type Config struct {
 	Zone string
 
 	// Dir is a directory for this instance's part of the replicated state: every voter writes each
-	// change there before it counts. So a service survives the loss of a majority of the voters
-	// without a pause. Each instance needs its own directory, on a disk of its own machine.
-	// Default: "", in memory. A voter in memory that restarts is a new instance, which is given the
-	// vote of its former self.
+	// change there before the change takes effect. So the state survives even if all voters are
+	// killed at once. Each instance needs its own directory, on a disk of its own machine. Default:
+	// "", in memory. A voter without a directory that restarts is a new instance, which gets the
+	// vote of its earlier incarnation.
 	Dir string
 
 	// DirFreeBytes is the free space for Dir below which this instance warns in the log, in Status
@@ -98,10 +98,10 @@ type Config struct {
 	// later with a higher value gets the group's, with a warning.
 	SessionTTL time.Duration
 
-	// Grace is how long a newly founded group only queues requests, so that every hold of an
-	// earlier group is over before the first grant. At least SessionTTL, at most 1 h. Default: 0,
-	// the largest TTL. Negative means none, for tests and first deployments, which have no earlier
-	// group.
+	// Grace is the time for which a newly founded group only queues requests, so that every hold of
+	// an earlier group has ended before the first grant. At least SessionTTL, at most 1 h. Default:
+	// 0, the largest TTL. Negative means none, for tests and first deployments, which have no
+	// earlier group.
 	Grace time.Duration
 
 	// MaxSessionBytes bounds the memory of one voter for the locks, waiters and values of one
@@ -117,24 +117,25 @@ type Config struct {
 	// data. To the charges of MaxSessionBytes it adds 1,024 bytes for a session and 6 for each byte
 	// of its instance's description, and 544 for data and 6 for each of its bytes. A sixteenth is
 	// reserved for sessions, so that an instance that restarts finds room. With the default a voter
-	// stays below 1 GiB in the worst case. Both budgets belong to the group, like SessionTTL: it
-	// begins with the defaults and adopts other values once all its instances name them. 1 MiB to 1
-	// TiB. Default: 256 MiB, about 350,000 locks of 16-byte keys, or MaxSessionBytes if that is
-	// more.
+	// stays below 1 GiB in the worst case. Like SessionTTL both budgets belong to the group. The
+	// group begins with the defaults and adopts other values when all its instances name them. 1
+	// MiB to 1 TiB. Default: 256 MiB, about 350,000 locks of 16-byte keys, or MaxSessionBytes if
+	// that is more.
 	MaxGroupBytes int64
 
 	// Secret turns on encryption: every instance derives from it the cluster's own authority and
 	// issues itself a certificate, so every connection is mutual TLS 1.3 without a PKI. Make one
-	// with `mortise secret`. A random text of your own (openssl rand -hex 32) is accepted if it is
-	// estimated at 128 bits or more, and costs 40 ms at the start. The root secret is the same on
-	// all instances that found or vote, and its holders are trusted with every lock. A secret
-	// derived with -member starts an instance that may lock everything but never founds, votes or
-	// serves. For secrets with other rights see ErrGuestSecret. Default: none.
+	// with `mortise secret`. A random text of your own (openssl rand -hex 32) is accepted if its
+	// estimated strength is 128 bits or more; it takes 40 ms longer at the start. The root secret
+	// is the same on all instances that found or vote, and its holders are trusted with every lock.
+	// A secret derived with -member starts an instance that may lock everything but never founds,
+	// votes or serves. For secrets with other rights see ErrGuestSecret. Default: none.
 	Secret string
 
-	// OldSecrets are accepted beside a root Secret while it is changed by rolling deployments: add
-	// the new secret here on all instances, then swap the two, then drop the old one. Secrets
-	// derived from a secret are accepted while it stands in Secret or here. At most 8.
+	// OldSecrets are accepted in addition to a root Secret while it is replaced by rolling
+	// deployments: add the new secret here on all instances, then swap the two, then remove the old
+	// one. A derived secret is accepted while its root secret is in Secret or in OldSecrets. At
+	// most 8.
 	OldSecrets []string
 
 	// TLS replaces Secret if you run your own PKI. It needs certificates valid for both sides, and
@@ -183,7 +184,7 @@ type Config struct {
 	// slog.Default().
 	Logger *slog.Logger
 
-	warnings []string // of ConfigFromEnv, which has no Logger
+	warnings []string // warnings of ConfigFromEnv, which has no Logger
 }
 
 // TLSFiles names PEM files with this instance's certificate and key, and with the authorities that
@@ -253,8 +254,7 @@ func (c *Config) group() replica.Settings {
 	return g
 }
 
-// A Config ends up in logs sooner or later, so the rest of this file keeps secrets out of printed
-// output.
+// Programs print a Config in logs, so the rest of this file keeps secrets out of printed output.
 
 const redacted = "[redacted]"
 
@@ -278,9 +278,9 @@ func (c Config) withoutSecrets(with string) Config {
 // and nothing of TLS. The fmt package does not call methods on unexported fields: in a struct of
 // your own, keep a Config in an exported field or behind a pointer.
 func (c Config) Format(f fmt.State, verb rune) {
-	type config Config // without this method
+	type config Config // the same fields without the method Format
 	c = c.withoutSecrets(redacted)
-	if verb == 's' || verb == 'q' { // on numbers and functions these verbs print only errors
+	if verb == 's' || verb == 'q' { // for numbers and functions these verbs print only errors
 		text := fmt.Sprintf("%+v", config(c))
 		fmt.Fprintf(f, fmt.FormatString(f, verb), text)
 		return

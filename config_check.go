@@ -40,7 +40,8 @@ func (c Config) validate() error {
 // minSessionTTL leaves room for renewals and for the lease margin.
 const minSessionTTL = time.Second
 
-// checkEach checks each field by itself, so it works on an incomplete Config too.
+// checkEach checks each field without regard to the others, so it also works on an incomplete
+// Config.
 func (cs *configErrors) checkEach(c Config) {
 	cs.checkText("Name", c.Name, 1, 128)
 	cs.checkText("Cluster", c.Cluster, 1, 128)
@@ -233,8 +234,9 @@ func (c Config) credentials(wall func() time.Time, random func([]byte)) (*creden
 	return nil, nil
 }
 
-// mayStart reports why an instance with these credentials cannot start. With a guest's it never
-// can; with a member's it can, but it neither founds nor votes.
+// mayStart returns the reason why an instance with these credentials cannot start, or nil. With the
+// credentials of a guest it can never start. With those of a member it can, but it must not be a
+// founder.
 func (c Config) mayStart(source *credentials.Source) error {
 	if source == nil {
 		return nil
@@ -271,7 +273,7 @@ func (c Config) mayStart(source *credentials.Source) error {
 // identityOf returns what peers see in the certificate of this instance.
 func identityOf(source *credentials.Source) credentials.Peer {
 	if source != nil {
-		if own, err := source.Own(); err == nil { // otherwise mayStart has accepted it
+		if own, err := source.Own(); err == nil { // an error here has no effect: mayStart has checked the credentials
 			return own
 		}
 	}

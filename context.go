@@ -38,8 +38,9 @@ func TokenFrom(ctx context.Context) (Token, bool) {
 }
 
 // ContextWithToken returns a child of parent in which [TokenFrom] finds token. It is for
-// substitutes of a Node: a fake in a test, or a wrapper that chooses among several tokens. It locks
-// nothing, and ends only with parent; the locks of parent stay known.
+// substitutes of a Node: a fake in a test, or a wrapper that chooses among several tokens. It takes
+// no lock, and it ends only with parent. Requests made with it still count as made under the locks
+// of parent.
 func ContextWithToken(parent context.Context, token Token) context.Context {
 	return context.WithValue(parent, scopeKey{}, &scope{token: token, outer: scopeOf(parent)})
 }
@@ -51,8 +52,9 @@ func scopeOf(ctx context.Context) *scope {
 
 // scope finds the lock under which a request is made. It returns a new handle of a lock that covers
 // the request, or else the innermost held lock of the same session. A lock that was entered again
-// counts where it was entered first: what was locked in between lies further in, and cannot be
-// unlocked without this request. The error means that a lock covers the request but not its terms.
+// counts at the place where it was first entered, because the locks taken after that cannot be
+// released before this request ends. The error means that a lock covers the keys of the request but
+// not its terms.
 func (n *Node) scope(ctx context.Context, client *client.Client, r *Request) (again *Lock, under *client.Request,
 	err error) {
 	if ctx.Err() != nil {
@@ -70,7 +72,7 @@ func (n *Node) scope(ctx context.Context, client *client.Client, r *Request) (ag
 			}
 			if l.enter() {
 				again := n.watched(&Lock{node: n, again: l})
-				again.limitTo(r.MaxHold) // last: its goroutine may end the handle at once
+				again.limitTo(r.MaxHold) // this comes last, because its goroutine may end the handle immediately
 				return again, nil, nil
 			}
 		}
@@ -84,7 +86,8 @@ func (n *Node) scope(ctx context.Context, client *client.Client, r *Request) (ag
 	return nil, under, nil
 }
 
-// began returns how many scopes further out the lock of s was first entered.
+// began returns the number of scopes between s and the scope in which the lock of s was first
+// entered.
 func (s *scope) began() (further int) {
 	at := 0
 	for o := s; o != nil; o = o.outer {
@@ -134,15 +137,16 @@ func (l *Lock) enter() bool {
 const (
 	handleIsLeft uint32 = iota + 1 // other handles hold the lock
 	handleWasLast
-	handleIsOverdue // its own MaxHold was over
+	handleIsOverdue // its own MaxHold has passed
 )
 
-// exit counts one handle less, on its first call for l. It reports whether other handles still hold
-// the lock, and whether this was the first call. A concurrent call blocks, because it must not
-// return before the handle counts as unlocked.
+// exit decrements the number of handles on its first call for l. It reports whether other handles
+// still hold the lock, and whether this was the first call. A concurrent call blocks, because it
+// must not return before the handle counts as unlocked.
 func (l *Lock) exit() (left, first bool) { return l.exitAs(0) }
 
-// exitAs is exit for a handle that ended as how says. Zero means that it was unlocked.
+// exitAs is exit for a handle that ended in the way that how names. Zero means that it was
+// unlocked.
 func (l *Lock) exitAs(how uint32) (left, first bool) {
 	f := l.first()
 	f.counting.Lock()
@@ -160,10 +164,10 @@ func (l *Lock) exitAs(how uint32) (left, first bool) {
 }
 
 // The rest of this file is about requests that enter a lock again. Each handle has its own MaxHold.
-// All other terms belong to the hold, as its first request set them.
+// All other terms are those of the request that was granted the hold.
 
-// enterable returns why the hold of l cannot give what r asks for, or nil. A zero field of r
-// accepts the hold as it is.
+// enterable returns an error if the hold of l does not have the terms that r asks for. A zero field
+// of r asks for nothing.
 func (l *Lock) enterable(r *Request) error {
 	t := client.Terms{}
 	if had := l.hold.Request().Terms; had != nil {
@@ -207,8 +211,8 @@ func (e *EnteredError) Is(target error) bool { return target == ErrBadRequest }
 // handleLimit is the MaxHold of one handle.
 type handleLimit struct {
 	until clock.Time
-	text  string        // why it is over then, for errors
-	done  chan struct{} // closed when the handle is over, or the hold
+	text  string        // the reason for errors after it has passed
+	done  chan struct{} // closed when the handle or the hold has ended
 }
 
 func (l *Lock) limitTo(longest time.Duration) {
@@ -222,11 +226,11 @@ func (l *Lock) limitTo(longest time.Duration) {
 			longest),
 	}
 	if !n.engine.Spawn(l.watchLimit) {
-		close(l.limit.done) // the node is closed, and so is the hold
+		close(l.limit.done) // the node is closed, so the hold has ended too
 	}
 }
 
-// watchLimit ends a handle when its time is over. The goroutine ends with the hold.
+// watchLimit ends a handle when its MaxHold has passed. The goroutine ends with the hold.
 func (l *Lock) watchLimit() {
 	defer close(l.limit.done)
 	hold := l.first().hold.Done()
@@ -252,9 +256,9 @@ func (l *Lock) pastLimit() bool {
 	return l.limit != nil && !l.node.engine.Now().Before(l.limit.until)
 }
 
-// endOverdue ends a handle whose time is over, unless it was unlocked before, and reports whether
-// the handle has ended so. Its code may still run, so if it was the last handle, the hold lapses
-// and stays taken for its delay.
+// endOverdue ends a handle whose MaxHold has passed, unless it was unlocked before, and reports
+// whether it ended for that reason. The code under the handle may still run. So if it was the last
+// handle, the hold lapses and the lock stays taken for its LockDelay.
 func (l *Lock) endOverdue() bool {
 	if !l.pastLimit() {
 		return false

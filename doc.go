@@ -17,11 +17,11 @@
 // # Kinds of locks
 //
 // [Request] has every kind of lock as a field of one call, [Node.Acquire]: exclusive, shared, a
-// number of permits, and several keys at once, all or none. All kinds wait in one queue per key, in
-// order, so no kind starves another. Other fields limit waiting and holding, keep the lock taken
-// after its holder has died, show data to other callers, and notify the holder of waiters.
-// [Node.Lock], [Node.RLock], [Node.LockAll], [Node.TryLock] and [Node.Do] are shorthand for the
-// common cases.
+// number of permits, and several keys at once, all or none. Requests of all kinds wait in one queue
+// for each key, in order, so no kind starves another. Other fields limit waiting and holding, keep
+// the lock taken after its holder has died, show data to other callers, and notify the holder of
+// waiters. [Node.Lock], [Node.RLock], [Node.LockAll], [Node.TryLock] and [Node.Do] are shorthand
+// for the common cases.
 //
 // A request whose context comes from [Lock.Context], or from Do, is made under that lock. If the
 // lock covers the request, it is entered again. If requests wait for each other in a circle, the
@@ -33,7 +33,7 @@
 // on this API.
 //
 // [Hooks] are for metrics, traces and logs; adapters/mortiseotel has a set for OpenTelemetry.
-// [Node.Status] returns the state that is better polled.
+// [Node.Status] returns values that metrics should poll instead.
 //
 // # Compatibility
 //
@@ -62,8 +62,8 @@
 // # Cancellation
 //
 // A context bounds waiting. If it ends, the call returns at once, even without a quorum. The error
-// names what the call waited for. The place in the queue is given up in the background.
-// [Lock.Unlock] releases even if its context has already ended.
+// names what the call waited for. The request leaves the queue in the background. [Lock.Unlock]
+// releases even if its context has already ended.
 //
 // # Failure
 //

@@ -52,7 +52,8 @@ var (
 
 	// ErrNoRoom means that the group or this node has reached a limit: data of keys, detached
 	// holds, sessions of NewSession, or bytes. The text names which, and the budget that is used up
-	// (Config.MaxSessionBytes, Config.MaxGroupBytes). It passes when some are removed.
+	// (Config.MaxSessionBytes, Config.MaxGroupBytes). The request can succeed again when some of
+	// them are removed.
 	ErrNoRoom = client.ErrNoRoom
 
 	// ErrConflict means that the data of a key has changed since the revision given to Put.
@@ -70,8 +71,8 @@ var (
 	ErrGuestSecret = errors.New("mortise: a guest's secret cannot start an instance: use it with the commands of " +
 		"mortise, or derive one with -member")
 
-	// ErrNotAllowed means that a derived secret, or a guest's certificate, does not grant what was
-	// asked for. The error is a *NotAllowedError.
+	// ErrNotAllowed means that a derived secret, or a guest's certificate, does not grant a right
+	// that the request needs. The error is a *NotAllowedError.
 	ErrNotAllowed = session.ErrNotAllowed
 
 	// ErrBadKey means that a key is empty, longer than 512 bytes, not UTF-8, or has control
@@ -131,16 +132,16 @@ func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 //
 // Only a request whose context comes from a [Lock.Context] is known to be made under a lock. A
 // circle is found when its last request arrives. A circle of more than 10,000 requests is not
-// found, nor one through permits whose search takes more than 20,000 steps. A circle through
-// permits of a semaphore is found if nothing outside of the circle can give enough permits back,
-// and only in a group whose instances all know version 2 of the rules.
+// found. Neither is a circle through permits whose search takes more than 20,000 steps. A circle
+// through permits of a semaphore is found if nothing outside of the circle can give enough permits
+// back, and only in a group whose instances all know version 2 of the rules.
 type DeadlockError struct {
 	// Circle begins with the refused request. Each link waits for its key, which the next link
 	// holds or is queued for ahead of it. The last link waits for a lock of the first.
 	Circle []DeadlockLink
 
-	upgrade bool // the request asks alone for a key that it holds shared
-	permits bool // it is made under permits of the key that it wants
+	upgrade bool // the request asks exclusively for a key that its own context holds shared
+	permits bool // it is made under a hold of permits of the same key
 }
 
 // DeadlockLink is one request of a deadlock.
@@ -169,7 +170,7 @@ func (e *DeadlockError) Error() string {
 type ForcedError struct {
 	By      string // Name of the instance on which it was called
 	Reason  string // as given to ForceUnlock
-	Resumed bool   // the hold goes on there
+	Resumed bool   // the other session has the hold now
 }
 
 func (e *ForcedError) Error() string {

@@ -27,7 +27,7 @@ type Health struct {
 	Eligible int    // instances that could vote
 	Target   int    // how many of them should vote
 
-	Missing []MissingVoter // voters that the leader does not hear from
+	Missing []MissingVoter // voters from which the leader receives nothing
 	// CannotLose names each instance whose loss now would leave the group without a majority.
 	CannotLose []string
 	Due        bool         // a change of the voters is due or in flight: stop no instance now
@@ -37,11 +37,11 @@ type Health struct {
 	Advice     string       // the next safe step
 }
 
-// MissingVoter is a voter that the leader does not hear from.
+// MissingVoter is a voter from which the leader receives nothing.
 type MissingVoter struct {
 	Name     string
 	Instance string
-	Silent   time.Duration // since this leader last heard from it
+	Silent   time.Duration // time since this leader last received a message from it
 }
 
 // Health asks the leader for the state of the voters. ctx bounds the wait. An error that wraps the
@@ -86,7 +86,7 @@ func (n *Node) health(p *instance.Picture, r voters.Report, leader nodeid.ID, re
 	return h
 }
 
-// advice returns the next safe step. sole means that this instance names one founder.
+// advice returns the next safe step. The argument sole is true if this instance names one founder.
 func (h *Health) advice(quorum, sole bool) string {
 	faulty := h.faulty()
 	switch {
@@ -161,8 +161,8 @@ func (h *Health) faulty() string {
 	return strings.Join(list, "; ")
 }
 
-// low names the disks that are almost full, or returns "". The next write that needs room there
-// ends a vote.
+// low names the disks that are almost full, or returns "". The next write that needs space on such
+// a disk ends the vote of its instance.
 func (h *Health) low() string {
 	var list []string
 	for _, f := range h.Disks {
@@ -251,10 +251,10 @@ func faultyDisks(list []instance.FaultyDisk) (all []FaultyDisk) {
 	return all
 }
 
-// The rest of this file is about membership. The leader's table of sessions defines it: every
-// instance opens one session, and so does every guest.
+// The rest of this file is about membership. The members are the sessions in the leader's table:
+// every instance and every guest opens a session.
 
-// Member is one instance of the group, or a guest, as the leader has it. Texts that it reports
+// Member is an instance of the group, or a guest, as the leader knows it. Texts that it reports
 // about itself are escaped: a control character is shown as \u{1b}.
 type Member struct {
 	Name     string
@@ -263,7 +263,7 @@ type Member struct {
 	Zone     string
 	Votes    bool // it is a voter; false for learners
 
-	// The rest is set only in the results of Members and in Status.Members.
+	// The fields below are set only in the results of Members and in Status.Members.
 
 	Version string    `json:",omitempty"` // of this library in its build; "" if it has not reported one
 	Tier    Tier      `json:",omitempty"`
@@ -324,7 +324,7 @@ func cursorBehind(session string) (*query.SessionCursor, error) {
 func (n *Node) membersPage(ctx context.Context, q *query.PageRequest) (*query.MemberList, error) {
 	page, err := look(ctx, n, query.QueryClient.Members, q)
 	if err == nil {
-		if n.config.unreachable() { // the placeholder for its address is not dialable
+		if n.config.unreachable() { // its address is a placeholder, which cannot be dialed
 			for i := range page.Members {
 				page.Members[i].Addr = ""
 			}

@@ -12,7 +12,7 @@ import (
 )
 
 // Hooks are functions that a node calls after an event, for metrics, traces and logs. Each may be
-// nil, which costs no measurement and no allocation. Start copies Config.Hooks.
+// nil; then nothing is measured and nothing is allocated for it. Start copies Config.Hooks.
 //
 // The goroutine that calls Acquire or Unlock calls Acquired or Unlocked right before it returns.
 // There a slow hook delays only its caller; in Acquired the lock is already held. One goroutine of
@@ -25,11 +25,11 @@ import (
 //
 // [Node.Status] has the values that are better polled.
 type Hooks struct {
-	// Mark is called at the beginning of every Acquire with the context of the call. It returns up to
-	// 64 bytes that travel with the request and appear as BehindMark on every instance that meets the
-	// lock, so a trace can link to the trace that blocked it. The result is copied. A mark that is too
-	// long is left out. So is one that does not fit beside Request.Value and Labels, when these take
-	// about 700 bytes or more.
+	// Mark is called at the beginning of every Acquire with the context of the call. It returns up
+	// to 64 bytes that travel with the request and appear as BehindMark on every instance that
+	// meets the lock, so a trace can link to the trace that blocked it. The result is copied. A
+	// mark that is too long is omitted. A mark that does not fit in addition to Request.Value and
+	// Labels is omitted too; that can happen if these take about 700 bytes or more.
 	Mark func(ctx context.Context) []byte
 
 	// Acquired is called at the end of every call that acquires, granted or not, with the context of
@@ -56,10 +56,10 @@ type Hooks struct {
 	// for each renewal that was given up because the leader did not answer.
 	Renewed func(e NodeEvent)
 
-	// Session is called when the node's session, or one of NewSession, begins (StateOpened) and when
-	// it ends: StateClosed (in good order), StateExpired (the group has ended it), StateRestarted
-	// (this instance began a new incarnation) or StateStopped (the node was closed, and the session
-	// runs out).
+	// Session is called when the node's session, or one of NewSession, begins (StateOpened) and
+	// when it ends: StateClosed (by an orderly end), StateExpired (the group has ended it),
+	// StateRestarted (this instance began a new incarnation) or StateStopped (the node was closed,
+	// and the session runs out).
 	Session func(e NodeEvent)
 
 	// Lease is called for each change of a session's lease: StateSafe, StateJeopardy or StateLost, as
@@ -72,7 +72,7 @@ type Hooks struct {
 	Leader func(e NodeEvent)
 
 	// Member is called with StateJoined or StateLeft, with Name and Instance, as gossip reports it.
-	// Not every instance gossips: Node.Members lists all.
+	// Not every instance takes part in gossip; Node.Members lists all members.
 	Member func(e NodeEvent)
 
 	// Available is called with StateAvailable or StateUnavailable when this instance begins or ceases
@@ -107,9 +107,9 @@ type LockEvent struct {
 	// Held is how long the lock had been held when it was unlocked, lost or found to be leaked.
 	// Zero for Acquired, and for a handle that leaves the lock to other handles.
 	Held time.Duration
-	// Behind describes the holder at the moment when the request was decided: the one that refused a
-	// Try, or the one that the request began to wait for. Nil if the lock was free or the request was
-	// not decided. For a request that waits, Waiters includes it.
+	// Behind describes the holder at the moment when the request was decided: the holder because of
+	// which a Try failed, or for which the request began to wait. It is nil if the lock was free or
+	// the request was not decided. If the request waits, Waiters includes it.
 	Behind *HeldError
 	// BehindMark is the result of Hooks.Mark for Behind, on the instance that holds the lock. Nil
 	// means none.
@@ -147,7 +147,7 @@ func lockEvent(e *trace.Event) LockEvent {
 	return l
 }
 
-// outcomes maps the ends that need no further check.
+// outcomes maps each end of a call that needs no further check to its Outcome.
 var outcomes = [...]Outcome{
 	trace.Granted: OutcomeGranted, trace.Entered: OutcomeEntered, trace.Confirmed: OutcomeConfirmed,
 	trace.Soon: OutcomeSoon, trace.Unconfirmed: OutcomeUnconfirmed, trace.Detached: OutcomeDetached,
@@ -338,7 +338,7 @@ const (
 	OutcomeUnconfirmed Outcome = "unconfirmed" // the context ended first
 )
 
-// Outcomes of Hooks.Lost; the last one is that of Hooks.Leaked.
+// Outcomes of Hooks.Lost. The last one is used by Hooks.Leaked.
 const (
 	OutcomeLease     Outcome = "lease"     // the lease was not renewed in time
 	OutcomeOverdue   Outcome = "overdue"   // Request.MaxHold

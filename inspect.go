@@ -18,8 +18,7 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// KeyInfo lists the holders and waiters of a key, as the leader had them at a moment during the
-// call.
+// KeyInfo lists the holders and waiters of a key at one moment during the call.
 type KeyInfo struct {
 	Key string
 	// Queue lists the holders first, then the waiters, in order: at most 1,000 from Peek and 3 from
@@ -170,8 +169,8 @@ func sessionInfos(page *query.SessionList) []SessionInfo {
 }
 
 // Check reports whether key was held with token at a moment during the call: the answer is
-// linearizable. It is for a resource that cannot compare tokens. One that can needs no query and
-// does not depend on the group.
+// linearizable. It is for a resource that cannot compare tokens. A resource that can compare tokens
+// needs no query and does not depend on the group.
 func (n *Node) Check(ctx context.Context, key string, token Token) (held bool, err error) {
 	seen, err := look(ctx, n, query.QueryClient.Check, &query.HoldRequest{Key: []byte(key), Token: uint64(token)})
 	return seen.GetHeld(), err
@@ -209,7 +208,7 @@ func badForce(token uint64, reason string) error {
 }
 
 // ForceUnlockAll calls ForceUnlock for every hold of the keys that begin with prefix, and returns
-// how many it has ended. Holds that are granted meanwhile may be ended too.
+// how many it has ended. Holds that are granted during the call may also be ended.
 func (n *Node) ForceUnlockAll(ctx context.Context, prefix, reason string) (ended int, err error) {
 	for info, err := range n.List(ctx, prefix) {
 		if err != nil {
@@ -232,7 +231,7 @@ func (n *Node) ForceUnlockAll(ctx context.Context, prefix, reason string) (ended
 			if told >= info.Held {
 				break
 			}
-			if info, err = n.Peek(ctx, info.Key); err != nil { // it is shared, and Queue omits some of its holders
+			if info, err = n.Peek(ctx, info.Key); err != nil { // the lock is shared, and Queue omits some of its holders
 				return ended, err
 			}
 		}
@@ -245,7 +244,7 @@ const (
 	maxSessions = 1000
 )
 
-// look sends a query to the leader, wherever it is, until there is an answer or ctx ends.
+// look sends a query to the leader, again and again until it answers or ctx ends.
 func look[Q, A any](ctx context.Context, n *Node, method queries.Method[query.QueryClient, Q, A], q *Q) (*A, error) {
 	doing := "query the leader"
 	for {
@@ -298,8 +297,8 @@ func (n *Node) Put(ctx context.Context, key string, data []byte, revision uint64
 	return n.put(ctx, &query.PutRequest{Key: []byte(key), Data: data, Revision: revision, Nonce: nonce[:]})
 }
 
-// put is Put, perhaps for an admin client. The nonce lets a query whose answer was lost be
-// repeated.
+// put is Put, perhaps for an admin client. Because of the nonce a query whose answer was lost can
+// be repeated.
 func (n *Node) put(ctx context.Context, q *query.PutRequest) (uint64, error) {
 	key, data, revision := string(q.Key), q.Data, q.Revision
 	switch {

@@ -19,8 +19,8 @@ type Lock struct {
 	call  *trace.Call  // nil without observers
 	watch *trace.Watch // nil without Hooks.Leaked
 
-	again    *Lock         // the first handle, if this is another one, which has no hold and call of its own
-	exited   atomic.Uint32 // how this handle was unlocked; zero means not yet
+	again    *Lock         // the first handle of the lock if this is a later one, whose hold and call are unused
+	exited   atomic.Uint32 // how this handle ended; zero means that it has not ended
 	counting sync.Mutex    // of the first handle: guards others; never held across a wait
 	limit    *handleLimit  // of a handle that entered a lock again with a MaxHold of its own
 	others   int32         // of the first handle: how many other handles are not unlocked; -1 if none is left
@@ -56,8 +56,8 @@ func (l *Lock) Done() <-chan struct{} {
 }
 
 // Wanted returns a channel that is closed when another request has to wait for this lock, if the
-// lock's own request set [Request.Notice]; otherwise it never closes. The other request may have
-// been given up since. The holder may hurry, or unlock at a convenient moment.
+// lock's own request set [Request.Notice]; otherwise it never closes. The caller of the other
+// request may have given up since. The holder may finish sooner, or unlock at a convenient moment.
 func (l *Lock) Wanted() <-chan struct{} { return l.first().hold.Wanted() }
 
 // Context returns a child of parent that ends when the lock is lost or released, or when the node
@@ -67,7 +67,7 @@ func (l *Lock) Wanted() <-chan struct{} { return l.first().hold.Wanted() }
 func (l *Lock) Context(parent context.Context) context.Context {
 	ctx, cancel := context.WithCancelCause(context.WithValue(parent, scopeKey{},
 		&scope{lock: l, outer: scopeOf(parent)}))
-	if err := l.over(); err != nil { // even before Done is closed: no work may begin
+	if err := l.over(); err != nil { // no work may begin, even if Done is not closed yet
 		cancel(err)
 		return ctx
 	}
@@ -119,10 +119,11 @@ func (l *Lock) Unlock(ctx context.Context) error { return l.release(ctx, mode{wa
 // Without a LockDelay, Detach is Unlock.
 //
 // ctx bounds only the wait for the confirmation. After Detach returns, with any error, the handle
-// holds nothing; of Unlock and Detach the first call decides. It returns ErrLost if the lock was
-// lost before; the lock stays taken for its LockDelay then as well. It returns ErrNoRoom, and the
-// hold has ended, if the group has too many detached holds (65,536) or sessions, or no room in its
-// budget of bytes. If the lock was entered again, the last handle decides how it ends.
+// holds nothing; if both Unlock and Detach are called, the first call counts. It returns ErrLost if
+// the lock was lost before; the lock stays taken for its LockDelay then as well. It returns
+// ErrNoRoom, and the hold has ended, if the group has too many detached holds (65,536) or sessions,
+// or no room in its budget of bytes. If the lock was entered again, the last handle decides how it
+// ends.
 func (l *Lock) Detach(ctx context.Context) error { return l.release(ctx, mode{way: trace.Detach}) }
 
 // Lapse gives up the lock on behalf of a holder that is gone and has not unlocked. It is for a
@@ -135,7 +136,7 @@ func (l *Lock) Lapse(why string) error {
 	return l.release(context.Background(), mode{way: trace.Lapse, why: why})
 }
 
-// mode is how a handle is given up, and why if it lapses.
+// mode is the way in which a handle ends, with the reason if it lapses.
 type mode struct {
 	way trace.Way
 	why string

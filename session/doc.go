@@ -1,14 +1,15 @@
-// Package session holds what the two ends of a lease share: their messages, and the rules of the
-// lease.
+// Package session holds what the two sides of a lease share: the messages between them, and the
+// rules of the lease.
 //
-// Package client is the end on an instance. It opens one session, keeps it alive by renewals,
-// requests locks in it, and reports when a lock can no longer be trusted. Package keeper is the end
-// on the leader. It proposes the commands of clients to the log, returns the results, and expires
-// sessions whose clients have stopped responding. Package lockfsm alone decides what the commands
-// mean.
+// Package client is the side of an instance. It opens one session, keeps it alive by renewals,
+// requests locks in it, and reports when a lock can no longer be trusted. Package keeper is the
+// side of the leader. It proposes the commands of clients to the log, returns the results, and
+// expires sessions whose clients have stopped responding. Package lockfsm alone decides what the
+// commands mean.
 //
 // A client sends commands, encoded by lockfsm, and renewals ([Renewal]). A keeper answers with
-// records ([Reply]). Either end keeps in a [Sent] when it sent its unacknowledged messages.
+// records ([Reply]). Each side records in a [Sent] when it has sent the messages that are not
+// acknowledged yet.
 //
 // # The trust window
 //
@@ -21,23 +22,26 @@
 //	               a quorum  renewed
 //
 // The client's deadline is the time at which it sent the last acknowledged renewal, plus the TTL,
-// less a margin of TTL/50. How long the answer took does not matter. After Open the lease counts
-// from the first sending of the nonce. The keeper's deadline is a TTL after the acknowledgement,
-// which is later. So the holder's window ends first as long as the two clocks differ in rate by at
-// most 2%. Readings of two clocks are never compared.
+// less a margin of TTL/50. The time that the answer took does not matter. After Open the lease
+// counts from the first sending of the nonce. The keeper's deadline is one TTL after the
+// acknowledgement. The acknowledgement comes after the sending, so the holder's deadline comes
+// first as long as the rates of the two clocks differ by at most 2%. Times of different clocks are
+// never compared.
 //
 // A renewal is acknowledged only if, after its arrival, a quorum has confirmed that this keeper
-// leads and everything committed by then is applied. The session must also exist, be at the epoch
-// of this attachment, and not be marked to expire. A new leader gives every session its full TTL.
+// leads, and if every entry that was committed before the confirmation is applied. The session must
+// also exist, be at the epoch of this attachment, and not be marked to expire. A new leader gives
+// every session its full TTL.
 //
 // A client that can send but not receive must not be kept alive by its renewals: it could be
 // granted a lock, never learn of it, and keep it. So each renewal names the newest answer that has
 // reached the client: an acknowledgement, or the Attached of an attachment. The renewal is
-// acknowledged only if that answer was sent less than a TTL ago by the keeper's clock, which is
-// always so while the client's lease runs. So a session is over two TTLs after its client stopped
-// receiving. The record belongs to the session, because such a client attaches again and again.
+// acknowledged only if that answer was sent less than a TTL ago by the keeper's clock. This is
+// always true while the client's lease runs. So a session ends two TTLs after its client has
+// stopped receiving. The record of answers belongs to the session and not to the attachment,
+// because such a client attaches again and again.
 //
-// At the deadline every held lock is lost for good, even if the session turns out to live on.
+// At the deadline every held lock is lost for good, even if the session still exists at the leader.
 //
 // # Guarantees
 //
@@ -49,9 +53,9 @@
 //   - The bytes are a protocol between builds. Kinds and reasons keep their numbers, a client skips
 //     records of an unknown kind, and fields may be added after the known ones.
 //
-// These guarantees rest on the transport, which proves the ID at both ends of every connection, and
-// on the voters. A lying voter can confirm leases that it does not keep. No other member and no
-// admin client can, and a connection without credentials does not get this far.
+// These guarantees depend on the transport, which proves the IDs of both sides of every connection,
+// and on the voters. A lying voter can confirm leases that it does not keep. No other member and no
+// admin client can do that, and a process without credentials gets no connection.
 //
 // # Failure
 //
@@ -60,14 +64,14 @@
 // a session of its own. A client that reaches a majority of the voters but not the leader loses its
 // locks, cleanly.
 //
-// On every system but Linux the clock stands still while the machine is suspended. There a
-// suspended holder takes its locks for held longer, by the time it slept; tokens protect the
-// resource.
+// On every system except Linux the clock stops while the machine is suspended. On such a system a
+// suspended holder believes in its locks for too long, by the time of the suspension; tokens
+// protect the resource.
 //
 // # Concurrency and limits
 //
-// Everything here is a plain value. Decoders refuse malformed bytes and oversized fields. What they
-// return may alias the input.
+// Everything here is a plain value. Decoders refuse malformed bytes and oversized fields. Their
+// results may alias the input.
 //
 // # Refused alternatives
 //

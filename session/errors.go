@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// ErrNotAllowed means that the caller's secret or certificate does not grant what it asked for. The
-// error is a *NotAllowedError.
+// ErrNotAllowed means that the caller's secret or certificate does not grant a right that the
+// request needs. The error is a *NotAllowedError.
 var ErrNotAllowed = errors.New("mortise: not allowed")
 
 // NotAllowedError names the missing right. It matches ErrNotAllowed with errors.Is.

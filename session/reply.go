@@ -16,8 +16,8 @@ type ReplyKind uint8
 const (
 	// ReplyOpened answers Open: nonce, code, session, ttl, term.
 	ReplyOpened ReplyKind = 1
-	// ReplyAttached answers Attach: session, epoch, code, term. It follows the states of all live
-	// numbers, so a number that Attach named and no state reported is finished.
+	// ReplyAttached answers Attach: session, epoch, code, term. It is sent after the states of all
+	// live numbers, so a number that Attach named and for which no state was sent is finished.
 	ReplyAttached ReplyKind = 2
 	// ReplyState is the state of a request: session, epoch, number, code, token, watch, and the budget
 	// if the code names one.
@@ -30,12 +30,14 @@ const (
 	ReplyFreed ReplyKind = 5
 	// ReplyRenewed acknowledges a renewal: session, epoch, seq.
 	ReplyRenewed ReplyKind = 6
-	// ReplyEnded reports that an attachment is over, or never existed: session, epoch, reason.
+	// ReplyEnded reports that an attachment has ended or never existed: session, epoch, reason.
 	ReplyEnded ReplyKind = 7
-	// ReplyRedirect comes from a voter that does not lead, or has just begun to: term, leader, addr.
+	// ReplyRedirect is sent by a voter that does not lead, or that has just begun to lead: term,
+	// leader, addr.
 	ReplyRedirect ReplyKind = 8
-	// ReplyGrace reports how much of the group's grace is left: session, epoch, ttl. Zero means none.
-	// It comes right before Attached if the group is in its grace, and again when the grace ends.
+	// ReplyGrace reports how much of the group's grace is left: session, epoch, ttl. Zero means
+	// none. It is sent right before Attached if the group is in its grace, and again when the grace
+	// ends.
 	ReplyGrace ReplyKind = 9
 	// ReplyBehind names the holder of the lock that a request waits for, at the moment when the
 	// request was applied: the fields of ReplyHeld.
@@ -56,17 +58,17 @@ const (
 	ReplyForbidden ReplyKind = 15
 )
 
-// EndReason is why an attachment is over. The values are as fixed as those of ReplyKind. A client
-// that receives an unknown reason attaches again.
+// EndReason is the reason why an attachment has ended. The values are as fixed as those of
+// ReplyKind. A client that receives an unknown reason attaches again.
 type EndReason uint8
 
 const (
 	// EndUnknown: the keeper has no such attachment. Its stream broke, or another attachment of the
 	// session replaced it.
 	EndUnknown EndReason = 1
-	// EndNoSession: the session itself is over, by an applied command.
+	// EndNoSession: an applied command has ended the session itself.
 	EndNoSession EndReason = 2
-	// EndOverloaded: a queue was full, and something of the attachment was dropped.
+	// EndOverloaded: a queue was full, and a message of the attachment was dropped.
 	EndOverloaded EndReason = 3
 	// EndRefused: the peer sent something that it must not send.
 	EndRefused EndReason = 4
@@ -165,8 +167,8 @@ func appendSized(b, field []byte) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(field))), field...)
 }
 
-// putSize writes the record's size into the byte that was left free at start, and makes room if one
-// byte is not enough.
+// putSize writes the size of the record into the byte that was reserved at start, and moves the
+// record if one byte is not enough.
 func putSize(b []byte, start int) []byte {
 	size := len(b) - start - 1
 	if size < 0x80 {
@@ -258,7 +260,7 @@ func (r *Reply) name(f *fields) {
 	r.Session, r.Epoch = lockfsm.SessionID(f.uvarint()), lockfsm.Epoch(f.uvarint())
 }
 
-// code reads a code. One that does not fit the type becomes zero, which is not a code.
+// code reads a code. A value that does not fit the type is read as zero, which is not a code.
 func (f *fields) code() lockfsm.Code {
 	v := f.uvarint()
 	if v > 0xff {

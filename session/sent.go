@@ -3,8 +3,8 @@ package session
 import "github.com/mortise-lock/mortise/internal/clock"
 
 // Sent remembers when unacknowledged numbered messages were sent: a client's renewals, or a
-// keeper's answers that no renewal has confirmed as received. It keeps only the newest few: a
-// client that still waits for an older renewal has lost its lease long ago.
+// keeper's answers that no renewal has confirmed as received. It keeps only the newest few, because
+// a client that still waits for an older renewal has lost its lease long ago.
 type Sent struct {
 	waiting []sentMessage
 }
@@ -36,7 +36,7 @@ func (s *Sent) Acknowledged(seq uint64) (sent clock.Time, ok bool) {
 	return 0, false
 }
 
-// Forget drops all messages: their attachment is over.
+// Forget drops all messages, because their attachment has ended.
 func (s *Sent) Forget() { s.waiting = s.waiting[:0] }
 
 // Oldest returns when the oldest unacknowledged message was sent.

@@ -17,10 +17,11 @@ const maxAddrBytes = 1024
 
 var errWire = errors.New("session: malformed bytes from a peer")
 
-// Renewal asks for another TTL. Heard is the newest renewal that its sender knows to have arrived,
-// on this attachment or an earlier one: from Renewed, or from the Attached that answered the Attach
-// with which it was sent. Zero means none. Renewals are read before the commands of a frame, so
-// they have their own field and codec: four varints each, back to back.
+// Renewal asks for another TTL. Heard is the newest renewal that the client knows to have arrived,
+// on this attachment or an earlier one. The client knows it from Renewed, or from the Attached that
+// answers the Attach in the same frame as the renewal. Zero means none. The renewals of a frame are
+// read before its commands, so they have a field and an encoding of their own: four varints for
+// each renewal.
 type Renewal struct {
 	Session lockfsm.SessionID
 	Epoch   lockfsm.Epoch
@@ -83,7 +84,7 @@ func (f *fields) octet() byte {
 	return v
 }
 
-// bytes does not copy.
+// bytes returns the next n bytes without a copy.
 func (f *fields) bytes(n uint64) []byte {
 	if n > uint64(len(f.b)) {
 		f.bad, f.b = true, nil
@@ -110,6 +111,6 @@ func (f *fields) sized(limit uint64) []byte {
 }
 
 // Likely predicts the length of the next frame of a kind from the previous prediction and this
-// length. Long and short frames alternate, and growing a buffer costs more than spare room, so the
-// prediction falls slowly.
+// length. Long and short frames alternate, and growing a buffer costs more than unused space, so
+// the prediction decreases slowly.
 func Likely(before, length int) int { return max(length, before-before/8) }

@@ -8,10 +8,11 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// This file checks the headers of commands, passes them on byte for byte except Open, and makes one
-// proposal per turn.
+// This file checks the headers of commands and makes one proposal per turn from them. All commands
+// except Open are passed on byte for byte.
 
-// commandRun is a run of commands that waits to be proposed: of one attachment, or one Open.
+// commandRun is a run of commands that waits to be proposed: adjacent commands of one attachment,
+// or one Open.
 type commandRun struct {
 	peer  *peerState
 	on    *attachment // nil for an Open
@@ -41,7 +42,7 @@ func (k *Core) ReceiveUnder(now clock.Time, from nodeid.ID, rights *capability.C
 	}
 	p := k.peer(from)
 	p.rights = rights
-	// The renewal of an Attach is in the same frame.
+	// Commands come first, because an Attach and its renewal are in the same frame.
 	if k.takeCommands(p, commands) && k.takeRenewals(p, renewals) {
 		return
 	}
@@ -68,10 +69,10 @@ func (k *Core) takeCommands(p *peerState, frame []byte) bool {
 		if !ok {
 			break
 		}
-		if next.peer == nil { // answered without the log
+		if next.peer == nil { // answered without a proposal
 			k.enqueue(run)
 			run = commandRun{peer: p}
-		} else if next.on == nil { // an Open, encoded again
+		} else if next.on == nil { // an Open, which is encoded again
 			k.enqueue(run)
 			k.enqueue(next)
 			run = commandRun{peer: p}
@@ -88,8 +89,9 @@ func (k *Core) takeCommands(p *peerState, frame []byte) bool {
 	return len(frame) == 0
 }
 
-// admit checks one command. It returns the run to which the command belongs, without its bytes, and
-// without a peer if the command must not be proposed. It returns false if no client may send it.
+// admit checks one command. It returns the run to which the command belongs, without its bytes. The
+// run has no peer if the command must not be proposed. It returns false if no client may send the
+// command.
 func (k *Core) admit(p *peerState, h lockfsm.Header, command []byte) (commandRun, bool) {
 	switch h.Kind {
 	case lockfsm.Open:
@@ -115,19 +117,19 @@ type pendingOpen struct {
 	opener lockfsm.Opener
 }
 
-// admitOpen admits an Open once for each nonce. The keeper, not the client, sets what the session
-// belongs to.
+// admitOpen admits an Open once for each nonce. The keeper and not the client sets the Opener to
+// which the session belongs.
 func (k *Core) admitOpen(p *peerState, command []byte) (commandRun, bool) {
 	c, err := lockfsm.Decode(command)
 	if err != nil {
 		return commandRun{}, false
 	}
 	if k.entering.left > 0 {
-		return commandRun{}, true // the client retries; its session count is not known yet
+		return commandRun{}, true // the client tries again; the number of its sessions is not known yet
 	}
 	before := k.opens[c.Nonce].peer
 	if before != p && (p.opens >= peerOpens || before != nil) {
-		return commandRun{}, true // the client retries, or another peer has sent this nonce
+		return commandRun{}, true // the client tries again, or another peer has sent this nonce
 	}
 	opener, ok := k.openerOf(p, c.Record)
 	if !ok {
@@ -163,7 +165,7 @@ func (k *Core) admitAttach(p *peerState, h lockfsm.Header, command []byte) (comm
 		return commandRun{}, false
 	}
 	if a := k.attachments[h.Session]; a != nil && a.peer == p && a.epoch == h.Epoch {
-		return commandRun{}, true // a duplicate: its answer is on its way
+		return commandRun{}, true // a duplicate: the first one will be answered
 	}
 	s := k.session(h.Session)
 	if mine := s != nil && k.owns(p, nonce, s); !mine || h.Epoch <= s.epoch {
@@ -202,7 +204,7 @@ func (k *Core) beginAttachment(p *peerState, h lockfsm.Header, nonce lockfsm.Non
 	return commandRun{peer: p, on: a}
 }
 
-// enqueue adds a run to the queue. A run that does not fit ends its attachment.
+// enqueue adds a run to the queue. If the run does not fit, its attachment ends.
 func (k *Core) enqueue(p commandRun) {
 	if len(p.bytes) == 0 {
 		return
@@ -235,8 +237,9 @@ func (k *Core) forgetOpen(nonce lockfsm.Nonce) *peerState {
 	return p
 }
 
-// Proposal returns the blob to propose in this turn and its term, or nil. The leader's wall clock
-// comes before all client commands. Proposed must be called with the result. The bytes are fresh.
+// Proposal returns the blob of commands to propose in this turn and its term, or nil. The first
+// command is the Stamp with the leader's wall clock. Proposed must be called with the result. The
+// bytes are not used again by the core.
 func (k *Core) Proposal(wallUnixMS int64) (term uint64, blob []byte) {
 	k.blob, k.blobExpires = k.blob[:0], 0
 	if !k.led || k.now.Before(k.proposeAt) || len(k.queue) == 0 && !k.due() {
@@ -279,8 +282,8 @@ func (k *Core) Proposal(wallUnixMS int64) (term uint64, blob []byte) {
 	return k.role.Term, blob
 }
 
-// Proposed reports whether the log accepted the last blob. If not, the attachments in it end; the
-// keeper's own commands stay due.
+// Proposed reports whether the log accepted the last blob. If it did not, the attachments with
+// commands in the blob end, and the keeper's own commands stay due.
 func (k *Core) Proposed(accepted bool) {
 	for _, p := range k.blob {
 		k.queued -= len(p.bytes)

@@ -1,11 +1,11 @@
-// Package keeper is the leader's end of all sessions. Every voter runs one keeper; those on
-// followers redirect.
+// Package keeper is the leader's side of all sessions. Every voter runs one keeper; the keepers of
+// followers redirect clients to the leader.
 //
-// [Core] decides everything, as a plain value in memory. [Keeper], in keeper.go and no other file,
-// is the thin shell that owns the clock and the goroutine. A keeper checks the headers of clients'
-// commands and passes them to the log. It turns the results into replies, acknowledges renewals
-// when a quorum has confirmed that it leads, and decides which sessions are over. The comment of
-// package session explains the trust window, which is the promise of the lease.
+// [Core] makes all decisions and is a plain value in memory. [Keeper] is the shell around it, with
+// the clock and the goroutine; it is in keeper.go and no other file. A keeper checks the headers of
+// clients' commands and passes them to the log. It turns the results into replies, acknowledges
+// renewals when a quorum has confirmed that it leads, and decides which sessions have expired. The
+// comment of package session explains the trust window, which is the promise of the lease.
 //
 // # Guarantees
 //
@@ -31,13 +31,14 @@
 //
 // # Failure
 //
-// A keeper that cannot pass on a command or a reply of an attachment ends the attachment, and
-// repeats the end until the transport accepts it.
+// A keeper that cannot pass on a command or a reply of an attachment ends the attachment. It
+// reports the end to the client again and again until the transport accepts the report.
 //
 // In the last second before a deadline a keeper checks the deadlines every 100 ms. If a turn then
 // comes 300 ms or more after the one before, the keeper was stalled. It adds the gap to every
-// deadline, because renewals may have arrived unread. Earlier it may sleep: what arrived during a
-// stall is read in that last second.
+// deadline, because renewals may have arrived in that time and not been read. Before the last
+// second the keeper may sleep: renewals that arrive during a stall are then read in the last
+// second.
 //
 // # Limits
 //
@@ -48,10 +49,10 @@
 //
 // # Refused alternatives
 //
-// The core on the log's goroutine: measured in memory with 1,024 callers, this was 10 to 30 %
-// slower, since two processors no longer work at the same time.
+// Running the core on the goroutine of the log. In memory with 1,024 callers this was 10 to 30 %
+// slower, because the two goroutines no longer use two processors.
 //
-// A mutex around the core, without goroutine, inbox and copies: each frame is then a turn of its
+// A mutex around the core instead of a goroutine with an inbox. Each frame is then a turn of its
 // own. In twelve pairs of runs, in memory, a lock and its release took 5 % more processor time with
 // one caller on the leader, 3 % more with one on a follower, 13 % more with 64 callers and 5 % more
 // with 1,024. It took 6 % less where 64 callers waited for one lock.

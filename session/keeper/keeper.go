@@ -12,11 +12,11 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// Limits of what waits for the goroutine.
+// Limits of the inputs that wait for the goroutine.
 const (
 	inboxBytes     = 64 << 20 // of frames
-	peerInboxBytes = 8 << 20  // of frames of one peer: a flooding peer must not cause other peers' frames to be dropped
-	inputBytes     = 128      // counted for a frame, besides its bytes
+	peerInboxBytes = 8 << 20  // of frames of one peer, so that one peer cannot displace others
+	inputBytes     = 128      // the size that a frame counts in addition to its bytes
 )
 
 // Config is what a Keeper needs. Only the keeper's goroutine calls the functions. They must not
@@ -30,15 +30,15 @@ type Config struct {
 	Stamp func(rights *capability.Capability, record []byte) []byte
 }
 
-// Keeper is the leader's end of all sessions. All methods are safe for concurrent use and are
-// carried out in the order of the calls. None blocks but Left and Close. One goroutine, from New to
-// Close, owns the core.
+// Keeper is the leader's side of all sessions. All methods are safe for concurrent use and take
+// effect in the order of the calls. Only Left and Close block. One goroutine, from New to Close,
+// owns the core.
 type Keeper struct {
 	config Config
 	wake   chan struct{}
 	ended  chan struct{} // closed when the goroutine has ended
 
-	mu     sync.Mutex // guards what follows; never held while waiting
+	mu     sync.Mutex // guards the fields below; never held while waiting
 	inbox  inbox
 	closed bool
 	status Status
@@ -59,10 +59,10 @@ type inbox struct {
 	shares  map[nodeid.ID]share
 }
 
-// share is one peer's part of an inbox.
+// share is the part of an inbox that one peer uses.
 type share struct {
 	bytes   int
-	dropped bool // nothing more of the peer is accepted in this turn
+	dropped bool // no further frame of the peer is accepted in this turn
 }
 
 type inputKind uint8
@@ -95,7 +95,7 @@ type input struct {
 	left               *leftQuestion
 }
 
-// leftQuestion asks how much time sessions have left. The channel answer has one slot.
+// leftQuestion asks for the remaining time of sessions. The channel answer has one slot.
 type leftQuestion struct {
 	sessions []lockfsm.SessionID
 	answer   chan []time.Duration
@@ -140,9 +140,9 @@ func (k *Keeper) Receive(from nodeid.ID, renewals, commands []byte) {
 	k.ReceiveUnder(from, nil, renewals, commands)
 }
 
-// ReceiveUnder accepts one frame of a peer, in the order in which the frames came, and owns the
-// bytes afterwards. rights are those of the certificate of its connection; nil means a full
-// instance.
+// ReceiveUnder accepts one frame of a peer and owns the bytes afterwards. It must be called in the
+// order in which the frames arrived. The argument rights has the rights in the certificate of the
+// connection; nil means a full instance.
 func (k *Keeper) ReceiveUnder(from nodeid.ID, rights *capability.Capability, renewals, commands []byte) {
 	k.put(func(b *inbox) { b.receive(from, rights, renewals, commands) })
 }
@@ -151,15 +151,15 @@ func (k *Keeper) ReceiveUnder(from nodeid.ID, rights *capability.Capability, ren
 // from the peer.
 func (k *Keeper) Down(peer nodeid.ID) { k.post(input{kind: inputDown, peer: peer}) }
 
-// Role reports a change of term, of leader, or of this voter's part.
+// Role reports a change of term, leader or role.
 func (k *Keeper) Role(r Role) { k.post(input{kind: inputRole, role: &r}) }
 
-// Leads reports that the first entry of the own term is applied, in order with Applied. The keeper
-// keeps l.Sessions.
+// Leads reports that the first entry of this leader's term is applied. It is called in order with
+// Applied. The keeper keeps the slice l.Sessions.
 func (k *Keeper) Leads(l Leadership) { k.post(input{kind: inputLeads, leads: &l}) }
 
-// Confirmed reports that the round of Confirm is done and that everything committed before it is
-// applied, in order with Applied.
+// Confirmed reports that the round of Confirm has succeeded and that every entry committed before
+// it is applied. It is called in order with Applied.
 func (k *Keeper) Confirmed(term, round uint64) {
 	k.post(input{kind: inputConfirmed, term: term, round: round})
 }
@@ -197,7 +197,8 @@ func (b *inbox) applied(result *lockfsm.Result) {
 	b.inputs = append(b.inputs, input{kind: inputApplied, from: len(b.results) - 1, to: len(b.results)})
 }
 
-// receive adds a frame, or notes once per turn that there was no room for a frame of that peer.
+// receive adds a frame. If there is no room for it, receive records once per turn that a frame of
+// that peer was dropped.
 func (b *inbox) receive(from nodeid.ID, rights *capability.Capability, renewals, commands []byte) {
 	if b.shares == nil {
 		b.shares = make(map[nodeid.ID]share)
@@ -217,7 +218,7 @@ func (b *inbox) receive(from nodeid.ID, rights *capability.Capability, renewals,
 	b.inputs = append(b.inputs, in)
 }
 
-// last makes a copied result independent of the machine's memory.
+// last makes a result independent of the machine's memory, so that it stays valid.
 func (b *inbox) last(r *lockfsm.Result) {
 	states, fired := r.States, r.Fired
 	if r.Holder != nil || r.Circle != nil || r.Evicted != nil {
@@ -243,9 +244,9 @@ func (b *inbox) reset() {
 	b.inputs, b.results, b.changes, b.bytes = b.inputs[:0], b.results[:0], b.changes[:0], 0
 }
 
-// Left returns how much time each session has if the keeper receives nothing more from it. Zero
-// means that the session is unknown or that the keeper does not lead. Left waits for the keeper's
-// goroutine, and returns nil if that or ctx has ended.
+// Left returns the time until each session expires if it is not renewed. Zero means that the
+// session is unknown or that the keeper does not lead. Left waits for the keeper's goroutine, and
+// returns nil if the goroutine or ctx has ended.
 func (k *Keeper) Left(ctx context.Context, sessions []lockfsm.SessionID) []time.Duration {
 	q := &leftQuestion{sessions: sessions, answer: make(chan []time.Duration, 1)}
 	k.post(input{kind: inputLeft, left: q})
@@ -274,8 +275,8 @@ func (k *Keeper) Close() {
 	<-k.ended
 }
 
-// run owns the core. It does not yield before a turn, as the other owners do: the log and the
-// senders gather its output.
+// run is the goroutine that owns the core. Unlike the other owners it does not yield before a turn,
+// because the log and the senders gather its output.
 func (k *Keeper) run() {
 	defer close(k.ended)
 	alarm := clock.NewTimer(k.config.Clock)

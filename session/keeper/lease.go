@@ -14,31 +14,31 @@ import (
 type keptSession struct {
 	id       lockfsm.SessionID
 	nonce    lockfsm.Nonce
-	opener   lockfsm.Opener // its owner: no other instance may use it
+	opener   lockfsm.Opener // the instance to which it belongs; no other instance may use it
 	epoch    lockfsm.Epoch  // in the applied state
 	ttl      time.Duration
-	deadline clock.Time // on the clock of deadlines; see elapsed
-	// expiring: an expiry is decided. Renewals are not acknowledged any more: they wait for the end of
-	// the session or of the term.
+	deadline clock.Time // measured on the clock of deadlines; see elapsed
+	// expiring: the keeper has decided that the session expires. Its renewals are no longer
+	// acknowledged; they wait for the end of the session or of the term.
 	expiring bool
-	// Renewals of a client that receives nothing do not count: it could be granted a lock and never
-	// know. heard is the sending time of the newest answer that a renewal has confirmed as received;
-	// told are the unconfirmed answers. Both outlast the attachment, because such a client attaches
-	// again and again.
+	// Renewals of a client that receives nothing do not count, because it could be granted a lock
+	// and never learn of it. The field heard is the sending time of the newest answer that a
+	// renewal has confirmed as received; told has the unconfirmed answers. Both are kept across
+	// attachments, because such a client attaches again and again.
 	heard clock.Time
 	told  session.Sent
 }
 
 func (k *Core) tells(s *keptSession, seq uint64) { s.told.Note(seq, k.elapsed()) }
 
-// hears reads which answer a renewal confirms. It reports whether the newest confirmed one was sent
-// less than a TTL ago, which is true of every client whose lease still runs.
+// hears records the answer that a renewal confirms. It reports whether the newest confirmed answer
+// was sent less than a TTL ago. This is true for every client whose lease still runs.
 func (k *Core) hears(s *keptSession, seq uint64) bool {
 	if sent, ok := s.told.Acknowledged(seq); ok {
 		s.heard = max(s.heard, sent)
 	}
-	// This rule would mask the one that the mutant ack-while-expiring breaks, so that mutant
-	// disables both.
+	// This rule also prevents the fault of the mutant ack-while-expiring, so that mutant disables
+	// both rules.
 	return k.elapsed().Sub(s.heard) < s.ttl
 }
 
@@ -55,7 +55,7 @@ func (k *Core) Left(now clock.Time, sessions []lockfsm.SessionID) []time.Duratio
 	return left
 }
 
-// elapsed is the clock of deadlines: the boot-time clock less all stalls.
+// elapsed returns the time on the clock of deadlines: the boot-time clock minus all stalls.
 func (k *Core) elapsed() clock.Time { return k.now.Add(-k.stalled) }
 
 // keep enters a session with its full TTL from the given time on the clock of deadlines.
@@ -71,8 +71,7 @@ func (k *Core) keep(info *lockfsm.SessionInfo, from clock.Time) {
 	k.expiries.push(expiry{at: s.deadline, session: s.id})
 }
 
-// keepGone enters what an ended session has left behind, which expires once more. No client can
-// attach to it.
+// keepGone enters a gone session, whose remaining holds expire later. No client can attach to it.
 func (k *Core) keepGone(id lockfsm.SessionID, ttl time.Duration) {
 	k.keep(&lockfsm.SessionInfo{ID: id, TTL: ttl}, k.elapsed())
 }
@@ -90,8 +89,8 @@ func (k *Core) openerOf(p *peerState, record []byte) (o lockfsm.Opener, ok bool)
 	return o, ok
 }
 
-// owns reports whether a peer that knows this nonce may use a session. The nonce alone proves
-// nothing: every voter has it.
+// owns reports whether a peer that has sent this nonce may use a session. The nonce alone proves
+// nothing, because every voter has it.
 func (k *Core) owns(p *peerState, nonce lockfsm.Nonce, s *keptSession) bool {
 	opener, _ := k.openerOf(p, nil)
 	return nonce == s.nonce && opener == s.opener
@@ -120,8 +119,8 @@ func (k *Core) takeRenewals(p *peerState, frame []byte) bool {
 }
 
 // await adds an attachment with a renewal to those that wait for the next round. A renewal that
-// follows an Attach waits until that is applied: until then the session has another epoch in the
-// state.
+// follows an Attach waits until the Attach is applied, because until then the session has another
+// epoch in the state.
 func (k *Core) await(a *attachment) {
 	if a.waits && a.live && !a.inWaiters {
 		a.inWaiters = true
@@ -144,7 +143,7 @@ func (k *Core) Round() (term, round uint64, ok bool) {
 		switch {
 		case a.over || !a.waits:
 			a.inWaiters = false
-		case a.flies: // its earlier renewal comes first, or a slow quorum would never acknowledge one
+		case a.flies: // its earlier renewal is confirmed first; otherwise a slow quorum would never acknowledge any
 			kept = append(kept, a)
 		default:
 			a.inWaiters, a.waits = false, false
@@ -160,10 +159,10 @@ func (k *Core) Round() (term, round uint64, ok bool) {
 	return k.role.Term, k.round, true
 }
 
-// Confirmed reports that a quorum has confirmed this keeper's lead since Round returned the given
-// round, and that everything committed by then is applied. It comes in order with Applied. It
-// acknowledges the renewals of that round and the earlier ones, if their sessions exist at that
-// epoch and are not expiring.
+// Confirmed reports that, after Round had returned the given round, a quorum has confirmed that
+// this keeper leads, and that every entry committed before the confirmation is applied. It is
+// called in order with Applied. It acknowledges the renewals of that round and the earlier ones, if
+// their sessions exist at that epoch and are not expiring.
 func (k *Core) Confirmed(now clock.Time, term, round uint64) {
 	k.begin(now)
 	if term != k.role.Term || !k.led {
@@ -191,10 +190,10 @@ func (k *Core) Confirmed(now clock.Time, term, round uint64) {
 	k.flying = kept
 }
 
-// expire decides which sessions are over, except those whose renewal has arrived and is not
-// confirmed. Thousands can be due at the same time, as after the beginning of a lead. The turn
-// checks one step of them; the next turn is due at once. A session that is checked late may still
-// be renewed.
+// expire decides which sessions have expired. A session whose renewal has arrived and is not
+// confirmed is not among them. Thousands of sessions can be due at the same time, for example one
+// TTL after the beginning of a term. A turn checks one step of them, and the next turn is due
+// immediately. A session that is checked late may still be renewed.
 func (k *Core) expire() {
 	now := k.elapsed()
 	k.expiriesLeft = false
@@ -233,8 +232,8 @@ type expiry struct {
 }
 
 // expiryHeap is a heap with the earliest expiry first, and at equal times the older session. A
-// renewal does not change it: an expiry that comes up too early is pushed again, once per TTL and
-// session.
+// renewal does not change the heap: an expiry whose session was renewed is pushed again when it is
+// due, once per TTL and session.
 type expiryHeap []expiry
 
 func (h expiryHeap) less(i, j int) bool {

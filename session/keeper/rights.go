@@ -8,14 +8,15 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// This file decides what the keeper refuses to peers that are not full instances. Only Acquire
-// needs a right: the other commands that clients may send end their own request or session.
+// This file decides which commands the keeper refuses from peers that are not full instances. Only
+// Acquire needs a right: the other commands that clients may send end their own request or session.
 
-// mayAcquire reports whether a peer may lock each key of an Acquire. If not, it tells the peer.
+// mayAcquire reports whether a peer may lock each key of an Acquire. If it may not, mayAcquire
+// reports that to the peer.
 func (k *Core) mayAcquire(p *peerState, command []byte) bool {
 	c, err := lockfsm.Decode(command)
 	if err != nil {
-		return true // the state machine refuses it, as for any peer
+		return true // the state machine refuses it
 	}
 	keys := append([]string{c.Key}, c.Keys...)
 	for _, key := range keys {
@@ -30,8 +31,8 @@ func (k *Core) mayAcquire(p *peerState, command []byte) bool {
 	return true
 }
 
-// shownTo returns a circle as a peer may see it. Links whose keys its rights do not show become one
-// link that counts them.
+// shownTo returns the form of a circle that a peer may see. Links with keys that the peer has no
+// right to see are replaced by one link with their number.
 func shownTo(rights *capability.Capability, circle []lockfsm.Link) []lockfsm.Link {
 	if rights == nil {
 		return circle

@@ -14,6 +14,6 @@ type Status struct {
 	Expiring    int
 	Renewals    int // not confirmed
 	Opens       int // not applied
-	Peers       int // peers with something kept for them
+	Peers       int // peers with state in the keeper
 	Askers      int // peers to redirect when a leader appears
 }
