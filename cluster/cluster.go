@@ -21,11 +21,11 @@ type Cluster struct {
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 	done   chan struct{}  // closed when the owner has ended
-	helper sync.WaitGroup // questions, resolutions, joins and goodbyes under way
-	gossip *gossip.Gossip // nil if it does not gossip; safe for concurrent use
+	helper sync.WaitGroup // helper goroutines: questions, lookups, joins and goodbyes
+	gossip *gossip.Gossip // nil if this instance does not take part in gossip; safe for concurrent use
 	left   atomic.Bool
 
-	looking      atomic.Bool // the owner has yet to process a Look
+	looking      atomic.Bool // a Look waits for the owner
 	removedPeers strays
 
 	closing atomic.Bool   // Close was called
@@ -33,7 +33,7 @@ type Cluster struct {
 	hung    error         // what the first Close returns
 	quiet   atomic.Bool   // gossip was ended
 
-	own owner // touched by the owner goroutine only
+	own owner // used only by the owner goroutine
 }
 
 // Start starts to look for other instances, and to found a group with them, to join theirs, or to
@@ -63,17 +63,17 @@ func Start(cfg Config) (*Cluster, error) {
 	return c, nil
 }
 
-// answerWithin is how long a question may wait for the owner, which may be busy ending an old life.
-// The asker has given up by then.
+// answerWithin is the time for which a question waits for the owner, which may be busy with the end
+// of an old life. After that time the asking instance no longer waits.
 const answerWithin = time.Second
 
-// Answer answers the question of another instance. Nil means silence.
+// Answer answers the question of another instance. If it returns nil, no answer must be sent.
 func (c *Cluster) Answer(from Asker, question []byte) []byte {
 	return asked(c, func() []byte { return c.answer(from, question) })
 }
 
-// Tell answers "Who are you?" for a peer that is no instance of the cluster but may use it. It
-// returns nil for any other question, and records nothing that the peer says.
+// Tell answers the question "who are you?" of an admin client. It returns nil for any other
+// question, and records nothing about the client.
 func (c *Cluster) Tell(from nodeid.ID, question []byte) []byte {
 	return asked(c, func() []byte { return c.own.core.Founding.Tell(c.now(), c.wall(), from, question) })
 }
@@ -97,15 +97,15 @@ func asked[T any](c *Cluster, answer func() T) (none T) {
 }
 
 // Voter returns the address of the replica with the raft ID, if the group has one. It takes no
-// lock, so it may be called for every message.
+// mutex, so it may be called for every message.
 func (c *Cluster) Voter(raft uint64) (Voter, bool) {
 	v, ok := c.view.Load().byRaft[raft]
 	return v, ok
 }
 
-// Leave says goodbye by gossip, so that the others need not detect the departure. It returns when
-// the goodbye was sent, when ctx ends, or after two seconds. It does not leave the group, and Close
-// must still be called.
+// Leave announces the departure of this instance by gossip, so that the others need not detect it.
+// It returns when the goodbye was sent, when ctx ends, or after two seconds. It does not leave the
+// group, and Close must still be called.
 func (c *Cluster) Leave(ctx context.Context) {
 	if c.gossip == nil || c.left.Swap(true) {
 		return
@@ -154,7 +154,7 @@ func (c *Cluster) Close() error {
 	return c.hung
 }
 
-// endGossip ends gossip: when the owner ends, or in its place if the owner hangs.
+// endGossip ends gossip. The owner calls it at its end; if the owner hangs, Close calls it.
 func (c *Cluster) endGossip() {
 	if c.gossip != nil && c.quiet.CompareAndSwap(false, true) {
 		c.gossip.Close()
@@ -163,7 +163,7 @@ func (c *Cluster) endGossip() {
 
 // help runs f on a helper goroutine, for which Close waits. It reports false after Close.
 func (c *Cluster) help(f func()) bool {
-	c.in.mu.Lock() // so that nothing is added to helper while Close waits for it
+	c.in.mu.Lock() // so that no goroutine is added to helper while Close waits for it
 	defer c.in.mu.Unlock()
 	if c.in.closed {
 		return false

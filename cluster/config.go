@@ -21,40 +21,41 @@ type Config struct {
 	Label     string     // of the cluster, 1 to 255 bytes; instances with another label are foreign
 	Zone      string     // at most 128 bytes; may be empty
 	Advertise string     // host:port at which the others reach this instance
-	Key       nodeid.Key // of the first life: what StoredKey returns for Records, otherwise a new one
-	// see discovery.Check; it may include this instance's own address. Settings.Solo must be set
-	// exactly if both Join and JoinFunc are empty
+	Key       nodeid.Key // of the first life: the result of StoredKey if there is one, otherwise a new key
+	// addresses to look for other instances, in the form of discovery.Check; may include this
+	// instance's own address. Settings.Solo must be set if and only if both Join and JoinFunc are
+	// empty
 	Join     []string
 	Settings founding.Settings
 	Rules    uint32 // newest version of the lock rules that this build knows; zero means 1
 
-	// Member is set for an instance with a member's secret. It asks others, and is asked by none. It
-	// neither gossips nor founds nor votes. An instance that Settings.Founders does not name does not
-	// gossip either.
+	// Member is set for an instance with a member's secret. Such an instance asks others, and no
+	// instance asks it. It takes no part in gossip, founds no group and does not vote. An instance
+	// that Settings.Founders does not name takes no part in gossip either.
 	Member bool
 
 	Net     Net     // may be nil if Settings.Solo
 	Host    Host    // a DurableHost if Records is set
-	Records Records // what survives a restart; nil means nothing does (memory mode)
+	Records Records // stores what must survive a restart; nil means no directory
 	Clock   clock.Clock
 	Wall    func() time.Time // the wall clock; nil means time.Now
-	// all addresses of a name, without port; a name that does not exist has none. Nil means the
-	// system's resolver
+	// returns all addresses of a name, without port, and none for a name that does not exist. Nil
+	// means the resolver of the system
 	Resolve func(ctx context.Context, host string) ([]string, error)
-	// Services returns the host:port of every SRV record under a name; a name that does not exist has
-	// none. Nil means the system's resolver.
+	// Services returns the host:port of every SRV record of a name, and none for a name that does
+	// not exist. Nil means the resolver of the system.
 	Services func(ctx context.Context, name string) ([]string, error)
 	// JoinFunc returns further addresses, host:port each, like an entry of Join. It is called
 	// repeatedly on its own goroutine, never concurrently. It must return when ctx ends, which is
 	// after two seconds or with Close. Nil means none.
 	JoinFunc func(ctx context.Context) ([]string, error)
-	// Changed receives the members that gossip saw before and sees now, whenever these or their data
-	// change. It is called on the owner goroutine, and once before Start returns. It must not block or
-	// keep the slices. May be nil.
+	// Changed receives the members that gossip saw before and the members that it sees now,
+	// whenever these or their data change. It is called on the owner goroutine, and once before
+	// Start returns. It must not block or keep the slices. May be nil.
 	Changed func(before, after []Member)
-	// Awaited returns the text to log in place of what this instance waits for, because the host may
-	// know the reason. It is called on the owner goroutine and must not block. Nil means that the text
-	// is logged unchanged.
+	// Awaited receives the text that says what this instance waits for, and returns the text to log
+	// instead, because the host may know the reason. It is called on the owner goroutine and must
+	// not block. Nil means that the text is logged unchanged.
 	Awaited func(waiting string) string
 	Random  func([]byte) // fills with unpredictable bytes; nil means crypto/rand
 	Logger  *slog.Logger // nil means slog.Default()

@@ -11,11 +11,11 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// OwnState is what a Core sees of its own instance. The core calls its methods during its own
-// calls. They only read, and must not call the core.
+// OwnState is the view that a Core has of its own instance. The core calls its methods during its
+// own calls. They only read, and must not call the core.
 type OwnState interface {
-	// Facts returns what the replica here sees if it leads the group and has applied an entry of its
-	// own term, and that term.
+	// Facts returns the facts about the voters and the term, if the replica of this instance leads
+	// the group and has applied an entry of that term.
 	Facts() (f voters.Facts, term uint64, leads bool)
 	// Guide returns the leader to which this instance is attached or is about to be. It is believed
 	// about the configuration, because a voter has named it. Zero means none.
@@ -26,7 +26,7 @@ type OwnState interface {
 }
 
 const (
-	maxAsks   = 8 // questions under way at a time
+	maxAsks   = 8 // questions under way at the same time
 	askWithin = time.Second
 )
 
@@ -54,23 +54,23 @@ type CoreConfig struct {
 //
 // It is not safe for concurrent use. Times and random words are arguments.
 type Core struct {
-	// Founding decides about groups. Inputs that concern nothing else go straight to it.
+	// Founding decides about groups. Inputs that concern only it are passed to it directly.
 	Founding *founding.Core
 
 	cfg       CoreConfig
 	self      string // the address of this instance
 	book      founding.Book
-	raft      uint64                   // of this life. Zero means no replica that counts
+	raft      uint64                   // raft ID of this life; zero if it has no replica that may vote
 	unfit     bool                     // the directory cannot be written
 	join      []founding.Entry         // what Join resolves to
-	peers     map[string]gossip.Meta   // what gossip sees, by memberlist's name, with this instance
+	peers     map[string]gossip.Meta   // the instances that gossip sees, including this one, by memberlist's name
 	moved     bool                     // join or peers have changed since Founding.Places
-	rivals    map[string]time.Duration // since when an address hints at another group with a leader
-	rival     founding.InstanceInfo    // a member of such a group that has confirmed it; may be zero
+	rivals    map[string]time.Duration // for each address, since when it indicates another group with a leader
+	rival     founding.InstanceInfo    // a member of such a group that has confirmed it; zero if none
 	find      finder
 	spread    spreading
 	lead      lead.Lead
-	wanted    bool             // the facts may have changed since the last look
+	wanted    bool             // the facts may have changed since they were last read
 	report    *voters.Report   // of the last look; nil if this instance does not lead
 	inquiries []*Inquiry       // under way
 	events    []founding.Event // not yet handed out
@@ -101,16 +101,16 @@ func (c *Core) Voters() []Voter { return c.book.Voters() }
 // Voter returns the replica with that raft ID, if the group has it.
 func (c *Core) Voter(raft uint64) (Voter, bool) { return c.book.Find(raft) }
 
-// Rival returns a member of another group that has a leader, while this instance's group has one
-// too. The two can never merge.
+// Rival returns a member of another group that has a leader, if this instance's group has a leader
+// too. Two such groups can never merge.
 func (c *Core) Rival() (who founding.InstanceInfo, two bool) { return c.rival, c.rival.Group != 0 }
 
 func (c *Core) settled() bool {
 	return c.Founding.Phase() == founding.Member && !c.Founding.Settling() && c.Founding.Refusal() == ""
 }
 
-// Tick advances the time. Its output counts once Founding.State is stored; if storing fails, the
-// output is what Unsaved returns. Follow comes next.
+// Tick advances the time. Its output may be carried out once Founding.State is stored. If storing
+// fails, the result of Unsaved replaces the output. Follow is the next step.
 func (c *Core) Tick(now time.Duration, wallUnixMS int64, random founding.Random) founding.Output {
 	c.places()
 	c.pull(now, random.Spread)
@@ -132,7 +132,7 @@ func (c *Core) Follow(now time.Duration, decided []founding.Event) []founding.Ev
 		c.follow(now, e)
 	}
 	if c.unfit && c.Founding.Phase() == founding.Member {
-		c.raft = 0 // it makes no new promise
+		c.raft = 0 // without a usable directory it makes no new promise
 	}
 	events := c.events
 	c.events = nil
@@ -174,18 +174,19 @@ func (c *Core) forget() {
 	}
 }
 
-// Acts are the actions of a turn besides the host's events. All may be carried out concurrently.
+// Acts are the actions of a turn in addition to the events for the host. All may be carried out
+// concurrently.
 type Acts struct {
 	Carry     []lead.Carry  // steps for the log
 	Tasks     []Task        // questions, whose outcomes go to Done
 	Gossip    []string      // addresses to gossip with, whose outcomes go to Gossiped
 	Told      []Told        // answers to inquiries
 	Dismissed uint64        // a removed replica that may stop now. Zero means none
-	Next      time.Duration // when the next turn is due at the latest, besides that of founding
+	Next      time.Duration // the latest time for the next turn, apart from founding
 }
 
-// Act looks at the voters if it is time to, and returns the actions to carry out. It is the last
-// step of a turn. fresh is a raft ID that was never used; word is random.
+// Act checks the voters if it is time to, and returns the actions to carry out. It is the last step
+// of a turn. The argument fresh is a raft ID that was never used, and word is random.
 func (c *Core) Act(now time.Duration, fresh, word uint64) Acts {
 	next := c.govern(now, fresh)
 	next = min(next, c.inquire(now, fresh, word), c.tell(now), c.pullDue(now), c.askRival(now), c.rejoin(now, word))
@@ -195,8 +196,8 @@ func (c *Core) Act(now time.Duration, fresh, word uint64) Acts {
 	return acts
 }
 
-// Ask answers a question of founding. The answer may be sent once Founding.State is stored. Nil
-// means silence.
+// Ask answers a question of founding. The answer may be sent once Founding.State is stored. If it
+// is nil, no answer must be sent.
 func (c *Core) Ask(now time.Duration, wallUnixMS int64, from Asker, question []byte) []byte {
 	c.Founding.Guide(c.cfg.OwnState.Guide())
 	return c.Founding.Ask(now, wallUnixMS, from, question)

@@ -8,28 +8,29 @@ import (
 
 // Limits of a departure.
 const (
-	// Leaderless is how long a leaver keeps asking for a leader to hand its vote to. It is longer than
-	// any election of a group that has a majority.
+	// Leaderless is the time for which a leaving instance asks for a leader that can take over its
+	// vote. It is longer than any election in a group that has a majority.
 	Leaderless = 3 * time.Second
-	// FinalWait limits the wait for an answer when perhaps no instance is left: for the end of a
-	// session when all leave.
+	// FinalWait limits the wait for the end of the session when perhaps no other instance is left
+	// to answer, as when all instances leave.
 	FinalWait = time.Second
-	// DepartPoll is the time between two questions whether this instance may stop.
+	// DepartPoll is the time between two status queries that ask whether this instance may stop.
 	DepartPoll = 20 * time.Millisecond
 )
 
-// Departure is how an instance leaves its group in order. It waits until its locks are released.
-// Then its replica stays until a leader other than itself reports that a configuration without it
-// is applied (rules 12 and 13 of package voters). Then it closes its session. The zero Departure
-// has not begun. It is not safe for concurrent use.
+// Departure is the orderly departure of an instance from its group. The instance waits until its
+// locks are released. Then its replica stays until another leader reports that a configuration
+// without this replica is applied (rules 12 and 13 of package voters). Then it closes its session.
+// The zero Departure has not begun. It is not safe for concurrent use.
 type Departure struct {
-	// Alone reports, at the end, that perhaps no instance is left to answer.
+	// Alone is set at the end if perhaps no other instance is left to answer.
 	Alone bool
-	// Lost is, at the end, why the remaining instances lose a vote. Empty means that they lose none.
+	// Lost is set at the end to the reason why the remaining instances lose a vote. Empty means
+	// that they lose none.
 	Lost string
 
 	stage  stage
-	paused bool          // it has not asked again since a leader has answered
+	paused bool          // a leader has answered, and no further question was sent since
 	until  time.Duration // when it stops waiting for others
 	words  string        // the leader's last answer
 }
@@ -44,26 +45,26 @@ const (
 	parts
 )
 
-// Step is what an instance that leaves does next.
+// Step is the next step of an instance that leaves.
 type Step uint8
 
 // The steps of a departure. Part is the last one.
 const (
-	Release Step = iota + 1 // wait until it holds no lock, or its time is over
-	Ask                     // ask the leader about the replica, at most Leaderless; then Heard
+	Release Step = iota + 1 // wait until it holds no lock, or until its time has run out
+	Ask                     // send a status query about the replica, for at most Leaderless; then call Heard
 	Pause                   // wait for DepartPoll
-	Part                    // close its session if it holds no lock, within FinalWait if Alone; stop
+	Part                    // close its session if it holds no lock, within FinalWait if Alone; then stop
 )
 
-// Leaver is what an instance that leaves knows about itself.
+// Leaver is the state of an instance that leaves, as it knows it.
 type Leaver struct {
-	Held            bool   // it waits for a lock that it still holds
-	Member          bool   // of a group that is born
+	Held            bool   // it still waits for the release of a lock
+	Member          bool   // it belongs to a group that is born
 	Raft            uint64 // of its replica, or zero without one
 	Votes           bool   // the replica votes in the configuration that is applied here
 	Leads           bool   // it votes and leads
 	OthersConnected bool   // another replica of that configuration is connected
-	TimeOver        bool   // it may not wait any longer
+	TimeOver        bool   // it must not wait any longer
 }
 
 // Next returns the next step.
@@ -107,7 +108,7 @@ func (d *Departure) part(alone bool, lost string) Step {
 }
 
 // Heard records the answer of the leader. Nil means that no leader has answered for longer than an
-// election takes. Then no instance can take over the vote.
+// election takes, so no instance can take over the vote.
 func (d *Departure) Heard(now time.Duration, l Leaver, said *VoterStatus) {
 	switch {
 	case said == nil && l.TimeOver: // the leader's last answer still holds
@@ -123,8 +124,8 @@ func (d *Departure) Heard(now time.Duration, l Leaver, said *VoterStatus) {
 	}
 }
 
-// lost returns why a vote is lost, or "". Without an answer of a leader only connections show that
-// other instances are there.
+// lost returns why a vote is lost, or "". Without an answer of a leader only open connections show
+// that other instances exist.
 func (d *Departure) lost(l Leaver) string {
 	if !l.Votes || d.words == "" && !l.OthersConnected {
 		return ""
@@ -132,6 +133,6 @@ func (d *Departure) lost(l Leaver) string {
 	return cmp.Or(d.words, "no leader has answered")
 }
 
-// stays reports whether the leader still waits although all leave. It stops last, so that the
-// others need not elect another leader to learn that they may stop.
+// stays reports whether this instance is the leader and must wait although all instances leave. The
+// leader stops last, so that the others need not elect a new leader to learn that they may stop.
 func (l Leaver) stays() bool { return l.Raft != 0 && l.Leads && l.OthersConnected }

@@ -9,9 +9,9 @@ import (
 	"github.com/mortise-lock/mortise/cluster/gossip"
 )
 
-// This file is what the core does with gossip and Join. Both only name addresses to ask.
+// This file handles the inputs from gossip and Join. Both only supply addresses to ask.
 
-// Meta returns what gossip tells about this instance.
+// Meta returns the data that gossip spreads about this instance.
 func (c *Core) Meta() gossip.Meta {
 	return gossip.Meta{
 		Instance: c.Founding.Instance(), Group: c.Founding.Group(), At: c.book.At(), Leader: c.Founding.HasLeader(),
@@ -19,8 +19,8 @@ func (c *Core) Meta() gossip.Meta {
 	}
 }
 
-// Seen records what gossip says about one member. The address of a member that has left is still
-// tried, and the address book keeps it.
+// Seen records what gossip reports about one member. If the member has left, its address is still
+// tried, and it stays in the address book.
 func (c *Core) Seen(now time.Duration, n gossip.News) {
 	c.moved = true
 	if !n.Here {
@@ -37,13 +37,14 @@ func (c *Core) Seen(now time.Duration, n gossip.News) {
 // Peers returns what gossip sees. The caller must not change the map.
 func (c *Core) Peers() map[string]gossip.Meta { return c.peers }
 
-// Resolved sets what Join leads to now. appeared are addresses that are new there. A member tries
-// them at once, a few at a time, so that an instance that returns at another address need not wait
-// for its turn among the lost. The core keeps the entries.
+// Resolved sets the addresses to which Join resolves now. The argument appeared lists the new ones
+// among them. A member tries these immediately, a few at a time, so that an instance that returns
+// at another address need not wait until its turn among the missing ones. The core keeps the
+// entries.
 func (c *Core) Resolved(now time.Duration, entries []founding.Entry, appeared []string) {
 	c.join, c.moved = entries, true
 	if c.Founding.Phase() != founding.Member {
-		return // all addresses are asked anyway, and an answer counts as met
+		return // all addresses are asked anyway, and an instance that answers counts as met
 	}
 	for _, addr := range appeared[:min(len(appeared), rejoinMany)] {
 		if !c.cfg.Gossips || len(c.cfg.Founding.Settings.Founders) > 0 {
@@ -54,7 +55,7 @@ func (c *Core) Resolved(now time.Duration, entries []founding.Entry, appeared []
 	}
 }
 
-// places tells founding which addresses it may ask, if they have changed.
+// places passes the addresses that may be asked to founding, if they have changed.
 func (c *Core) places() {
 	if !c.moved {
 		return
@@ -68,8 +69,8 @@ func (c *Core) places() {
 }
 
 // rivalAfter is how long an instance must report another group with a leader before it is asked. It
-// is longer than gossip takes to detect that an instance is dead: a newly founded group still sees
-// gossip of the one before. rivalFresh is how long an answer counts.
+// is longer than gossip needs to detect that an instance has died, because a newly founded group
+// still receives gossip about the group before. rivalFresh is the time for which an answer counts.
 const (
 	rivalAfter = 45 * time.Second
 	rivalFresh = 15 * time.Second
@@ -77,7 +78,7 @@ const (
 )
 
 // rivalHints returns the addresses of instances that seem to belong to another group with a leader,
-// while this instance's group has one too. The hint is gossip, or their own answer.
+// while this instance's group has one too. It uses gossip and the instances' own answers.
 func (c *Core) rivalHints(now time.Duration) map[string]bool {
 	if c.Founding.Phase() != founding.Member || !c.Founding.HasLeader() {
 		return nil
@@ -95,7 +96,7 @@ func (c *Core) rivalHints(now time.Duration) map[string]bool {
 }
 
 // askRival looks for a member of another group that has a leader, and returns when to look again.
-// Gossip is only a hint: the instance itself has to confirm it.
+// Gossip is not sufficient: the instance itself has to confirm it.
 func (c *Core) askRival(now time.Duration) (next time.Duration) {
 	c.rival, next = founding.InstanceInfo{}, now+idle
 	hints := c.rivalHints(now)

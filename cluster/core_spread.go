@@ -8,15 +8,16 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// This file is how configurations spread: which one counts, and which instances are told.
+// This file spreads configurations: it decides which configuration counts, and which instances are
+// sent it.
 
 const (
-	pullWithin       = 2 * time.Second // how long to wait for one peer that knows a newer one
+	pullWithin       = 2 * time.Second // how long to wait for the answer of one peer that knows a newer configuration
 	pullSoon         = pullWithin / 8  // the same for a voter that does not lead
 	pushTries        = 4
 	pushPause        = time.Second
 	removedPeerPause = time.Second // between two pushes to one removed peer
-	maxRemovedPeers  = 64          // strays that are remembered
+	maxRemovedPeers  = 64          // removed peers that are remembered
 	idle             = time.Hour   // no work is due
 )
 
@@ -25,15 +26,15 @@ const charterAt = 1
 
 type spreading struct {
 	pushes   []*pushing    // to be made
-	attached []Voter       // to be told once, a few at a time
-	telling  int           // pushes to attached ones under way
-	before   []Voter       // the replicas before the last changes, until a look shows the leader
+	attached []Voter       // attached instances that must be sent the configuration once, a few at a time
+	telling  int           // pushes to attached instances that are under way
+	before   []Voter       // the replicas before the last changes; kept until it is known which instance leads
 	pullAt   time.Duration // no instance is asked for a newer configuration before this time
 	pulls    int
 }
 
-// pushing tells one instance the newest configuration until it has answered, nothing listens there,
-// or no tries are left.
+// pushing sends the newest configuration to one instance until it has answered, nothing listens at
+// its address, or no tries are left.
 type pushing struct {
 	to    nodeid.ID
 	addr  string
@@ -42,8 +43,8 @@ type pushing struct {
 }
 
 // Configured processes a configuration that was applied here or told by a voter or the leader. at
-// is the log index of the entry that made it. One older than the known one changes nothing here.
-// One with the same number, or with at == 0, may bring newer addresses.
+// is the log index of the entry that made it. A configuration that is older than the known one
+// changes nothing. One with the same number, or with at == 0, may contain newer addresses.
 func (c *Core) Configured(now time.Duration, group, at uint64, voters []Voter) {
 	if group == 0 || group != c.Founding.Group() {
 		return
@@ -51,7 +52,7 @@ func (c *Core) Configured(now time.Duration, group, at uint64, voters []Voter) {
 	known := c.book.At()
 	switch {
 	case at < known && at != 0:
-		c.Founding.Voters(now, group, at, voters) // it may show that the replica here was removed since
+		c.Founding.Voters(now, group, at, voters) // it may show that this instance's replica was removed since
 	case at <= known:
 		changed := false
 		for _, v := range voters {
@@ -63,7 +64,7 @@ func (c *Core) Configured(now time.Duration, group, at uint64, voters []Voter) {
 	default:
 		c.remember(c.book.Voters())
 		c.configure(now, group, at, voters)
-		c.spread.pullAt = 0 // an instance that knows a still newer one is asked at once
+		c.spread.pullAt = 0 // an instance that knows a still newer configuration is asked at once
 		c.tellHost()
 		c.wanted = true
 	}
@@ -77,8 +78,8 @@ func (c *Core) configure(now time.Duration, group, at uint64, voters []Voter) {
 	c.Founding.Voters(now, group, c.book.At(), c.book.Voters())
 }
 
-// readdressed passes on that voters have moved. The leader tells the other voters, which believe
-// it.
+// readdressed passes on new addresses of voters. The leader sends them to the other voters, which
+// believe it.
 func (c *Core) readdressed(now time.Duration) {
 	c.Founding.Voters(now, c.Founding.Group(), c.book.At(), c.book.Voters())
 	c.tellHost()
@@ -102,7 +103,7 @@ func (c *Core) tellHost() {
 	}
 }
 
-// remember keeps the replicas of a replaced configuration until a look shows whether this instance
+// remember keeps the replicas of a replaced configuration until it is known whether this instance
 // leads.
 func (c *Core) remember(before []Voter) {
 	for _, v := range before {
@@ -114,12 +115,12 @@ func (c *Core) remember(before []Voter) {
 
 // succeed makes a leader announce a new configuration to the replicas that it leaves out (rule 14
 // of package founding) and to the attached instances. Several changes within a second may replace
-// all voters, and an instance that knows none of the new ones has to begin anew when the leader is
-// gone. The replicas that stay learn it from the log.
+// all voters. An instance that knows none of the new voters would have to restart in place when the
+// leader ends. The replicas that remain learn the new configuration from the log.
 func (c *Core) succeed() {
 	before := c.spread.before
 	if before == nil || !c.lead.Leads() && c.wanted {
-		return // the look is still to come
+		return // it is not known yet whether this instance leads
 	}
 	c.spread.before = nil
 	if !c.lead.Leads() {
@@ -130,7 +131,7 @@ func (c *Core) succeed() {
 			c.push(v.Instance, v.Addr, pushTries)
 		}
 	}
-	c.spread.attached = c.lead.Attached(slices.Concat(before, c.book.Voters())) // replaces those of the change before
+	c.spread.attached = c.lead.Attached(slices.Concat(before, c.book.Voters())) // replaces those of the last change
 }
 
 // RemovedPeer records that an instance whose raft ID is in no configuration sends raft messages
@@ -143,7 +144,7 @@ func (c *Core) push(to nodeid.ID, addr string, tries int) {
 	}
 }
 
-// tell makes the pushes that are due, and returns when the next one is.
+// tell starts the pushes that are due, and returns when the next one is due.
 func (c *Core) tell(now time.Duration) time.Duration {
 	c.succeed()
 	s, next := &c.spread, now+idle
@@ -187,8 +188,8 @@ func (c *Core) pushed(now time.Duration, a *pushing, outcome founding.Outcome) {
 	}
 }
 
-// pull asks the leader or a known voter if gossip reports a newer configuration of this group. The
-// report may be false, and the reporting instance would not be believed.
+// pull asks the leader or a known voter if gossip reports a newer configuration of this group. It
+// does not ask the reporting instance, whose answer would not be believed.
 func (c *Core) pull(now time.Duration, word uint64) {
 	s := &c.spread
 	if now < s.pullAt || !c.behind() {
@@ -211,7 +212,7 @@ func (c *Core) pullDue(now time.Duration) time.Duration {
 }
 
 // behind reports whether gossip says that another member of the group knows a newer configuration.
-// An instance that is not a member yet asks all others anyway.
+// An instance that is not a member yet asks all other instances anyway.
 func (c *Core) behind() bool {
 	if !c.settled() {
 		return false
@@ -224,8 +225,8 @@ func (c *Core) behind() bool {
 	return false
 }
 
-// RemovedPeers are the instances that were told lately that they are in no configuration. The zero
-// RemovedPeers is empty. It is not safe for concurrent use.
+// RemovedPeers records which instances were recently told that they are in no configuration. The
+// zero RemovedPeers is empty. It is not safe for concurrent use.
 type RemovedPeers struct{ told map[nodeid.ID]time.Duration }
 
 // Due reports whether a removed peer is to be told now, and records it. Each is due at most once a

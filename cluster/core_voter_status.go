@@ -9,11 +9,11 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// This file is how an instance asks the leader about the voters, and how it answers.
+// In this file an instance asks the leader about the voters, and answers such queries.
 
 const (
 	queryEvery = 100 * time.Millisecond // between two attempts, plus up to half of it at random
-	queryHops  = 3                      // how many redirects an attempt follows
+	queryHops  = 3                      // the number of redirects that one attempt follows
 )
 
 // VoterStatus is the answer of a leader.
@@ -22,20 +22,22 @@ type VoterStatus = lead.VoterStatus
 // StatusQuery asks for the state of a group's voters, and whether a replica may stop.
 type StatusQuery struct {
 	Group    uint64
-	Instance nodeid.ID // the asking one
+	Instance nodeid.ID // the instance that asks
 	Raft     nodeid.ReplicaID
 	At       uint64 // newest configuration that the asking instance knows
 }
 
-// StatusReply is the answer to a StatusQuery: the leader's, or which instance leads.
+// StatusReply is the answer to a StatusQuery: the status from the leader, or the ID of the leader
+// from another instance.
 type StatusReply struct {
 	VoterStatus *VoterStatus // nil if this instance does not lead
 	Leader      nodeid.ID    // the leader and its address; zero if unknown here
 	Addr        string
 }
 
-// ReplyStatus answers a status query. A leader looks again if its last look is not fresh, since it
-// may have lost its lead. fresh is a raft ID that was never used.
+// ReplyStatus answers a status query. A leader checks its voters again if the last check is not
+// recent, because it may have lost the leadership. The argument fresh is a raft ID that was never
+// used.
 func (c *Core) ReplyStatus(now time.Duration, q StatusQuery, fresh uint64) (a StatusReply) {
 	if q.Group != c.Founding.Group() {
 		return a
@@ -58,8 +60,8 @@ func (c *Core) ReplyStatus(now time.Duration, q StatusQuery, fresh uint64) (a St
 	return a
 }
 
-// nextToAsk returns an instance to ask: by turns the known leader and a random voter, since the
-// former may be out of date. word is random.
+// nextToAsk returns an instance to ask: alternately the known leader and a random voter, because
+// the known leader may be out of date. The argument word is random.
 func (c *Core) nextToAsk(try int, word uint64) (instance nodeid.ID, addr string) {
 	self := c.Founding.Instance()
 	if c.Founding.Phase() != founding.Member || c.cfg.Founding.Settings.Solo {
@@ -76,19 +78,19 @@ func (c *Core) nextToAsk(try int, word uint64) (instance nodeid.ID, addr string)
 	return v.Instance, v.Addr
 }
 
-// Inquiry asks the leader about the voters, one question at a time, until it has answered or the
-// inquiry is given up. Caller, Own and Raft must be set before Inquire.
+// Inquiry sends status queries to the leader, one at a time, until the leader has answered or the
+// caller gives up. Caller, Own and Raft must be set before Inquire.
 type Inquiry struct {
 	Caller any    // opaque, for the owner
-	Own    bool   // about the present replica of this instance
-	Raft   uint64 // otherwise about this one
+	Own    bool   // it is about the present replica of this instance
+	Raft   uint64 // otherwise it is about the replica with this ID
 
-	lingers bool // the core's own: whether a removed replica may stop
+	lingers bool // an inquiry of the core itself: whether a removed replica may stop
 	try     int
 	hops    int // redirects left in this attempt
 	asking  bool
 	due     time.Duration // the next attempt
-	pause   time.Duration // until the next attempt
+	pause   time.Duration // time between two attempts
 }
 
 // Told is the answer of a leader to an inquiry.
@@ -109,8 +111,8 @@ func (c *Core) GiveUp(q *Inquiry) bool {
 	return at >= 0
 }
 
-// linger starts to ask whether a removed replica may stop (rule 13 of package voters). Zero ends
-// that.
+// linger starts an inquiry whether a removed replica may stop (rule 13 of package voters). Zero
+// ends the inquiry.
 func (c *Core) linger(raft uint64) {
 	c.inquiries = slices.DeleteFunc(c.inquiries, func(q *Inquiry) bool { return q.lingers })
 	if raft != 0 {
@@ -118,7 +120,7 @@ func (c *Core) linger(raft uint64) {
 	}
 }
 
-// inquire makes the attempts that are due, and returns when the next one is.
+// inquire makes the attempts that are due, and returns when the next one is due.
 func (c *Core) inquire(now time.Duration, fresh, word uint64) time.Duration {
 	next := now + idle
 	for _, q := range slices.Clone(c.inquiries) {
@@ -160,8 +162,8 @@ func (c *Core) queryStatus(q *Inquiry, to nodeid.ID, addr string) {
 	c.acts.Tasks = append(c.acts.Tasks, Task{To: to, Addr: addr, Query: &question, inquiry: q})
 }
 
-// StatusReplied records the answer to a status query; ok is false if there is none. If an instance
-// that does not lead names the leader, that one is asked at once.
+// StatusReplied records the answer to a status query; ok is false if there was no answer. If an
+// instance that does not lead names the leader, the leader is asked at once.
 func (c *Core) StatusReplied(now time.Duration, e Task, a StatusReply, ok bool) {
 	q := e.inquiry
 	q.asking, q.due = false, now+q.pause
@@ -182,7 +184,7 @@ func (c *Core) told(q *Inquiry, status *VoterStatus) {
 	case status.MayStop:
 		c.acts.Dismissed = q.Raft
 	default:
-		return // it asks again
+		return // the inquiry is repeated
 	}
 	c.GiveUp(q)
 }

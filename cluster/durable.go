@@ -49,8 +49,8 @@ func (c *Cluster) begin() error {
 	return nil
 }
 
-// fits returns why the instance that starts cannot be the one of the directory. It warns of changed
-// settings and names.
+// fits returns an error if the directory belongs to another instance than the one that starts. It
+// warns of changed settings and names.
 func (s *stored) fits(cfg *Config) error {
 	if s.identity.Label != cfg.Label {
 		return fmt.Errorf("%w: it belongs to the cluster %q, and this instance to %q: use another directory, or "+
@@ -87,8 +87,8 @@ func (s *stored) fits(cfg *Config) error {
 	return nil
 }
 
-// save stores changes and the present state of the core atomically. It leaves out what is already
-// stored.
+// save stores changes and the present state of the core atomically. It omits records that are
+// already stored.
 func (n *notebook) save(changes map[string][]byte, o *owner) error {
 	st, revision := o.core.Founding.State(), o.core.Founding.Revision()
 	for name, content := range map[string][]byte{
@@ -113,7 +113,8 @@ func (n *notebook) save(changes map[string][]byte, o *owner) error {
 }
 
 // persist stores the state before any effect of a decision becomes visible. If that fails, it
-// returns false and reduces out to what needs no promise, and the pending answer must not be sent.
+// returns false and reduces out to the actions that need no stored promise. The pending answer must
+// then not be sent.
 func (c *Cluster) persist(out *founding.Output) bool {
 	n := &c.own.notes
 	if n.records == nil || n.failed || n.revision == c.own.core.Founding.Revision() {
@@ -148,7 +149,7 @@ func (c *Cluster) reportUnsaved() {
 	c.cfg.Host.(DurableHost).Unsaved(err)
 }
 
-// refuse ends this instance's part, because it is not the one that its directory says it is.
+// refuse excludes this instance, because it is not the instance that its directory belongs to.
 func (c *Cluster) refuse(why string) {
 	c.own.backlog = nil
 	err := refusal(why)

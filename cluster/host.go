@@ -20,18 +20,19 @@ type Host interface {
 	// is called at most once in a life, on every listed instance that does not first learn that the
 	// group is born, so that a later leader knows it too.
 	AllBound(group uint64)
-	// Member is called when the group is born and this instance belongs to it: it has applied Born, a
-	// member has told it, or it has met a running group. The slice belongs to the host.
+	// Member is called when the group is born and this instance belongs to it: the instance has
+	// applied Born, has learned it from a member, or has met a running group. The slice belongs to
+	// the host.
 	Member(group uint64, voters []Voter)
 	// Restart is the restart in place. It ends all locks, stops raft permanently, and returns when
-	// nothing of the old life runs any more. key belongs to the new life, which is newborn.
+	// no part of the old life runs. The key belongs to the new life, which is newborn.
 	Restart(key nodeid.Key, reason error)
 	// Voters is called when the address book has changed: its replicas, including learners, or their
 	// addresses. The slice is the whole book and belongs to the host.
 	Voters(voters []Voter)
-	// Prepared is called when the group's leader has asked this instance for a replica under that raft
-	// ID. The host starts an empty one or, after a start with a directory, resumes its log. An earlier
-	// replica must end first.
+	// Prepared is called when the group's leader has asked this instance for a replica under that
+	// raft ID. The host starts an empty replica or, after a start with a directory, resumes its
+	// log. An earlier replica must end first.
 	Prepared(group, raft uint64)
 	// Removed is called when a configuration without this instance's replica is committed. The
 	// instance continues as a plain member. Other voters may still need the replica's vote, so it runs
@@ -41,9 +42,9 @@ type Host interface {
 	// Dismissed is called when a removed replica is no longer needed. The host ends it and calls
 	// Retired.
 	Dismissed(raft uint64)
-	// Carry hands a step to the log: AddLearner, where about is the new learner, Change or Transfer.
-	// It counts only if the replica still leads in that term. It must not block. The outcome is not
-	// reported; the next Facts show it.
+	// Carry passes a step to the log: AddLearner, where about is the new learner, Change or
+	// Transfer. The step takes effect only if the replica still leads in that term. It must not
+	// block. The outcome is not reported; the next Facts show it.
 	Carry(term uint64, step voters.Step, about Voter)
 }
 
@@ -53,9 +54,9 @@ type Host interface {
 // is called again, and Member too if the group is known to be born. Both calls come after settling,
 // which takes at most one and a half seconds, and before all others except Restart, Refused and
 // Unsaved. The replica then finds its log by group and raft ID. While Bound runs, Status reports
-// PhaseMember if the group is known to be born. Then the log must exist: without it this instance
-// must not vote, since the raft ID has made promises before. Otherwise a missing log is created,
-// because the process may have died before it was.
+// PhaseMember if the group is known to be born. In that case the log must exist: without it this
+// instance must not vote, because votes were given under this raft ID before. In the other case a
+// missing log is created, because the process may have ended before it was created.
 //
 // Before Restart the charter and its raft ID are deleted from the records. The host must delete
 // what the log still holds of that ID.

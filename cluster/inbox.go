@@ -2,8 +2,8 @@ package cluster
 
 import "sync"
 
-// inbox carries work from other goroutines to the owner: a slice that is swapped whole, and a
-// one-slot channel that wakes the owner.
+// inbox carries work from other goroutines to the owner. It is a slice that the owner takes as a
+// whole, and a channel with one slot that wakes the owner.
 type inbox struct {
 	wake chan struct{} // capacity 1
 
@@ -13,10 +13,10 @@ type inbox struct {
 	closed bool
 }
 
-// item is work for the owner. Items of a life are dropped when it ends, so that a late report is
-// not taken for news of the new life.
+// item is work for the owner. Items of a life are dropped when the life ends, so that a late report
+// does not affect the new life.
 type item struct {
-	life uint64 // zero means of no particular life
+	life uint64 // zero means that the item belongs to no particular life
 	do   func()
 }
 

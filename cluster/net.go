@@ -10,7 +10,7 @@ import (
 
 // The errors of Net.Ask. Every other error counts as silence.
 var (
-	// ErrRefused is returned if the machine is there but nothing listens at the address.
+	// ErrRefused is returned if the machine answers but nothing listens at the address.
 	ErrRefused = errors.New("connection refused: nothing listens there")
 	// ErrForeign is returned if the program that listens at the address is no instance of this
 	// cluster: it has another cluster label, another protocol, or sends garbage.
@@ -30,7 +30,7 @@ func (e *ForeignError) Error() string { return ErrForeign.Error() + ": " + e.Why
 // Is makes errors.Is(err, ErrForeign) true.
 func (e *ForeignError) Is(target error) bool { return target == ErrForeign }
 
-// SilentError counts as silence and has a known reason, for example that one side has no secret.
+// SilentError is a missing answer with a known reason, for example that one side has no secret.
 type SilentError struct {
 	Why string // for people, without the address
 }

@@ -16,21 +16,21 @@ type owner struct {
 	core     *Core
 	key      nodeid.Key          // of this life
 	next     nodeid.Key          // of the life after the next restart in place
-	back     bool                // the directory says that it already was a member
+	back     bool                // according to the directory it was a member before
 	join     *discovery.Join     // what Join and JoinFunc lead to
-	listed   []Member            // for publish; nil after gossip's view has changed
+	listed   []Member            // the members that publish lists; nil after gossip's view has changed
 	listedAt uint64              // the configuration by which listed names voters
 	self     Member              // this instance, as listed
 	busy     int                 // questions under way
 	backlog  []founding.Question // waiting for one to end
-	asking   map[string]bool     // the addresses of those under way
+	asking   map[string]bool     // the addresses of the questions under way
 	said     report
 	told     gossip.Meta // what gossip says about this instance
 	notes    notebook
-	unsaved  error // not yet told to the host
+	unsaved  error // an error that is not reported to the host yet
 }
 
-// newOwner returns the owner of an instance; resume holds what comes from its directory.
+// newOwner returns the owner of an instance. The argument resume has the content of its directory.
 func newOwner(cfg *Config, resume founding.Config) owner {
 	resume.Instance, resume.Name, resume.Addr = cfg.Key.ID(), cfg.Name, cfg.Advertise
 	resume.Settings, resume.Rules = cfg.Settings, cfg.Rules
@@ -43,8 +43,8 @@ func newOwner(cfg *Config, resume founding.Config) owner {
 	return o
 }
 
-// keyOf returns the private key of a life: the present one, or the one that the core has just
-// begun.
+// keyOf returns the private key of a life: of the present life, or of the one that the core has
+// just begun.
 func (o *owner) keyOf(life nodeid.ID) nodeid.Key {
 	if life == o.next.ID() {
 		return o.next
@@ -72,9 +72,9 @@ func (c *Cluster) loop() {
 		case <-c.ctx.Done():
 			return
 		}
-		runtime.Gosched() // lets other goroutines post first: one turn for many items
+		runtime.Gosched() // lets other goroutines post first, so that one turn handles many items
 		for _, it := range c.in.take() {
-			// Close may have given up on the call before, and the host may be gone
+			// Close may have stopped waiting for the previous call, and the host may have ended
 			if c.ctx.Err() == nil && c.in.lives(it) {
 				it.do()
 			}
@@ -85,7 +85,7 @@ func (c *Cluster) loop() {
 	}
 }
 
-// turn runs one turn of the core and returns how long no work is due.
+// turn runs one turn of the core and returns the time until the next work is due.
 func (c *Cluster) turn() time.Duration {
 	now, core := c.now(), c.own.core
 	next := min(c.resolve(now), core.Turn(now, c.wall(), c.random(), c.id(), c.word(), hands{c}))
@@ -102,7 +102,7 @@ type hands struct{ *Cluster }
 
 func (h hands) Store(out *founding.Output) { h.persist(out) }
 
-// Close may have given up on a call, and the host may be gone
+// Close may have stopped waiting for a call, and the host may have ended
 func (h hands) Ended() bool                  { return h.ctx.Err() != nil }
 func (h hands) Question(q founding.Question) { h.put(q) }
 func (h hands) Carry(step lead.Carry)        { h.carry(step) }
@@ -114,7 +114,7 @@ func (h hands) Dismiss(raft uint64)          { h.cfg.Host.Dismissed(raft) }
 func (h hands) Told(told Told) { told.Inquiry.Caller.(chan VoterStatus) <- told.VoterStatus }
 
 func (h hands) Tell(events []founding.Event) {
-	h.publish() // first, so that the host finds the change in the view
+	h.publish() // published first, so that the host finds the change in the view
 	for _, e := range events {
 		if h.Ended() {
 			return
@@ -155,8 +155,8 @@ func (c *Cluster) carryOut(e founding.Event) {
 	}
 }
 
-// answer answers a question after storing what the answer promises. It logs, once in a while, that
-// a closed group was asked.
+// answer answers a question after it has stored what the answer promises. It logs from time to time
+// that another instance has asked a closed group.
 func (c *Cluster) answer(from Asker, question []byte) []byte {
 	b := c.own.core.Ask(c.now(), c.wall(), from, question)
 	if !c.persist(&founding.Output{}) {

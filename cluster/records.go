@@ -25,7 +25,7 @@ type Records interface {
 
 // The names of the records. They must never change.
 const (
-	recordIdentity = "identity" // the owner of this directory, and how often it was started
+	recordIdentity = "identity" // the owner of this directory, and the number of its starts
 	recordState    = "birth"    // this life: newborn, bound to a charter, or member of a group
 	recordBook     = "book"     // the address book
 	recordKey      = "key"      // the private key of this life; its hash is the ID in the state
@@ -41,7 +41,7 @@ const (
 	recordVersion  = 1
 	maxRecordBytes = 2 << 20
 	maxLabelBytes  = 255
-	idMagic        = 'i' // an identity is no message of founding
+	idMagic        = 'i' // an identity is not a message of founding
 )
 
 func castagnoli(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
@@ -149,9 +149,9 @@ func recall(r Records) (*stored, error) {
 
 func refusal(why string) error { return fmt.Errorf("%w: %s", ErrDirectory, why) }
 
-// StoredKey returns what Config.Key must be: the key of a directory that is bound to a charter or
-// belongs to a group, or the zero Key if a new one will do. life is the number of the last start.
-// An error wraps ErrDirectory and says what to do.
+// StoredKey returns the value for Config.Key: the stored key if the directory is bound to a charter
+// or belongs to a group, or the zero Key if the caller must make a new one. The result life is the
+// number of the last start. An error wraps ErrDirectory and says what to do.
 func StoredKey(r Records) (key nodeid.Key, life uint64, err error) {
 	s, err := recall(r)
 	if err != nil || s == nil {

@@ -28,12 +28,13 @@ type report struct {
 	twinned    bool          // it was logged
 }
 
-// twinAfter is how long another instance with this one's name must be seen before it is reported.
-// It is longer than gossip takes to detect that an earlier life on a silent machine is over.
+// twinAfter is the time for which another instance with this one's name must be seen before it is
+// reported. It is longer than gossip needs to detect that an earlier life, on a machine that does
+// not respond, has ended.
 const twinAfter = rivalAfter
 
-// namesake returns a text if another instance has had this one's name for a while. Gossip is only a
-// claim, and nothing is decided by this text.
+// namesake returns a text if another instance has had this one's name for some time. It relies on
+// gossip, which may be false, so nothing is decided by this text.
 func (c *Cluster) namesake(members []Member) string {
 	said, now := &c.own.said, c.now()
 	i := slices.IndexFunc(members, func(m Member) bool {
@@ -119,7 +120,7 @@ func (c *Cluster) waiting() string {
 	if !two {
 		waiting := c.own.core.Founding.Waiting()
 		if c.own.core.Founding.Phase() == founding.Bound {
-			return waiting // for the instances of its charter: Join does not matter
+			return waiting // it waits for the instances of its charter, so Join does not matter
 		}
 		return waiting + c.own.join.Trouble(waiting)
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// This file is what the host and the log report to the core about the group. Reports of an old life
-// are dropped.
+// In this file the host and the log report facts about the group to the core. Reports of an old
+// life are dropped.
 
 // Configured records that the log here has applied a configuration of the group: its replicas,
 // including learners. at is the log index of the entry that made it. The higher index is the newer
@@ -25,8 +25,8 @@ func (c *Cluster) Applied(group uint64, applied founding.Configuration) {
 	c.in.postOfLife(func() { c.own.core.Founding.Applied(c.now(), group, applied) })
 }
 
-// Log records how far the log of a replica here goes while it knows no leader. While it knows one,
-// log is the zero value.
+// Log records the end of the log of this instance's replica while it knows no leader. While it
+// knows a leader, log is the zero value.
 func (c *Cluster) Log(raft uint64, log founding.Log) {
 	c.in.postOfLife(func() { c.own.core.Founding.Log(c.now(), raft, log) })
 }
@@ -58,8 +58,8 @@ type strays struct {
 }
 
 // RemovedPeer records that an instance whose raft ID is in no configuration sends raft messages
-// here. It was removed and has not learned of it, so it is told the newest configuration, at most
-// once a second. RemovedPeer may be called for every message.
+// here. The instance was removed and has not learned of it, so it is sent the newest configuration,
+// at most once a second. RemovedPeer may be called for every message.
 func (c *Cluster) RemovedPeer(instance nodeid.ID, addr string) {
 	c.removedPeers.mu.Lock()
 	due := c.removedPeers.told.Due(instance, c.now())

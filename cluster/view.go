@@ -10,7 +10,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Phase is how far an instance has come in its present life.
+// Phase is the progress of an instance in its present life.
 type Phase = founding.Phase
 
 // The phases, in order. Only a restart in place leads back.
@@ -21,8 +21,8 @@ const (
 )
 
 // Member is an instance that gossip sees. With Founders these are the founders; an instance that is
-// no founder sees only itself. It is advice: an instance may be listed for a while after it is
-// gone, or missing though it lives.
+// no founder sees only itself. The list is not reliable: an instance may be listed for some time
+// after it has ended, or be missing although it runs.
 type Member struct {
 	Name     string
 	Instance nodeid.ID
@@ -46,11 +46,12 @@ type Status struct {
 	Members  []Member // by name, then instance
 }
 
-// view is what others may read. The owner makes it and never changes it afterwards.
+// view is the state that other goroutines may read. The owner makes a new view for each change and
+// never modifies one.
 type view struct {
 	Status
 	byRaft   map[uint64]Voter
-	standing *voters.Report // of the last look; nil if this instance does not lead
+	standing *voters.Report // of the last check of the voters; nil if this instance does not lead
 }
 
 func (c *Cluster) publish() {
@@ -91,7 +92,7 @@ func (c *Cluster) members() []Member {
 	self := o.core.Meta()
 	is := c.member(self, true)
 	if o.listed != nil && is == o.self && o.listedAt == o.core.At() {
-		return o.listed // it was published, so it is never changed
+		return o.listed // it was published, so it must not be changed
 	}
 	o.self, o.listedAt = is, o.core.At()
 	out := []Member{o.self}
@@ -107,8 +108,8 @@ func (c *Cluster) members() []Member {
 	return out
 }
 
-// member returns what gossip says about an instance. The configuration, not gossip, decides whether
-// it votes.
+// member returns what gossip reports about an instance, except whether it votes, which is taken
+// from the configuration.
 func (c *Cluster) member(m gossip.Meta, self bool) Member {
 	is := Member{Name: m.Name, Instance: m.Instance, Addr: m.Addr, Zone: m.Zone, Group: m.Group, Leader: m.Leader,
 		Self: self}
