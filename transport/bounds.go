@@ -21,8 +21,8 @@ const (
 
 	heldEach = 4 << 20   // bytes of questions of one instance that are being gathered or answered
 	maxHeld  = 64 << 20  // bytes of questions of all instances
-	toldEach = 32 << 20  // bytes of waiting answers to one instance, or of arriving answers from one
-	maxTold  = 128 << 20 // bytes of waiting answers to all instances, or of arriving answers
+	toldEach = 32 << 20  // bytes of answers waiting for one instance, or arriving from one
+	maxTold  = 128 << 20 // bytes of answers waiting for all instances, or arriving from all
 
 	packetCallsEach = 4    // streams of packets of one instance
 	maxPacketCalls  = 1024 // streams of packets of all instances

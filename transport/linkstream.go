@@ -36,7 +36,7 @@ const (
 	// size of the read buffer while many bytes arrive, otherwise restBytes; a frame that fits is
 	// decoded in place
 	readBytes = 16 << 10
-	keptBytes = 256 << 10 // the largest kept buffer: one per sender, and some shared by all receivers
+	keptBytes = 256 << 10 // the largest kept buffer: one per sender, and some for all receivers
 )
 
 // stream is a connection that begins with hellos. One goroutine sends, and one receives.

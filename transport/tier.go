@@ -42,8 +42,8 @@ func (p *Port) serverOf(addr string, secure *tls.ConnectionState) (capability.Pe
 // proves sets the rights from the certificates of a peer, which its hello cannot change.
 func (i *Identity) proves(peer capability.Peer) {
 	i.Peer = peer
-	// The port's guard has its own copy of NotAfter. Without NotAfter, identities with the same rights
-	// are equal.
+	// The port's guard has its own copy of NotAfter. Without NotAfter, identities with the same
+	// rights are equal.
 	i.Peer.NotAfter = time.Time{}
 	i.confine()
 }
