@@ -31,7 +31,7 @@ type listener struct {
 
 	mu      sync.Mutex // guards all below
 	conns   map[*accepted]struct{}
-	waiting []*accepted // strangers in the order of arrival, and some connections that no longer belong to strangers
+	waiting []*accepted // strangers in the order of arrival, and some former strangers
 	unknown int
 	closed  bool // set by closeAll: a new connection would delay the Stop of gRPC
 }
@@ -145,10 +145,10 @@ type accepted struct {
 	guard    *guard
 	once     sync.Once
 	gone     chan struct{} // closed with the connection
-	turn     *turn         // state of the handshake; only the handshake's goroutine uses it, except for busy
+	turn     *turn         // for the handshake; only its goroutine uses it, except for busy
 	began    bool          // a byte has arrived; used by the handshake's goroutine
-	shook    bool          // the handshake has ended; used by the one goroutine that uses the connection
-	owner    nodeid.ID     // the instance that has proved its key on this connection; set before the first call
+	shook    bool          // the handshake has ended; used by the connection's one user
+	owner    nodeid.ID     // the instance that opened the connection; set before the first call
 
 	// Guarded by listener.mu:
 	stranger bool

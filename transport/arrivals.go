@@ -12,8 +12,8 @@ const (
 	// maxArrivals is the maximum number of arriving calls. Each can make this node hold up to
 	// messageBytes. A question counts twice until its first message has arrived.
 	maxArrivals = 512
-	// arrivalsEach is the limit for one instance. It is four times callsEach, but the calls of a
-	// question count twice.
+	// arrivalsEach is the limit for one instance. It is twice the number that fits on one
+	// connection.
 	arrivalsEach = 256
 )
 
