@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	backdate   = 24 * time.Hour     // validity before the creation of a certificate, for peers whose clocks are behind
-	lifetime   = 7 * 24 * time.Hour // validity after the creation of a certificate
+	backdate   = 24 * time.Hour     // validity before its creation, for peers whose clocks are behind
+	lifetime   = 7 * 24 * time.Hour // validity after its creation
 	renewAfter = 24 * time.Hour     // leaves six days, for peers whose clocks are ahead
-	stepBack   = time.Hour          // if the own clock is set back by more, a new certificate is made
+	stepBack   = time.Hour          // a clock set back by more requires a new certificate
 )
 
 var (
@@ -33,7 +33,7 @@ type node struct {
 
 // issuer makes certificates that one authority or one derived secret has signed.
 type issuer struct {
-	label   string            // the first label of the server name of a dialer that trusts only this authority
+	label   string            // in the server name of a dialer that trusts only this authority
 	cert    *x509.Certificate // the certificate of the key that signs
 	by      ed25519.PrivateKey
 	between [][]byte // certificates between the leaf and the authority
@@ -49,7 +49,7 @@ type issuer struct {
 // certificate returns a certificate that is valid for six more days or longer. It makes a new one
 // if necessary.
 func (i *issuer) certificate() (*tls.Certificate, error) {
-	now := i.now().Round(0) // the wall clock, because the monotonic clock stops while a machine sleeps
+	now := i.now().Round(0) // wall clock, because the monotonic clock stops during sleep
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if age := now.Sub(i.made); i.current != nil && age > -stepBack && age < renewAfter {
