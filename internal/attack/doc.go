@@ -5,7 +5,7 @@
 // A [Speaker] opens connections, with TLS if required, on which only the preface is sent. On a
 // [Conn] the caller can send any greeting, for example one with another instance's public key, or
 // one with the bytes or the signature of a greeting from another connection. [Sign] makes the
-// greeting that a correct instance would send. [Conn.Link] and [Conn.Calls] continue after it.
+// greeting that a correct instance would send. [Conn.Frame] and [Conn.Calls] continue after it.
 // [InstanceInfo], [Meta] and [Alive] encode messages of founding and of gossip with any content.
 // [Members] decodes the addresses of the members from gossip.
 //

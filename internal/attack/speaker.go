@@ -31,7 +31,7 @@ const (
 type Speaker struct {
 	Label string                                                   // the label of the cluster
 	Dial  func(ctx context.Context, addr string) (net.Conn, error) // required
-	TLS   func() *tls.Config                                       // makes its configuration; nil: plain text
+	TLS   func() *tls.Config                                       // nil means plain text
 }
 
 // Conn is a connection on which no greeting has been sent.
