@@ -88,8 +88,8 @@ func (w *Watch) since(after uint64) (*query.EventList, error) {
 
 // begin passes the current state. It reads the state page by page, while events continue to occur.
 // After each page it passes the events that have occurred since, as far as they change the state
-// that was passed so far. A reading is incomplete if two leaders have answered, because their lists have different
-// orders, or if the leader no longer has the events. Then begin starts again.
+// that was passed so far. A reading is incomplete if two leaders have answered, because their lists
+// have different orders, or if the leader no longer has the events. Then begin starts again.
 func (w *Watch) begin() error {
 	for {
 		r := reading{held: map[holdID]bool{}, left: map[holdID]bool{}, data: map[string]uint64{}}
