@@ -236,8 +236,8 @@
 //
 // # Refused alternatives
 //
-//   - Two open streams between two nodes, of which one is drained and closed: this needs markers in
-//     the stream, and a second way to end a stream without a Down.
+//   - Two open streams between two nodes, where the superfluous stream is drained and closed: this
+//     needs markers in the stream, and a second way to end a stream without a Down.
 //   - Links as calls of gRPC: this needs two more goroutines on the path of each frame, HTTP/2's
 //     frames and windows for a connection with one stream, and three times the allocations.
 //   - Dials, retries and name resolution by gRPC: gRPC does not report why a dial failed, and its
