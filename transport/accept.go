@@ -9,16 +9,16 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// admission is an accepted link, with what the answer to its dialer needs.
+// admission is an accepted link, with the values for the answer to its dialer.
 type admission struct {
 	link   *link
 	self   *Self
 	number uint64
 }
 
-// accept decides whether a stream that a peer opened becomes a link, and waits as long as that
-// needs. It returns the link, or the reason for refusing the stream. The package comment has the
-// rule.
+// accept decides whether a stream that a peer opened becomes a link. It blocks until that can be
+// decided. It returns the link, or the reason for refusing the stream. The package comment
+// describes the rules.
 func (p *Port) accept(ctx context.Context, who *introduction, s *stream) (admission, *wire.Refusal) {
 	for ctx.Err() == nil {
 		a, wait, refusal := p.tryAccept(who, s)
@@ -47,7 +47,7 @@ func (p *Port) tryAccept(who *introduction, s *stream) (a admission, wait <-chan
 	switch {
 	case p.shut:
 		return no(wire.Refusal_FAILED, "this node is closing")
-	case !who.intended.IsZero() && who.intended != self.Instance(): // after waiting
+	case !who.intended.IsZero() && who.intended != self.Instance(): // changed while accept waited
 		return no(wire.Refusal_FAILED, "this instance has begun a new incarnation")
 	case from == self.Instance():
 		return no(wire.Refusal_MALFORMED, "the dialer has the identity of this node, which does not connect to itself")
@@ -62,8 +62,8 @@ func (p *Port) tryAccept(who *introduction, s *stream) (a admission, wait <-chan
 	case l.state == dialing && l.before != nil && !isClosed(l.before):
 		return admission{}, l.before, nil
 	case l.state == dialing && l.greeted && nodeid.Compare(self.Instance(), from) < 0:
-		return admission{}, l.settled, nil // our own dial decides
-	case l.state == dialing: // our hello is not sent, or the peer's dial has precedence
+		return admission{}, l.settled, nil // this node's own dial decides
+	case l.state == dialing: // this node has not sent its hello, or the peer's dial has precedence
 		l.abandon()
 	default:
 		if refusal := p.replaces(who, l, s); refusal != nil {
@@ -77,9 +77,9 @@ func (p *Port) tryAccept(who *introduction, s *stream) (a admission, wait <-chan
 	return admission{link: l, self: self, number: p.number}, nil, nil
 }
 
-// replaces returns why a new stream of a peer does not replace the existing one, or nil if it does:
-// the peer's process has lost the existing one, or is a later start with the same directory. Both
-// streams have proved the same key. The caller holds mu.
+// replaces returns why a new stream of a peer does not replace the existing one, or nil if it does.
+// It replaces the existing stream if the peer's process has lost that stream, or if it comes from a
+// later start with the same directory. Both streams have proved the same key. The caller holds mu.
 func (p *Port) replaces(who *introduction, l *link, s *stream) *wire.Refusal {
 	args := []any{"instance", l.instance, "link", l.stream.conn.RemoteAddr(), "other", s.conn.RemoteAddr()}
 	same := who.boot == l.boot
@@ -92,12 +92,13 @@ func (p *Port) replaces(who *introduction, l *link, s *stream) *wire.Refusal {
 		return &wire.Refusal{Reason: wire.Refusal_COPY,
 			Text: fmt.Sprintf("another process with this identity is linked here from %v", l.stream.conn.RemoteAddr())}
 	}
-	// A lost link or a restart. A copy whose link stays up is refused above, with a warning.
+	// The link was lost, or the instance has restarted. A copy whose link is up is refused above,
+	// with a warning.
 	p.tell(slog.LevelInfo, "transport: an instance has replaced its link", l.instance, args)
 	return nil
 }
 
-// tell logs on another goroutine, because the caller holds mu.
+// tell logs on another goroutine, because its caller holds mu.
 func (p *Port) tell(level slog.Level, text string, about nodeid.ID, args []any) {
 	p.tasks.Go(func() { p.notices.tell(level, about.String(), text, args...) })
 }

@@ -13,27 +13,27 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// listener gives gRPC connections that the port can find from inside a call and close. A server
-// cannot cancel one of its own calls in another way while the call is blocked in sending.
+// listener gives gRPC connections that the port can find from inside a call, and can close. A gRPC
+// server cannot cancel one of its own calls in another way while the call is blocked in sending.
 //
-// A connection belongs to a stranger until a hello on it was verified. If there are too many
-// strangers, the listener closes the oldest of those that keep this node waiting. An instance
-// proves its key within milliseconds, so a flood of other connections does not keep it out. If all
-// strangers wait for this node, the new connection is closed: after a failover thousands of
-// instances connect at once, and one that is refused comes again.
+// A connection belongs to a stranger until a hello on it is verified. If there are too many
+// strangers, the listener closes the oldest stranger from which this node is waiting for data. An
+// instance proves its key within milliseconds, so a flood of other connections does not displace
+// it. If all strangers are waiting for this node, the new connection is closed: after a failover
+// thousands of instances connect simultaneously, and a refused instance tries again.
 type listener struct {
 	net.Listener
 	limit, strangers int
-	patience         time.Duration // for strangers
+	patience         time.Duration // how long a connection may belong to a stranger
 	guard            *guard
 	turns            *turns
-	secured          bool // with TLS
+	secured          bool // this node has TLS
 
 	mu      sync.Mutex // guards all below
 	conns   map[*accepted]struct{}
-	waiting []*accepted // strangers in order of arrival, and some former ones
+	waiting []*accepted // strangers in the order of arrival, and some former strangers
 	unknown int
-	closed  bool // by closeAll: a new connection would delay gRPC's Stop
+	closed  bool // set by closeAll: a new connection would delay the Stop of gRPC
 }
 
 func newListener(c *Config) *listener {
@@ -44,7 +44,7 @@ func newListener(c *Config) *listener {
 	}
 }
 
-// Accept implements net.Listener. It closes connections beyond the limit at once.
+// Accept implements net.Listener. It immediately closes connections that exceed the limit.
 func (l *listener) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()
@@ -65,8 +65,8 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// admit registers a connection unless there are too many. It returns the stranger that must be
-// closed to make room.
+// admit registers a connection unless there are too many. It returns the stranger that the caller
+// must close to make room.
 func (l *listener) admit(c *accepted) (oldest *accepted, full bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -77,9 +77,9 @@ func (l *listener) admit(c *accepted) (oldest *accepted, full bool) {
 		if oldest = l.silent(); oldest == nil {
 			return nil, true
 		}
-		oldest.known() // it will be closed
+		oldest.known() // the caller closes it
 	}
-	if len(l.waiting) > 2*l.unknown+64 { // most are not strangers any more
+	if len(l.waiting) > 2*l.unknown+64 { // most of them are no longer strangers
 		kept := make([]*accepted, 0, l.unknown+64)
 		for _, w := range l.waiting {
 			if w.stranger {
@@ -95,8 +95,8 @@ func (l *listener) admit(c *accepted) (oldest *accepted, full bool) {
 	return oldest, false
 }
 
-// silent returns the oldest stranger that this node waits for, or nil if all wait for this node.
-// The caller holds mu.
+// silent returns the oldest stranger from which this node is waiting for data, or nil if all
+// strangers are waiting for this node. The caller holds mu.
 func (l *listener) silent() *accepted {
 	for _, w := range l.waiting {
 		if w.stranger && !w.turn.busy.Load() {
@@ -112,7 +112,7 @@ func (l *listener) count() (all, strangers int) {
 	return len(l.conns), l.unknown
 }
 
-// closeAll also closes the connections that gRPC has not accepted yet.
+// closeAll closes all connections, including those that gRPC has not accepted yet.
 func (l *listener) closeAll() {
 	l.mu.Lock()
 	l.closed = true
@@ -145,19 +145,19 @@ type accepted struct {
 	guard    *guard
 	once     sync.Once
 	gone     chan struct{} // closed with the connection
-	turn     *turn         // of the handshake; only its goroutine uses it, except for busy
-	began    bool          // a byte has arrived; of the same goroutine
-	shook    bool          // the handshake is over; of the one goroutine that uses the connection
-	owner    nodeid.ID     // has proved its key here; set before the first call
+	turn     *turn         // for the handshake; only its goroutine uses it, except for busy
+	began    bool          // a byte has arrived; used by the handshake's goroutine
+	shook    bool          // the handshake has ended; used by the connection's one user
+	owner    nodeid.ID     // the instance that opened the connection; set before the first call
 
 	// Guarded by listener.mu:
 	stranger bool
-	calls    bool // not for a link
+	calls    bool // for calls, not for a link
 	timer    *time.Timer
 }
 
-// RemoteAddr implements net.Conn. The address leads to the connection from the TLS connection on it
-// and from calls.
+// RemoteAddr implements net.Conn. The address contains the connection, so that acceptedOn finds the
+// connection from a TLS connection on it and from a call.
 func (c *accepted) RemoteAddr() net.Addr { return acceptedAddr{c.Conn.RemoteAddr(), c} }
 
 func (c *accepted) known() {
@@ -205,7 +205,8 @@ func (c *accepted) serves() {
 	c.calls = true
 }
 
-// caller returns the instance that opened the connection of a call, or why the call is refused.
+// caller returns the instance that opened the connection of a call, or the reason why the call is
+// refused.
 func (p *Port) caller(ctx context.Context) (Identity, *wire.Refusal) {
 	from, ok := peer.FromContext(ctx)
 	if !ok {

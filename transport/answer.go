@@ -13,11 +13,11 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// asked is the answering side of a question.
+// asked is the stream of a question on the side that answers.
 type asked = grpc.BidiStreamingServer[wire.Question, wire.Answer]
 
-// serve answers an incoming question. All of it must arrive within twice the dial timeout, or its
-// connection is closed.
+// serve answers an incoming question. The connection is closed if the whole question does not
+// arrive within twice the dial timeout.
 func (p *Port) serve(answers method, stream asked) error {
 	conn, ok := acceptedOn(remoteOf(stream.Context()))
 	if !ok {
@@ -46,8 +46,8 @@ func (p *Port) serve(answers method, stream asked) error {
 	return p.reply(stream, conn, answer, failed)
 }
 
-// question gathers a question. The bytes that it returns, also with an error, count against the
-// asker until the caller gives them back.
+// question gathers a question. The bytes that it returns, even together with an error, count
+// against the sender of the question until the caller gives them back to the quota.
 func (p *Port) question(stream asked) (from Identity, body []byte, refusal *wire.Refusal, err error) {
 	first, err := firstOf(p, stream.Context(), stream.Recv)
 	if err != nil {
@@ -69,8 +69,9 @@ func (p *Port) question(stream asked) (from Identity, body []byte, refusal *wire
 	return from, body, nil, err
 }
 
-// handle calls the method that answers. The bytes that it returns count against the asker until the
-// caller gives them back. failed reports that they are the body of a Failure.
+// handle calls the method that answers. The bytes that it returns count against the sender of the
+// question until the caller gives them back to the quota. failed is true if they are the body of a
+// Failure.
 func (p *Port) handle(ctx context.Context, from Identity, answers method, body []byte) (answer []byte, failed bool,
 	_ *wire.Refusal) {
 	asking, cancel := context.WithTimeout(ctx, askTime)
@@ -82,7 +83,8 @@ func (p *Port) handle(ctx context.Context, from Identity, answers method, body [
 	if f, ok := errors.AsType[*Failure](err); ok {
 		answer, failed, err = f.Body, true, nil
 	}
-	// The answer may belong to another incarnation than this connection.
+	// The answer must not be sent if this node has begun a new incarnation since the connection was
+	// opened.
 	if _, refusal := p.caller(ctx); refusal != nil {
 		return nil, false, refusal
 	}
@@ -96,7 +98,7 @@ func (p *Port) handle(ctx context.Context, from Identity, answers method, body [
 	return answer, failed, nil
 }
 
-// reply sends an answer in pieces. If the asker does not read it in time, the connection is closed.
+// reply sends an answer in pieces. It closes the connection if the answer is not read in time.
 func (p *Port) reply(stream asked, conn *accepted, answer []byte, failed bool) error {
 	patience := time.AfterFunc(allowance(2*p.config.DialTimeout, uint64(len(answer))), func() { conn.Close() })
 	defer patience.Stop()

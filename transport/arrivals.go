@@ -9,17 +9,18 @@ import (
 )
 
 const (
-	// maxArrivals is the maximum number of arriving calls, each of which can make this node hold up to
+	// maxArrivals is the maximum number of arriving calls. Each can make this node hold up to
 	// messageBytes. A question counts twice until its first message has arrived.
 	maxArrivals = 512
-	// arrivalsEach is the limit of one instance, twice what fits on one connection.
+	// arrivalsEach is the limit for one instance. It is twice the number that fits on one
+	// connection.
 	arrivalsEach = 256
 )
 
-// arrivals are the calls of all connections whose first message, or whole question, is not
-// complete. A correct call arrives within milliseconds. If an instance has too many, or all
-// together have, the connection of the oldest is closed, so a flood of unfinished calls displaces
-// itself. It is safe for concurrent use.
+// arrivals are the calls whose first message is not complete, or, for a question, whose last
+// message has not arrived. A correct call arrives within milliseconds. If an instance has too many,
+// or all instances together, the connection of the oldest call is closed, so a flood of unfinished
+// calls displaces only its own calls. It is safe for concurrent use.
 type arrivals struct {
 	each, limit int
 
@@ -28,9 +29,9 @@ type arrivals struct {
 	of   map[nodeid.ID]int // the number of calls of each instance
 }
 
-// enter registers a call that begins to arrive on conn. The connection is closed unless the
-// returned function is called within the given time. That function must be called; it reports
-// whether it was called in time.
+// enter registers a call that begins to arrive on conn. The caller must call the returned function.
+// If it is not called within the given time, the connection is closed. The function reports whether
+// it was called in time.
 func (a *arrivals) enter(conn *accepted, within time.Duration) (arrived func() bool) {
 	a.mu.Lock()
 	place := a.list.PushBack(conn)
@@ -58,14 +59,14 @@ func (a *arrivals) enter(conn *accepted, within time.Duration) (arrived func() b
 	}
 }
 
-// remove removes a call that is still in the list. The caller holds mu.
+// remove removes a call if it is in the list. The caller holds mu.
 func (a *arrivals) remove(e *list.Element) {
 	if e == nil {
 		return
 	}
 	before := a.list.Len()
 	if a.list.Remove(e); a.list.Len() == before {
-		return // it was displaced; list ignores foreign elements
+		return // it was displaced; Remove ignores elements of no list
 	}
 	owner := e.Value.(*accepted).owner
 	if a.of[owner]--; a.of[owner] == 0 {

@@ -15,11 +15,11 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// Conn is the connection on which clients of generated code call their methods.
+// Conn is the connection on which the clients of generated code call methods.
 type Conn = grpc.ClientConnInterface
 
-// Remote is the instance at an address, for the client of a [Service]. Each method call is one
-// question. A Remote must not be used by several goroutines at once.
+// Remote represents the instance at an address, for the client of a [Service]. Each method call is
+// one question. A Remote must not be used concurrently.
 type Remote struct {
 	port *Port
 	addr string
@@ -29,29 +29,32 @@ type Remote struct {
 	Answered Identity
 }
 
-// To returns the instance at addr. If `to` is not zero, no other instance is asked.
+// To returns a Remote for the instance at addr. If `to` is not zero, questions are sent only to
+// that instance.
 func (p *Port) To(addr string, to nodeid.ID) *Remote { return &Remote{port: p, addr: addr, to: to} }
 
-// Invoke sends a question and waits for the answer. It does not repeat the question. The encoded
-// question may have at most 2 MiB, the answer at most 32 MiB. Errors:
+// Invoke sends a question and waits for the answer. It never sends the question a second time. The
+// encoded question may have at most 2 MiB, the answer at most 32 MiB. Errors:
 //
-//   - [*Failure]: the instance has answered why it does not do what was asked;
+//   - [*Failure]: the instance has answered with a reason why it does not do what the question
+//     asks;
 //
 //   - ErrRefused: the connection was refused, no process listens at the address;
 //
-//   - ErrForeign: the process at the address is not an instance of this cluster; ErrVersion: it is,
-//     but with another version of the protocol, or it does not know the question;
+//   - ErrForeign: the process at the address is not an instance of this cluster;
 //
-//   - ErrOther: another instance is at the address, see [OtherError];
+//   - ErrVersion: the instance runs another version of the protocol, or does not have the method;
 //
-//   - ErrSilent: there was no answer, which proves nothing; it wraps the cause of ctx if ctx ended.
-//     Without a deadline in ctx a question waits twice the dial timeout. While the address pauses
-//     after a failed dial, a question waits for the end of the pause, and fails at once if its
-//     context ends before that;
+//   - ErrOther: another instance uses the address, see [OtherError];
 //
-//   - ErrFull: a limit of this port or of the other one is reached;
+//   - ErrSilent: there was no answer, which proves nothing. The error wraps the cause of ctx if ctx
+//     has ended. Without a deadline in ctx, a question waits for twice the dial timeout. While the
+//     address pauses after a failed dial, a question waits for the end of the pause, and fails
+//     immediately if the deadline of ctx is earlier;
 //
-//   - ErrTooLarge, ErrClosed: by this port.
+//   - ErrFull: a limit of this port or of the peer is reached;
+//
+//   - ErrTooLarge, ErrClosed: the question is too large, or this port is closed.
 func (r *Remote) Invoke(ctx context.Context, method string, question, answer any, _ ...grpc.CallOption) error {
 	body, err := proto.Marshal(question.(proto.Message))
 	if err != nil {
@@ -67,7 +70,7 @@ func (r *Remote) Invoke(ctx context.Context, method string, question, answer any
 	return nil
 }
 
-// NewStream fails: an answer is one message.
+// NewStream always fails, because a question has a single answer.
 func (r *Remote) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
 	return nil, status.Error(codes.Unimplemented, "transport: a question has one answer")
 }
@@ -120,7 +123,7 @@ func (p *Port) ask(ctx context.Context, addr string, to nodeid.ID, method string
 		return nil, from, err
 	case status.Code(err) == codes.Unimplemented:
 		return nil, from, fmt.Errorf("%w: %s runs a version of mortise that does not know this question", ErrVersion, addr)
-	case late(ctx, err): // the connection may be dead: the next question gets another
+	case late(ctx, err): // the connection may be dead, so the next question uses another
 		p.forget(s)
 	}
 	return nil, from, s.d.explain(ctx, err)
@@ -132,7 +135,7 @@ func (d *dialed) question(ctx context.Context, method string) (grpc.BidiStreamin
 	return &grpc.GenericClientStream[wire.Question, wire.Answer]{ClientStream: stream}, err
 }
 
-// utter sends a question in pieces. If that fails, the next Recv returns the reason.
+// utter sends a question in pieces. If sending fails, the next Recv returns the reason.
 func utter(stream grpc.BidiStreamingClient[wire.Question, wire.Answer], question []byte) {
 	for first := true; first || len(question) > 0; first = false {
 		piece := question[:min(len(question), pieceBytes)]
@@ -144,7 +147,7 @@ func utter(stream grpc.BidiStreamingClient[wire.Question, wire.Answer], question
 	_ = stream.CloseSend()
 }
 
-// hearOut gathers an answer; its first piece has arrived already.
+// hearOut gathers an answer. The caller has already received the first piece.
 func (p *Port) hearOut(from nodeid.ID, addr string, first *wire.Answer,
 	recv func() (*wire.Answer, error)) (answer []byte, err error) {
 	held := 0
@@ -167,8 +170,8 @@ func (p *Port) hearOut(from nodeid.ID, addr string, first *wire.Answer,
 	return nil, err
 }
 
-// late reports whether a call failed because its time was over. The peer knows the deadline too,
-// and may report it first.
+// late reports whether a call failed because its deadline passed. The peer knows the deadline too,
+// and may report it before ctx ends.
 func late(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || status.Code(err) == codes.DeadlineExceeded
 }

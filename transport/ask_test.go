@@ -103,8 +103,8 @@ func (w *world) serveGRPC(addr string) {
 	w.t.Cleanup(server.Stop)
 }
 
-// servePeer runs a gRPC server as instance n, which exchanges hellos correctly, with a service that
-// follows no rule.
+// servePeer runs a gRPC server as instance n. It exchanges hellos correctly, but answers every
+// question with the function answer.
 func (w *world) servePeer(addr string, n int, answer func(asked) error) {
 	ln, err := w.net.Listen(addr)
 	if err != nil {
@@ -125,7 +125,8 @@ func (w *world) servePeer(addr string, n int, answer func(asked) error) {
 	w.t.Cleanup(server.Stop)
 }
 
-// Founding depends on the distinction between the kinds of "no" and silence.
+// TestAskTellsNoFromSilence checks that the errors of a question distinguish the kinds of refusal
+// and silence. The founding of a group depends on these distinctions.
 func TestAskTellsNoFromSilence(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a := w.node("a", 1)
@@ -145,7 +146,7 @@ func TestAskTellsNoFromSilence(t *testing.T) {
 				return &wire.Greeting{Refusal: &wire.Refusal{Reason: wire.Refusal_VERSION, Text: "3 here, 2 there"}}
 			})
 		})
-		w.serve("newest:1", func(conn net.Conn) { // one that leaves the refusal to us
+		w.serve("newest:1", func(conn net.Conn) { // one that does not refuse
 			newer.accept(conn, func(to heard) *wire.Greeting {
 				own := newer.says(func(h *wire.Hello) { h.Version = protocol + 1 })
 				return greeting(newer.key, acceptor, to.binding, to.Hello, own)
@@ -186,7 +187,8 @@ func TestAskTellsNoFromSilence(t *testing.T) {
 	})
 }
 
-// The instance accepts a link intended for another.
+// TestDialOfAnInstanceThatDoesNotCheck checks that a dial fails if an instance accepts a link that
+// is intended for another instance.
 func TestDialOfAnInstanceThatDoesNotCheck(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, careless := w.node("a", 1), forge(5)
@@ -204,8 +206,9 @@ func TestDialOfAnInstanceThatDoesNotCheck(t *testing.T) {
 	})
 }
 
-// A dead connection costs the next question nothing. After a refused connection it waits for the
-// end of a pause of at most half a second, and reports what is at the address then.
+// TestAskAfterARestart checks that a dead connection does not delay the next question. After a
+// refused connection, a question waits at most half a second until the pause ends, and then
+// describes the current process at the address.
 func TestAskAfterARestart(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a := w.node("a", 1)
@@ -239,7 +242,8 @@ func TestAskAfterARestart(t *testing.T) {
 	})
 }
 
-// The other side vanishes silently and comes back on another machine with the same address.
+// TestAskAfterASilence checks questions to an instance that vanishes silently and is started again
+// on another machine with the same address.
 func TestAskAfterASilence(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)

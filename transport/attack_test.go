@@ -14,7 +14,7 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// forger is a process that breaks the rules of the protocol. It has the key of one instance.
+// forger is a process that violates the protocol. It has the key of one instance.
 type forger struct {
 	*Port
 	key nodeid.Key
@@ -29,7 +29,7 @@ func forge(n int) *forger {
 	return f
 }
 
-// says returns an encoded hello of the forger, with a change.
+// says returns an encoded hello of the forger, modified by the function change.
 func (f *forger) says(change func(*wire.Hello)) []byte {
 	h := &wire.Hello{
 		Version: protocol, Cluster: f.config.Cluster, Key: f.key.Public(), Kind: wire.Hello_LINK, Group: 7, Raft: 109,
@@ -43,13 +43,14 @@ func (f *forger) says(change func(*wire.Hello)) []byte {
 	return b
 }
 
-// heard is the first message of a dialer, as a forger received it.
+// heard is the first message of a dialer that a forger has received.
 type heard struct {
 	*wire.Greeting
 	binding []byte
 }
 
-// accept answers any dialer on a connection, without a check, with what answer returns.
+// accept answers every dialer on a connection, without checks, with the greeting that the function
+// answer returns.
 func (f *forger) accept(conn net.Conn, answer func(heard) *wire.Greeting) {
 	defer conn.Close()
 	var secure *tls.ConnectionState
@@ -74,12 +75,12 @@ func (f *forger) accept(conn net.Conn, answer func(heard) *wire.Greeting) {
 	}
 }
 
-// answer is what a correct acceptor answers, but for any instance.
+// answer returns the greeting of a correct acceptor, for any intended instance.
 func (f *forger) answer(to heard) *wire.Greeting {
 	return greeting(f.key, acceptor, to.binding, to.Hello, f.says(func(*wire.Hello) {}))
 }
 
-// dial opens a connection to addr, with TLS if the forger has any, and sends only nonces.
+// dial opens a connection to addr, with TLS if the forger has it, and exchanges only the nonces.
 func (f *forger) dial(w *world, addr string) (s *stream, binding []byte) {
 	w.t.Helper()
 	f.config.Dial = w.net.Dialer("forger")
@@ -120,8 +121,8 @@ func (f *forger) listen(w *world, addr string, answer func(heard) *wire.Greeting
 	})
 }
 
-// secured runs a test in plain text, and with one certificate shared by all instances and the
-// forgers: then TLS does not prove which instance a process is.
+// secured runs a test in plain text and with TLS. With TLS, all instances and the forgers share one
+// certificate, so TLS does not prove which instance a process is.
 func secured(t *testing.T, test func(t *testing.T, w *world, use func(*Config), forge func(n int) *forger)) {
 	for _, name := range []string{"plain", "TLS"} {
 		t.Run(name, func(t *testing.T) {
@@ -141,7 +142,7 @@ func secured(t *testing.T, test func(t *testing.T, w *world, use func(*Config), 
 	}
 }
 
-// warnings counts the lines in the log of a node that contain all of these texts.
+// warnings returns the number of warnings in the log of a node that contain all the given texts.
 func (n *node) warnings(texts ...string) int { return n.lines("WARN", texts...) }
 
 func (n *node) lines(level string, texts ...string) (count int) {
@@ -157,7 +158,8 @@ func (n *node) lines(level string, texts ...string) (count int) {
 	return count
 }
 
-// sendTo makes a node dial a peer. A dial that fails at once may end before the frame is queued.
+// sendTo makes a node dial a peer. A dial that fails immediately may end before the frame is
+// queued.
 func (n *node) sendTo(to nodeid.Endpoint) {
 	n.t.Helper()
 	// nolint:errorlint // a pause wraps it

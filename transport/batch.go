@@ -2,15 +2,16 @@ package transport
 
 import "sort"
 
-// batch holds waiting bytes of one kind, and the end of each call's piece: pieces are never cut.
+// batch holds queued bytes of one kind. It records where the bytes of each call end, because they
+// must not be split.
 type batch struct {
 	data  []byte
 	ends  []int // offsets in data, ascending
-	head  int   // index in ends: the pieces before it are sent
+	head  int   // index in ends of the first piece that has not been taken
 	sent  int
-	lent  []byte // emptied and returned by the last take: still being read
-	spare []byte // reused for data
-	habit habit  // of data
+	lent  []byte // the buffer that the last take emptied and returned, which its caller still reads
+	spare []byte // an empty buffer, reused for data
+	habit habit  // of the buffer data
 }
 
 func (b *batch) add(piece []byte) {
@@ -26,8 +27,9 @@ func (b *batch) add(piece []byte) {
 
 func (b *batch) empty() bool { return b.head == len(b.ends) }
 
-// take returns the longest run of whole pieces of at most soft bytes, or else the first piece if it
-// has at most hard bytes. The result is valid until the next take.
+// take removes and returns as many whole pieces as fit into soft bytes. If not even the first piece
+// fits, take returns the first piece if it has at most hard bytes. The result is valid until the
+// next take.
 func (b *batch) take(soft, hard int) []byte {
 	if b.lent != nil {
 		b.spare, b.lent = b.lent[:0], nil

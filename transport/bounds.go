@@ -6,51 +6,52 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Limits on what other instances can make this one hold, and for how long.
+// Limits on the memory and the calls that other instances can make this instance hold, and on the
+// time.
 const (
-	messageBytes = 128 << 10 // of one gRPC message: gathered before it can be checked
-	pieceBytes   = 64 << 10  // of payload in one message, where something large is sent in pieces
+	messageBytes = 128 << 10 // the largest gRPC message; gRPC gathers it before any check
+	pieceBytes   = 64 << 10  // payload of one message, where large data is sent in pieces
 	callsEach    = 64        // open calls on one connection
 
-	questionBytes = 2 << 20          // of one question
-	answerBytes   = 32 << 20         // of one answer
+	questionBytes = 2 << 20          // the largest question
+	answerBytes   = 32 << 20         // the largest answer
 	questionsEach = 128              // questions of one instance that are being answered
 	maxQuestions  = 2048             // questions of all instances that are being answered
-	askTime       = 30 * time.Second // for a handler to answer
+	askTime       = 30 * time.Second // the time that a handler has to answer
 
-	heldEach = 4 << 20   // bytes of questions of one instance, being gathered or answered
+	heldEach = 4 << 20   // bytes of questions of one instance that are being gathered or answered
 	maxHeld  = 64 << 20  // bytes of questions of all instances
-	toldEach = 32 << 20  // bytes of answers that wait for one instance, or come from one
-	maxTold  = 128 << 20 // bytes of answers that wait for all, or come from all
+	toldEach = 32 << 20  // bytes of answers waiting for one instance, or arriving from one
+	maxTold  = 128 << 20 // bytes of answers waiting for all instances, or arriving from all
 
 	packetCallsEach = 4    // streams of packets of one instance
 	maxPacketCalls  = 1024 // streams of packets of all instances
 	byteCallsEach   = 4    // byte streams of one instance
 	maxByteCalls    = 32   // byte streams of all instances
 
-	snapshotsAtOnce = 2                // incoming, one from each instance
-	chunkPatience   = 15 * time.Second // for the next chunk of a snapshot
-	snapshotGrace   = 30 * time.Second // for the beginning of a snapshot; then slowest counts
+	snapshotsAtOnce = 2                // snapshots that are being received, one from each instance
+	chunkPatience   = 15 * time.Second // the longest wait for the next chunk of a snapshot
+	snapshotGrace   = 30 * time.Second // for a snapshot's beginning, before `slowest` applies
 )
 
-// frameGrace is the time for the beginning of a large frame on a link; then the rate counts, see
-// slowest.
+// frameGrace is the time allowed for the beginning of a large frame on a link, before the rate
+// `slowest` applies.
 const frameGrace = 10 * time.Second
 
-// holdings is what other instances make this one hold, by the instance that has proved its key on
-// the connection.
+// holdings counts what each instance makes this one hold. An instance is identified by the key that
+// it has proved on the connection.
 type holdings struct {
 	arriving  arrivals
-	questions *quota[nodeid.ID] // being answered
+	questions *quota[nodeid.ID] // questions being answered
 	held      *quota[nodeid.ID] // bytes of questions
 	told      *quota[nodeid.ID] // bytes of answers being sent
 	heard     *quota[nodeid.ID] // bytes of answers being received
 	packets   *quota[nodeid.ID] // streams of packets
 	conns     *quota[nodeid.ID] // byte streams
-	snapshots *quota[nodeid.ID] // being received
+	snapshots *quota[nodeid.ID] // snapshots being received
 	states    *quota[nodeid.ID] // bytes of snapshots being received
 	frames    frames            // large frames on links
-	owners    owners            // of connections for calls
+	owners    owners            // connections for calls
 }
 
 func (h *holdings) init(c *Config) {

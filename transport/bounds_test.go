@@ -24,7 +24,7 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// heap returns how many bytes of the heap are in use after a garbage collection.
+// heap returns the number of heap bytes in use after a garbage collection.
 func heap() uint64 {
 	runtime.GC()
 	runtime.GC()
@@ -33,8 +33,8 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// cutAfter makes a connection lose everything after the first `most` bytes that are written on it,
-// while it stays open.
+// cutAfter makes a connection lose everything after the first `most` written bytes. The connection
+// stays open.
 type cutAfter struct {
 	net.Conn
 	most    int64
@@ -48,7 +48,8 @@ func (c cutAfter) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// Of sixty endless questions, each of many megabytes, almost nothing may be kept.
+// TestUnfinishedQuestionsHoldNoMemory checks that sixty endless questions of many megabytes each
+// use almost no memory.
 func TestUnfinishedQuestionsHoldNoMemory(t *testing.T) {
 	authority := newAuthority(t)
 	use := func(c *Config) { authority.use(c) }
@@ -74,7 +75,7 @@ func TestUnfinishedQuestionsHoldNoMemory(t *testing.T) {
 			var flood sync.WaitGroup
 			for range calls {
 				flood.Go(func() {
-					// One kind of call for every kind of server: what it reads is what it keeps.
+					// A stream in both directions fits every kind of server method.
 					desc := &grpc.StreamDesc{StreamName: "Ask", ClientStreams: true, ServerStreams: true}
 					stream, err := d.cc.NewStream(ctx, desc, echoMethod, grpc.MaxCallSendMsgSize(1<<30),
 						grpc.ForceCodecV2(r))
@@ -105,7 +106,7 @@ func TestUnfinishedQuestionsHoldNoMemory(t *testing.T) {
 	}
 }
 
-// ready is a codec that sends a given message without copying it for each call.
+// ready is a codec that sends the given message without copying it for each call.
 type ready struct{ message []byte }
 
 func (r ready) Marshal(any) (mem.BufferSlice, error) {
@@ -114,7 +115,7 @@ func (r ready) Marshal(any) (mem.BufferSlice, error) {
 func (r ready) Unmarshal(mem.BufferSlice, any) error { return nil }
 func (r ready) Name() string                         { return "proto" }
 
-// realTLS is realNode with certificates that are valid for loopback.
+// realTLS is like realNode, with certificates that are valid for loopback addresses.
 func realTLS(t *testing.T, n int, change ...func(*Config)) *node {
 	t.Helper()
 	return realNode(t, n, append(change, func(c *Config) {
@@ -124,7 +125,8 @@ func realTLS(t *testing.T, n int, change ...func(*Config)) *node {
 	})...)
 }
 
-// The gathered bytes are released.
+// TestAQuestionHasADeadline checks that a question that does not arrive in time is ended, and that
+// the bytes gathered so far are released.
 func TestAQuestionHasADeadline(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -149,7 +151,7 @@ func TestAQuestionHasADeadline(t *testing.T) {
 		began := time.Now()
 		for time.Since(began) < time.Minute && a.Counts().Accepted > 0 {
 			for _, call := range calls {
-				_ = call.Send(&wire.Question{Body: []byte("x")}) // keeps it alive
+				_ = call.Send(&wire.Question{Body: []byte("x")}) // so that it is not idle
 			}
 			time.Sleep(time.Second)
 		}
@@ -172,7 +174,7 @@ func TestQuestionsAndAnswersAreBounded(t *testing.T) {
 			}
 			return q, nil
 		}
-		const full = questionBytes - 4 // without a tag and a length
+		const full = questionBytes - 4 // without the tag and the length
 		for _, n := range []int{0, 1, pieceBytes, pieceBytes + 1, full} {
 			q := bytes.Repeat([]byte("q"), n)
 			if answer, _, err := a.Ask(t.Context(), "b:1", id(2), q); err != nil || !bytes.Equal(answer, q) {
@@ -194,7 +196,7 @@ func TestQuestionsAndAnswersAreBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		utter(call, make([]byte, questionBytes+1)) // as no correct asker does
+		utter(call, make([]byte, questionBytes+1)) // no correct instance sends this
 		if answer, err := call.Recv(); err != nil || answer.Refusal.GetReason() != wire.Refusal_FULL {
 			t.Error(answer, err)
 		}
@@ -304,7 +306,8 @@ func TestGossipStreamsAreBounded(t *testing.T) {
 	})
 }
 
-// An instance that answers at many addresses makes the asker hold no more than at one.
+// TestAnswersAreBoundedForEachInstance checks that an instance that answers at many addresses can
+// make the receiver hold no more than at one address.
 func TestAnswersAreBoundedForEachInstance(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -316,7 +319,7 @@ func TestAnswersAreBoundedForEachInstance(t *testing.T) {
 		var asking sync.WaitGroup
 		for i := range addrs {
 			asking.Go(func() { _, _, _ = a.Ask(ctx, fmt.Sprintf("stalls:%d", i+1), id(5), nil) })
-			synctest.Wait() // if two were refused together, neither would hold anything
+			synctest.Wait() // two that were refused together would hold nothing
 		}
 		if heard := a.holds.heard.total(); heard == 0 || heard > toldEach {
 			t.Errorf("%d bytes of one instance's answers are held", heard)
@@ -333,7 +336,7 @@ func TestAnswersAreBoundedForEachInstance(t *testing.T) {
 	})
 }
 
-// stalls sends all that one instance may, except the last bytes.
+// stalls sends as much as one instance may, except for the last bytes.
 func stalls(s asked) error {
 	for range toldEach/pieceBytes - 1 {
 		if err := s.Send(&wire.Answer{Body: make([]byte, pieceBytes)}); err != nil {
@@ -372,7 +375,8 @@ func TestCallsThatArriveDisplaceThoseThatDoNot(t *testing.T) {
 	})
 }
 
-// A flood of unfinished calls does not displace slow calls of other instances.
+// TestCallsOfOneInstanceDisplaceItsOwn checks that a flood of unfinished calls does not displace
+// slow calls of other instances.
 func TestCallsOfOneInstanceDisplaceItsOwn(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, attacker := w.node("a", 1), w.node("b", 2), w.node("x", 9)
@@ -394,7 +398,7 @@ func TestCallsOfOneInstanceDisplaceItsOwn(t *testing.T) {
 			defer d.close()
 			for range callsEach {
 				if _, err := d.Ask(t.Context()); err != nil {
-					break // displaced already
+					break // the connection was displaced
 				}
 			}
 			synctest.Wait()
@@ -425,7 +429,8 @@ func breaks(s asked) error {
 	return io.ErrUnexpectedEOF
 }
 
-// One connection too many closes the oldest of the same instance.
+// TestConnectionsOfOneInstanceAreBounded checks that an additional connection closes the oldest
+// connection of the same instance.
 func TestConnectionsOfOneInstanceAreBounded(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, c := w.node("a", 1), w.node("b", 2), w.node("c", 3)
@@ -455,7 +460,7 @@ func TestConnectionsOfOneInstanceAreBounded(t *testing.T) {
 		if _, _, err := c.Ask(t.Context(), "a:1", id(1), nil); err != nil {
 			t.Error(err)
 		}
-		// Closed connections are forgotten, however many instances had them.
+		// Closed connections are removed, however many instances had them.
 		for i := range 500 {
 			gone := &accepted{gone: make(chan struct{})}
 			a.holds.owners.own(nodeidtest.ID(uint64(i)+1), gone)

@@ -9,8 +9,9 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// noteUnproven logs that a hello was refused. A hello that claims a linked instance gets its own
-// line, with both addresses. All other claims share one line, because a claim costs nothing.
+// noteUnproven logs that a hello was refused. A hello that claims the identity of a linked instance
+// is logged in a line of its own, with both addresses. All other refused hellos share one line per
+// interval, because a false claim costs an attacker nothing.
 func (p *Port) noteUnproven(g *wire.Greeting, remote net.Addr, refusal *wire.Refusal) {
 	h := &wire.Hello{}
 	if refusal.Reason == wire.Refusal_MALFORMED && proto.Unmarshal(g.Hello, h) == nil {

@@ -13,7 +13,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// linkStates are the states of the links of a when it is closed.
+// linkStates returns the states of the links of a in which a is closed.
 func linkStates() map[string]func(t *testing.T, w *world, a, b *node) {
 	return map[string]func(t *testing.T, w *world, a, b *node){
 		"new":     func(*testing.T, *world, *node, *node) {},
@@ -37,7 +37,7 @@ func linkStates() map[string]func(t *testing.T, w *world, a, b *node) {
 	}
 }
 
-// otherStates are states with a hanging peer, and with other traffic.
+// otherStates returns states with a hanging peer, and with other traffic.
 func otherStates() map[string]func(t *testing.T, w *world, a, b *node) {
 	return map[string]func(t *testing.T, w *world, a, b *node){
 		"peer hangs": func(t *testing.T, _ *world, a, b *node) {

@@ -6,9 +6,9 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// frameSize returns an upper bound of the size of f, without standing and refusal.
+// frameSize returns an upper bound of the size of f, without its standing and its refusal.
 func frameSize(f *wire.Frame) int {
-	const head = 1 + 10 // of a field
+	const head = 1 + 10 // bytes before the content of a field
 	n := 4*head + len(f.Renewals) + len(f.Commands) + len(f.Replies)
 	for _, m := range f.Raft {
 		n += head + len(m)
@@ -16,7 +16,7 @@ func frameSize(f *wire.Frame) int {
 	return n
 }
 
-// appendFrame appends f as protobuf would, byte by byte.
+// appendFrame appends exactly the bytes that protobuf would append for f.
 func appendFrame(b []byte, f *wire.Frame) []byte {
 	b = appendWords(b, tagRenewals, f.Renewals)
 	b = appendWords(b, tagCommands, f.Commands)

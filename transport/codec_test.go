@@ -12,7 +12,7 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// random fills some fields of a message of any type; the same seed gives the same fields.
+// random fills some fields of a message of any type. The same seed gives the same fields.
 func random(r *rand.Rand, m protoreflect.Message, depth int) {
 	fields := m.Descriptor().Fields()
 	for i := range fields.Len() {
@@ -62,8 +62,8 @@ func marshal(t testing.TB, m proto.Message) []byte {
 	return b
 }
 
-// sameMessage compares the hand-written decoder with protobuf's on arbitrary bytes, and the
-// hand-written encoder on the decoded message.
+// sameMessage compares the hand-written decoder with protobuf's decoder on arbitrary bytes. It then
+// compares the encoders on the decoded message.
 func sameMessage(t *testing.T, b []byte) {
 	t.Helper()
 	want := &raftpb.Message{}
@@ -88,8 +88,8 @@ func sameMessage(t *testing.T, b []byte) {
 	}
 }
 
-// Both encodings of every message are the same bytes, and both decoders read the same, so old and
-// new builds understand each other.
+// TestRaftMessagesAreProtobuf checks that both encoders produce the same bytes for each message,
+// and that both decoders return the same message. So old and new builds can communicate.
 func TestRaftMessagesAreProtobuf(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	byHand := 0
@@ -189,7 +189,7 @@ func TestFramesAreProtobuf(t *testing.T) {
 	sameFrame(t, twice[:5])
 }
 
-// FuzzRaftMessages: arbitrary bytes are accepted, refused and decoded as by protobuf.
+// FuzzRaftMessages checks that arbitrary bytes are accepted, refused and decoded as by protobuf.
 func FuzzRaftMessages(f *testing.F) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for range 30 {
@@ -208,7 +208,8 @@ func FuzzFrameBytes(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) { sameFrame(t, b) })
 }
 
-// The list of packed messages is released after a frame with very many messages.
+// TestALargeListIsGivenBack checks that the list of packed messages is released after a frame with
+// very many messages.
 func TestALargeListIsGivenBack(t *testing.T) {
 	b := bytes.Repeat([]byte{byte(tagRaft), 0}, 10_000)
 	in := &received{}

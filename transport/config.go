@@ -12,50 +12,50 @@ import (
 	"github.com/mortise-lock/mortise/internal/capability"
 )
 
-// Config configures a Port. It is copied; what it points to is used as long as the Port is open. A
-// zero limit means the default named beside it.
+// Config configures a Port. New copies it, and the Port uses the values that it points to until
+// Close. A zero limit means the default that its comment names.
 type Config struct {
-	// required label of the cluster; nodes with different labels never talk to each other
+	// the label of the cluster, required; nodes with different labels never exchange data
 	Cluster string
 	Self    Self // this node's identity; Key is required
-	// starts with this directory; zero counts as 1, the value without a directory
+	// number of starts with this directory; zero counts as 1, the value without a directory
 	Life     uint64
-	Listener net.Listener // required; the Port owns and closes it
-	// required; must honor ctx and return ECONNREFUSED if the connection was refused
+	Listener net.Listener // required; the Port owns it and closes it
+	// required; must honor ctx, and must return ECONNREFUSED if the connection was refused
 	Dial    func(ctx context.Context, addr string) (net.Conn, error)
-	TLS     Security // for both sides; nil means plain text
+	TLS     Security // for accepted and dialed connections; nil means plain text
 	Handler Handler  // required
-	// the questions that are answered; empty means none
+	// the questions that this node answers; empty means none
 	Services Services
-	Logger   *slog.Logger // nil discards
-	// fills with unpredictable bytes; nil means crypto/rand
+	Logger   *slog.Logger // nil discards all logs
+	// fills a slice with unpredictable bytes; nil means crypto/rand
 	Random func([]byte)
 	Wall   func() time.Time // for the validity of certificates; nil means time.Now
 
-	MessageBytes  int           // the largest frame of a link, 64 MiB; bounds one Send
-	QueueBytes    int           // of commands, renewals and replies for one peer before ErrFull, 64 MiB
-	RaftMessages  int           // raft messages waiting for one peer; more are dropped; 4,096
-	RaftBytes     int           // of raft messages waiting for one peer; more are dropped; 64 MiB
-	SnapshotBytes int           // the largest snapshot sent or accepted, 1 GiB
-	Links         int           // streams to peers at a time, 65,536
-	Conns         int           // connections accepted at a time, 65,536
-	Strangers     int           // accepted connections without a verified hello, 1,024
-	AskConns      int           // connections kept for questions and gossip at a time, 1,024
-	DialTimeout   time.Duration // for the handshakes of a connection, 5 s; connecting has 1 s
+	MessageBytes  int           // the largest frame of a link, which also limits one Send; 64 MiB
+	QueueBytes    int           // queued for one peer, except raft messages; 64 MiB
+	RaftMessages  int           // raft messages queued for one peer; more are dropped; 4,096
+	RaftBytes     int           // raft bytes queued for one peer; more are dropped; 64 MiB
+	SnapshotBytes int           // the largest snapshot sent or accepted; 1 GiB
+	Links         int           // open streams to peers; 65,536
+	Conns         int           // open accepted connections; 65,536
+	Strangers     int           // accepted connections without a verified hello; 1,024
+	AskConns      int           // open connections for questions and gossip; 1,024
+	DialTimeout   time.Duration // for the handshakes of a connection; 5 s; connecting has 1 s
 }
 
-// Security makes the TLS configurations of the connections of a Port. Its methods are safe for
-// concurrent use. What they return belongs to the Port.
+// Security makes the TLS configurations for the connections of a Port. Its methods are safe for
+// concurrent use. The Port owns the values that they return.
 type Security interface {
-	ServerTLS() *tls.Config   // called once: its callbacks must look up what changes
-	ClientTLS() *tls.Config   // for each dial
-	Explain(err error) string // what a failed handshake means and what to do, in one sentence
+	ServerTLS() *tls.Config   // called once; its callbacks must look up what may change
+	ClientTLS() *tls.Config   // called for each dial
+	Explain(err error) string // explains a failed handshake and what to do, in one sentence
 
-	// Peer returns what the verified certificates of a finished handshake say about the peer. An error
-	// ends the connection.
+	// Peer returns the rights that the verified certificates of a finished handshake grant the
+	// peer. An error ends the connection.
 	Peer(tls.ConnectionState) (capability.Peer, error)
-	// Recheck returns why a connection would no longer be accepted. An error ends the connection. It
-	// is called now and then.
+	// Recheck returns an error if a connection would no longer be accepted. An error ends the
+	// connection. The port calls Recheck about once a minute for each connection.
 	Recheck(tls.ConnectionState) error
 }
 

@@ -19,9 +19,9 @@ import (
 
 var errSpent = errors.New("transport: this connection is over") // a dialed connection is used once
 
-// dialed is a dialed connection for calls, with the gRPC client on it. gRPC itself never dials: its
-// backoff would make a question wait, and it does not distinguish a refused connection from a
-// silent one.
+// dialed is a dialed connection for calls, with the gRPC client that uses it. gRPC itself never
+// dials, because questions would wait for its backoff, and because it does not distinguish a
+// refused connection from a missing answer.
 type dialed struct {
 	wire.PeerClient
 	addr  string
@@ -31,10 +31,11 @@ type dialed struct {
 	probe *probe
 }
 
-// connectTime is the time for a dial to connect; the handshakes have the dial timeout.
+// connectTime is the time that a dial has to connect. The handshakes that follow have the dial
+// timeout.
 const connectTime = time.Second
 
-// open dials addr, and sends nothing.
+// open dials addr. It sends nothing.
 func (p *Port) open(ctx context.Context, addr string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectTime)
 	defer cancel()
@@ -55,7 +56,7 @@ func (p *Port) handshakes(ctx context.Context) (context.Context, context.CancelF
 }
 
 func (p *Port) secure(ctx context.Context, raw net.Conn, addr string) (_ *stream, err error) {
-	kill := func() { raw.Close() } // with TLS raw is the guarded connection
+	kill := func() { raw.Close() } // with TLS, raw is the guarded connection
 	if p.config.TLS == nil {
 		s := newStream(p, raw, nil, kill)
 		s.peer, err = p.tierOf(nil)
@@ -65,7 +66,7 @@ func (p *Port) secure(ctx context.Context, raw net.Conn, addr string) (_ *stream
 	raw = watched
 	conn, err := clientTLS(ctx, raw, addr, p.config.TLS.ClientTLS())
 	if err != nil {
-		if errors.Is(err, ErrForeign) || errors.Is(err, ErrPlain) { // not if it just went away
+		if errors.Is(err, ErrForeign) || errors.Is(err, ErrPlain) { // not if it just closed
 			p.notices.warn("transport: no secure connection to a peer", "addr", addr, "why", p.config.TLS.Explain(err))
 		}
 		raw.Close()
@@ -83,8 +84,8 @@ func (p *Port) secure(ctx context.Context, raw net.Conn, addr string) (_ *stream
 	return s, nil
 }
 
-// connect makes a gRPC client for addr and exchanges hellos there. With intended it fails unless
-// that instance is there. It is one dial, and must have its turn.
+// connect dials addr, exchanges hellos, and returns a gRPC client. If intended is not zero, connect
+// fails if another instance answers. The caller must have a ticket for the dial.
 func (p *Port) connect(ctx context.Context, self *Self, addr string, intended nodeid.ID) (*dialed, error) {
 	raw, err := p.open(ctx, addr)
 	if err != nil {
@@ -104,7 +105,7 @@ func (p *Port) connect(ctx context.Context, self *Self, addr string, intended no
 	probe := &probe{Conn: &unread{Conn: s.conn, in: s.in}, gone: make(chan struct{})}
 	var used atomic.Bool
 	cc, err := grpc.NewClient("passthrough:///peer", append(p.clientOptions(),
-		grpc.WithAuthority(addr), // as the target gRPC would parse it
+		grpc.WithAuthority(addr), // the value that gRPC would derive from the target
 		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {
 			if used.Swap(true) {
 				return nil, errSpent
@@ -121,10 +122,11 @@ func (p *Port) connect(ctx context.Context, self *Self, addr string, intended no
 
 func (d *dialed) close() {
 	d.cc.Close()
-	d.probe.Close() // if gRPC never used it
+	d.probe.Close() // needed if gRPC never used the connection
 }
 
-// explain returns what a failed call on this connection means. ctx is the caller's.
+// explain returns the error of this package for a call that failed with err on this connection. ctx
+// is the context of the caller.
 func (d *dialed) explain(ctx context.Context, err error) error {
 	code := status.Code(err)
 	text := status.Convert(err).Message()

@@ -9,7 +9,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// taker is a handler that accepts snapshots.
+// taker is a handler that accepts all snapshots.
 type taker struct{ hearing }
 
 func (taker) MaySendSnapshot(Identity, *raftpb.Message) error { return nil }
@@ -42,7 +42,7 @@ func BenchmarkConnection(b *testing.B) {
 				}
 				b.Cleanup(func() { _ = ports[i].Close() })
 			}
-			ports[0].dials.places.rates = [classes]rate{} // otherwise their limit would be measured
+			ports[0].dials.places.rates = [classes]rate{} // otherwise it would be measured
 			to := nodeid.Endpoint{ID: selves[1].Instance(), Addr: selves[1].Addr}
 			m := &raftpb.Message{Type: raftpb.MsgSnap.Enum(), From: &selves[0].Raft, To: &selves[1].Raft,
 				Snapshot: &raftpb.Snapshot{Data: []byte("x")}}

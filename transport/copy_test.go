@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// lives starts a node as start number life with one directory.
+// lives returns an option that starts a node with the given number of starts of its directory.
 func lives(life uint64) func(*Config) { return func(c *Config) { c.Life = life } }
 
-// A second process with the key of a linked instance and no higher life, as from a copied
-// directory, is refused. The link stays, and either side logs once what is wrong and where both
-// processes are.
+// TestCopyIsRefused checks that a second process with the key of a linked instance is refused if
+// its life is not higher, as with a copied directory. The link is not affected, and each side logs
+// once what is wrong and the addresses of both processes.
 func TestCopyIsRefused(t *testing.T) {
 	secured(t, func(t *testing.T, w *world, use func(*Config), _ func(int) *forger) {
 		a, b := w.node("a", 1, use), w.node("b", 2, use, lives(5))
@@ -55,8 +55,9 @@ func TestCopyIsRefused(t *testing.T) {
 	})
 }
 
-// A later start with the same directory replaces at once a link that only the peer still holds: the
-// handler sees the Down first, then its frames.
+// TestLaterLifeReplacesItsLink checks that a later start with the same directory immediately
+// replaces a link that only the peer still has. The handler gets the Down before any frame of the
+// new link.
 func TestLaterLifeReplacesItsLink(t *testing.T) {
 	for _, dialer := range []string{"b", "a"} {
 		t.Run(dialer+" has dialed", func(t *testing.T) {
@@ -71,7 +72,7 @@ func TestLaterLifeReplacesItsLink(t *testing.T) {
 					synctest.Wait()
 				}
 				a.seen()
-				w.net.Cut("a", "b") // b loses its power, and a does not notice
+				w.net.Cut("a", "b") // b loses its power, which a does not notice
 				again := w.node("c", 2, lives(4))
 				began := time.Now()
 				again.sendTo(a.peer())
@@ -96,7 +97,8 @@ func TestLaterLifeReplacesItsLink(t *testing.T) {
 	}
 }
 
-// A key costs an outsider nothing.
+// TestManyKeysDoNotFloodTheLog checks that a process with many keys causes few log lines. A new key
+// costs an outsider nothing.
 func TestManyKeysDoNotFloodTheLog(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a := w.node("a", 1)

@@ -2,23 +2,24 @@ package transport
 
 import "sync/atomic"
 
-// Counts is what a port holds and has done, for status and leak tests.
+// Counts reports what a port holds and has done, for status output and leak tests.
 type Counts struct {
 	Links      int // streams to peers that are up
-	Dialing    int // links being dialed
-	Ending     int // ended links whose Down has not returned
-	BackingOff int // addresses, or instances there, whose last dial failed recently
-	Shared     int // connections kept for questions and gossip
+	Dialing    int // links that are being dialed
+	Ending     int // ended links whose call of Down has not returned
+	BackingOff int // addresses, or instances at an address, whose last dial failed recently
+	Shared     int // connections for questions and gossip
 	Packeters  int // addresses to which packets are being sent
-	Streams    int // byte streams of gossip, either direction
-	Accepted   int // connections that peers opened
+	Streams    int // byte streams of gossip in either direction
+	Accepted   int // connections that peers have opened
 	Strangers  int // accepted connections without a verified hello
 
 	FramesSent  uint64
-	RaftDropped uint64 // raft messages, or duplicates, too large or without room in the queue
-	// raft messages not from the peer's raft ID, or not for ours; duplicates without a link
+	RaftDropped uint64 // raft messages and duplicates, too large or without room in the queue
+	// raft messages that were not from the peer's raft ID or not for this node's, and duplicates
+	// from an instance without a link
 	RaftForeign    uint64
-	FramesForeign  uint64 // frames from another group, or from none
+	FramesForeign  uint64 // frames from another group, or from an instance without a group
 	PacketsDropped uint64 // in either direction
 }
 
@@ -26,7 +27,7 @@ type counters struct {
 	framesSent, raftDropped, raftForeign, framesForeign, packetsDropped atomic.Uint64
 }
 
-// Counts returns the current counts. It is safe for concurrent use, also after Close.
+// Counts returns the current counts. It is safe for concurrent use and may be called after Close.
 func (p *Port) Counts() Counts {
 	packeters, streams := p.gossip.count()
 	p.mu.Lock()

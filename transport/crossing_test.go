@@ -13,7 +13,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// lag delays opening a connection and reading from it, each by up to most.
+// lag delays the opening of a connection and each read from it, by at most most.
 type lag struct {
 	net.Conn
 	wait func()
@@ -59,7 +59,8 @@ func (l lagListener) Accept() (net.Conn, error) {
 	return lag{conn, l.wait}, nil
 }
 
-// One stream remains, neither handler sees the other, and every frame arrives once and in order.
+// TestCrossingDials checks that one of two crossing streams remains, that the handlers see nothing
+// of the other stream, and that every frame arrives once and in order.
 func TestCrossingDials(t *testing.T) {
 	for seed := range uint64(200) {
 		inBubble(t, func(t *testing.T, w *world) {
@@ -87,7 +88,8 @@ func TestCrossingDials(t *testing.T) {
 	}
 }
 
-// Over a slow network the waiting data is larger than the hello before it may be.
+// TestCrossingDialsWithMuchToSay checks crossing dials over a slow network, with queued data that
+// is larger than the largest hello.
 func TestCrossingDialsWithMuchToSay(t *testing.T) {
 	for seed := range uint64(30) {
 		inBubble(t, func(t *testing.T, w *world) {
@@ -120,7 +122,8 @@ func TestCrossingDialsWithMuchToSay(t *testing.T) {
 	}
 }
 
-// The hello of the lower instance is sent when that of the higher arrives, and the reverse.
+// TestStreamOfTheLowerInstanceWins checks that the stream that the lower instance dialed is used if
+// both instances have sent their hellos before a hello arrives.
 func TestStreamOfTheLowerInstanceWins(t *testing.T) {
 	for _, slow := range []string{"a", "b"} {
 		t.Run(slow+" is slow to answer", func(t *testing.T) {

@@ -5,9 +5,10 @@ import (
 	"time"
 )
 
-// deadline is one deadline of a connection, as a channel that is closed when it has passed. The
-// zero value never passes. A waiting call keeps its channel: moving the deadline into the past
-// wakes it, and moving it back has no effect on it.
+// deadline is a deadline of a connection. Its channel is closed when the deadline has passed. The
+// zero value has no deadline. A call that is already waiting keeps its channel: if the deadline is
+// moved into the past, the call wakes up, and if it is moved back into the future, the call is not
+// affected.
 type deadline struct {
 	mu      sync.Mutex // guards all below
 	timer   *time.Timer
@@ -28,7 +29,7 @@ func (d *deadline) current() chan struct{} {
 	return d.channel
 }
 
-// set moves the deadline. The zero time removes it.
+// set changes the deadline. The zero time removes the deadline.
 func (d *deadline) set(t time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -8,14 +8,15 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// deliver checks a frame and passes what is for this node to the handler. A refusal ends the link:
-// the peer sent what no correct peer sends, or session data for another group, which must not be
-// lost without the peer's knowledge. Foreign raft messages are only dropped.
+// deliver checks a frame and passes its content for this node to the handler. If it returns a
+// refusal, the link ends. It refuses a frame that no correct peer sends, and session data for
+// another group, because the peer must know that such data is lost. Raft messages for another group
+// are only dropped.
 func (l *link) deliver(f *received) *wire.Refusal {
 	p := l.port
 	if f.refusal != nil {
 		l.recordError(refused(l.peer.Addr, f.refusal))
-		return nil // the stream ends next
+		return nil // the peer ends the stream after a refusal
 	}
 	if l.mute.Load() {
 		return nil
@@ -40,7 +41,7 @@ func (l *link) deliver(f *received) *wire.Refusal {
 		}
 		p.counts.framesForeign.Add(1)
 		text := fmt.Sprintf("this node is in group %x, the peer in %x", self.Group, l.peer.Group)
-		if self.Group == 0 || l.peer.Group == 0 { // just started, or restarts in place soon
+		if self.Group == 0 || l.peer.Group == 0 { // one has just started, or will restart in place
 			p.config.Logger.Debug("transport: dropped a frame that came before both sides had a group",
 				"addr", l.peer.Addr, "instance", l.instance, "why", text)
 		} else {
@@ -63,7 +64,7 @@ func (l *link) deliver(f *received) *wire.Refusal {
 	return nil
 }
 
-// ours returns the messages that owns accepts, in place.
+// ours returns the messages for which owns reports true. It reuses the slice.
 func (p *Port) ours(self *Self, peer Identity, messages []*raftpb.Message) []*raftpb.Message {
 	ours := messages[:0]
 	for _, m := range messages {
@@ -72,20 +73,21 @@ func (p *Port) ours(self *Self, peer Identity, messages []*raftpb.Message) []*ra
 			continue
 		}
 		p.counts.raftForeign.Add(1)
-		// Each change of voters causes some: messages are in flight while one of the two gets another
-		// raft ID, or loses it.
+		// Each change of voters causes some of these drops, because messages are in flight while
+		// one of the two nodes gets another raft ID or loses its raft ID.
 		p.config.Logger.Debug("transport: dropped a raft message with another sender or receiver than the stream's",
 			"addr", peer.Addr, "from", m.GetFrom(), "stream_from", peer.Raft, "to", m.GetTo(), "stream_to", self.Raft)
 	}
 	return ours
 }
 
-// owns reports whether m is from the peer's raft ID and for ours.
+// owns reports whether m was sent by the peer's raft ID to this node's.
 func owns(self *Self, peer Identity, m *raftpb.Message) bool {
 	return peer.Raft != 0 && m.GetFrom() == peer.Raft && self.Raft != 0 && m.GetTo() == self.Raft
 }
 
-// learn updates what has changed about the peer. Its instance is proven and stays.
+// learn updates the claims of the peer that may change. The instance of a peer is proven and does
+// not change.
 func (l *link) learn(s *wire.Standing) *wire.Refusal {
 	if len(s.Addr) > maxAddr {
 		return &wire.Refusal{Reason: wire.Refusal_MALFORMED, Text: "an address that is too long"}

@@ -19,8 +19,8 @@ func TestWhatIsDelivered(t *testing.T) {
 	for name, row := range map[string]struct {
 		frame  func(a, b *node) received
 		change func(b *node, l *link)
-		want   bool   // it is delivered
-		raft   int    // with this many raft messages
+		want   bool   // the frame is delivered
+		raft   int    // raft messages in the delivered frame
 		refuse string // part of the refusal
 	}{
 		"words": {frame: func(*node, *node) received { return received{words: words} }, want: true},
@@ -89,8 +89,8 @@ func TestWhatIsDelivered(t *testing.T) {
 	}
 }
 
-// An admin client may send session data, and nothing by which it would vote, lead or retire. Its
-// claims name no replica and no address.
+// TestWhatAGuestDelivers checks that an admin client may send session data, but nothing with which
+// it would vote, lead or retire. Its claims contain no replica and no address.
 func TestWhatAGuestDelivers(t *testing.T) {
 	for _, tier := range []capability.Tier{capability.Root, capability.Member, capability.Guest} {
 		inBubble(t, func(t *testing.T, w *world) {
@@ -121,7 +121,8 @@ func TestWhatAGuestDelivers(t *testing.T) {
 	}
 }
 
-// A raft message without a sender is from no replica, and one without a receiver is for none.
+// TestNoRaftIDIsNoReplicas checks that a raft message without a sender or a receiver is accepted
+// from no replica and for no replica.
 func TestNoRaftIDIsNoReplicas(t *testing.T) {
 	none, one := Identity{}, Identity{Raft: 1}
 	self, without := &Self{Raft: 2}, &Self{}
@@ -137,8 +138,8 @@ func TestNoRaftIDIsNoReplicas(t *testing.T) {
 	}
 }
 
-// A queue full of session data still accepts raft messages. The mark that a replica has retired
-// survives later frames.
+// TestRaftHasRoomOfItsOwn checks that a queue which is full of session data accepts raft messages,
+// and that a queued mark of retirement is not lost when later frames are pushed.
 func TestRaftHasRoomOfItsOwn(t *testing.T) {
 	c := Config{QueueBytes: 100}.withDefaults()
 	q := newQueue(&c)
@@ -170,8 +171,8 @@ func TestAnEmptyFrameIsNotSent(t *testing.T) {
 	})
 }
 
-// Its reader still reads what has arrived, but only the Down would report the loss of an accepted
-// frame.
+// TestALinkTakesNothingAfterAFailedWrite checks that Send fails after a failed write, although the
+// link's receiver is still reading. Only the Down would report that an accepted frame is lost.
 func TestALinkTakesNothingAfterAFailedWrite(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		left := &atomic.Int64{}

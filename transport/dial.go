@@ -8,13 +8,14 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// errAbandoned is never shown: the link has another stream, or is not wanted any more.
+// errAbandoned is never returned to users. It means that the link has another stream, or is no
+// longer wanted.
 var errAbandoned = errors.New("transport: dial abandoned")
 
-// linkWaits is how long data on a link waits for the turn of its dial.
+// linkWaits is how long the dial of a link may wait in the queue of dials.
 const linkWaits = 10 * time.Second
 
-// dial opens the stream of l, and is its receiver goroutine afterwards.
+// dial opens the stream of l. Afterwards its goroutine is the link's receiver.
 func (p *Port) dial(ctx context.Context, l *link, addr string) {
 	if l.before != nil {
 		<-l.before
@@ -28,7 +29,7 @@ func (p *Port) dial(ctx context.Context, l *link, addr string) {
 	cancel()
 	if err != nil {
 		p.mu.Lock()
-		lost := l.state == dialing // otherwise the peer's dial won, or the link was expelled
+		lost := l.state == dialing // otherwise the peer's stream was accepted, or l was cut off
 		if lost {
 			l.reason, l.born = err, time.Now()
 			p.detach(l)
@@ -81,7 +82,7 @@ func (p *Port) reach(ctx context.Context, l *link, addr string) (*stream, error)
 	return s, nil
 }
 
-// claim records that the dial of l is about to send its hello.
+// claim records that the hello for l is about to be sent.
 func (p *Port) claim(l *link) (self *Self, number uint64, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -93,7 +94,8 @@ func (p *Port) claim(l *link) (self *Self, number uint64, err error) {
 	return p.self.Load(), p.number, nil
 }
 
-// raise makes l a link, unless the peer's stream was accepted meanwhile.
+// raise sets l up with the stream s. It fails if the peer's stream has been accepted in the
+// meantime.
 func (p *Port) raise(l *link, addr string, s *stream, self *Self, who *introduction) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -102,7 +104,7 @@ func (p *Port) raise(l *link, addr string, s *stream, self *Self, who *introduct
 	}
 	l.dialed = addr
 	l.rise(who, s)
-	if now := p.self.Load(); now != self { // changed since the hello
+	if now := p.self.Load(); now != self { // the identity has changed since the hello
 		l.queue.say(now.standing())
 	}
 	return nil

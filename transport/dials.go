@@ -11,17 +11,17 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// dials is the queue of all dials of a port, and remembers which addresses must not be dialed now.
-// The rules are in places.go and pause.go. It is safe for concurrent use.
+// dials is the queue of all dials of a port. It also records which addresses must not be dialed at
+// the moment. The rules are in places.go and pause.go. It is safe for concurrent use.
 type dials struct {
 	random  func([]byte)
-	newborn func() bool // this node has no group yet
+	newborn func() bool // reports whether this node has no group yet
 
 	mu        sync.Mutex // guards all below; never held across a wait
 	places    places
 	pauses    pauses
 	preferred map[string]bool
-	timer     *time.Timer // nil if not needed
+	timer     *time.Timer // calls grant; nil if not needed
 	closed    bool
 }
 
@@ -29,10 +29,10 @@ func newDials(random func([]byte), newborn func() bool) *dials {
 	return &dials{random: random, newborn: newborn, places: newPlaces(), pauses: pauses{known: map[pauseKey]*pause{}}}
 }
 
-// Prefer sets the addresses that matter most, at most 16: those of the group's voters. Each call
-// replaces the last one. Three dials are always reserved for them, and after a failure they are
-// tried again within half a second. Handshakes of connections from their hosts are computed before
-// all others.
+// Prefer sets the addresses that have priority: those of the voters of the group, at most 16. Each
+// call replaces the addresses of the previous call. Three dials are always reserved for these
+// addresses. After a failed dial they are dialed again within half a second. Handshakes of
+// connections from their hosts are computed before all others.
 func (p *Port) Prefer(addrs []string) {
 	addrs = addrs[:min(len(addrs), maxPreferred)]
 	p.dials.prefer(addrs)
@@ -65,15 +65,15 @@ func (d *dials) classOf(addr string) class {
 	return ordinary
 }
 
-// word draws a random number. That may take a while, so the caller must not hold mu.
+// word returns a random number. This may take a while, so the caller must not hold mu.
 func (d *dials) word() uint64 {
 	var b [8]byte
 	d.random(b[:])
 	return binary.LittleEndian.Uint64(b[:])
 }
 
-// enter waits for the turn of a dial to an address. During a pause of the address, or of the
-// intended instance there, it fails at once with a pausedError. After a nil error the caller must
+// enter waits until a dial to an address may begin. If the address or the intended instance at the
+// address pauses, enter fails immediately with a pausedError. After a nil error the caller must
 // call leave.
 func (d *dials) enter(ctx context.Context, addr string, of nodeid.ID) (*ticket, error) {
 	d.mu.Lock()
@@ -93,13 +93,13 @@ func (d *dials) enter(ctx context.Context, addr string, of nodeid.ID) (*ticket, 
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if t.waiting == nil {
-		return t, t.err // its turn came at the same time
+		return t, t.err // the dial could begin when ctx ended
 	}
 	d.places.leave(t)
 	return nil, fmt.Errorf("%w: %s: the dial waited too long in the queue: %w", ErrSilent, addr, context.Cause(ctx))
 }
 
-// grant begins every dial that may begin. The caller holds mu.
+// grant starts every waiting dial that may begin. The caller holds mu.
 func (d *dials) grant() {
 	for !d.closed {
 		now := time.Now()
@@ -108,7 +108,7 @@ func (d *dials) grant() {
 			d.arm(wait)
 			return
 		}
-		if t.err = d.pausedHere(t.addr, nodeid.ID{}); t.err == nil { // another may have failed meanwhile
+		if t.err = d.pausedHere(t.addr, nodeid.ID{}); t.err == nil { // another may have failed
 			if b := d.pauses.known[pauseKey{addr: t.addr}]; b != nil {
 				b.trying, t.trying = true, b
 			}
@@ -118,7 +118,7 @@ func (d *dials) grant() {
 	}
 }
 
-// arm makes a timer call grant again. The caller holds mu.
+// arm starts a timer that calls grant after wait. The caller holds mu.
 func (d *dials) arm(wait time.Duration) {
 	if wait <= 0 || d.timer != nil {
 		return
@@ -131,7 +131,7 @@ func (d *dials) arm(wait time.Duration) {
 	})
 }
 
-// leave ends a dial. known is false if err says nothing about the address.
+// leave ends a dial. known is false if err does not describe the address.
 func (d *dials) leave(t *ticket, of nodeid.ID, err error, known bool) {
 	word := d.word()
 	d.mu.Lock()
@@ -189,7 +189,8 @@ func (d *dials) pausedHere(addr string, of nodeid.ID) error {
 	return &pausedError{addr, b.err}
 }
 
-// await waits until the pause of an address is over. It fails at once if ctx ends before that.
+// await waits until the pause of an address has ended. It fails immediately if the deadline of ctx
+// is earlier.
 func (d *dials) await(ctx context.Context, addr string) error {
 	d.mu.Lock()
 	b := d.pauses.in(pauseKey{addr: addr}, time.Now())
@@ -217,7 +218,8 @@ func (d *dials) await(ctx context.Context, addr string) error {
 	return nil
 }
 
-// reached ends the pause of an address: an instance that names it has proved its key here.
+// reached ends the pause of an address, because an instance that claims the address has proved its
+// key on a connection to this port.
 func (d *dials) reached(addr string) {
 	if addr == "" {
 		return
@@ -227,7 +229,7 @@ func (d *dials) reached(addr string) {
 	d.pauses.end(pauseKey{addr: addr})
 }
 
-// linked records how a dialed link ended. One that lived for less than youngLink counts as a failed
+// linked records how a dialed link ended. A link that ended within youngLink counts as a failed
 // dial of that instance.
 func (d *dials) linked(addr string, of nodeid.ID, young bool, err error) {
 	word := d.word()
@@ -240,7 +242,7 @@ func (d *dials) linked(addr string, of nodeid.ID, young bool, err error) {
 	d.pauses.end(pauseKey{addr, of})
 }
 
-// forget ends all pauses. With shut no dial begins any more.
+// forget ends all pauses. If shut is true, no dial begins afterwards.
 func (d *dials) forget(shut bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -259,8 +261,8 @@ func (d *dials) remembered() int {
 	return d.pauses.remembered(time.Now())
 }
 
-// attempt runs one dial when its turn has come. wait bounds the waiting, ctx the dial. of is the
-// intended instance; zero means any.
+// attempt waits for a place in the queue and then calls dial. The context wait limits the waiting,
+// and ctx the dial. The instance is the intended one, or zero for any.
 func (p *Port) attempt(wait, ctx context.Context, addr string, of nodeid.ID, dial func() error) error {
 	t, err := p.dials.enter(wait, addr, of)
 	if err != nil {

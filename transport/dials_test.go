@@ -16,20 +16,20 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// perSecond is the limit in the package comment.
+// perSecond is the limit that the package comment names.
 const perSecond = ordinaryRate + ordinaryBurst + preferredRate + preferredBurst
 
-// outside is a network of addresses at which mostly no process listens. It records when dials
+// outside is a network of addresses at which usually no process listens. It records when dials
 // begin.
 type outside struct {
 	mu     sync.Mutex
 	began  []time.Time
 	flying int
 	most   int
-	hangs  func(addr string) (silent, deaf bool) // deaf: it accepts, and sends nothing
+	hangs  func(addr string) (silent, deaf bool) // deaf: it accepts, but never sends
 }
 
-// through makes a node dial through o every address that its own network does not have.
+// through makes a node use o to dial all addresses that its own network does not have.
 func (o *outside) through(c *Config) {
 	inside := c.Dial
 	c.Dial = func(ctx context.Context, addr string) (net.Conn, error) {
@@ -38,7 +38,7 @@ func (o *outside) through(c *Config) {
 		o.flying++
 		o.most = max(o.most, o.flying)
 		o.mu.Unlock()
-		if len(addr) < 4 { // a node of the test
+		if len(addr) < 4 { // a node of the test's own network
 			defer o.over()
 			return inside(ctx, addr)
 		}
@@ -62,7 +62,7 @@ func (o *outside) over() {
 	o.flying--
 }
 
-// deafConn records when its dial ends.
+// deafConn calls over when it is closed.
 type deafConn struct {
 	net.Conn
 	over func()
@@ -79,8 +79,8 @@ func (o *outside) count() int {
 	return len(o.began)
 }
 
-// busiest returns how many dials began in the busiest second and in the last one, and the largest
-// number in flight.
+// busiest returns the number of dials that began in the busiest second and in the last second, and
+// the largest number in flight.
 func (o *outside) busiest() (most, last, flying int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -102,7 +102,7 @@ func addrs500() (all []string) {
 	return all
 }
 
-// worlds are the behaviors of 500 addresses.
+// worlds maps names to the behavior of 500 addresses.
 var worlds = map[string]func(addr string) (silent, deaf bool){
 	"all silent":  func(string) (bool, bool) { return true, false },
 	"all refuse":  func(string) (bool, bool) { return false, false },
@@ -111,7 +111,8 @@ var worlds = map[string]func(addr string) (silent, deaf bool){
 	"at random":   func(string) (bool, bool) { n := rand.IntN(3); return n == 0, n == 1 },
 }
 
-// demand asks for everything from all addresses at once, again and again, until the test ends.
+// demand uses all kinds of traffic to all addresses concurrently and repeatedly, until the test
+// ends.
 func demand(t *testing.T, a *node, all []string) (asking *sync.WaitGroup) {
 	asking = new(sync.WaitGroup)
 	for i, addr := range all {
@@ -141,7 +142,8 @@ func demand(t *testing.T, a *node, all []string) (asking *sync.WaitGroup) {
 	return asking
 }
 
-// The bound holds whatever fails, as does that of the dials in flight.
+// TestDialsOfASecondAreBounded checks the limits of dials per second and of dials in flight, for
+// each of the worlds.
 func TestDialsOfASecondAreBounded(t *testing.T) {
 	for name, hangs := range worlds {
 		t.Run(name, func(t *testing.T) {
@@ -168,15 +170,15 @@ func TestDialsOfASecondAreBounded(t *testing.T) {
 	}
 }
 
-// Hundreds of other addresses hang. The preferred one is reached within a second, and within about
-// a second after an outage.
+// TestPreferredAddressesAreReached checks that a preferred address is reached within a second while
+// hundreds of other dials hang, and within about a second after an outage.
 func TestPreferredAddressesAreReached(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		o := &outside{hangs: worlds["all deaf"]}
 		a, b := w.node("a", 1, o.through, longest), w.node("b", 2)
 		a.Prefer([]string{"b:1"})
 		demand(t, a, addrs500())
-		time.Sleep(time.Second) // the handshakes of the first dials have four more
+		time.Sleep(time.Second) // the handshakes of the first dials may take four more seconds
 		began := time.Now()
 		a.send(b, "x")
 		if _, _, err := a.Ask(t.Context(), "b:1", id(2), nil); err != nil || time.Since(began) > time.Second {
@@ -187,7 +189,7 @@ func TestPreferredAddressesAreReached(t *testing.T) {
 		b.Close()
 		w.net.Cut("a", "b")
 		time.Sleep(100 * time.Millisecond)
-		for range 150 { // of failing dials
+		for range 150 { // these dials fail
 			_ = a.Send(b.peer(), Frame{Commands: []byte("y")})
 			time.Sleep(100 * time.Millisecond)
 		}
@@ -206,7 +208,8 @@ func TestPreferredAddressesAreReached(t *testing.T) {
 	})
 }
 
-// Questions pause like links.
+// TestOneFailureIsOfTheAddress checks that a pause of an address applies to questions as well as to
+// links.
 func TestOneFailureIsOfTheAddress(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		o := &outside{hangs: worlds["all silent"]}
@@ -233,7 +236,7 @@ func TestOneFailureIsOfTheAddress(t *testing.T) {
 		if o.count() != 1 {
 			t.Errorf("%d dials", o.count())
 		}
-		a.Prefer([]string{"10.0.0.1:1"}) // a newly preferred address waits no longer than a preferred one
+		a.Prefer([]string{"10.0.0.1:1"}) // the pause of a newly preferred address is shortened
 		if _, _, err := a.Ask(t.Context(), "10.0.0.1:1", nodeid.ID{}, nil); !errors.Is(err, ErrSilent) ||
 			o.count() != 2 {
 			t.Errorf("a question that waits: %v, %d dials", err, o.count())
@@ -241,13 +244,13 @@ func TestOneFailureIsOfTheAddress(t *testing.T) {
 	})
 }
 
-// A refusal proves that no process listens at some moment after the question was asked. The pause
-// after it is short, because a group may wait for the proof.
+// TestRefusalsAreNotRepeated checks that ErrRefused is based on a dial that began after the
+// question was asked. The pause after a refusal is short, because a group may wait for the error.
 func TestRefusalsAreNotRepeated(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		refuse := make(chan struct{})
 		var mu sync.Mutex
-		var dialed time.Time // last
+		var dialed time.Time // time of the last dial
 		refusedBy := func() time.Time {
 			mu.Lock()
 			defer mu.Unlock()
@@ -263,7 +266,7 @@ func TestRefusalsAreNotRepeated(t *testing.T) {
 			}
 		})
 		var asking sync.WaitGroup
-		for range 3 { // before the dial, and twice while it is in flight
+		for range 3 { // one before the dial, two while it is in flight
 			put := time.Now()
 			asking.Go(func() {
 				if _, _, err := a.Ask(t.Context(), "b:1", nodeid.ID{}, nil); !errors.Is(err, ErrRefused) {
@@ -278,7 +281,7 @@ func TestRefusalsAreNotRepeated(t *testing.T) {
 		}
 		close(refuse)
 		asking.Wait()
-		for range 20 { // each is a fresh proof, twice a second at least
+		for range 20 { // each question needs a new dial, at least two in each second
 			put := time.Now()
 			if _, _, err := a.Ask(t.Context(), "b:1", nodeid.ID{}, nil); !errors.Is(err, ErrRefused) {
 				t.Fatal(err)
@@ -299,7 +302,7 @@ func TestInboundConnectionEndsAPause(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1, longest), w.node("b", 2)
 		w.net.Cut("a", "b")
-		for range 6 { // then the pause is eight seconds
+		for range 6 { // afterwards the pause is eight seconds
 			if _, _, err := a.Ask(t.Context(), "b:1", nodeid.ID{}, nil); !errors.Is(err, ErrSilent) {
 				t.Fatal(err)
 			}
@@ -318,7 +321,8 @@ func TestInboundConnectionEndsAPause(t *testing.T) {
 	})
 }
 
-// A dial that is not wanted any more leaves the line. One that has begun goes on.
+// TestLateDialsAreUsed checks that a dial which is no longer wanted leaves the queue, and that a
+// dial which has begun continues.
 func TestLateDialsAreUsed(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		o := &outside{hangs: worlds["all silent"]}

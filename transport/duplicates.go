@@ -7,16 +7,16 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// This file is the second path of raft messages: with the packets of gossip, on the connection for
-// calls, which loses other packets than a link.
+// This file implements the second path of raft messages. They are sent with the packets of gossip
+// on the connection for calls, which does not lose the same TCP packets as the link.
 
 const (
 	maxDuplicates     = 64       // raft messages in one parcel
-	maxDuplicateBytes = 32 << 10 // of raft messages that wait for one address, or in one parcel
+	maxDuplicateBytes = 32 << 10 // of raft messages waiting for one address, or in one parcel
 )
 
-// SendDuplicates sends raft messages a second time, on another path than Send. They may be lost,
-// and arrive in a Frame of their own. The bytes are copied. It returns at once.
+// SendDuplicates sends raft messages that Send has also sent, on another path. They may be lost.
+// The peer receives them in a separate Frame. The bytes are copied. SendDuplicates does not block.
 func (p *Port) SendDuplicates(to nodeid.Endpoint, messages []*raftpb.Message) {
 	if to.Addr == "" || p.self.Load().Group == 0 || isClosed(p.closing) {
 		return
@@ -47,9 +47,9 @@ func (g *Gossip) enqueueRaft(addr string, packed [][]byte) {
 	}
 }
 
-// duplicates passes the raft messages of a parcel to the handler. It drops those of an instance
-// without a link: they may be the last messages of a leader whose Down has been reported, and would
-// make it leader again.
+// duplicates passes the raft messages of a parcel to the handler. It drops them if there is no link
+// to the sender: they may be the last messages of a leader whose Down has been reported, and this
+// node would follow that leader again.
 func (p *Port) duplicates(peer Identity, packed [][]byte) *wire.Refusal {
 	if len(packed) == 0 {
 		return nil

@@ -22,13 +22,13 @@ func (n *node) indexes() (all []uint64) {
 	return all
 }
 
-// twice sends a raft message only as a duplicate.
+// twice sends a raft message only as a duplicate, not on the link.
 func (n *node) twice(to *node, m *raftpb.Message) {
 	n.SendDuplicates(to.peer(), []*raftpb.Message{m})
 }
 
-// A duplicate arrives only while there is a link, between members of one group, from the sender's
-// replica and for the receiver's.
+// TestDuplicates checks that a duplicate is delivered only if there is a link, both nodes are in
+// the same group, the message is from the sender's replica, and the message is for the receiver's.
 func TestDuplicates(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, c := w.node("a", 1), w.node("b", 2), w.node("c", 3)
@@ -71,7 +71,7 @@ func TestDuplicatesAreBounded(t *testing.T) {
 		a.twice(b, large)
 		w.net.Heal("a", "b")
 		time.Sleep(time.Second)
-		if got := len(b.indexes()); got == 0 || got > 2*maxDuplicates { // in flight, and waiting
+		if got := len(b.indexes()); got == 0 || got > 2*maxDuplicates { // in flight and queued
 			t.Fatalf("%d arrive, want at most %d", got, 2*maxDuplicates)
 		}
 		packed := make([][]byte, maxDuplicates+1)
@@ -92,12 +92,13 @@ func TestDuplicatesAreBounded(t *testing.T) {
 	})
 }
 
-// A late duplicate may be the last heartbeat of a leader whose end is known.
+// TestNoDuplicateBehindTheEndOfALink checks that a duplicate is dropped after the Down of its link.
+// It may be the last heartbeat of a leader that the handler knows to be lost.
 func TestNoDuplicateBehindTheEndOfALink(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
 		a.send(b, "x")
-		synctest.Wait() // a duplicate that overtakes the link is dropped
+		synctest.Wait() // a duplicate that arrives before the link is up is dropped
 		a.twice(b, raftMessage(a, b, 1))
 		synctest.Wait()
 		b.mu.Lock()

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// fill sends a peer more than the network holds, so that the sender blocks in the middle of a
+// fill sends a peer more than the network buffers, so that the sender blocks in the middle of a
 // frame.
 func fill(t *testing.T, from *node, to nodeid.Endpoint) {
 	t.Helper()
@@ -23,8 +23,8 @@ func fill(t *testing.T, from *node, to nodeid.Endpoint) {
 	}
 }
 
-// A slow peer that closes normally and then loses power counts as lost, although this side's sender
-// still waits for it to read.
+// TestGoodbyeThenPowerLoss checks that a slow peer counts as lost if it closes normally and then
+// loses power, although this side's sender is still waiting for the peer to read.
 func TestGoodbyeThenPowerLoss(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		var vanished atomic.Bool
@@ -37,7 +37,7 @@ func TestGoodbyeThenPowerLoss(t *testing.T) {
 		a.onFrame = func(Identity, Frame) { <-gate }
 		fill(t, b, a.peer())
 		go a.Close()
-		synctest.Wait() // the goodbye has arrived
+		synctest.Wait() // the close frame has arrived
 		vanished.Store(true)
 		time.Sleep(10 * time.Minute)
 		if _, downs := commands(b.seen(), id(1)); downs != 1 || b.Linked(id(1)) {
@@ -48,7 +48,8 @@ func TestGoodbyeThenPowerLoss(t *testing.T) {
 	})
 }
 
-// The same for a peer that never reads, after its last frame, well-formed or not.
+// TestLastWordOfAPeerThatDoesNotRead checks that a peer that never reads counts as lost after its
+// last frame, whether that frame is correct or not.
 func TestLastWordOfAPeerThatDoesNotRead(t *testing.T) {
 	for name, length := range map[string]uint32{"goodbye": kindClose, "garbage": 100 << 20} {
 		t.Run(name, func(t *testing.T) {
@@ -70,7 +71,8 @@ func TestLastWordOfAPeerThatDoesNotRead(t *testing.T) {
 	}
 }
 
-// A write that fails because the peer has closed loses nothing that the peer sent before.
+// TestWhatHasArrivedIsHandedOver checks that all data that the peer sent before it closed the
+// connection is delivered if a write fails because of the close.
 func TestWhatHasArrivedIsHandedOver(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -108,8 +110,8 @@ func TestUnencodableFrame(t *testing.T) {
 	})
 }
 
-// A link whose write has failed ends once everything is read, even though its reads would block
-// forever.
+// TestFailedWriteBesideASlowHandler checks that a link whose write has failed ends when everything
+// is read, although its next read would block forever.
 func TestFailedWriteBesideASlowHandler(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		var now atomic.Bool
@@ -128,7 +130,7 @@ func TestFailedWriteBesideASlowHandler(t *testing.T) {
 	})
 }
 
-// lateListener returns one more silent connection when the first is closed.
+// lateListener returns another silent connection when the first one is closed.
 type lateListener struct {
 	net.Listener
 	once sync.Once
@@ -169,7 +171,7 @@ func (c lateConn) Close() error {
 	c.listener.once.Do(func() {
 		late, _ := net.Pipe()
 		c.listener.all <- late
-		time.Sleep(time.Millisecond) // fake time: until it is accepted
+		time.Sleep(time.Millisecond) // fake time, until the connection is accepted
 	})
 	return c.Conn.Close()
 }

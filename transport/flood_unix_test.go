@@ -13,15 +13,16 @@ import (
 	"time"
 )
 
-// The connections are silent, send one byte a second or stop reading. They are bounded while they
-// arrive and gone soon after. They do not disturb linked instances or fill the log.
+// TestTenThousandSilentConnections opens many connections that are silent, send one byte a second
+// or stop reading. It checks that their number is bounded, that they are closed soon, that they do
+// not disturb linked instances, and that they do not fill the log.
 func TestTenThousandSilentConnections(t *testing.T) {
 	want := 10_000
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
 		t.Fatal(err)
 	}
-	// Go has raised the limit to its maximum; 1,024 are open at both ends
+	// Go has raised the limit to its maximum. Up to 1,024 connections are open at both ends.
 	if most := int(min(files.Cur, 1<<20)) - 2000; most < want {
 		want = most
 		t.Logf("only %d files may be open: the test makes %d connections", files.Cur, want)
@@ -76,7 +77,8 @@ func TestTenThousandSilentConnections(t *testing.T) {
 	}
 }
 
-// openSilent opens n connections: most are silent, some send a byte now and then, some never read.
+// openSilent opens n connections. Most are silent, some send a byte now and then, and some never
+// read.
 func openSilent(t *testing.T, addr string, n int) []net.Conn {
 	var all []net.Conn
 	for i := range n {
@@ -87,7 +89,7 @@ func openSilent(t *testing.T, addr string, n int) []net.Conn {
 		}
 		all = append(all, conn)
 		switch i % 100 {
-		case 0: // a byte at a time, until the connection is closed
+		case 0: // sends a byte at a time, until the connection is closed
 			go func() {
 				for _, b := range []byte(preface) {
 					if _, err := conn.Write([]byte{b}); err != nil {

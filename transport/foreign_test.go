@@ -43,7 +43,8 @@ func TestRaftMessagesOfAForeignGroupNeverArrive(t *testing.T) {
 	})
 }
 
-// Lost session data would leave its owner waiting, so it ends the link, and both sides know why.
+// TestWordsOfAForeignGroupEndTheLink checks that session data for another group ends the link, with
+// the reason on both sides. Otherwise the owner of the lost data would wait for an answer.
 func TestWordsOfAForeignGroupEndTheLink(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a := w.node("a", 1)
@@ -96,13 +97,13 @@ func TestGarbageEndsItsLinkOnly(t *testing.T) {
 				a, b := w.node("a", 1), w.node("b", 2)
 				b.send(a, "x")
 				a.wantCommands("link", b, "x")
-				evil := w.node("evil", 9) // the test uses its connection
+				evil := w.node("evil", 9) // the test uses its connection directly
 				stream, _ := evil.link("a:1", id(1), 1)
 				defer stream.kill()
 				if err := stream.send(f); err != nil {
 					t.Fatal(err)
 				}
-				_ = stream.send(&wire.Frame{Commands: []byte("after")}) // it may have closed already
+				_ = stream.send(&wire.Frame{Commands: []byte("after")}) // it may be closed
 				last, err := stream.recv()
 				if err != nil || last.refusal.GetReason() != wire.Refusal_MALFORMED {
 					t.Fatalf("the peer is not told: %v, %v", last, err)
@@ -204,7 +205,8 @@ func TestConnectionWithoutAHello(t *testing.T) {
 	})
 }
 
-// The client answers pings, but makes no call.
+// TestIdleConnectionIsClosed checks that the connection of a client that answers pings, but makes
+// no call, is closed.
 func TestIdleConnectionIsClosed(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, idle := w.node("a", 1), w.node("idle", 9)

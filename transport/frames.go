@@ -8,20 +8,20 @@ import (
 )
 
 const (
-	framesSoft = 128 << 20   // bytes of arriving large frames; beyond it slow ones are given up
-	framesHard = 256 << 20   // beyond it the oldest is given up at once
-	frameSlow  = time.Second // a large frame that takes longer is slow
-	maxSpares  = 64          // buffers of at most keptBytes kept for the next large frames
-	maxRaft    = 16 << 10    // raft messages in a frame: decoded, each is a hundred times as large
+	framesSoft = 128 << 20   // bytes of arriving large frames; beyond it slow links are closed
+	framesHard = 256 << 20   // bytes; beyond it the link of the oldest frame is closed
+	frameSlow  = time.Second // time after which an arriving large frame is slow
+	maxSpares  = 64          // buffers of at most keptBytes that are kept for later large frames
+	maxRaft    = 16 << 10    // raft messages in a frame; decoding multiplies their size by 100
 	maxEntries = 256 << 10   // entries in the raft messages of a frame
-	maxStrange = 64 << 10    // bytes of raft messages of an unusual shape in a frame
+	maxStrange = 64 << 10    // bytes of the raft messages in a frame that protobuf must decode
 )
 
-// frames are the arriving large frames of all links. They count with their announced size, although
-// memory is allocated only as they arrive. If there are too many, the link whose frame has been
-// arriving the longest is ended. It is safe for concurrent use.
+// frames are the large frames that are arriving on all links. A frame counts with its announced
+// size, although memory is allocated only as its bytes arrive. If there are too many, the link
+// whose frame has been arriving the longest is ended. It is safe for concurrent use.
 type frames struct {
-	soft, hard int // framesSoft and framesHard; tests set others
+	soft, hard int // framesSoft and framesHard, except in tests
 
 	mu     sync.Mutex // guards all below
 	list   list.List  // of *frame, the oldest first
@@ -38,8 +38,8 @@ type frame struct {
 	kill  func() // ends its link
 }
 
-// enter registers a frame of the given size. It calls kill, which ends the frame's link, unless
-// leave is called in time.
+// enter registers a frame of the given size. The function kill must end the link of the frame. It
+// is called unless the caller calls leave in time.
 func (f *frames) enter(size int, kill func()) (leave func()) {
 	now := time.Now()
 	f.mu.Lock()
@@ -87,7 +87,7 @@ func (f *frames) buffer() []byte {
 	return b[:0]
 }
 
-// reader returns a reader with a buffer of readBytes. The caller must Reset it.
+// reader returns a reader with a buffer of readBytes. The caller must call Reset on it.
 func (f *frames) reader() *bufio.Reader {
 	if r, ok := f.readers.Get().(*bufio.Reader); ok {
 		return r

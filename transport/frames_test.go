@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// linkTo opens a link by hand, and waits until it is accepted.
+// linkTo opens a link without a Port's help and waits until it is accepted.
 func (n *node) linkTo(to *node) *stream {
 	n.t.Helper()
 	s, _ := n.link(to.identity.Addr, to.identity.Instance, 1)
@@ -21,7 +21,8 @@ func (n *node) linkTo(to *node) *stream {
 	return s
 }
 
-// A peer that sends only a byte now and then loses the link, and so does one that stops.
+// TestAFrameHasADeadline checks that a peer loses the link if it sends a frame too slowly or stops
+// in the middle.
 func TestAFrameHasADeadline(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, c := w.node("a", 1), w.node("b", 2), w.node("c", 3)
@@ -48,7 +49,8 @@ func TestAFrameHasADeadline(t *testing.T) {
 	})
 }
 
-// Unfinished frames displace each other, so that correct frames arrive.
+// TestUnfinishedFramesHoldNoMemory checks that unfinished frames displace each other, so that
+// correct frames arrive.
 func TestUnfinishedFramesHoldNoMemory(t *testing.T) {
 	authority := newAuthority(t)
 	use := func(c *Config) { authority.use(c) }
@@ -76,7 +78,7 @@ func TestUnfinishedFramesHoldNoMemory(t *testing.T) {
 		func() bool { text, _ := commands(a.seen(), id(2)); return len(text) == each })
 }
 
-// A burst displaces no frame below the hard limit.
+// TestABurstOfFrames checks that a burst below the hard limit displaces no frame.
 func TestABurstOfFrames(t *testing.T) {
 	inBubble(t, func(t *testing.T, _ *world) {
 		f := frames{soft: 100, hard: 200}
@@ -117,7 +119,8 @@ func TestABurstOfFrames(t *testing.T) {
 	})
 }
 
-// Raft messages of two bytes take hundreds each once they are decoded.
+// TestFramesDoNotGrowInDecoding checks that a frame with very many small raft messages or entries
+// is refused with little memory. A decoded message of two bytes takes hundreds of bytes.
 func TestFramesDoNotGrowInDecoding(t *testing.T) {
 	const many = 2 << 20
 	empty := func(tag uint64, n int) (b []byte) {

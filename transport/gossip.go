@@ -13,17 +13,17 @@ import (
 
 const (
 	packetBytes   = 64 << 10        // the largest packet
-	packetsQueued = 128             // per address, and for the reader of Packets
-	packetIdle    = 5 * time.Second // then an unused stream to an address ends
-	packetPause   = time.Second / 2 // after a failure; packets are dropped meanwhile
-	streamsQueued = 5 * time.Second // then a stream that is not read from Streams is refused
+	packetsQueued = 128             // packets queued for one address, and for the reader of Packets
+	packetIdle    = 5 * time.Second // an unused stream of packets ends after this time
+	packetPause   = time.Second / 2 // after a failure, packets are dropped for this time
+	streamsQueued = 5 * time.Second // a stream that Streams cannot deliver is then refused
 )
 
 // Packet is a datagram of gossip.
 type Packet struct {
-	Data []byte    // owned by the reader
-	From string    // the address that the sender gives as its own
-	At   time.Time // of arrival
+	Data []byte    // owned by the receiver
+	From string    // the address that the sender claims
+	At   time.Time // time of arrival
 }
 
 // Gossip carries the traffic of a gossip protocol over the port: datagrams that may be lost, and
@@ -51,8 +51,8 @@ func (g *Gossip) count() (packeters, streams int) {
 	return len(g.packeters), len(g.conns)
 }
 
-// WriteTo sends a packet of at most 64 KiB to an address. It may be lost, also after a nil error.
-// It never blocks, and copies b. Errors: ErrTooLarge, ErrClosed.
+// WriteTo sends a packet of at most 64 KiB to an address. The packet may be lost even if the error
+// is nil. WriteTo never blocks, and copies b. Errors: ErrTooLarge, ErrClosed.
 func (g *Gossip) WriteTo(b []byte, addr string) error {
 	if len(b) > packetBytes {
 		return fmt.Errorf("%w: a packet of %d bytes", ErrTooLarge, len(b))
@@ -66,12 +66,13 @@ func (g *Gossip) WriteTo(b []byte, addr string) error {
 	return nil
 }
 
-// Packets returns the channel of arriving packets. If it is not read, packets are dropped. It is
-// never closed.
+// Packets returns the channel of arriving packets. Packets are dropped if the channel is not read.
+// The channel is never closed.
 func (g *Gossip) Packets() <-chan Packet { return g.packets }
 
-// Streams returns the channel of byte streams that peers open. The reader owns a stream and must
-// close it. A stream that is not read within five seconds is refused. The channel is never closed.
+// Streams returns the channel of the byte streams that peers open. The receiver owns a stream and
+// must close it. A stream that is not received within five seconds is refused. The channel is never
+// closed.
 func (g *Gossip) Streams() <-chan net.Conn { return g.streams }
 
 // LocalAddr returns the address at which the port listens.
@@ -102,7 +103,7 @@ func (s *service) Packets(stream grpc.ClientStreamingServer[wire.Parcel, wire.Ac
 			return stream.SendAndClose(&wire.Ack{Refusal: r})
 		}
 		for _, data := range parcel.Packets {
-			if len(data) > packetBytes { // the queue is bounded in packets, so each packet must be bounded
+			if len(data) > packetBytes { // the queue limits the number of packets, not their size
 				p.counts.packetsDropped.Add(1)
 				continue
 			}

@@ -90,7 +90,7 @@ func TestPacketsAreLostNotWaitedFor(t *testing.T) {
 		if got := fmt.Sprint(packetsOf(b)); got != "[a:1 new]" {
 			t.Fatal(got)
 		}
-		for range 10_000 { // b does not read
+		for range 10_000 { // b does not read the packets
 			_ = a.Gossip().WriteTo(make([]byte, 100), "b:1")
 			synctest.Wait()
 		}
@@ -127,7 +127,7 @@ func TestGossipAfterARestart(t *testing.T) {
 func TestGossipOfAnotherCluster(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2, func(c *Config) { c.Cluster = "theirs" })
-		for range 90 { // 9 s: after 10 s a stranger's connection is closed
+		for range 90 { // 9 s, because the connection of a stranger is closed after 10 s
 			_ = a.Gossip().WriteTo([]byte("hello"), "b:1")
 			time.Sleep(100 * time.Millisecond)
 		}
@@ -189,7 +189,8 @@ func TestStreamCarriesBothWaysAndEnds(t *testing.T) {
 	})
 }
 
-// As in a push-pull: one side writes, the other reads, answers and closes.
+// TestStreamQuestionAndAnswer checks a typical exchange of gossip states: one side writes, and the
+// other reads, answers and closes.
 func TestStreamQuestionAndAnswer(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -249,7 +250,7 @@ func TestStreamDeadlines(t *testing.T) {
 		if n, err := x.Read(buf); n != 1 || err != nil {
 			t.Fatal("the rest:", n, err)
 		}
-		// y does not read, so writing must block at some point.
+		// y does not read, so the write must block at some point.
 		_ = x.SetWriteDeadline(time.Now().Add(time.Second))
 		began := time.Now()
 		n, err := x.Write(make([]byte, 64<<20))
@@ -266,7 +267,8 @@ func TestStreamDeadlines(t *testing.T) {
 	})
 }
 
-// A timer that fires just when its deadline is moved must have no effect.
+// TestDeadlineThatFiresLate checks that a timer that fires while its deadline is being moved has no
+// effect.
 func TestDeadlineThatFiresLate(t *testing.T) {
 	var d deadline
 	old := time.Now().Add(time.Hour)

@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	recheckEvery = time.Minute // a revoked certificate ends its connections within this time
-	recheckShare = 100         // checking takes at most this fraction, 1/100, of one processor
+	recheckEvery = time.Minute // the connections of a revoked certificate end within this time
+	recheckShare = 100         // checking uses at most 1/recheckShare of one processor
 )
 
 // guard ends connections whose certificates have expired or are no longer accepted. One goroutine
-// of the port checks all connections: an idle connection costs a map entry and no timer.
+// of the port checks all connections, so an idle connection costs a map entry and no timer.
 type guard struct {
 	port *Port
-	wake chan struct{} // one slot: a connection ends before the next check
+	wake chan struct{} // one slot: a certificate expires before the next check
 
 	mu    sync.Mutex // guards all below; never held while a certificate is checked
 	conns map[net.Conn]guarded
@@ -35,7 +35,7 @@ func newGuard(p *Port) *guard {
 	return &guard{port: p, wake: make(chan struct{}, 1), conns: map[net.Conn]guarded{}}
 }
 
-// guardedConn is a dialed connection that leaves the guard when it is closed.
+// guardedConn is a dialed connection that removes itself from the guard when it is closed.
 type guardedConn struct {
 	net.Conn
 	guard *guard
@@ -57,7 +57,7 @@ func (c *guardedConn) isGone() bool { return c.gone.Load() }
 
 func (c *accepted) isGone() bool { return isClosed(c.gone) }
 
-// add registers a connection until it is closed.
+// add registers a connection, which the guard then checks until the connection is closed.
 func (g *guard) add(conn interface {
 	net.Conn
 	isGone() bool
@@ -66,13 +66,13 @@ func (g *guard) add(conn interface {
 		return
 	}
 	if until.IsZero() {
-		until = time.Unix(1<<40, 0) // it never ends
+		until = time.Unix(1<<40, 0) // without NotAfter the connection does not expire
 	}
 	g.mu.Lock()
 	g.conns[conn] = guarded{addr, secure, until}
 	sooner := !g.next.IsZero() && until.Before(g.next)
 	g.mu.Unlock()
-	if conn.isGone() { // closed before it was registered
+	if conn.isGone() { // it was closed before it was registered
 		g.remove(conn)
 	}
 	if sooner {
@@ -84,7 +84,7 @@ func (g *guard) add(conn interface {
 }
 
 func (g *guard) remove(conn net.Conn) {
-	if g == nil { // in tests: a listener without a port
+	if g == nil { // in tests, a listener may have no port
 		return
 	}
 	g.mu.Lock()
@@ -95,7 +95,7 @@ func (g *guard) remove(conn net.Conn) {
 func (g *guard) run() {
 	timer := time.NewTimer(recheckEvery)
 	defer timer.Stop()
-	due := time.Now().Add(recheckEvery) // when all are checked again
+	due := time.Now().Add(recheckEvery) // the time of the next check of all connections
 	for {
 		pause := g.arm(time.Until(due))
 		timer.Reset(pause)
@@ -113,7 +113,7 @@ func (g *guard) run() {
 	}
 }
 
-// arm returns how long to wait: until the first certificate ends, and at most for the given time.
+// arm returns the time until the first certificate expires, but at most pause.
 func (g *guard) arm(pause time.Duration) time.Duration {
 	now := g.port.config.Wall()
 	g.mu.Lock()
@@ -126,8 +126,8 @@ func (g *guard) arm(pause time.Duration) time.Duration {
 	return pause
 }
 
-// look ends the connections whose certificates have ended. With all it also ends those no longer
-// accepted.
+// look ends the connections whose certificates have expired. If all is true, it also ends the
+// connections whose certificates are no longer accepted.
 func (g *guard) look(ctx context.Context, all bool) {
 	now := g.port.config.Wall()
 	g.mu.Lock()

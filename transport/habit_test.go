@@ -9,8 +9,9 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// A link that is idle again holds no more memory than one without a burst, in both directions. One
-// with large frames now and then keeps its buffers.
+// TestABurstIsForgotten checks that after a burst an idle link uses no more memory than a link
+// without a burst, for sending and for receiving. A link that regularly has large frames keeps its
+// buffers.
 func TestABurstIsForgotten(t *testing.T) {
 	large, small := bytes.Repeat([]byte("x"), 200<<10), []byte("a renewal")
 	out := &sink{}
@@ -27,7 +28,7 @@ func TestABurstIsForgotten(t *testing.T) {
 		if err := sender.send(f); err != nil {
 			t.Fatal(err)
 		}
-		q.take() // takes back the lent buffer
+		q.take() // the queue gets its lent buffer back
 	}
 	receiver := hears(out, 0)
 	receiver.begun = true
@@ -39,7 +40,7 @@ func TestABurstIsForgotten(t *testing.T) {
 	}
 	for round := range 3 {
 		for range 5 {
-			pass(large[:3000]) // it fits into the large read buffer
+			pass(large[:3000]) // fits into the large read buffer
 			hear()
 			pass(large)
 			hear()

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// mute is a connection whose writes fail from some time on, while its reads block forever.
+// mute is a connection whose writes fail after some time, while its reads block forever.
 type mute struct {
 	net.Conn
 	now *atomic.Bool
@@ -23,8 +23,9 @@ func (c mute) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// gRPC leaves the connection to its reader, and until the reader ends it, retries every new call
-// without a pause. In a bubble time stands still meanwhile, so this test uses real time.
+// TestFailedWriteEndsTheConnection checks that a connection is closed after a failed write. gRPC
+// would wait for its reader, and retry every new call without a pause. In a bubble, time would not
+// advance during the retries, so this test uses real time.
 func TestFailedWriteEndsTheConnection(t *testing.T) {
 	w := newWorld(t)
 	var now atomic.Bool
@@ -37,7 +38,7 @@ func TestFailedWriteEndsTheConnection(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
 	began := time.Now()
-	for try := range 2 { // a call in progress may end by itself; the next one does not
+	for try := range 2 { // a call in progress may end by itself, but the next call does not
 		_, _, err := a.Ask(ctx, "b:1", id(2), nil)
 		if !errors.Is(err, ErrSilent) || ctx.Err() != nil {
 			t.Fatalf("question %d, over a connection that cannot write, took %v: %v", try, time.Since(began), err)

@@ -14,14 +14,15 @@ import (
 
 var errNoListener = errors.New("transport: a connection that this port's listener has not accepted") // cannot happen
 
-// handshaker does the handshakes of accepted connections for gRPC: TLS, then the hellos. It logs
-// why a connection was refused, and dispatches links, which do not use HTTP/2.
+// handshaker performs the handshakes of accepted connections for gRPC: TLS, then the hellos. It
+// logs why a connection was refused. It takes links away from gRPC, because they do not use HTTP/2.
 type handshaker struct {
 	credentials.TransportCredentials
 	port *Port
 }
 
-// ServerHandshake implements credentials.TransportCredentials. gRPC limits its time.
+// ServerHandshake implements credentials.TransportCredentials. gRPC limits the time of the
+// handshake.
 func (h handshaker) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	accepted, ok := acceptedOn(raw.RemoteAddr())
 	if !ok {
@@ -63,13 +64,13 @@ func (h handshaker) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInf
 	accepted.proven()
 	h.port.dials.reached(who.peer.Addr)
 	if who.kind == wire.Hello_LINK {
-		accepted.shaken() // before another goroutine uses the connection
+		accepted.shaken() // must precede the use of the connection by another goroutine
 		h.port.tasks.Go(func() { h.port.welcome(raw, s, who) })
 		return nil, nil, credentials.ErrConnDispatched
 	}
 	accepted.owner = who.peer.Instance
 	h.port.holds.owners.own(who.peer.Instance, accepted)
-	accepted.serves() // before self is read: if another incarnation begins, this connection ends
+	accepted.serves() // before self is loaded, so that another incarnation closes conn
 	self := h.port.self.Load()
 	if err := h.port.answer(s, self, who, 0); err != nil {
 		return nil, nil, err
@@ -82,7 +83,7 @@ func (h handshaker) Clone() credentials.TransportCredentials {
 	return handshaker{h.TransportCredentials.Clone(), h.port}
 }
 
-// greeted is what gRPC keeps of a connection after the hellos.
+// greeted is the information about a connection that gRPC keeps after the hellos.
 type greeted struct {
 	credentials.CommonAuthInfo
 	peer Identity
@@ -92,10 +93,10 @@ type greeted struct {
 // AuthType implements credentials.AuthInfo.
 func (greeted) AuthType() string { return "mortise" }
 
-// unread is a connection with unused bytes in a reader's buffer.
+// unread is a connection whose first bytes are still in the buffer of a reader.
 type unread struct {
 	net.Conn
-	in *bufio.Reader // nil once it is empty; of the one goroutine that reads
+	in *bufio.Reader // nil once its buffer is empty; used by the one goroutine that reads
 }
 
 // Read implements net.Conn.

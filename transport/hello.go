@@ -12,8 +12,8 @@ import (
 
 // The package comment describes the hellos and their signatures.
 const (
-	protocol  = 2   // the version of what peer.proto describes
-	maxAddr   = 512 // bytes of an address in a hello
+	protocol  = 2   // the version of the protocol that peer.proto describes
+	maxAddr   = 512 // the largest address in a hello, in bytes
 	bootBytes = 16
 
 	helloContext = "mortise-hello/2\x00"
@@ -39,7 +39,8 @@ func (p *Port) hello(self *Self, kind wire.Hello_Kind, intended nodeid.ID, numbe
 	return proto.Marshal(h)
 }
 
-// signedBytes returns what the side with the given role signs. own is its hello.
+// signedBytes returns the bytes that the side with the given role signs. own is the hello of that
+// side.
 func signedBytes(as role, binding, dialerHello, own []byte) []byte {
 	b := append([]byte(helloContext), byte(as))
 	b = append(b, binding...)
@@ -63,13 +64,13 @@ type introduction struct {
 	intended nodeid.ID
 	number   uint64
 	boot     [bootBytes]byte
-	raw      []byte // the hello as signed
+	raw      []byte // the signed bytes of the hello
 	binding  []byte
 }
 
-// verify checks the hello from the side with the given role, and returns why this node refuses it.
-// dialerHello is nil if the hello is the dialer's own. The label is checked first: a hello with
-// another label may have any format.
+// verify checks the hello of the side with the given role. It returns a refusal if this node does
+// not accept the hello. dialerHello is nil if g is the dialer's own hello. The label is checked
+// first, because a hello with another label may have any format.
 func (p *Port) verify(g *wire.Greeting, as role, binding, dialerHello []byte) (*introduction, *wire.Refusal) {
 	no := func(reason wire.Refusal_Reason, format string, args ...any) (*introduction, *wire.Refusal) {
 		return nil, &wire.Refusal{Reason: reason, Text: fmt.Sprintf(format, args...)}
@@ -108,7 +109,7 @@ func (p *Port) verify(g *wire.Greeting, as role, binding, dialerHello []byte) (*
 	return who, nil
 }
 
-// clip shortens text of a peer before it is shown.
+// clip shortens text from a peer before it is logged or returned.
 func clip(s string) string {
 	if len(s) > maxLabel {
 		return s[:maxLabel] + "..."
@@ -136,8 +137,8 @@ func kindOf(reason wire.Refusal_Reason) error {
 	return ErrSilent
 }
 
-// refused turns a refusal from addr into an error. A refusal is not signed: it does not prove which
-// process is there.
+// refused turns a refusal from addr into an error. A refusal is not signed, so it does not prove
+// which process sent it.
 func refused(addr string, r *wire.Refusal) error {
 	return fmt.Errorf("%w: %s refuses: %s", kindOf(r.GetReason()), addr, clip(r.GetText()))
 }

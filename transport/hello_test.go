@@ -10,10 +10,10 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// bound is the binding of hellos in tests without a connection.
+// bound is the binding of hellos in tests that have no connection.
 var bound = make([]byte, bindingBytes)
 
-// All of these hellos are signed correctly.
+// TestHellos checks hellos with correct signatures and various fields.
 func TestHellos(t *testing.T) {
 	here, there := forge(1), forge(2)
 	cases := []struct {
@@ -68,7 +68,8 @@ func TestHellos(t *testing.T) {
 	}
 }
 
-// A signature is valid for one hello, on one connection, in one role, in answer to one hello.
+// TestWhatASignatureIsGoodFor checks that a signature is valid only for one hello, on one
+// connection, in one role, and in answer to one hello.
 func TestWhatASignatureIsGoodFor(t *testing.T) {
 	here, there := forge(1), forge(2)
 	asked, answered := here.says(func(*wire.Hello) {}), there.says(func(*wire.Hello) {})
@@ -122,7 +123,7 @@ func TestHelloCarriesTheIdentity(t *testing.T) {
 	}
 	who, r := forge(2).verify(greeting(self.Key, dialer, bound, own, own), dialer, bound, nil)
 	if r == nil {
-		who.peer.Peer = self.seen(9).Peer // the connection's
+		who.peer.Peer = self.seen(9).Peer // comes from the connection
 	}
 	if r != nil || who.peer != self.seen(9) || who.intended != id(2) || who.number != 3 ||
 		who.kind != wire.Hello_LINK || who.boot != p.boot {
@@ -130,7 +131,8 @@ func TestHelloCarriesTheIdentity(t *testing.T) {
 	}
 }
 
-// A refusal is not signed. Nor does one of a kind that a later version adds prove anything.
+// TestARefusalProvesNoInstance checks that no refusal results in ErrOther, not even one with a
+// reason that a later version adds. Refusals are not signed.
 func TestARefusalProvesNoInstance(t *testing.T) {
 	for reason := range wire.Refusal_Reason(100) {
 		err := refused("a:1", &wire.Refusal{Reason: reason, Text: "text"})

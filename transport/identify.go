@@ -6,11 +6,11 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// Identify changes this node's identity. Another Key begins a new incarnation. Then all connections
-// end, including those for questions and accepted ones. Data waiting on links is sent within a
-// second or lost, and no further frame from these links reaches the handler (a call that has begun
-// may still be running). Otherwise the peers on links are told the change before anything that is
-// sent later.
+// Identify changes this node's identity. If self has another Key, a new incarnation begins. Then
+// all connections end, including accepted ones and those for questions. Data that is queued on
+// links is sent within a second or lost. No further frame from these links reaches the handler, but
+// a call of the handler may still be running. If the Key is the same, each link sends the change
+// before any later data.
 func (p *Port) Identify(self Self) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -29,7 +29,7 @@ func (p *Port) Identify(self Self) {
 				l.queue.say(self.standing())
 			}
 		}
-		return // the next question dials a new connection
+		return // the next question dials a new connection, because self has changed
 	}
 	for _, l := range p.links {
 		p.cutOff(l, ErrNoLink)

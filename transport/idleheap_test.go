@@ -20,18 +20,20 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// idleLinkBytes is what an idle link may hold on the accepting side: heap and stacks, with TLS.
+// idleLinkBytes is the limit for the memory of an idle link on the accepting side, with TLS: heap
+// and stacks.
 const idleLinkBytes = 40 << 10
 
-// dialersEnv makes this test binary, started again, the other side of TestIdleLinksAreSmall. Its
-// value is the address, the port's instance, the authority's certificate and its key, separated by
-// commas.
+// dialersEnv is the environment variable that makes this test binary the dialing process of
+// TestIdleLinksAreSmall. Its value consists of the address, the instance of the port, and the
+// certificate and the key of the authority, separated by commas.
 const dialersEnv = "MORTISE_TEST_DIALERS"
 
 const idleLinks = 400
 
-// A leader keeps a link to every attached instance, so those of a thousand idle ones must be small.
-// The dialers are another process, so that the memory here is one side's.
+// TestIdleLinksAreSmall checks the memory of idle links, because a leader keeps a link to every
+// attached instance. The dialers run in another process, so that only the memory of one side is
+// measured.
 func TestIdleLinksAreSmall(t *testing.T) {
 	for _, encrypted := range []bool{false, true} {
 		t.Run(fmt.Sprintf("TLS=%v", encrypted), func(t *testing.T) {
@@ -79,7 +81,7 @@ func TestIdleLinksAreSmall(t *testing.T) {
 			for lines.Scan() && lines.Text() != "linked" {
 			}
 			eventually(t, "not all frames have come", func() bool { return frames.Load() >= 2*idleLinks })
-			leader.seen() // forgets the events
+			leader.seen() // discards the recorded events
 			each := (memoryInUse() - before) / idleLinks
 			t.Logf("%d bytes and %.1f goroutines for each of %d idle links", each,
 				float64(runtime.NumGoroutine()-goroutines)/idleLinks, idleLinks)
@@ -90,7 +92,7 @@ func TestIdleLinksAreSmall(t *testing.T) {
 	}
 }
 
-// memoryInUse returns the bytes of live objects and of stacks.
+// memoryInUse returns the number of bytes of live objects and stacks.
 func memoryInUse() int {
 	for range 3 { // pooled objects survive the first collection
 		runtime.GC()
@@ -100,7 +102,7 @@ func memoryInUse() int {
 	return int(m.HeapAlloc + m.StackInuse)
 }
 
-// TestDialersOfIdleLinks is the process at the other ends.
+// TestDialersOfIdleLinks is the dialing process of TestIdleLinksAreSmall.
 func TestDialersOfIdleLinks(t *testing.T) {
 	told, ok := os.LookupEnv(dialersEnv)
 	if !ok {
@@ -141,7 +143,7 @@ func TestDialersOfIdleLinks(t *testing.T) {
 	runtime.KeepAlive(streams)
 }
 
-// fresh gives each connection a certificate of its own, as instances have.
+// fresh gives each connection its own certificate, as with real instances.
 type fresh struct {
 	static
 	authority *authority

@@ -13,16 +13,17 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// exporterLabel names the keying material of a TLS connection to which hellos are bound (RFC 9266).
+// exporterLabel is the label of the keying material of a TLS connection to which hellos are bound
+// (RFC 9266).
 const exporterLabel = "EXPORTER-mortise-hello-v2"
 
-// bindingBytes is the length of the binding of a hello, and of the two random numbers from which it
-// is made without TLS.
+// bindingBytes is the length of the binding of a hello. Without TLS it is also the length of each
+// of the two random numbers from which the binding is computed.
 const bindingBytes = 32
 
-// bind returns the binding of the hellos on this connection. With TLS no third party can have it on
-// a connection of its own. Without TLS it is made from a random number of each side, so a hello
-// cannot be replayed.
+// bind returns the binding of the hellos on this connection. With TLS, no third party can have the
+// same binding on a connection of its own. Without TLS, the binding is computed from a random
+// number of each side, so a hello cannot be replayed.
 func (s *stream) bind(as role, secure *tls.ConnectionState) ([]byte, error) {
 	if secure != nil {
 		return secure.ExportKeyingMaterial(exporterLabel, nil, bindingBytes)
@@ -62,8 +63,8 @@ func (s *stream) hearNonce(nonce *[bindingBytes]byte) error {
 	return nil
 }
 
-// introduce exchanges hellos on a dialed connection. With intended it fails unless that instance
-// answers. The end of ctx ends it.
+// introduce exchanges hellos on a dialed connection. If intended is not zero, introduce fails if
+// another instance answers. It fails when ctx ends.
 func (p *Port) introduce(ctx context.Context, s *stream, addr string, self *Self, kind wire.Hello_Kind,
 	intended nodeid.ID, number uint64) (*introduction, error) {
 	stop := context.AfterFunc(ctx, s.kill)
@@ -84,10 +85,10 @@ func (p *Port) exchange(ctx context.Context, s *stream, addr string, self *Self,
 	if err != nil {
 		return nil, err
 	}
-	if ctx.Err() != nil { // this incarnation may be over, and must not send a hello any more
+	if ctx.Err() != nil { // this incarnation may have ended, and must not send a hello
 		return nil, s.explain(ctx, addr, ctx.Err())
 	}
-	_ = s.greet(greeting(self.Key, dialer, binding, own, own)) // the next read returns why it failed
+	_ = s.greet(greeting(self.Key, dialer, binding, own, own)) // the next read returns its error
 	g, err := s.hearGreeting()
 	if err != nil {
 		return nil, s.explain(ctx, addr, err)
@@ -116,8 +117,8 @@ func (p *Port) exchange(ctx context.Context, s *stream, addr string, self *Self,
 	return who, nil
 }
 
-// receive reads the hello of a dialer. After an error the connection must end. The dialer has
-// received the reason, unless it does not use this protocol.
+// receive reads and verifies the hello of a dialer. After an error the caller must close the
+// connection. The dialer has been sent the reason if it sent a hello.
 func (p *Port) receive(s *stream, remote net.Addr) (*introduction, error) {
 	binding, err := s.bind(acceptor, s.secure)
 	if err != nil {
@@ -140,7 +141,7 @@ func (p *Port) receive(s *stream, remote net.Addr) (*introduction, error) {
 func (p *Port) answer(s *stream, self *Self, who *introduction, number uint64) error {
 	own, err := p.hello(self, who.kind, who.peer.Instance, number)
 	if err != nil {
-		s.kill() // otherwise the peer would wait for it
+		s.kill() // otherwise the peer would wait for the hello
 		return err
 	}
 	return s.greet(greeting(self.Key, acceptor, who.binding, who.raw, own))

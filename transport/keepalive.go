@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// An idle link sends a keepalive every few seconds, and a link on which nothing arrives for long is
-// ended. TCP would take a quarter of an hour to notice a peer that has lost its power or network,
-// and if nothing is sent it would never notice.
+// An idle link sends a keepalive every few seconds, and a link on which nothing arrives for a long
+// time is ended. TCP would need a quarter of an hour to detect that the peer has lost its power or
+// network. If nothing is sent, TCP would never detect it.
 const (
 	keepaliveEvery      = 5 * time.Second
-	maxSilentKeepalives = 4 // in a row: silence of 20 to 25 s
+	maxSilentKeepalives = 4 // silent intervals before a link ends, so after 20 to 25 s of silence
 )
 
-// keepaliveTimer is the timer of a link that is up.
+// keepaliveTimer is the keepalive timer of a link that is up.
 type keepaliveTimer struct {
 	link   *link
 	stream *stream
@@ -25,7 +25,7 @@ type keepaliveTimer struct {
 	over   bool
 }
 
-// startKeepalive watches a stream until stop is called.
+// startKeepalive starts the keepalive of a stream. The caller must call stop.
 func startKeepalive(l *link, s *stream) *keepaliveTimer {
 	p := &keepaliveTimer{link: l, stream: s}
 	p.mu.Lock()

@@ -18,7 +18,8 @@ func TestConfigNamesEveryMistake(t *testing.T) {
 	}
 }
 
-// gRPC's server cuts off clients that ping more often than its policy allows.
+// TestAnHourOfSilence checks that idle links and byte streams are kept for an hour. A gRPC server
+// closes the connections of clients that ping more often than its policy allows.
 func TestAnHourOfSilence(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, c := w.node("a", 1), w.node("b", 2), w.node("c", 3)
@@ -47,7 +48,8 @@ func TestAnHourOfSilence(t *testing.T) {
 	})
 }
 
-// A silent peer is detected on both sides. An idle peer is not taken for one.
+// TestSilentPeerIsFoundOut checks that both sides detect a silent peer, and that an idle peer is
+// not considered silent.
 func TestSilentPeerIsFoundOut(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)

@@ -15,21 +15,21 @@ import (
 type state uint8
 
 const (
-	dialing state = iota // sent frames wait
+	dialing state = iota // frames to send are queued
 	up
-	ended // only in the table dying
+	ended // the link is only in the table dying
 )
 
-// link is one continuous conversation with one instance, over one stream. A link never changes its
-// stream, and a new link begins only after the Down of the previous one. So nothing is reordered,
-// and nothing is lost without a Down.
+// link is a connection to one instance, over one stream. A link never changes its stream, and a new
+// link begins only after the Down of the previous link. So no data is reordered, and none is lost
+// without a Down.
 type link struct {
 	port     *Port
-	instance nodeid.ID // the peer's
-	self     nodeid.ID // this node's incarnation to which the link belongs
+	instance nodeid.ID // the ID of the peer
+	self     nodeid.ID // the incarnation of this node to which the link belongs
 	queue    *queue
-	before   <-chan struct{} // done of the previous link; nil means none
-	settled  chan struct{}   // closed when the state is no longer dialing
+	before   <-chan struct{} // the field done of the previous link; nil means that there was none
+	settled  chan struct{}   // closed when state is no longer dialing
 	done     chan struct{}   // closed after Down has returned
 	mute     atomic.Bool     // incoming frames are dropped
 	idle     atomic.Bool     // the sender must send kindKeepalive
@@ -39,27 +39,27 @@ type link struct {
 	// Guarded by port.mu:
 	state   state
 	dialed  string          // the dialed address; empty if the peer dialed
-	greeted bool            // its hello is sent: the peer may have accepted it
+	greeted bool            // this node's hello is sent, so the peer may have accepted the stream
 	abandon func()          // cancels this node's dial
 	number  uint64          // from the peer's hello on the stream
-	boot    [bootBytes]byte // likewise
-	met     Identity        // likewise
+	boot    [bootBytes]byte // from the same hello
+	met     Identity        // from the same hello
 	stream  *stream
 	born    time.Time
-	reaper  *time.Timer // kills the stream if ending it here takes too long
-	reason  error       // why it ended; the first known reason
+	reaper  *time.Timer // kills the stream if its orderly end takes too long
+	reason  error       // the first known reason for the end of the link
 }
 
-// rise makes l a link over s. The caller holds port.mu.
+// rise sets the state of l to up, with the stream s. The caller holds port.mu.
 func (l *link) rise(who *introduction, s *stream) {
 	l.state, l.peer, l.met, l.number, l.boot, l.stream, l.born = up, who.peer, who.peer, who.number, who.boot, s,
 		time.Now()
 	close(l.settled)
 }
 
-// transmit is the sender goroutine, which owns the sending side of the stream. It stops when the
-// queue has ended and is empty, or the stream is broken. It yields before it drains the queue, so
-// that other goroutines can add to the same frame.
+// transmit is the sender goroutine, which owns the sending side of the stream. It returns when the
+// queue has ended and is empty, or when the stream is broken. It yields the processor before it
+// drains the queue, so that other goroutines can add to the same frame.
 func (l *link) transmit(s *stream) {
 	for range l.queue.wake {
 		runtime.Gosched()
@@ -69,7 +69,8 @@ func (l *link) transmit(s *stream) {
 	}
 }
 
-// say sends everything that waits, and reports whether that was the last.
+// say sends everything that is queued. It returns true if the goroutine must stop, because the
+// queue has ended or the stream is broken.
 func (l *link) say(s *stream) (last bool) {
 	for {
 		frame, ended, dropped := l.queue.take()
@@ -77,7 +78,7 @@ func (l *link) say(s *stream) (last bool) {
 		var err error
 		switch {
 		case ended:
-			_ = s.mark(kindClose) // the peer reads it or has closed the stream
+			_ = s.mark(kindClose) // an error does not matter: the peer has then closed the stream
 			return true
 		case frame != nil:
 			l.port.counts.framesSent.Add(1)
@@ -87,16 +88,16 @@ func (l *link) say(s *stream) (last bool) {
 		default:
 			return false
 		}
-		if err != nil { // the receiver sees the break too, with its reason
+		if err != nil { // the receiver gets an error as well, and reports the reason
 			l.queue.drop()
 			return true
 		}
 	}
 }
 
-// receive is the receiver goroutine: it passes frames to the handler until the stream ends. A peer
-// whose frames are refused is told why. Its further frames are read and dropped until it has closed
-// the stream or linger is over.
+// receive is the receiver goroutine. It passes frames to the handler until the stream ends. If a
+// frame is refused, the peer is sent the reason. Further frames of that peer are read and dropped
+// until it closes the stream or linger has passed.
 func (l *link) receive(s *stream) {
 	f, err := s.recv()
 	for ; err == nil; f, err = s.recv() {

@@ -65,7 +65,8 @@ func TestAllKindsTravelInOneFrame(t *testing.T) {
 	})
 }
 
-// Without the sender's yield, each caller's part would have a frame of its own.
+// TestCallersShareAFrame checks that concurrent callers share a frame. This requires that the
+// sender yields before it takes a frame.
 func TestCallersShareAFrame(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	inBubble(t, func(t *testing.T, w *world) {
@@ -94,7 +95,7 @@ func TestCallersShareAFrame(t *testing.T) {
 
 func TestDownComesAfterTheLastFrame(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		for round := range 20 { // either side of the dial
+		for round := range 20 { // each side dials in half of the rounds
 			a, b := w.node(fmt.Sprint("a", round), 1), w.node(fmt.Sprint("b", round), 2)
 			if a.Linked(id(2)) || b.Linked(id(1)) {
 				t.Fatal("linked before either side has dialed")
@@ -208,7 +209,8 @@ func TestDialsOfAnotherInstanceAndAnotherCluster(t *testing.T) {
 	})
 }
 
-// A node that has lost its stream dials again while the other side still holds the old one.
+// TestNewStreamReplacesOneThatOnlyThePeerStillSees checks that a node which has lost its stream can
+// open a new one while the peer still has the old one.
 func TestNewStreamReplacesOneThatOnlyThePeerStillSees(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		var vanished atomic.Bool
@@ -240,7 +242,7 @@ func TestNewStreamReplacesOneThatOnlyThePeerStillSees(t *testing.T) {
 	})
 }
 
-// vanishingConn is the connection of a machine that loses power: the other side does not notice.
+// vanishingConn is the connection of a machine that loses power. The other side gets no error.
 type vanishingConn struct {
 	net.Conn
 	vanished *atomic.Bool
@@ -263,7 +265,8 @@ func (c *vanishingConn) Close() error {
 	return c.Conn.Close()
 }
 
-// That holds however long a Down takes, and whichever side dialed the next stream.
+// TestNoFrameBeforeTheDown checks that a frame of a new stream is delivered only after the Down of
+// the old stream, however long Down takes and whichever side dialed.
 func TestNoFrameBeforeTheDown(t *testing.T) {
 	for _, dialer := range []string{"peer", "we"} {
 		t.Run(dialer, func(t *testing.T) {

@@ -19,7 +19,8 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// If the counts of a queue went on from turn to turn, a link would soon accept nothing any more.
+// TestEachTurnHasTheWholeQueue checks that the counters of a queue decrease when data is taken.
+// Otherwise a link would soon accept nothing.
 func TestEachTurnHasTheWholeQueue(t *testing.T) {
 	part := make([]byte, 700<<10)
 	small := func(c *Config) { c.QueueBytes, c.RaftBytes, c.RaftMessages, c.MessageBytes = 1<<20, 1<<20, 10, 1<<20 }
@@ -34,8 +35,8 @@ func TestEachTurnHasTheWholeQueue(t *testing.T) {
 	}
 	for name, row := range map[string]struct {
 		turn    func(a, b *node) Frame
-		bytes   int // of session data that arrive in each turn
-		raft    int // messages that arrive in each turn
+		bytes   int // session data that arrives in each turn
+		raft    int // raft messages that arrive in each turn
 		dropped uint64
 	}{
 		"renewals":   {turn: func(*node, *node) Frame { return Frame{Renewals: part} }, bytes: len(part)},
@@ -85,8 +86,8 @@ func TestEachTurnHasTheWholeQueue(t *testing.T) {
 	}
 }
 
-// The mark of a retired replica, and the reason for ending a link, are sent after everything queued
-// before. A large piece has a frame of its own.
+// TestTheLastWordIsTheLast checks that the mark of a retired replica, and the reason for ending a
+// link, are sent after everything that was queued before them. A large piece has a separate frame.
 func TestTheLastWordIsTheLast(t *testing.T) {
 	large := make([]byte, frameBytes*2/3)
 	message := &raftpb.Message{Entries: []*raftpb.Entry{{Data: large}}}
@@ -135,7 +136,8 @@ func TestTheLastWordIsTheLast(t *testing.T) {
 	}
 }
 
-// A frame that it accepted would be lost without a Down.
+// TestADroppedQueueTakesNothing checks that push fails after drop. An accepted frame would be lost
+// without a Down.
 func TestADroppedQueueTakesNothing(t *testing.T) {
 	c := Config{}.withDefaults()
 	q := newQueue(&c)
@@ -153,11 +155,11 @@ func TestADroppedQueueTakesNothing(t *testing.T) {
 	}
 }
 
-// faulty is a connection of which one call fails, once.
+// faulty is a connection on which a single call fails.
 type faulty struct {
 	net.Conn
 	left *atomic.Int64
-	read bool // a Read fails, not a Write
+	read bool // Read fails instead of Write
 }
 
 func (c faulty) Read(b []byte) (int, error) {
@@ -175,8 +177,9 @@ func (c faulty) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// Whatever fails: an accepted frame arrives, or a Down comes after it; no frame comes twice or
-// after a later one; and the next dial is as good as the first.
+// TestALinkWhoseConnectionFailsOnce checks, for each call that may fail, that an accepted frame
+// arrives or a Down follows, that no frame arrives twice or after a later frame, and that the next
+// dial succeeds.
 func TestALinkWhoseConnectionFailsOnce(t *testing.T) {
 	for _, kind := range []string{"dial", "read", "write"} {
 		for n := int64(1); n <= 12; n++ {
@@ -204,7 +207,7 @@ func TestALinkWhoseConnectionFailsOnce(t *testing.T) {
 					l := lossLedger{a: a, b: b}
 					for range 12 {
 						l.turn(t)
-						if kind == "dial" { // each turn needs one
+						if kind == "dial" { // each turn needs a new dial
 							a.Port.mu.Lock()
 							if link := a.links[id(2)]; link != nil {
 								link.stream.kill()
@@ -231,18 +234,17 @@ func TestALinkWhoseConnectionFailsOnce(t *testing.T) {
 	}
 }
 
-// lossLedger records what a sent to b, what b has echoed of it, and which side was told that frames
-// may be lost.
+// lossLedger records the frames that a has sent to b, the frames that b has echoed, and the sides
+// that were told by a Down that frames may be lost.
 type lossLedger struct {
 	a, b  *node
 	sent  int
-	last  int  // the newest frame that has arrived
-	gap   bool // b has had a Down since
+	last  int  // the newest frame that has arrived at b
+	gap   bool // b has had a Down since the newest frame
 	downs int
 }
 
-// turn sends some frames, one after the other, and waits until they have arrived or a has had a
-// Down.
+// turn sends some frames, one after another, and waits until they have arrived or a has had a Down.
 func (l *lossLedger) turn(t *testing.T) {
 	t.Helper()
 	accepted := 0

@@ -21,51 +21,53 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// On a connection each side sends the preface and its greeting. On a link frames follow, each after
-// its length in four bytes, big endian. Two lengths have another meaning: the sender is still
-// there, and the sender has sent everything.
+// On every connection each side first sends the preface and its greeting. On a link frames follow,
+// each preceded by its length in four bytes, big endian. Two values of the length are not followed
+// by a frame: kindKeepalive shows that the sender is alive, and kindClose that it has sent
+// everything.
 const (
-	linkPreface = "mortise\n" // not HTTP/2, where both sides begin with other bytes
+	linkPreface = "mortise\n" // distinguishes the protocol from HTTP/2
 
 	kindKeepalive = 0
 	kindClose     = math.MaxUint32
 
 	lengthBytes = 4
-	helloBytes  = 4 << 10 // the largest greeting, which a stranger may send
-	// the read buffer while much comes, otherwise restBytes: a frame that fits is decoded in place
+	helloBytes  = 4 << 10 // the largest greeting; any process that can connect may send one
+	// size of the read buffer while many bytes arrive, otherwise restBytes; a frame that fits is
+	// decoded in place
 	readBytes = 16 << 10
-	keptBytes = 256 << 10 // the largest buffer kept: one per sender, some for all receivers
+	keptBytes = 256 << 10 // the largest kept buffer: one per sender, and some for all receivers
 )
 
-// stream is a connection that begins with hellos. One goroutine sends, one receives.
+// stream is a connection that begins with hellos. One goroutine sends, and one receives.
 type stream struct {
 	conn   net.Conn
-	kill   func() // ends the connection at once; safe for concurrent use
+	kill   func() // closes the connection immediately; safe for concurrent use
 	random func([]byte)
 	secure *tls.ConnectionState // nil means plain text
-	peer   capability.Peer      // from its certificates; set before the hellos
-	gone   <-chan struct{}      // closed with the connection on the accepting side; nil on the other
-	limit  int                  // of a frame, in bytes
+	peer   capability.Peer      // the rights from the peer's certificates; set before the hellos
+	gone   <-chan struct{}      // closed with an accepted connection; nil if dialed
+	limit  int                  // bytes of a frame
 	said   atomic.Bool          // something was sent; reset by the keepalive
 	heard  atomic.Bool          // something arrived; reset by the keepalive
-	waits  atomic.Bool          // the receiver waits for more
+	waits  atomic.Bool          // the receiver is waiting for bytes
 	broke  atomic.Bool          // a write has failed
 
-	out    []byte // of the sender, reused
-	sends  habit  // of out
+	out    []byte // write buffer of the sender, reused
+	sends  habit  // of the buffer out
 	opens  bool   // the sender has sent the preface
-	failed error  // of the first failed write; set before broke
+	failed error  // the error of the first failed write; set before broke
 
-	in    *bufio.Reader // small, except on a link with much to read
-	reads habit         // of in
+	in    *bufio.Reader // small, except on a link on which much arrives
+	reads habit         // of the buffer of in
 	last  int           // length of the last frame
-	ahead []byte        // unused bytes of the previous buffer: in reads them first
-	frame *received     // of the receiver, reused
-	large *frames       // of the port, for frames that do not fit into in
+	ahead []byte        // unread bytes of the previous buffer, which in reads first
+	frame *received     // the last frame, reused by the receiver
+	large *frames       // the port's buffers for frames that do not fit into in
 	begun bool          // the receiver has read the preface
 }
 
-// newStream makes a stream of a connection; kill must close the connection.
+// newStream returns a stream on conn. The function kill must close the connection.
 func newStream(p *Port, conn net.Conn, secure *tls.ConnectionState, kill func()) *stream {
 	s := &stream{conn: conn, secure: secure, kill: kill, random: p.config.Random, limit: p.config.MessageBytes,
 		frame: &received{}, large: &p.holds.frames}
@@ -73,20 +75,21 @@ func newStream(p *Port, conn net.Conn, secure *tls.ConnectionState, kill func())
 	return s
 }
 
-// widen makes room for large frames, or for many.
+// widen replaces the read buffer by a large one, for large frames or for many.
 func (s *stream) widen() {
 	s.ahead, _ = s.in.Peek(s.in.Buffered())
 	s.in = s.large.reader()
 	s.in.Reset(countingReader{s})
 }
 
-// narrow gives back the large buffer, which must be empty.
+// narrow returns the large read buffer to the pool. The buffer must be empty.
 func (s *stream) narrow() {
 	s.large.giveReader(s.in)
 	s.in = bufio.NewReaderSize(countingReader{s}, restBytes)
 }
 
-// countingReader records for the keepalive that something arrived, even a part of a frame.
+// countingReader records for the keepalive that bytes have arrived, even if they are only a part of
+// a frame.
 type countingReader struct{ *stream }
 
 func (h countingReader) Read(b []byte) (int, error) {
@@ -128,13 +131,13 @@ func (s *stream) send(f *wire.Frame) error {
 	return s.write(b)
 }
 
-// mark sends one of the lengths with another meaning.
+// mark sends a length that is not followed by a frame: kindKeepalive or kindClose.
 func (s *stream) mark(length uint32) error {
 	b, _ := s.begin()
 	return s.write(binary.BigEndian.AppendUint32(b, length))
 }
 
-// begin returns the buffer for the next write, and where its data begins.
+// begin returns the buffer for the next write, and the offset at which the caller's data begins.
 func (s *stream) begin() (b []byte, start int) {
 	b = s.out[:0]
 	if !s.opens {
@@ -144,9 +147,8 @@ func (s *stream) begin() (b []byte, start int) {
 	return b, len(b)
 }
 
-// write writes b. If that fails, the peer may have sent much before it closed the connection,
-// including the reason. So the receiver reads what has arrived, and ends once it waits for more in
-// vain.
+// write writes b. If this fails, the peer may have sent data before it closed the connection,
+// including the reason. So the receiver reads what has arrived, and ends when no more arrives.
 func (s *stream) write(b []byte) error {
 	s.out = nil
 	if cap(b) <= keptBytes && s.sends.keeps(cap(b), len(b)) {
@@ -162,17 +164,17 @@ func (s *stream) write(b []byte) error {
 	return err
 }
 
-// limitLinger limits how long the receiver waits for more.
+// limitLinger limits the time for which the receiver waits for further bytes.
 func (s *stream) limitLinger() { _ = s.conn.SetReadDeadline(time.Now().Add(maxLinger)) }
 
-// recv returns the next frame, which is valid until the next call. io.EOF means that the peer has
-// sent everything.
+// recv returns the next frame, which is valid until the next call. It returns io.EOF when the peer
+// has sent everything.
 func (s *stream) recv() (*received, error) {
 	for {
 		if had := s.in.Buffered(); had == 0 && s.in.Size() > restBytes && !s.reads.keeps(s.in.Size(), s.last) {
 			s.narrow()
 		} else if had == restBytes && s.in.Size() == restBytes {
-			s.widen() // more has arrived than it can hold
+			s.widen() // more has arrived than the small buffer can hold
 		}
 		head, err := s.in.Peek(lengthBytes)
 		if err != nil {
@@ -208,7 +210,7 @@ func (s *stream) read(length int) error {
 	}
 	defer s.large.enter(length, s.kill)()
 	b := s.large.buffer()
-	for len(b) < length { // announced bytes get no memory before they arrive
+	for len(b) < length { // memory is allocated only as bytes arrive, whatever length was announced
 		start := len(b)
 		b = slices.Grow(b, min(length-start, max(start, readBytes)))
 		b = b[:min(length, cap(b))]
@@ -262,7 +264,7 @@ func (s *stream) hearGreeting() (*wire.Greeting, error) {
 	return g, nil
 }
 
-// hearPreface reads the peer's preface, once.
+// hearPreface reads the peer's preface on the first call, and does nothing later.
 func (s *stream) hearPreface() error {
 	if s.begun {
 		return nil
@@ -284,7 +286,8 @@ func (s *stream) hearPreface() error {
 	return nil
 }
 
-// broken returns err, but io.ErrUnexpectedEOF for io.EOF: the peer did not close the link first.
+// broken returns err, with io.EOF replaced by io.ErrUnexpectedEOF, because the peer has not sent
+// kindClose.
 func broken(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -292,7 +295,8 @@ func broken(err error) error {
 	return err
 }
 
-// explain returns what a failed exchange of hellos with addr means.
+// explain returns the error of this package for an exchange of hellos with addr that failed with
+// err.
 func (s *stream) explain(ctx context.Context, addr string, err error) error {
 	switch {
 	case errors.Is(err, ErrForeign), errors.Is(err, ErrGarbage):
@@ -302,5 +306,5 @@ func (s *stream) explain(ctx context.Context, addr string, err error) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("%w: %s: %w", ErrSilent, addr, context.Cause(ctx))
 	}
-	return fmt.Errorf("%w: %s: %w", ErrSilent, addr, err) // also for ErrSecured
+	return fmt.Errorf("%w: %s: %w", ErrSilent, addr, err) // ErrSecured is returned this way as well
 }

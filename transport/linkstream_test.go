@@ -16,7 +16,7 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// said is a connection with data from the peer. What is written on it is lost.
+// said is a connection that reads the given data and discards everything that is written.
 type said struct {
 	net.Conn
 	io.Reader
@@ -25,7 +25,7 @@ type said struct {
 func (c said) Read(b []byte) (int, error)  { return c.Reader.Read(b) }
 func (c said) Write(b []byte) (int, error) { return len(b), nil }
 
-// aGreeting is valid as far as it can be checked without the other side.
+// aGreeting is valid as far as this can be checked without the other side.
 var aGreeting = &wire.Greeting{Hello: []byte("a hello"), Signature: make([]byte, 64)}
 
 func hears(r io.Reader, limit int) *stream {
@@ -33,7 +33,7 @@ func hears(r io.Reader, limit int) *stream {
 	return newStream(p, said{Reader: r}, nil, func() {})
 }
 
-// speech is what a stream writes.
+// speech returns the bytes that a stream writes.
 func speech(t testing.TB, say func(*stream) error) []byte {
 	t.Helper()
 	out := &sink{}
@@ -44,8 +44,8 @@ func speech(t testing.TB, say func(*stream) error) []byte {
 	return out.Bytes()
 }
 
-// Frames arrive as sent, however the network cuts them. Keepalives between them have no effect, and
-// the close frame ends them.
+// TestFramesOfAllSizes checks that frames arrive unchanged, however the network splits them.
+// Keepalives between frames have no effect, and the close frame ends the stream.
 func TestFramesOfAllSizes(t *testing.T) {
 	sizes := []int{1, 100, restBytes - 20, restBytes - lengthBytes, restBytes, restBytes + 1, 1, readBytes - 20,
 		readBytes - lengthBytes, readBytes - 3, readBytes, readBytes + 1, 3 * readBytes, 100, frameBytes, 5 << 20, 1}
@@ -77,7 +77,8 @@ func TestFramesOfAllSizes(t *testing.T) {
 	}
 }
 
-// Incorrect data has a named error, and a broken connection is not a normal end.
+// TestWhatEndsAStream checks that incorrect data causes a specific error, and that a broken
+// connection is not a normal end.
 func TestWhatEndsAStream(t *testing.T) {
 	hello := speech(t, func(s *stream) error {
 		return s.greet(aGreeting)
@@ -111,7 +112,8 @@ func TestWhatEndsAStream(t *testing.T) {
 	}
 }
 
-// A peer that announces much and sends little costs little.
+// TestAnnouncedFramesReserveNothing checks that a peer that announces a large frame and sends
+// little of it causes only a small allocation.
 func TestAnnouncedFramesReserveNothing(t *testing.T) {
 	text := speech(t, func(s *stream) error {
 		return s.greet(aGreeting)
@@ -132,7 +134,8 @@ func TestAnnouncedFramesReserveNothing(t *testing.T) {
 	}
 }
 
-// Strangers may open many such connections.
+// TestAConnectionBeforeItsGreetingHoldsLittle checks the memory of a connection before its
+// greeting, because strangers may open many connections.
 func TestAConnectionBeforeItsGreetingHoldsLittle(t *testing.T) {
 	const conns = 100
 	p := &Port{config: Config{}.withDefaults()}
@@ -147,7 +150,7 @@ func TestAConnectionBeforeItsGreetingHoldsLittle(t *testing.T) {
 	}
 }
 
-// FuzzStream: whatever a peer sends on a link, there is no panic, and it ends.
+// FuzzStream checks that any data from a peer on a link causes no panic, and that reading ends.
 func FuzzStream(f *testing.F) {
 	f.Add([]byte(linkPreface + "\x00\x00\x00\x00\xff\xff\xff\xff"))
 	f.Add(speech(f, func(s *stream) error {

@@ -18,14 +18,15 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// Those dialed for questions, snapshots and gossip end, and accepted ones. No call of the old
-// incarnation is answered, in either direction.
+// TestNewLifeEndsAllConnections checks that a new incarnation ends all connections: those dialed
+// for questions, snapshots and gossip, and accepted ones. No call of the old incarnation is
+// answered, in either direction.
 func TestNewLifeEndsAllConnections(t *testing.T) {
 	secured(t, func(t *testing.T, w *world, use func(*Config), _ func(int) *forger) {
 		a, b := w.node("a", 1, use), w.node("b", 2, use)
 		gate := make(chan struct{})
 		late := func(context.Context, Identity, []byte) ([]byte, error) {
-			<-gate // even a handler that ignores the end of the call
+			<-gate // ignores the end of the call's context
 			return []byte("late"), nil
 		}
 		a.ask, b.ask = late, late
@@ -85,7 +86,8 @@ func TestNewLifeEndsAllConnections(t *testing.T) {
 	})
 }
 
-// The dial is not used by the old incarnation, and sends nothing in its name afterwards.
+// TestNewLifeDuringADial checks that the old incarnation does not use a dial that is in flight when
+// the new incarnation begins, and sends nothing on it.
 func TestNewLifeDuringADial(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -118,8 +120,9 @@ func TestNewLifeDuringADial(t *testing.T) {
 	})
 }
 
-// With the same key the group, the raft ID and the address change. Links send the change, and the
-// next call opens a new connection; calls in progress go on.
+// TestNewStandingReachesCalls checks a change of the group, the raft ID or the address with the
+// same key. Links send the change, and the next call opens a new connection. Calls in progress
+// continue.
 func TestNewStandingReachesCalls(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		newborn := func(c *Config) { c.Self.Group, c.Self.Raft, c.Self.Addr = 0, 0, "" }
@@ -141,7 +144,7 @@ func TestNewStandingReachesCalls(t *testing.T) {
 			change()
 			a.identify()
 			for range 3 {
-				a.identify() // nothing changes: no connection is made
+				a.identify() // changes nothing, so no new connection is needed
 				if _, _, err := a.Ask(t.Context(), "b:1", id(2), nil); err != nil || last != a.identity {
 					t.Fatalf("b hears of %+v, %v; want %+v", last, err, a.identity)
 				}
@@ -162,8 +165,9 @@ func TestNewStandingReachesCalls(t *testing.T) {
 	})
 }
 
-// Connections are opened in both directions meanwhile, over a slow network. A call that begins in
-// an incarnation is sent and answered in that incarnation, or not at all.
+// TestNewLivesAgainstHandshakes checks that a call that begins in an incarnation is sent and
+// answered in that incarnation or not at all, while connections are opened in both directions over
+// a slow network.
 func TestNewLivesAgainstHandshakes(t *testing.T) {
 	for seed := range uint64(20 / slowly) {
 		inBubble(t, func(t *testing.T, w *world) {
@@ -171,7 +175,7 @@ func TestNewLivesAgainstHandshakes(t *testing.T) {
 			w.net.SetLatency(time.Duration(rng.IntN(4)) * time.Millisecond)
 			a, b := w.node("a", 1), w.node("b", 2)
 			var mu sync.Mutex
-			life := 1 // n of the key of a; incarnations count upward from 3
+			life := 1 // number of the key of a; later incarnations have 3, 4, and so on
 			now := func() int { mu.Lock(); defer mu.Unlock(); return life }
 			order := map[nodeid.ID]int{id(1): 1}
 			for n := 3; n < 40; n++ {
@@ -215,9 +219,9 @@ func TestNewLivesAgainstHandshakes(t *testing.T) {
 			}
 			time.Sleep(time.Millisecond / 2)
 			for n := 3; n < 40; n++ {
-				// never at the moment when a question begins
+				// This is never the moment when a question begins.
 				time.Sleep(time.Duration(rng.IntN(80)) * time.Millisecond)
-				mu.Lock() // no question begins meanwhile
+				mu.Lock() // no question begins while mu is held
 				a.self.Key = key(n)
 				a.identify()
 				life = n
@@ -240,7 +244,7 @@ func TestNewLivesAgainstHandshakes(t *testing.T) {
 func TestCloseDuringAHello(t *testing.T) {
 	secured(t, func(t *testing.T, w *world, use func(*Config), forge func(int) *forger) {
 		a, evil := w.node("a", 1, use), forge(9)
-		w.raw("a:1")        // silent, also in TLS
+		w.raw("a:1")        // silent, with or without TLS
 		evil.dial(w, "a:1") // sends no hello
 		half, binding := evil.dial(w, "a:1")
 		own := evil.says(func(*wire.Hello) {})
@@ -251,7 +255,7 @@ func TestCloseDuringAHello(t *testing.T) {
 		if _, err := half.conn.Write(part[:len(part)/2]); err != nil {
 			t.Fatal(err)
 		}
-		// never answers
+		// This dialed peer never answers.
 		evil.listen(w, "b:1", func(heard) *wire.Greeting { time.Sleep(time.Minute); return &wire.Greeting{} })
 		a.sendTo(nodeid.Endpoint{ID: id(2), Addr: "b:1"})
 		asked := make(chan error, 1)

@@ -2,5 +2,5 @@
 
 package transport
 
-// slowly is the factor by which tests of many seeds are shortened under the race detector.
+// slowly is the divisor for the number of seeds under the race detector.
 const slowly = 1

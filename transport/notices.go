@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	noticeEvery = 10 * time.Second // per kind of event
-	noticeKinds = 16               // kinds about single instances, within noticeEvery
+	noticeEvery = 10 * time.Second // interval between two log lines of one kind
+	noticeKinds = 16               // kinds of events at a time, before instances share a kind
 )
 
-// notices logs events that outsiders can cause, at most one line per kind in ten seconds. Events
-// about an instance are a kind of their own, except while there are very many instances: a new
-// identity costs an outsider nothing.
+// notices logs events that outsiders can cause, with at most one line per kind of event in ten
+// seconds. Events about different instances are different kinds. If there are too many kinds,
+// further instances share one kind, because an outsider can create new identities at no cost.
 type notices struct {
 	logger *slog.Logger
 	mu     sync.Mutex
@@ -31,12 +31,12 @@ func newNotices(logger *slog.Logger) *notices {
 	return &notices{logger: logger, last: map[string]*notice{}}
 }
 
-// warn logs text with args unless the same text was logged within noticeEvery.
+// warn logs text with args, unless the same text was logged within noticeEvery.
 func (n *notices) warn(text string, args ...any) { n.warnOf("", text, args...) }
 
 func (n *notices) info(text string, args ...any) { n.tell(slog.LevelInfo, "", text, args...) }
 
-// warnOf is warn separately for each instance, up to noticeKinds at a time.
+// warnOf is like warn, but counts each instance separately, for up to noticeKinds kinds at a time.
 func (n *notices) warnOf(about, text string, args ...any) {
 	n.tell(slog.LevelWarn, about, text, args...)
 }
@@ -68,7 +68,7 @@ func (n *notices) tell(level slog.Level, about, text string, args ...any) {
 	n.logger.Log(context.Background(), level, text, args...)
 }
 
-// room reports whether one more instance may have its own lines. The caller holds mu.
+// room reports whether there is room for one more kind of event. The caller holds mu.
 func (n *notices) room(now time.Time) bool {
 	if len(n.last) >= noticeKinds {
 		maps.DeleteFunc(n.last, func(_ string, old *notice) bool { return now.Sub(old.at) >= noticeEvery })

@@ -11,17 +11,18 @@ import (
 	"google.golang.org/grpc/keepalive"
 )
 
-// The settings of both sides are here, because gRPC's server cuts off a client that pings more
-// often than the server allows.
+// The settings of clients and servers are declared together, because a gRPC server closes the
+// connection of a client that pings more often than the server allows.
 const (
-	serverWindow     = 256 << 10        // of a call from another instance, before it is read
-	clientWindow     = 1 << 20          // of a call from here, which is always read
-	connWindow       = 2 << 20          // limits nothing: gRPC reopens it even if no call is read
-	keepaliveTime    = 10 * time.Second // the minimum of a gRPC client
+	serverWindow     = 256 << 10        // of a call from another instance, before the call is read
+	clientWindow     = 1 << 20          // of a call from this node, which is always read
+	connWindow       = 2 << 20          // without effect: gRPC reopens it even if no call is read
+	keepaliveTime    = 10 * time.Second // the minimum for a gRPC client
 	keepaliveTimeout = 5 * time.Second
-	keepaliveMinimum = 5 * time.Second // the minimum that the server tolerates
+	keepaliveMinimum = 5 * time.Second // the shortest interval that the server accepts
 	headerBytes      = 16 << 10
-	readBuffer       = 8 << 10 // the default of 32 KiB is not faster, and half of an idle connection
+	// The default of 32 KiB is not faster, and is half of the memory of an idle connection.
+	readBuffer = 8 << 10
 )
 
 func tolerated() time.Duration {
@@ -31,7 +32,8 @@ func tolerated() time.Duration {
 func (p *Port) serverOptions() []grpc.ServerOption {
 	most := messageBytes
 	options := []grpc.ServerOption{
-		// Static, since gRPC's own estimate of the window costs messages of its own.
+		// The windows are static, because gRPC's estimate of the best window sends additional
+		// messages.
 		grpc.StaticStreamWindowSize(serverWindow),
 		grpc.StaticConnWindowSize(connWindow),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveTimeout,
@@ -49,7 +51,7 @@ func (p *Port) serverOptions() []grpc.ServerOption {
 	guard := insecure.NewCredentials()
 	if p.config.TLS != nil {
 		config := p.config.TLS.ServerTLS()
-		// Only there is the keying material unique to which hellos are bound.
+		// Hellos are bound to keying material that is unique only in TLS 1.3.
 		config.MinVersion = max(config.MinVersion, tls.VersionTLS13)
 		guard = credentials.NewTLS(config)
 	}
@@ -58,13 +60,13 @@ func (p *Port) serverOptions() []grpc.ServerOption {
 
 func (p *Port) clientOptions() []grpc.DialOption {
 	return []grpc.DialOption{
-		grpc.WithTransportCredentials(insecure.NewCredentials()), // connect does TLS, if any
+		grpc.WithTransportCredentials(insecure.NewCredentials()), // Port.connect does TLS, if any
 		grpc.WithStaticStreamWindowSize(clientWindow),
 		grpc.WithStaticConnWindowSize(connWindow),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout,
 			PermitWithoutStream: true}),
-		// gRPC waits max(backoff, minimum) for the handshake. So the backoff, for which nothing here
-		// waits, must not exceed it.
+		// gRPC waits for the handshake as long as the larger of the backoff and the minimum. So the
+		// backoff, for which nothing waits here, must not exceed the minimum.
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: p.config.DialTimeout,
 			Multiplier: 1, MaxDelay: p.config.DialTimeout}, MinConnectTimeout: p.config.DialTimeout}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(messageBytes), grpc.MaxCallSendMsgSize(messageBytes)),

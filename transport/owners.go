@@ -6,21 +6,21 @@ import (
 	"sync"
 )
 
-// connsEach is the maximum number of connections for calls from one instance: one for questions and
-// gossip, one for each snapshot that it sends, and for a while those that it lost without this
-// side's knowledge.
+// connsEach is the maximum number of connections for calls from one instance. An instance needs one
+// for questions and gossip and one for each snapshot that it sends. For a while there are also
+// connections that the instance has lost, without this side knowing.
 const connsEach = 8
 
-// owners holds the connections for calls, by the instance that has proved its key on them. It is
-// safe for concurrent use.
+// owners records the connections for calls of each instance. An instance is identified by the key
+// that it has proved on the connection. It is safe for concurrent use.
 type owners struct {
 	mu    sync.Mutex // guards all below
 	conns map[nodeid.ID][]*accepted
-	swept int // the number of instances after the last sweep
+	swept int // number of instances after the last removal of closed connections
 }
 
 // own records that an instance has proved its key on a connection for calls. If the instance has
-// too many, its oldest is closed.
+// too many connections, its oldest is closed.
 func (o *owners) own(instance nodeid.ID, conn *accepted) {
 	if oldest := o.enter(instance, conn); oldest != nil {
 		oldest.Close()

@@ -9,14 +9,14 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// packeter is the outbox of one address. Its goroutine lives while packets flow. Gossip.mu guards
-// the fields.
+// packeter is the outbox for one address. Its goroutine ends if there are no packets for
+// packetIdle. Gossip.mu guards the fields.
 type packeter struct {
 	wake  chan struct{} // one slot
 	queue [][]byte
 	bytes int
 
-	raft      [][]byte // see SendDuplicates
+	raft      [][]byte // encoded raft messages from SendDuplicates
 	raftBytes int
 }
 
@@ -27,7 +27,7 @@ func (s *packeter) notify() {
 	}
 }
 
-// outbox returns the outbox of an address, or nil once the port closes. The caller holds mu.
+// outbox returns the outbox for an address, or nil if the port is closed. The caller holds mu.
 func (g *Gossip) outbox(addr string) *packeter {
 	s := g.packeters[addr]
 	if s != nil {
@@ -57,12 +57,13 @@ func (g *Gossip) enqueue(addr string, b []byte) bool {
 	return true
 }
 
-// waiting is what an outbox has to send.
+// waiting is the content of an outbox.
 type waiting struct{ packets, raft [][]byte }
 
 func (w waiting) count() int { return len(w.packets) + len(w.raft) }
 
-// collect takes everything that waits. With leave it ends the outbox if nothing waits.
+// collect removes and returns everything in the outbox. If leave is true and the outbox is empty,
+// collect removes the outbox and returns left.
 func (g *Gossip) collect(s *packeter, addr string, leave bool) (all waiting, left bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -124,8 +125,8 @@ type flow struct {
 	cancel context.CancelFunc
 }
 
-// send sends all that waits, in as many messages as it needs, on f, or on a new stream if f is nil
-// or has ended.
+// send sends everything in all, in as many messages as necessary. It uses the stream f, or a new
+// stream if f is nil or has ended.
 func (g *Gossip) send(f *flow, addr string, all waiting) (_ *flow, err error) {
 	if len(all.raft) > 0 {
 		if f, err = g.post(f, addr, &wire.Parcel{Raft: all.raft}); err != nil {
@@ -155,7 +156,7 @@ func (g *Gossip) post(f *flow, addr string, parcel *wire.Parcel) (*flow, error) 
 			return f, err
 		}
 	}
-	f.end() // the peer went away and may be back, or this node's identity has changed
+	f.end() // the peer closed the stream and may be back, or this node's identity has changed
 	f, err := g.open(addr)
 	if err != nil {
 		return nil, err
@@ -185,7 +186,7 @@ func (g *Gossip) open(addr string) (*flow, error) {
 	return &flow{port: g.port, shared: s, stream: stream, cancel: cancel}, nil
 }
 
-// verdict returns why an ended stream was refused, or nil if it was not.
+// verdict returns the reason why the peer refused an ended stream, or nil if it gave no reason.
 func (f *flow) verdict() error {
 	ack := &wire.Ack{}
 	if err := f.stream.RecvMsg(ack); err != nil || ack.Refusal == nil {

@@ -10,29 +10,30 @@ import (
 )
 
 const (
-	pauseFirst = 250 * time.Millisecond // after the first failed dial; doubles with each failure
+	pauseFirst = 250 * time.Millisecond // limit after the first failure; doubles with each
 	maxPause   = 30 * time.Second
-	// while this node has no group: founders that were cut off must meet soon
+	// limit while this node has no group, because founders that were cut off must reconnect soon
 	pauseNewborn   = 5 * time.Second
-	pauseAnswered  = 500 * time.Millisecond // if the failure was an answer: cheap and soon stale
+	pauseAnswered  = 500 * time.Millisecond // limit after an answer, which is soon outdated
 	preferredFirst = 50 * time.Millisecond
-	preferredLast  = 500 * time.Millisecond // the voters of a group without a leader must meet soon
+	preferredLast  = 500 * time.Millisecond // voters without a leader must connect soon
 
-	pauseKept = 10 * time.Second // a failure is remembered so long after its pause
-	maxPauses = 1024             // remembered failures
-	youngLink = time.Second      // a link that ends sooner counts as a failed dial
+	pauseKept = 10 * time.Second // a failure is remembered for this time after its pause
+	maxPauses = 1024             // maximum number of remembered failures
+	youngLink = time.Second      // a link that ended within this time counts as a failed dial
 )
 
-// pauseKey is what must not be dialed: an address or, if it has answered, one instance there.
+// pauseKey identifies what must not be dialed: an address or, if an instance has answered there,
+// one intended instance at the address.
 type pauseKey struct {
 	addr string
 	of   nodeid.ID // zero means any
 }
 
-// pause is the time after a failed dial in which the address is not dialed again.
+// pause is the time after a failed dial during which the address is not dialed.
 type pause struct {
 	key    pauseKey
-	err    error // of the dial
+	err    error // the error of the dial
 	delay  time.Duration
 	until  time.Time
 	trying bool          // the first dial after the pause is in flight; others wait for it
@@ -40,8 +41,8 @@ type pause struct {
 	place  *list.Element
 }
 
-// pauses are the pauses of a port. It is a pure core: the caller passes the time and holds the
-// lock.
+// pauses contains the pauses of a port. It has no clock and no lock: the caller passes the time and
+// holds the lock.
 type pauses struct {
 	known map[pauseKey]*pause
 	order list.List // of *pause, the oldest first
@@ -54,7 +55,8 @@ func (p *pauses) in(key pauseKey, now time.Time) *pause {
 	return nil
 }
 
-// failed begins the pause of a key, or the next, longer one. random is uniform.
+// failed begins a pause for key, a longer one than the last if that was recent. random is uniformly
+// distributed.
 func (p *pauses) failed(key pauseKey, err error, first, most time.Duration, now time.Time, random uint64) {
 	b := &pause{key: key, err: err, delay: min(first, most), over: make(chan struct{})}
 	if old := p.known[key]; old != nil {
@@ -83,7 +85,7 @@ func (p *pauses) end(key pauseKey) {
 	}
 }
 
-// shorten makes no pause of an address last longer than most from now.
+// shorten limits all pauses of an address to at most most from now.
 func (p *pauses) shorten(addr string, most time.Duration, now time.Time, random uint64) {
 	for _, b := range p.known {
 		if b.key.addr == addr && b.until.After(now.Add(most)) {
@@ -93,13 +95,13 @@ func (p *pauses) shorten(addr string, most time.Duration, now time.Time, random 
 	}
 }
 
-// again wakes everything that waits for the end of the pause, to check again.
+// again wakes all calls that wait for the end of the pause, so that they check it again.
 func (b *pause) again() {
 	close(b.over)
 	b.over = make(chan struct{})
 }
 
-// remembered counts the failures that still matter.
+// remembered returns the number of failures that are not yet outdated.
 func (p *pauses) remembered(now time.Time) (n int) {
 	for _, b := range p.known {
 		if now.Before(b.until.Add(pauseKept)) {
@@ -109,8 +111,8 @@ func (p *pauses) remembered(now time.Time) (n int) {
 	return n
 }
 
-// pausedError means that an address is not dialed now. It matches ErrSilent, whatever the last dial
-// found, which proves nothing about now.
+// pausedError means that an address is not dialed now. It matches ErrSilent whatever error the last
+// dial returned, because that error proves nothing about the present.
 type pausedError struct {
 	addr string
 	last error
@@ -120,20 +122,20 @@ func (e *pausedError) Error() string {
 	return fmt.Sprintf("%v: %s is not dialed now, since the last dial failed a moment ago: %v", ErrSilent, e.addr, e.last)
 }
 
-// Is makes errors.Is(err, ErrSilent) true. It also repeats ErrPlain and ErrSecured, which are for
-// people and prove nothing.
+// Is makes errors.Is(err, ErrSilent) true. It also matches ErrPlain and ErrSecured if the last dial
+// returned them: they are meant for operators and prove nothing.
 func (e *pausedError) Is(target error) bool {
 	reason := target == ErrPlain || target == ErrSecured
 	return target == ErrSilent || errors.Is(e.last, target) && reason
 }
 
-// answered reports whether a failed dial has found out what is at the address.
+// answered reports whether a failed dial has received an answer from the address.
 func answered(err error) bool {
 	return errors.Is(err, ErrRefused) || errors.Is(err, ErrForeign) || errors.Is(err, ErrVersion)
 }
 
-// ofLink reports whether a failure concerns only the intended instance: the address has answered as
-// an instance of the cluster.
+// ofLink reports whether a failure concerns only the intended instance, because an instance of the
+// cluster answered at the address.
 func ofLink(err error) bool {
 	for _, kind := range [...]error{ErrOther, ErrCopy, ErrNoLink, ErrGroup} {
 		if errors.Is(err, kind) {

@@ -5,39 +5,39 @@ import (
 	"time"
 )
 
-// Limits of the dials of one port. In any second at most burst + rate of each class begin: 48
-// ordinary and 64 preferred ones.
+// Limits of the dials of one port. In any second at most rate + burst dials of each class begin: 48
+// to ordinary addresses and 64 to preferred ones.
 const (
-	maxDials      = 8 // in flight
-	dialsOrdinary = 5 // in flight to ordinary addresses: the rest is reserved
+	maxDials      = 8 // dials in flight
+	dialsOrdinary = 5 // dials in flight to ordinary addresses; the other places are reserved
 
-	ordinaryRate, ordinaryBurst   = 16, 32 // dials that begin each second, and at once
+	ordinaryRate, ordinaryBurst   = 16, 32 // per second, and simultaneously
 	preferredRate, preferredBurst = 32, 32
 
-	maxPreferred = 16 // addresses
+	maxPreferred = 16 // preferred addresses
 )
 
-// class decides which places and which rate a dial may use.
+// class determines the places and the rate of a dial.
 type class uint8
 
 const (
-	preferred class = iota // to a known voter
+	preferred class = iota // to an address of Prefer
 	ordinary
 	classes
 )
 
-// ticket is a dial that waits for its turn or is in flight.
+// ticket represents a dial that is waiting in the queue or is in flight.
 type ticket struct {
 	addr    string
 	ready   chan struct{} // closed when the dial may begin, or err is set
-	err     error         // why it may not
-	class   class         // its line, or the class of its place
+	err     error         // the reason why the dial may not begin
+	class   class         // the class of its line, or of its place when it is in flight
 	waiting *list.Element // nil if it is in no line
-	trying  *pause        // the pause before this dial, forgotten if it succeeds
+	trying  *pause        // the pause before this dial, which ends if the dial succeeds
 }
 
-// places decides which dial begins next. It is a pure core: the caller passes the time and holds
-// the lock.
+// places decides which dial begins next. It has no clock and no lock: the caller passes the time
+// and holds the lock.
 type places struct {
 	lines [classes]list.List // of *ticket, in the order of arrival
 	busy  [classes]int
@@ -58,8 +58,9 @@ func (p *places) leave(t *ticket) {
 	t.waiting = nil
 }
 
-// next removes and returns the next ticket whose dial may begin. Nil means that none may; then a
-// nonzero wait is the time to ask again, unless a dial ends before.
+// next removes and returns the next ticket whose dial may begin. Nil means that no dial may begin.
+// A nonzero wait is then the time after which the caller must call next again; before that it calls
+// next if a dial ends.
 func (p *places) next(now time.Time) (t *ticket, wait time.Duration) {
 	for c := range classes {
 		if p.lines[c].Len() == 0 || !p.room(c) {
@@ -92,7 +93,7 @@ func (p *places) begin(t *ticket, now time.Time) {
 
 func (p *places) end(t *ticket) { p.busy[t.class]-- }
 
-// move sorts the waiting tickets by their current class. It keeps their order.
+// move sorts the waiting tickets by their current class, and keeps their order within a class.
 func (p *places) move(of func(addr string) class) {
 	for c := range classes {
 		for e := p.lines[c].Front(); e != nil; {
@@ -107,14 +108,14 @@ func (p *places) move(of func(addr string) class) {
 	}
 }
 
-// rate allows burst events at once and one more in each interval.
+// rate allows a burst of events, and after the burst one event in each interval.
 type rate struct {
 	every time.Duration
 	burst int
-	full  time.Time // when the whole burst is there again
+	full  time.Time // when the whole burst is available
 }
 
-// wait returns how long until an event is allowed. Zero or less means now.
+// wait returns the time until an event is allowed. Zero or less means now.
 func (r *rate) wait(now time.Time) time.Duration {
 	return max(0, r.full.Sub(now)) - time.Duration(r.burst-1)*r.every
 }

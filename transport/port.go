@@ -14,10 +14,10 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// linger is how long data that Send accepted may take to be sent when this side ends a link.
+// linger is the time for sending the data that Send has accepted, when this side ends a link.
 const linger = time.Second
 
-// Port is one node's end of all its network traffic. New makes one. It is safe for concurrent use.
+// Port handles all network traffic of one node. New makes one. It is safe for concurrent use.
 type Port struct {
 	config   Config
 	listener *listener
@@ -27,15 +27,15 @@ type Port struct {
 	counts   counters
 
 	self    atomic.Pointer[Self]
-	boot    [bootBytes]byte // of this process, to tell a copied directory from its original
+	boot    [bootBytes]byte // of this process; distinguishes a copied directory from its original
 	closing chan struct{}   // closed when Close begins
-	ctx     context.Context // ends when Close cuts everything
+	ctx     context.Context // ends when Close closes all connections
 	cancel  context.CancelFunc
-	tasks   sync.WaitGroup // every goroutine except gRPC's
-	closed  chan struct{}  // closed when Close is done
+	tasks   sync.WaitGroup // all goroutines except those of gRPC
+	closed  chan struct{}  // closed when Close has finished
 
-	holds holdings // what peers make this node hold
-	guard *guard   // of connections with TLS
+	holds holdings // resources that peers use on this node
+	guard *guard   // checks the connections with TLS
 	dials *dials
 
 	mu     sync.Mutex // guards all below; never held across a wait
@@ -44,12 +44,13 @@ type Port struct {
 	links  map[nodeid.ID]*link
 	dying  map[nodeid.ID]*link // the last ended link to each instance whose Down has not returned
 	shared map[string]*shared  // by address, for questions and gossip
-	// ends with the incarnation of self, and with it the connections for calls that it dialed
+	// ends with the incarnation of self, together with the connections for calls that the
+	// incarnation has dialed
 	life    context.Context
 	endLife context.CancelFunc
 }
 
-// New opens a port, which serves when New returns. Every mistake in c is reported at once.
+// New opens a port, which accepts connections when New returns. The error lists all mistakes in c.
 func New(c Config) (*Port, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
@@ -90,10 +91,10 @@ func New(c Config) (*Port, error) {
 	return p, nil
 }
 
-// Close ends everything. Data that Send accepted is sent if the peers read it within a second;
-// after that all connections are cut. Close waits until every goroutine of the port has ended and
-// every call of the Handler has returned, including a Down for each link. It may be called again
-// and from several goroutines, but not from the Handler. The error is nil.
+// Close ends all connections and goroutines. Data that Send has accepted is sent if the peers read
+// it within a second. Then all connections are closed. Close waits until all goroutines of the port
+// have ended and all calls of the Handler have returned, including a Down for each link. Close may
+// be called repeatedly and concurrently, but not by the Handler. It always returns nil.
 func (p *Port) Close() error {
 	p.mu.Lock()
 	if p.shut {

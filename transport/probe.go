@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// probe detects when a connection dies.
+// probe is a connection for calls that detects when the connection breaks.
 type probe struct {
 	net.Conn
-	gone chan struct{} // closed once reading has failed
+	gone chan struct{} // closed when a read has failed
 	once sync.Once
-	end  error // the read error that closed gone
+	end  error // the first read error
 }
 
-const maxLinger = 100 * time.Millisecond // for the reader, after a write failed
+const maxLinger = 100 * time.Millisecond // for the reader, after a failed write
 
 // Read implements net.Conn.
 func (c *probe) Read(b []byte) (int, error) {
@@ -32,10 +32,10 @@ func (c *probe) ended() error {
 	return nil
 }
 
-// Write implements net.Conn. If it fails, the peer may have sent the reason before it closed the
-// connection, as TLS 1.3 does about our certificate, and the reader should get it. If the reader
-// gets nothing in time, Write closes the connection: gRPC would retry every new call on it without
-// a pause.
+// Write implements net.Conn. If writing fails, the peer may have sent the reason before it closed
+// the connection, as TLS 1.3 does if it refuses our certificate. So Write gives the reader time to
+// receive the reason. If the reader receives nothing within maxLinger, Write closes the connection,
+// because gRPC would otherwise retry each new call on it without a pause.
 func (c *probe) Write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)
 	if err != nil {

@@ -19,8 +19,9 @@ import (
 
 func kinds() []wire.Hello_Kind { return []wire.Hello_Kind{wire.Hello_LINK, wire.Hello_CALLS} }
 
-// A process dials with the public key of another instance, but without its private key. Whatever it
-// sends is refused. The link of the instance itself stays: no frame, no Down, one line in the log.
+// TestImpostorThatDials checks a process that dials with the public key of another instance, but
+// without its private key. All its hellos are refused. The link of the real instance is not
+// affected: there is no frame and no Down, and one line in the log.
 func TestImpostorThatDials(t *testing.T) {
 	secured(t, func(t *testing.T, w *world, use func(*Config), forge func(int) *forger) {
 		a, b := w.node("a", 1, use), w.node("b", 2, use)
@@ -63,7 +64,7 @@ func TestImpostorThatDials(t *testing.T) {
 	})
 }
 
-// dialsFail makes a node dial instance 2 at addr for every purpose, and compares the errors.
+// dialsFail makes a node dial instance 2 at addr for every purpose, and checks the errors.
 func dialsFail(t *testing.T, a *node, addr string, want error) {
 	t.Helper()
 	is := func(why string, err error) {
@@ -129,7 +130,8 @@ func TestImpostorThatListens(t *testing.T) {
 	})
 }
 
-// The answer can end the membership of a voter.
+// TestOtherInstanceOnlyOnProof checks that ErrOther is returned only if the other instance has
+// proved its key. ErrOther can end the membership of a voter.
 func TestOtherInstanceOnlyOnProof(t *testing.T) {
 	secured(t, func(t *testing.T, w *world, use func(*Config), forge func(int) *forger) {
 		a, evil := w.node("a", 1, use), forge(9)
@@ -160,7 +162,8 @@ func TestOtherInstanceOnlyOnProof(t *testing.T) {
 	})
 }
 
-// A recorded hello is worthless on another connection, both as a dialer's and as an answer.
+// TestReplayedHello checks that a recorded hello is refused on another connection, both from a
+// dialer and as an answer.
 func TestReplayedHello(t *testing.T) {
 	secured(t, func(t *testing.T, w *world, use func(*Config), forge func(int) *forger) {
 		a, b, evil := w.node("a", 1, use), w.node("b", 2, use), forge(9)
@@ -181,7 +184,7 @@ func TestReplayedHello(t *testing.T) {
 				t.Errorf("%s answers with %v", addr, answer)
 			}
 		}
-		s, binding := evil.dial(w, "b:1") // as itself
+		s, binding := evil.dial(w, "b:1") // with its own identity
 		own := evil.says(func(*wire.Hello) {})
 		answer := s.greets(t, greeting(evil.key, dialer, binding, own, own))
 		if answer.Hello == nil {
@@ -197,8 +200,8 @@ func TestReplayedHello(t *testing.T) {
 	})
 }
 
-// The man in the middle has the certificate that all instances share, terminates TLS on both sides
-// and relays hellos.
+// TestManInTheMiddle checks an attacker that has the certificate which all instances share,
+// terminates TLS on both sides and relays hellos.
 func TestManInTheMiddle(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		shared := Config{}
@@ -233,8 +236,9 @@ func TestManInTheMiddle(t *testing.T) {
 	})
 }
 
-// Without TLS a process on the path can relay the random numbers, so that both sides have the same
-// binding. The answer to its own hello is still not an answer to the dialer's.
+// TestAnswerForAnotherDialer checks an attacker that relays the random numbers without TLS, so that
+// both sides have the same binding. The answer to the attacker's own hello is refused as an answer
+// to the dialer's hello.
 func TestAnswerForAnotherDialer(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, evil := w.node("a", 1), w.node("b", 2), forge(9)

@@ -9,31 +9,31 @@ import (
 )
 
 const (
-	frameBytes = 1 << 20  // a frame is filled up to this; a larger piece is sent alone
-	slackBytes = 64 << 10 // of a message: kept free for the other fields
-	spareBytes = 1 << 20  // the largest buffer kept for the next turn
+	frameBytes = 1 << 20  // a frame is filled up to this size; a larger piece is sent alone
+	slackBytes = 64 << 10 // bytes of a message that are kept free for the other fields
+	spareBytes = 1 << 20  // the largest buffer that is kept for the next turn
 )
 
-// queue holds what waits to be sent on one link. Senders push; the link's sender goroutine takes a
-// frame at a time.
+// queue holds the data that waits to be sent on one link. Any goroutine may call push. The link's
+// sender goroutine calls take for each frame.
 type queue struct {
 	config *Config
-	wake   chan struct{} // one slot: something waits, or the queue has ended
-	frame  wire.Frame    // of the taker, reused
-	arena  []byte        // of the taker, reused: encoded raft messages
-	ends   []int         // of the taker, reused: the end of each of them
-	habit  habit         // of arena
+	wake   chan struct{} // one slot: data waits, or the queue has ended
+	frame  wire.Frame    // reused by take
+	arena  []byte        // the encoded raft messages, reused by take
+	ends   []int         // the end of each encoded message in arena, reused by take
+	habit  habit         // of the buffer arena
 
 	mu        sync.Mutex // guards all below
-	closed    bool       // accepts nothing any more
-	ending    bool       // the sender goroutine must stop once empty
+	closed    bool       // push fails
+	ending    bool       // the sender goroutine must stop when the queue is empty
 	kinds     [3]batch   // renewals, commands, replies
-	bytes     int        // in kinds
+	bytes     int        // the number of bytes in kinds
 	raft      []*raftpb.Message
-	raftBytes int               // estimated, in raft
-	lent      []*raftpb.Message // emptied by the last take: the taker's until the next
-	spare     []*raftpb.Message // reused for raft
-	turn      int               // the kind that goes first after the renewals
+	raftBytes int               // the estimated encoded size of raft
+	lent      []*raftpb.Message // returned by the last take, whose caller reads it
+	spare     []*raftpb.Message // an empty list, reused for raft
+	turn      int               // selects which kind is first after the renewals
 	retired   bool
 	standing  *wire.Standing
 	refusal   *wire.Refusal
@@ -48,8 +48,8 @@ func (q *queue) notify() {
 	}
 }
 
-// push queues f, or returns an error and queues nothing of it. It returns how many raft messages it
-// dropped for lack of room.
+// push queues f, or returns an error and queues nothing. It returns the number of raft messages
+// that it dropped because there was no room.
 func (q *queue) push(f *Frame) (dropped int, err error) {
 	pieces := [3][]byte{f.Renewals, f.Commands, f.Replies}
 	size := 0
@@ -86,8 +86,8 @@ func (q *queue) push(f *Frame) (dropped int, err error) {
 	return dropped, nil
 }
 
-// raftSize estimates the encoded size of m from its payload. The exact size would cost as much as
-// encoding.
+// raftSize estimates the encoded size of m from its payload. To compute the exact size would take
+// as long as encoding m.
 func raftSize(m *raftpb.Message) int {
 	n := 128 + len(m.Context) + len(m.GetSnapshot().GetData())
 	for _, e := range m.Entries {
@@ -96,7 +96,7 @@ func raftSize(m *raftpb.Message) int {
 	return n
 }
 
-// say queues a change of this node's standing, before anything that is pushed later.
+// say queues a change of this node's standing, which is sent before anything that is pushed later.
 func (q *queue) say(s *wire.Standing) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -104,8 +104,8 @@ func (q *queue) say(s *wire.Standing) {
 	q.notify()
 }
 
-// end makes the sender goroutine stop once everything is sent. A refusal is sent last. Nothing is
-// accepted any more.
+// end makes the sender goroutine stop when everything is sent, with the refusal r, if any, as the
+// last item. push fails from now on.
 func (q *queue) end(r *wire.Refusal) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -122,12 +122,12 @@ func (q *queue) drop() {
 	q.notify()
 }
 
-// take returns the next frame: everything that waits, or a part within the size limit. It returns
-// nil if nothing waits; then ended reports that nothing will come. The frame is valid until the
-// next take. Only the sender goroutine calls it.
+// take returns the next frame. It contains everything that is queued, or as much as the size limit
+// allows. If nothing is queued, take returns nil, and ended reports whether the queue has ended.
+// The frame is valid until the next call of take. Only the sender goroutine calls take.
 func (q *queue) take() (frame *wire.Frame, ended bool, dropped int) {
 	f := &q.frame
-	f.Retired, f.Refusal = false, nil // cut sets the others
+	f.Retired, f.Refusal = false, nil // cut sets the other fields
 	f.Raft = f.Raft[:0]
 	raft, ended := q.cut(f)
 	dropped = q.encode(f, raft)
@@ -148,8 +148,8 @@ func (q *queue) cut(f *wire.Frame) (raft []*raftpb.Message, ended bool) {
 	limit := q.config.MessageBytes - slackBytes
 	f.Renewals = q.kinds[0].take(frameBytes, limit)
 	total := len(f.Renewals)
-	// The kinds take turns in going first. Only the first kind that has something may exceed the soft
-	// limit; otherwise a large piece would never be sent.
+	// In each frame another kind is first. Only the first kind that has data may exceed the soft
+	// limit. Otherwise a large piece would never be sent.
 	for i := range 3 {
 		soft, hard := max(0, min(frameBytes, limit)-total), limit-total
 		if total > len(f.Renewals) {
@@ -178,8 +178,8 @@ func (q *queue) cut(f *wire.Frame) (raft []*raftpb.Message, ended bool) {
 	return raft, false
 }
 
-// cutRaft takes the first messages that fit soft bytes, or the first alone if it fits hard. The
-// caller holds mu.
+// cutRaft removes and returns the first messages that fit into soft bytes. If not even the first
+// message fits, cutRaft returns the first message if it fits into hard bytes. The caller holds mu.
 func (q *queue) cutRaft(soft, hard int) (taken []*raftpb.Message, size int) {
 	n := 0
 	for n < len(q.raft) {
@@ -199,8 +199,8 @@ func (q *queue) cutRaft(soft, hard int) (taken []*raftpb.Message, size int) {
 	return taken, size
 }
 
-// encode writes the raft messages into the frame, outside the lock. It drops a message that cannot
-// be sent.
+// encode writes the raft messages into the frame. The caller does not hold mu. A message that
+// cannot be sent is dropped.
 func (q *queue) encode(f *wire.Frame, raft []*raftpb.Message) (dropped int) {
 	arena := q.arena[:0]
 	ends := q.ends[:0]
@@ -219,7 +219,7 @@ func (q *queue) encode(f *wire.Frame, raft []*raftpb.Message) (dropped int) {
 		f.Raft = append(f.Raft, arena[start:end:end])
 		start = end
 	}
-	clear(raft) // the list is reused
+	clear(raft) // the slice is reused, and must not keep messages in memory
 	q.ends, q.arena = nil, nil
 	if len(raft) == 0 || cap(arena) <= spareBytes && q.habit.keeps(cap(arena), len(arena)) {
 		q.ends, q.arena = ends[:0], arena

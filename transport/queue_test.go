@@ -23,7 +23,7 @@ type ledger struct {
 	config        Config
 	queue         *queue
 	pushed, taken [3]bytes.Buffer
-	ends          [3][]int // of pushed pieces
+	ends          [3][]int // the ends of the pushed pieces
 	raftIn        []uint64
 	raftOut       []uint64
 }
@@ -42,7 +42,7 @@ func (l *ledger) push(f Frame) {
 	}
 }
 
-// take takes one frame and reports whether there was one.
+// take takes one frame from the queue. It returns false if there was none.
 func (l *ledger) take() bool {
 	f, _, dropped := l.queue.take()
 	if f == nil {
@@ -67,7 +67,8 @@ func (l *ledger) take() bool {
 	return true
 }
 
-// Whatever the sizes, pieces arrive once and in order, and no frame is too large.
+// TestQueueKeepsPiecesWhole checks, for random sizes, that pieces arrive once and in order, and
+// that no frame is too large.
 func TestQueueKeepsPiecesWhole(t *testing.T) {
 	for seed := range uint64(10 / slowly) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -102,7 +103,8 @@ func TestQueueKeepsPiecesWhole(t *testing.T) {
 	}
 }
 
-// The result of take stays unchanged until the next take.
+// TestQueueLendsItsBuffers checks that the result of take is unchanged until the next take, and
+// that take reuses buffers.
 func TestQueueLendsItsBuffers(t *testing.T) {
 	c := Config{}.withDefaults()
 	q := newQueue(&c)
@@ -157,8 +159,8 @@ func TestQueueLimits(t *testing.T) {
 	}
 }
 
-// The peer's handler hangs: memory is bounded, callers get errors, raft messages are dropped,
-// renewals go first, and no accepted data is lost.
+// TestSlowReader checks a peer whose handler hangs: memory is bounded, callers get errors, raft
+// messages are dropped, renewals are sent first, and no accepted data is lost.
 func TestSlowReader(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		small := func(c *Config) { c.QueueBytes, c.RaftMessages = 1<<20, 10 }
@@ -191,7 +193,7 @@ func TestSlowReader(t *testing.T) {
 		if n := a.Counts().RaftDropped; n != 90 {
 			t.Errorf("%d raft messages dropped", n)
 		}
-		time.Sleep(5 * time.Minute) // neither the keepalive nor anything else ends the link
+		time.Sleep(5 * time.Minute) // nothing ends the link, not even the keepalive
 		close(gate)
 		synctest.Wait()
 		text, downs := commands(b.seen(), id(1))

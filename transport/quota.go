@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// quota counts how much of one resource peers make this node hold. No peer gets more than its
-// share, and all together no more than the total. It is safe for concurrent use.
+// quota counts how much of one resource each peer uses on this node. Each peer has a limit, and all
+// peers together have another. It is safe for concurrent use.
 type quota[K comparable] struct {
 	each, all int
 
@@ -19,7 +19,8 @@ func newQuota[K comparable](each, all int) *quota[K] {
 	return &quota[K]{each: each, all: all, held: map[K]int{}}
 }
 
-// take reports whether k may have n more. The caller must give back what it took.
+// take adds n to what k uses, and returns true, unless that exceeds a limit. After true the caller
+// must call give with n.
 func (q *quota[K]) take(k K, n int) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -46,11 +47,11 @@ func (q *quota[K]) total() int {
 	return q.sum
 }
 
-// slowest is the rate in bytes per second below which a transfer is ended. A voter that is 400 ms
-// away still reaches it: the stream window allows more than twice as much.
+// slowest is the rate in bytes per second below which a transfer is ended. A voter at a distance of
+// 400 ms reaches this rate, because the stream window allows more than twice as much.
 const slowest = 256 << 10
 
-// allowance returns how long a transfer of n bytes may take, with `grace` for its beginning.
+// allowance returns how long a transfer of n bytes may take, if `grace` is allowed in addition.
 func allowance(grace time.Duration, n uint64) time.Duration {
 	return grace + time.Duration(n/slowest)*time.Second + time.Duration(n%slowest)*time.Second/slowest
 }

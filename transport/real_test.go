@@ -31,8 +31,8 @@ func realNode(t *testing.T, n int, change ...func(*Config)) *node {
 	return startNode(t, ln, dial, instance(n, ln.Addr().String()), change...)
 }
 
-// With many callers on both sides and crossing dials everything arrives once and in the order of
-// each caller, in few frames, and no goroutine is left.
+// TestRealSockets checks many callers on both sides with crossing dials over real sockets.
+// Everything arrives once and in the order of each caller, in few frames, and all goroutines end.
 func TestRealSockets(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for range 5 {
@@ -121,7 +121,7 @@ func echo(t testing.TB, n *node, to nodeid.Endpoint) {
 	}
 }
 
-// BenchmarkRoundTrip is one frame there and one back, over loopback, with one caller.
+// BenchmarkRoundTrip sends one frame in each direction over loopback, with one caller.
 func BenchmarkRoundTrip(b *testing.B) {
 	x, y, back := benchPair(b)
 	command := []byte("0123456789abc")
@@ -134,7 +134,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 	}
 }
 
-// BenchmarkThroughput has 1,024 callers that each wait for their answer.
+// BenchmarkThroughput has 1,024 callers. Each waits for its answer before it sends again.
 func BenchmarkThroughput(b *testing.B) {
 	x, y, back := benchPair(b)
 	command := []byte("0123456789abc")
@@ -175,7 +175,7 @@ func benchPair(b *testing.B) (x, y *node, back chan int) {
 	return x, y, back
 }
 
-// benchHandler only passes frames on.
+// benchHandler is a handler that only calls onFrame.
 type benchHandler node
 
 func (n *benchHandler) Frame(from Identity, f Frame)                    { n.onFrame(from, f) }

@@ -19,8 +19,8 @@ const (
 	tagRetired  = 6<<3 | uint64(protowire.VarintType)
 )
 
-// received is a decoded frame. A stream reuses one for each frame. What it points to is new each
-// time and shares no memory with the read buffer.
+// received is a decoded frame. A stream reuses one value for all frames. The values that it points
+// to are new for each frame, and share no memory with the read buffer.
 type received struct {
 	standing  *wire.Standing
 	refusal   *wire.Refusal
@@ -29,11 +29,11 @@ type received struct {
 	malformed bool // a raft message cannot be decoded
 	retired   bool
 
-	packed [][]byte // reused: the raft messages in the buffer
+	packed [][]byte // the encoded raft messages in the read buffer; the slice is reused
 }
 
-// packedKept is the expected maximum of raft messages in a frame. A list that has grown beyond it
-// is released.
+// packedKept is the number of raft messages above which the slice packed is not reused. Few frames
+// have more.
 const packedKept = 1024
 
 func (r *received) decode(b []byte) error {
@@ -50,7 +50,7 @@ func (r *received) decode(b []byte) error {
 		}
 	}
 	r.unpack(r.packed)
-	clear(r.packed) // otherwise it would keep the buffer alive
+	clear(r.packed) // otherwise the slice would keep the buffer in memory
 	if cap(r.packed) > packedKept {
 		r.packed = nil
 	}
@@ -63,8 +63,9 @@ func (r *received) unpack(packed [][]byte) {
 	r.malformed = err != nil
 }
 
-// scan finds the fields of a frame, in place. It returns false if protobuf must decode the frame,
-// because it has a standing, a refusal, a repeated field, or garbage.
+// scan finds the fields of a frame without copying them. It returns false if protobuf must decode
+// the frame, because it has a standing, a refusal, a repeated field other than raft messages, too
+// many raft messages, or a malformed field.
 func (r *received) scan(b []byte) bool {
 	for len(b) > 0 {
 		tag, number, piece, n := field(b)
@@ -93,8 +94,8 @@ func (r *received) scan(b []byte) bool {
 	return true
 }
 
-// raftIn counts the raft messages of a frame of any shape. Decoded they take far more memory than
-// the frame has bytes.
+// raftIn counts the raft messages of an arbitrary frame. The count must be limited before decoding,
+// because decoded messages use far more memory than the frame has bytes.
 func raftIn(b []byte) (n int, err error) {
 	for len(b) > 0 {
 		number, _, size := protowire.ConsumeField(b)

@@ -7,5 +7,5 @@ import (
 	"syscall"
 )
 
-// isRefused reports whether a dial failed because the machine answered that no process listens.
+// isRefused reports whether a dial failed because the machine reported that no process listens.
 func isRefused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }

@@ -28,17 +28,17 @@ import (
 
 var ascending = sync.OnceValue(func() []nodeid.Key { return nodeidtest.Ascending(128) })
 
-// key returns the key of instance n, from 1 to 128. Their IDs are in the order of the numbers.
+// key returns the key of instance n, from 1 to 128. The IDs of the instances are in the order of n.
 func key(n int) nodeid.Key { return ascending()[n-1] }
 
 func id(n int) nodeid.ID { return key(n).ID() }
 
-// node is a port with a handler that records. Its address is "<name>:1".
+// node is a port with a handler that records events. Its address is "<name>:1".
 type node struct {
 	*Port
 	t        *testing.T
-	self     Self     // change it, then call identify
-	identity Identity // what its peers see
+	self     Self     // to change it, modify it and call identify
+	identity Identity // the identity that its peers see
 	log      *logs
 
 	mu        sync.Mutex
@@ -51,7 +51,7 @@ type node struct {
 	snapshots []*raftpb.Message
 }
 
-// handler is a node as the Handler of its port.
+// handler is a node in its role as the Handler of its port.
 type handler node
 
 // event is a Frame or a Down.
@@ -86,7 +86,8 @@ func (n *handler) Down(peer Identity, err error) {
 	n.events = append(n.events, event{from: peer, down: err})
 }
 
-// echoMethod is the one method of the service that every node has: it answers bytes with bytes.
+// echoMethod is the only method of the service that every node has. It answers with the bytes of
+// the question.
 const echoMethod = "/test.Echo/Ask"
 
 func (n *handler) echo() Services {
@@ -129,12 +130,12 @@ func (n *node) Ask(ctx context.Context, addr string, to nodeid.ID, question []by
 	return answer.Value, r.Answered, err
 }
 
-// Ask begins a question to the service of the node at the other end.
+// Ask starts a question to the service of the node at the other end of d.
 func (d *dialed) Ask(ctx context.Context) (grpc.BidiStreamingClient[wire.Question, wire.Answer], error) {
 	return d.question(ctx, echoMethod)
 }
 
-// body is the wire format of a question or an answer with these bytes.
+// body returns the encoded question or answer with the bytes b.
 func body(b []byte) []byte {
 	encoded, _ := proto.Marshal(wrapperspb.Bytes(b))
 	return encoded
@@ -160,7 +161,7 @@ func (n *handler) Snapshot(from Identity, m *raftpb.Message) error {
 	return nil
 }
 
-// seen returns the events so far and forgets them.
+// seen returns and removes the recorded events.
 func (n *node) seen() []event {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -173,7 +174,7 @@ func (n *node) peer() nodeid.Endpoint {
 	return nodeid.Endpoint{ID: n.identity.Instance, Addr: n.identity.Addr}
 }
 
-// commands joins the commands of all frames from one instance, and counts its downs.
+// commands concatenates the commands of all frames from one instance, and counts the calls of Down.
 func commands(events []event, from nodeid.ID) (text string, downs int) {
 	for _, e := range events {
 		if e.from.Instance != from {
@@ -255,7 +256,7 @@ func (n *node) identify() {
 	n.Identify(n.self)
 }
 
-// anew makes the node forget which dials have failed.
+// anew makes the node forget all failed dials.
 func (n *node) anew() { n.dials.forget(false) }
 
 // longest makes every pause of the node as long as possible.
@@ -281,7 +282,8 @@ func (n *node) send(to *node, text string) {
 	}
 }
 
-// wantCommands waits until nothing happens any more, and compares what came from one node.
+// wantCommands waits until all goroutines are blocked, and checks the commands that have arrived
+// from one node.
 func (n *node) wantCommands(why string, from *node, want string) {
 	n.t.Helper()
 	synctest.Wait()
@@ -291,7 +293,7 @@ func (n *node) wantCommands(why string, from *node, want string) {
 	}
 }
 
-// raw opens a connection to a node as a stranger would.
+// raw opens a connection to a node as a stranger does.
 func (w *world) raw(addr string) net.Conn {
 	w.t.Helper()
 	conn, err := w.net.Dialer("stranger")(context.Background(), addr)
@@ -314,7 +316,7 @@ func dialsWith(change func(net.Conn) net.Conn) func(*Config) {
 	}
 }
 
-// begin opens the connection of a link, and sends nothing.
+// begin opens the connection of a link without sending anything.
 func (n *node) begin(addr string) *stream {
 	n.t.Helper()
 	raw, err := n.open(context.Background(), addr)
@@ -328,7 +330,8 @@ func (n *node) begin(addr string) *stream {
 	return s
 }
 
-// link opens the connection of a link and exchanges hellos, with the given number in its own hello.
+// link opens the connection of a link and exchanges hellos. Its own hello contains the given
+// number.
 func (n *node) link(addr string, to nodeid.ID, number uint64) (*stream, *introduction) {
 	n.t.Helper()
 	s := n.begin(addr)
@@ -358,7 +361,7 @@ func eventually(t *testing.T, why string, ok func() bool) {
 	}
 }
 
-// lockedSource makes a random source that several goroutines may use.
+// lockedSource is a random source that is safe for concurrent use.
 type lockedSource struct {
 	mu  sync.Mutex
 	src interface{ Uint64() uint64 }

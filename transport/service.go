@@ -12,7 +12,7 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// service answers incoming calls on the port.
+// service implements the calls that other instances make on the port.
 type service struct {
 	wire.UnimplementedPeerServer
 	port *Port
@@ -20,7 +20,8 @@ type service struct {
 
 func noConnection() error { return status.Error(codes.Internal, "no connection") }
 
-// firstOf reads the first message of a call. If it is late, the connection is closed.
+// firstOf returns the first message of a call. It closes the connection if the message does not
+// arrive within the dial timeout.
 func firstOf[M any](p *Port, ctx context.Context, recv func() (*M, error)) (*M, error) {
 	conn, ok := acceptedOn(remoteOf(ctx))
 	if !ok {
@@ -43,11 +44,11 @@ func remoteOf(ctx context.Context) net.Addr {
 	return from.Addr
 }
 
-// noteRefusal logs a refusal that an operator should know about.
+// noteRefusal logs a refusal if it may interest an operator.
 func (p *Port) noteRefusal(text string, from Identity, remote net.Addr, r *wire.Refusal) {
 	switch r.Reason {
 	case wire.Refusal_CROSSED, wire.Refusal_FAILED, wire.Refusal_COPY:
-		return // expected, or logged where it was found
+		return // expected, or logged elsewhere
 	}
 	p.notices.warn(text, "instance", from.Instance, "remote", remote, "says_it_is", clip(from.Addr), "why", r.Text)
 }

@@ -12,39 +12,40 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// Service is a service of generated code and its implementation. Its methods are unary. They are
-// called on several goroutines at once, and may block until their context ends, after 30 s at the
-// latest. An error other than a [*Failure] tells the asker only that there was no answer. Question
-// and answer belong to the Port once the method returns.
+// Service consists of a service description from generated code and its implementation. Its methods
+// are unary. They are called concurrently, and may block until their context ends, which it does
+// after 30 s at the latest. For an error other than a [*Failure], the caller is only told that
+// there was no answer. The Port owns the question and the answer once the method has returned.
 type Service struct {
 	Desc *grpc.ServiceDesc
 	Impl any
 }
 
-// Services are the services that an instance answers.
+// Services lists the services that an instance answers.
 type Services struct {
 	List []Service
 
-	// Intercept is called instead of each method, and decides whether the method is called. It is
-	// required if there is a service. [AskerOf] returns the instance that has sent the question.
+	// Intercept is called in place of each method, and decides whether to call the method. It is
+	// required if List is not empty. [AskerOf] returns the instance that has sent the question.
 	Intercept grpc.UnaryServerInterceptor
 }
 
-// Failure says why an instance does not do what it is asked. Body is a message of the packages that
-// use this one.
+// Failure reports why an instance does not do what a question asks. Body is a message of the
+// package that uses this one.
 type Failure struct{ Body []byte }
 
 func (f *Failure) Error() string { return "transport: the question has failed" }
 
 type askerKey struct{}
 
-// AskerOf returns the instance whose question is answered under ctx.
+// AskerOf returns the instance that sent the question which is being answered with the context ctx.
 func AskerOf(ctx context.Context) Identity {
 	from, _ := ctx.Value(askerKey{}).(Identity)
 	return from
 }
 
-// method answers the questions of one kind. decode fills in the question's message.
+// method answers the questions of one kind. The function decode fills in the message of the
+// question.
 type method func(ctx context.Context, from Identity, decode func(any) error) (any, error)
 
 func (s *Services) method(of Service, m grpc.MethodDesc) method {
@@ -53,8 +54,8 @@ func (s *Services) method(of Service, m grpc.MethodDesc) method {
 	}
 }
 
-// register makes the server answer all services. On the wire each method is a stream of pieces in
-// both directions, see the refused alternatives of the package.
+// register registers all services with the gRPC server. On the wire each method is a stream of
+// pieces in both directions; the package comment explains this under "Refused alternatives".
 func (p *Port) register(s *Services) {
 	for _, of := range s.List {
 		desc := grpc.ServiceDesc{ServiceName: of.Desc.ServiceName, HandlerType: of.Desc.HandlerType,
@@ -72,8 +73,9 @@ func (p *Port) register(s *Services) {
 	}
 }
 
-// As returns these services for a client in the same process, which asks as from. Nothing is sent,
-// and the caller's messages are not shared with the method. It is safe for concurrent use.
+// As returns a connection on which a client in the same process calls these services with the
+// identity from. Nothing is sent over the network, and the method shares no message with its
+// caller. As is safe for concurrent use.
 func (s *Services) As(from Identity) Conn { return local{s, from} }
 
 type local struct {

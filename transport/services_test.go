@@ -12,7 +12,8 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// A refused question does not reach the method, over the network and within the process.
+// TestTheInterceptorDecides checks that a question that the interceptor refuses does not reach the
+// method, over the network and within the process.
 func TestTheInterceptorDecides(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		calls, methods := 0, ""
@@ -69,8 +70,8 @@ func TestTheInterceptorDecides(t *testing.T) {
 	})
 }
 
-// Such a question reaches neither the interceptor nor the method. An answer that is not a message
-// counts as another build's.
+// TestAMessageThatCannotBeRead checks that a malformed question reaches neither the interceptor nor
+// the method. A malformed answer causes ErrVersion.
 func TestAMessageThatCannotBeRead(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)

@@ -14,29 +14,30 @@ const (
 	sharedCheck = 5 * time.Second
 )
 
-// shared is a connection to an address, used for questions and gossip with any instance there. One
-// goroutine owns it: it dials in its turn, waits until the connection is dead or was unused for
-// sharedIdle, and closes it.
+// shared is a connection to an address, for questions to any instance at the address and for
+// gossip. One goroutine owns it. The goroutine dials, waits until the connection is dead or has
+// been unused for sharedIdle, and closes it.
 type shared struct {
 	addr   string
-	self   *Self              // this node's identity on it
-	life   context.Context    // ends with this node's incarnation that dialed it
-	turn   context.Context    // ends if no caller waits for its dial and that has not begun
+	self   *Self              // this node's identity on the connection
+	life   context.Context    // ends with the incarnation of this node that dialed
+	turn   context.Context    // ends if no caller waits and the dial has not begun
 	giveUp context.CancelFunc // ends turn
-	ready  chan struct{}      // closed when dialed or failed
+	ready  chan struct{}      // closed when the dial has succeeded or failed
 	d      *dialed            // set before ready is closed; nil if the dial failed
 	err    error
 
 	// Guarded by port.mu:
-	begun bool // its dial has begun
+	begun bool // the dial has begun
 	users int
 	used  time.Time
 }
 
-// borrow returns a live connection to addr, and dials it if needed. The caller must call release.
-// Callers share a dial in flight, whose outcome does not depend on the context of any of them.
-// During a pause of the address they wait, if their contexts allow. Only callers that came before a
-// dial began learn that the address refuses or is foreign; for the others it is dialed again.
+// borrow returns a live connection to addr, which it dials if necessary. The caller must call
+// release. Concurrent callers share a dial, which does not depend on any of their contexts. During
+// a pause of the address the callers wait, as far as their contexts allow. The errors ErrRefused,
+// ErrForeign and ErrVersion are returned only to callers that came before the dial began. For later
+// callers, borrow dials again.
 func (p *Port) borrow(ctx context.Context, addr string) (*shared, error) {
 	for {
 		s, first, err := p.sharedFor(addr)
@@ -65,7 +66,8 @@ func (p *Port) borrow(ctx context.Context, addr string) (*shared, error) {
 	}
 }
 
-// outlived is the error of a call that began before this node's incarnation or the port ended.
+// outlived returns the error of a call that began before the end of this node's incarnation or of
+// the port.
 func (p *Port) outlived(addr string) error {
 	if p.ctx.Err() != nil {
 		return ErrClosed
@@ -84,9 +86,9 @@ func (p *Port) release(s *shared) {
 	}
 }
 
-// sharedFor returns the connection to an address, dialed or not, with the caller among its users.
-// first reports that its dial has not begun. During a pause of the address it may return a
-// pausedError instead.
+// sharedFor returns the connection to an address, which may not be dialed yet, and counts the
+// caller among its users. first is true if its dial has not begun. During a pause of the address
+// sharedFor may return a pausedError instead.
 func (p *Port) sharedFor(addr string) (_ *shared, first bool, _ error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -95,7 +97,7 @@ func (p *Port) sharedFor(addr string) (_ *shared, first bool, _ error) {
 	}
 	s, self := p.shared[addr], p.self.Load()
 	if s != nil && (s.d != nil && isClosed(s.d.probe.gone) || s.self != self) {
-		s = nil // dead, or with an old identity: its goroutine will notice
+		s = nil // it is dead or has an old identity, and its goroutine will close it
 	}
 	if s == nil {
 		if err := p.dials.paused(addr, nodeid.ID{}); err != nil {
@@ -114,7 +116,8 @@ func (p *Port) sharedFor(addr string) (_ *shared, first bool, _ error) {
 	return s, !s.begun, nil
 }
 
-// evict ends the least recently used connection that is not in use. The caller holds mu.
+// evict closes the least recently used connection that has no users. It returns false if all
+// connections have users. The caller holds mu.
 func (p *Port) evict() bool {
 	var oldest *shared
 	for _, s := range p.shared {
@@ -125,7 +128,7 @@ func (p *Port) evict() bool {
 	if oldest == nil {
 		return false
 	}
-	delete(p.shared, oldest.addr) // keep notices it
+	delete(p.shared, oldest.addr) // keep will see that it is gone
 	if oldest.d != nil {
 		oldest.d.kill()
 	}
@@ -166,8 +169,8 @@ func (p *Port) keep(s *shared) {
 	}
 }
 
-// wanted reports whether to keep s. It removes a dead or idle connection from the table, and keeps
-// a live one that is still used outside the table.
+// wanted reports whether to keep s open. It removes a dead or idle connection from the table. A
+// live connection that is no longer in the table is kept while it has users.
 func (p *Port) wanted(s *shared) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -181,7 +184,7 @@ func (p *Port) wanted(s *shared) bool {
 	return !dead && s.users > 0
 }
 
-// begin records that the dial of s begins, unless it is not wanted any more.
+// begin records that the dial of s begins. It returns false if s has no users any more.
 func (p *Port) begin(s *shared) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -189,14 +192,14 @@ func (p *Port) begin(s *shared) bool {
 	return s.begun
 }
 
-// forget removes s from the table, so that the next user dials.
+// forget removes s from the table, so that the next call of borrow dials.
 func (p *Port) forget(s *shared) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.remove(s)
 }
 
-// remove is forget for a caller that holds mu.
+// remove is like forget, for a caller that holds mu.
 func (p *Port) remove(s *shared) {
 	if p.shared[s.addr] == s {
 		delete(p.shared, s.addr)

@@ -17,10 +17,10 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// SendSnapshot sends a raft message with a snapshot to a peer, on a connection of its own. It
-// returns when the peer's handler has accepted it, or why it has not. m is only read. It fails with
-// the errors of Remote.Invoke (with ErrSilent at once while the address pauses), and with ErrGroup
-// if the peer is in another group or the message is not from this node's raft ID.
+// SendSnapshot sends a raft message with a snapshot to a peer, on a separate connection. It returns
+// nil when the peer's handler has accepted the message. m is only read. SendSnapshot fails with the
+// errors of Remote.Invoke, and with ErrGroup if the peer is in another group or the message is not
+// from this node's raft ID. While the address pauses, it fails immediately with ErrSilent.
 func (p *Port) SendSnapshot(ctx context.Context, to nodeid.Endpoint, m *raftpb.Message) error {
 	if n := len(m.GetSnapshot().GetData()); n > p.config.SnapshotBytes {
 		return fmt.Errorf("%w: a snapshot of %d bytes, the limit is %d", ErrTooLarge, n, p.config.SnapshotBytes)
@@ -47,7 +47,7 @@ func (p *Port) SendSnapshot(ctx context.Context, to nodeid.Endpoint, m *raftpb.M
 		return err
 	}
 	defer d.close()
-	if life.Err() != nil { // ctx ends a moment after it
+	if life.Err() != nil { // ctx ends slightly later than life
 		return p.outlived(to.Addr)
 	}
 	ack, err := p.pour(ctx, d, m)
@@ -90,8 +90,8 @@ func (p *Port) pour(ctx context.Context, d *dialed, m *raftpb.Message) (*wire.Ac
 
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
-// withoutData copies m, with fields that a later raft adds, but without the data of its snapshot,
-// which may be a gigabyte.
+// withoutData returns a copy of m without the data of the snapshot, which may be a gigabyte. The
+// copy includes the fields that a later version of raft may add.
 func withoutData(m *raftpb.Message) *raftpb.Message {
 	out := &raftpb.Message{}
 	shallow(out.ProtoReflect(), m.ProtoReflect(), "snapshot")
@@ -111,7 +111,7 @@ func shallow(to, from protoreflect.Message, except protoreflect.Name) {
 	})
 }
 
-// poured is the receiving side of a snapshot.
+// poured is the stream of a snapshot on the side that receives it.
 type poured = grpc.ClientStreamingServer[wire.Chunk, wire.Ack]
 
 // Snapshot implements the Peer service.
@@ -137,9 +137,9 @@ func (s *service) Snapshot(stream poured) error {
 	return stream.SendAndClose(&wire.Ack{Refusal: refusal})
 }
 
-// take receives a snapshot whose first chunk has arrived. Everything that can be known is checked
-// before the data is gathered, and again after its last byte, because this node may have changed
-// its group meanwhile.
+// take receives a snapshot whose first chunk has arrived. It checks the sender before the data is
+// gathered, and again after the last byte, because this node may have changed its group in the
+// meantime.
 func (p *Port) take(stream poured, from Identity, first *wire.Chunk) (*wire.Refusal, error) {
 	m := &raftpb.Message{}
 	if first.Size > uint64(p.config.SnapshotBytes) {
@@ -160,7 +160,7 @@ func (p *Port) take(stream poured, from Identity, first *wire.Chunk) (*wire.Refu
 	if refusal != nil || err != nil {
 		return refusal, err
 	}
-	if _, refusal := p.caller(stream.Context()); refusal != nil { // this incarnation may be over
+	if _, refusal := p.caller(stream.Context()); refusal != nil { // this incarnation may have ended
 		return refusal, nil
 	}
 	if refusal := p.maySend(from, m); refusal != nil {
@@ -177,7 +177,7 @@ func malformed(text string) *wire.Refusal {
 	return &wire.Refusal{Reason: wire.Refusal_MALFORMED, Text: text}
 }
 
-// maySend returns why a snapshot is not accepted, or nil.
+// maySend returns the reason for refusing a snapshot, or nil to accept it.
 func (p *Port) maySend(from Identity, m *raftpb.Message) *wire.Refusal {
 	self := p.self.Load()
 	if self.Group == 0 || from.Group != self.Group || !owns(self, from, m) {
@@ -191,8 +191,8 @@ func (p *Port) maySend(from Identity, m *raftpb.Message) *wire.Refusal {
 	return nil
 }
 
-// collect gathers the data of a snapshot. If the sender stalls, or is slower than `slowest` on
-// average, its connection is closed.
+// collect gathers the data of a snapshot. If the sender stalls, or is on average slower than
+// `slowest`, its connection is closed.
 func (p *Port) collect(stream poured, from nodeid.ID, chunk *wire.Chunk) ([]byte, *wire.Refusal, error) {
 	size, sum := chunk.Size, crc32.Checksum(chunk.Message, castagnoli())
 	conn, _ := acceptedOn(remoteOf(stream.Context()))
@@ -232,9 +232,10 @@ func (p *Port) collect(stream poured, from nodeid.ID, chunk *wire.Chunk) ([]byte
 	return data, nil, nil
 }
 
-// roomFor returns the capacity that the data of a snapshot must have when `need` bytes of `size`
-// have arrived, whatever size was announced. The capacity doubles until a quarter has arrived; then
-// the whole is allocated at once, so the data is never held twice.
+// roomFor returns the capacity of the buffer for the data of a snapshot of `size` bytes, when
+// `need` bytes have arrived and the buffer has `room`. The capacity doubles until a quarter of the
+// data has arrived. So a sender that only announces much data makes this node allocate little. Then
+// the whole buffer is allocated in one step, so that two large buffers never exist simultaneously.
 func roomFor(need, room, size int) int {
 	switch {
 	case need <= room:

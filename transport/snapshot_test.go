@@ -125,7 +125,8 @@ func TestSnapshotBrokenOff(t *testing.T) {
 	}
 }
 
-// A sender that stalls keeps its own place and no other, and not for long.
+// TestSnapshotThatStalls checks that a sender that stalls uses one of the places for snapshots, and
+// only until chunkPatience has passed.
 func TestSnapshotThatStalls(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, c, d := w.node("a", 1), w.node("b", 2), w.node("c", 3), w.node("d", 4)
@@ -170,7 +171,8 @@ func (n *node) halfASnapshot(to *node, size int) grpc.ClientStreamingClient[wire
 	return stream
 }
 
-// Another instance's snapshot can arrive at the same time.
+// TestOneSnapshotFromEachInstance checks that an instance can send one snapshot at a time, and that
+// another instance can send a snapshot simultaneously.
 func TestOneSnapshotFromEachInstance(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, c := w.node("a", 1), w.node("b", 2), w.node("c", 3)
@@ -206,7 +208,8 @@ func TestSnapshotThatTrickles(t *testing.T) {
 	})
 }
 
-// Everything that can be known is checked before any data is kept.
+// TestSnapshotIsJudgedOnItsFirstChunk checks that a snapshot is refused on its first chunk, before
+// its data is kept.
 func TestSnapshotIsJudgedOnItsFirstChunk(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		b := w.node("b", 2)
@@ -266,7 +269,8 @@ func TestRoomForASnapshot(t *testing.T) {
 	}
 }
 
-// All snapshots being received share the memory of one of the largest.
+// TestSnapshotsTogetherAreBounded checks that all arriving snapshots together use at most
+// SnapshotBytes.
 func TestSnapshotsTogetherAreBounded(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		small := func(c *Config) { c.SnapshotBytes = 1 << 20 }

@@ -2,11 +2,12 @@ package transport
 
 import "github.com/mortise-lock/mortise/internal/nodeid"
 
-// Spare begins links to count of the given voters, unless these links exist. leader does not count,
-// because the caller has a link to it anyway. The choice depends on this node's ID, so that the
-// nodes of a group spread over its voters. The next call begins an ended link again; call it now
-// and then, as with each renewal. It returns at once, costs nothing while the links exist, and is
-// safe for concurrent use.
+// Spare opens links to count of the given voters, unless these links exist. It skips the leader,
+// because the caller has a link to the leader anyway. The choice of voters depends on this node's
+// ID, so that the nodes of a group distribute their spare links over all voters. If a link has
+// ended, the next call of Spare opens it again, so callers call Spare regularly, for example with
+// each renewal. Spare does not block, and costs almost nothing while the links exist. It is safe
+// for concurrent use.
 func (p *Port) Spare(leader nodeid.ID, voters []nodeid.Endpoint, count int) {
 	if len(voters) == 0 {
 		return
@@ -19,6 +20,6 @@ func (p *Port) Spare(leader nodeid.ID, voters []nodeid.Endpoint, count int) {
 			continue
 		}
 		begun++
-		_, _ = p.linkFor(v) // the address may pause, or too many links are open
+		_, _ = p.linkFor(v) // fails if the address pauses, or too many links are open
 	}
 }

@@ -20,7 +20,8 @@ const (
 	noSettings = "\x00\x00\x00\x04\x00\x00\x00\x00\x00"
 )
 
-// A connection that has not finished its hello is closed within 5 s, whatever arrives on it.
+// TestStrangersHaveATimeLimit checks that a connection is closed if its hello is not complete
+// within the time limit, whatever arrives on the connection.
 func TestStrangersHaveATimeLimit(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -81,8 +82,9 @@ func TestStrangersAreBounded(t *testing.T) {
 	})
 }
 
-// The queue is bounded in packets, so each packet must be bounded too: a hostile sender ignores its
-// own limit.
+// TestOversizedPacketsAreDropped checks that the receiver drops packets that are too large. The
+// queue limits the number of packets, so their size must be limited as well, and a hostile sender
+// ignores the limit.
 func TestOversizedPacketsAreDropped(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -99,7 +101,7 @@ func TestOversizedPacketsAreDropped(t *testing.T) {
 		if err := stream.Send(big); err != nil {
 			t.Fatal(err)
 		}
-		for range 3 { // and a flood of allowed packets is cut off
+		for range 3 { // a flood of small packets exceeds the queue
 			if err := stream.Send(&wire.Parcel{Packets: make([][]byte, 10_000)}); err != nil {
 				t.Fatal(err)
 			}
@@ -112,7 +114,8 @@ func TestOversizedPacketsAreDropped(t *testing.T) {
 	})
 }
 
-// Length prefixes and sizes are false: no memory is reserved for data that has not arrived.
+// TestAnnouncedSizesReserveNothing checks that false lengths and sizes do not make the receiver
+// allocate memory for data that has not arrived.
 func TestAnnouncedSizesReserveNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -162,7 +165,8 @@ func TestOversizedFrameEndsTheLink(t *testing.T) {
 	})
 }
 
-// Otherwise, when many instances connect after a failover, no handshake would finish.
+// TestHandshakesInLineAreNotDisplaced checks that handshakes that wait for a turn are not closed to
+// make room. Otherwise, when many instances connect after a failover, no handshake would finish.
 func TestHandshakesInLineAreNotDisplaced(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a := w.node("a", 1, func(c *Config) { c.Strangers = 2 })
@@ -198,8 +202,8 @@ func TestHandshakesInLineAreNotDisplaced(t *testing.T) {
 	})
 }
 
-// An instance that does not vote keeps links to voters that do not lead, and opens a lost one
-// again.
+// TestSpareLinks checks that an instance without a vote keeps links to voters that do not lead, and
+// opens such a link again after it was lost.
 func TestSpareLinks(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		var voters []nodeid.Endpoint

@@ -13,20 +13,20 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// streamConn is a net.Conn over a gRPC stream. Two goroutines, read and write, do the blocking
-// work. The methods exchange pieces with them and observe their deadlines. Close lets written data
-// be sent, as TCP does.
+// streamConn is a net.Conn that uses a gRPC stream. Two goroutines, read and write, make the
+// blocking calls of gRPC. The methods of the connection exchange data with these goroutines and
+// observe the deadlines. Data that was written before Close is sent, as with TCP.
 type streamConn struct {
 	port   *Port
 	remote gossipAddr
 	send   func(*wire.Bytes) error
 	recv   func() (*wire.Bytes, error)
 
-	in     chan []byte // from read, unbuffered: a slow reader holds back the peer
-	out    chan []byte // to write, unbuffered: accepted pieces are sent before the end
-	turn   chan []byte // one slot: the rest of a piece, and the right to read
+	in     chan []byte // from read; unbuffered, so that a slow reader slows down the peer
+	out    chan []byte // to write; unbuffered, so that accepted data is sent before the end
+	turn   chan []byte // one slot: the unread rest of a piece, and the right to read
 	closed chan struct{}
-	over   chan struct{} // closed when the peer sends no more
+	over   chan struct{} // closed when the peer sends no further data
 	dead   chan struct{} // closed when nothing can be written any more
 
 	readBy, writeBy deadline
@@ -47,8 +47,8 @@ func newStreamConn(p *Port, remote string, send func(*wire.Bytes) error, recv fu
 	return c
 }
 
-// read is a goroutine that passes on incoming pieces until the stream ends. After Close it reads
-// on, so that the peer can finish.
+// read is a goroutine that passes incoming pieces to Read until the stream ends. After Close it
+// discards them, so that the peer can finish.
 func (c *streamConn) read() {
 	defer close(c.over)
 	for {
@@ -73,7 +73,7 @@ func (c *streamConn) read() {
 	}
 }
 
-// write sends written pieces until Close or until the stream is dead.
+// write is a goroutine that sends written pieces until Close is called or the stream ends.
 func (c *streamConn) write(stream context.Context) {
 	for {
 		select {
@@ -91,7 +91,8 @@ func (c *streamConn) write(stream context.Context) {
 	}
 }
 
-// fail ends writing. The write goroutine or its caller calls it, once.
+// fail makes further writes fail. The goroutine write or the function that runs it calls fail, at
+// most once.
 func (c *streamConn) fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -153,8 +154,8 @@ func (c *streamConn) next(passed <-chan struct{}) ([]byte, error) {
 	}
 }
 
-// Write implements net.Conn. A nil error means that the data was accepted for sending, as by a
-// socket's buffer.
+// Write implements net.Conn. A nil error means only that the data was accepted for sending, as with
+// a socket's buffer.
 func (c *streamConn) Write(b []byte) (int, error) {
 	passed := c.writeBy.passed()
 	written := 0
@@ -181,7 +182,7 @@ func (c *streamConn) Write(b []byte) (int, error) {
 	return written, nil
 }
 
-// Close implements net.Conn. Written data is still sent; unread data is lost.
+// Close implements net.Conn. Written data is sent, and unread data is discarded.
 func (c *streamConn) Close() error {
 	c.once.Do(func() {
 		close(c.closed)
@@ -194,7 +195,7 @@ func (c *streamConn) Close() error {
 // LocalAddr implements net.Conn.
 func (c *streamConn) LocalAddr() net.Addr { return c.port.Addr() }
 
-// RemoteAddr implements net.Conn. It returns the address that the peer gives as its own.
+// RemoteAddr implements net.Conn. It returns the address that the peer claims.
 func (c *streamConn) RemoteAddr() net.Addr { return c.remote }
 
 // SetDeadline implements net.Conn.

@@ -12,8 +12,8 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// DialStream opens a byte stream to an address. ctx bounds only the opening. It fails with the
-// errors of Remote.Invoke.
+// DialStream opens a byte stream to an address. ctx limits only the opening of the stream.
+// DialStream fails with the errors of Remote.Invoke.
 func (g *Gossip) DialStream(ctx context.Context, addr string) (net.Conn, error) {
 	p := g.port
 	s, err := p.borrow(ctx, addr)
@@ -41,13 +41,13 @@ func (g *Gossip) DialStream(ctx context.Context, addr string) (net.Conn, error) 
 	return nil, err
 }
 
-// hail opens the stream, and waits until the peer accepts it.
+// hail opens the stream and waits until the peer has accepted it.
 func (g *Gossip) hail(ctx context.Context, d *dialed) (stream grpc.BidiStreamingClient[wire.Bytes, wire.Bytes],
 	err error) {
 	if stream, err = d.Conn(ctx); err != nil {
 		return nil, d.explain(ctx, err)
 	}
-	_ = stream.Send(&wire.Bytes{}) // Recv returns the reason
+	_ = stream.Send(&wire.Bytes{}) // Recv returns the error
 	first, err := stream.Recv()
 	switch {
 	case err != nil:
@@ -84,7 +84,7 @@ func (g *Gossip) carry(c *streamConn, stream grpc.BidiStreamingClient[wire.Bytes
 	g.port.tasks.Go(c.read)
 	c.write(stream.Context())
 	_ = stream.CloseSend()
-	timer := time.NewTimer(linger) // for the peer to read what is in flight
+	timer := time.NewTimer(linger) // gives the peer time to read the data in flight
 	defer timer.Stop()
 	select {
 	case <-c.over:

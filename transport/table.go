@@ -8,11 +8,12 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Send queues f for a peer and returns at once. If there is no link and an address is given, Send
-// dials one, and f waits for it. A nil error means that f is sent, in order, or that the handler's
-// Down comes after it. Raft messages may be dropped if too many wait: raft repeats them. The bytes
-// are copied; raft messages must not be changed any more. Errors, after which nothing of f was
-// queued: ErrNoLink, ErrFull, ErrTooLarge, ErrGroup while this node has no group, ErrClosed.
+// Send queues f for a peer, without blocking. If there is no link and an address is given, Send
+// starts a dial, and f waits for the dial. A nil error means that f is sent, in order, or that the
+// handler's Down is called later. Raft messages may be dropped if too many are queued, because raft
+// repeats them. The bytes are copied, but the caller must not change the raft messages afterwards.
+// If Send fails, nothing of f is queued. Errors: ErrNoLink, ErrFull, ErrTooLarge, ErrGroup while
+// this node has no group, ErrClosed.
 func (p *Port) Send(to nodeid.Endpoint, f Frame) error {
 	if f.empty() {
 		return nil
@@ -38,8 +39,8 @@ func (p *Port) Linked(instance nodeid.ID) bool {
 	return l != nil && l.state == up
 }
 
-// Met returns what an instance said about itself when the current stream with it began. It reports
-// false without a stream.
+// Met returns the identity that the hello of an instance contained when the current stream began.
+// It returns false if there is no stream.
 func (p *Port) Met(instance nodeid.ID) (Identity, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -49,7 +50,7 @@ func (p *Port) Met(instance nodeid.ID) (Identity, bool) {
 	return Identity{}, false
 }
 
-// linkFor returns the link to a peer, and begins one if there is none.
+// linkFor returns the link to a peer. If there is none, linkFor creates one and starts its dial.
 func (p *Port) linkFor(to nodeid.Endpoint) (*link, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -80,7 +81,7 @@ func (p *Port) linkFor(to nodeid.Endpoint) (*link, error) {
 	return l, nil
 }
 
-// newLink registers a link in state dialing. The caller holds mu.
+// newLink registers a link in the state dialing. The caller holds mu.
 func (p *Port) newLink(instance nodeid.ID, peer Identity) *link {
 	l := &link{
 		port: p, instance: instance, self: p.self.Load().Instance(), queue: newQueue(&p.config), peer: peer,
@@ -93,8 +94,8 @@ func (p *Port) newLink(instance nodeid.ID, peer Identity) *link {
 	return l
 }
 
-// detach removes a link from the table, so that nothing more is sent on it. The caller holds mu and
-// must ensure that finalize is called.
+// detach removes a link from the table, so that nothing is pushed to it any more. The caller holds
+// mu and must ensure that finalize is called.
 func (p *Port) detach(l *link) {
 	if l.state == dialing {
 		close(l.settled)
@@ -106,8 +107,8 @@ func (p *Port) detach(l *link) {
 	}
 }
 
-// cutOff ends a link on this side. What waits is sent within linger, and what arrives is dropped.
-// The caller holds mu.
+// cutOff ends a link. Queued data is sent within linger, and arriving data is discarded. The caller
+// holds mu.
 func (p *Port) cutOff(l *link, reason error) {
 	l.mute.Store(true)
 	if l.reason == nil {
@@ -126,8 +127,8 @@ func (p *Port) cutOff(l *link, reason error) {
 	}
 }
 
-// finalize is the last step of every link, done once, after its goroutines: it calls Down, after
-// the last frame.
+// finalize performs the last step of each link, after its goroutines have finished their work and
+// the last frame was delivered: it calls Down. It is called once for each link.
 func (p *Port) finalize(l *link) {
 	if l.before != nil {
 		<-l.before

@@ -12,8 +12,8 @@ import (
 
 var errServes = errors.New("only holders of the root secret, or of a certificate named in TLSPeers, serve")
 
-// tierOf returns what the verified certificates of a connection say about the peer. Without TLS
-// every peer is of the root tier: plain text proves nothing, so tiers cannot be distinguished.
+// tierOf returns the rights that the verified certificates of a connection grant the peer. Without
+// TLS every peer is of the root tier, because tiers cannot be distinguished.
 func (p *Port) tierOf(secure *tls.ConnectionState) (capability.Peer, error) {
 	if p.config.TLS == nil {
 		return capability.Peer{Tier: capability.Root}, nil
@@ -24,8 +24,9 @@ func (p *Port) tierOf(secure *tls.ConnectionState) (capability.Peer, error) {
 	return p.config.TLS.Peer(*secure)
 }
 
-// serverOf is tierOf for a dialed connection, before any byte from it is trusted. Otherwise an
-// admin client could pose as an instance.
+// serverOf is tierOf for a dialed connection. It is called before any data from the connection is
+// used. It fails for a peer that is not of the root tier, because an admin client could otherwise
+// pose as an instance.
 func (p *Port) serverOf(addr string, secure *tls.ConnectionState) (capability.Peer, error) {
 	peer, err := p.tierOf(secure)
 	if err == nil && peer.Tier != capability.Root {
@@ -38,15 +39,17 @@ func (p *Port) serverOf(addr string, secure *tls.ConnectionState) (capability.Pe
 	return peer, nil
 }
 
-// proves sets what the certificates of a peer say, which its hello cannot change.
+// proves sets the rights from the certificates of a peer, which its hello cannot change.
 func (i *Identity) proves(peer capability.Peer) {
 	i.Peer = peer
-	i.Peer.NotAfter = time.Time{} // the port observes it; identities with the same rights are equal
+	// The port's guard has its own copy of NotAfter. Without NotAfter, identities with the same
+	// rights are equal.
+	i.Peer.NotAfter = time.Time{}
 	i.confine()
 }
 
-// confine removes what only an instance may say about itself: a raft ID, and an address at which it
-// could be dialed.
+// confine removes the claims that only an instance may make: a raft ID, and an address at which
+// other nodes could dial it.
 func (i *Identity) confine() {
 	if i.Peer.Tier != capability.Root {
 		i.Addr, i.Raft = "", 0
@@ -58,7 +61,7 @@ func (i *Identity) serves() bool {
 	return i.Peer.Tier == capability.Root
 }
 
-// notAnInstance is the answer to a peer that requests something reserved for instances.
+// notAnInstance is the refusal of a request that only instances may make.
 func notAnInstance() *wire.Refusal {
 	return &wire.Refusal{Reason: wire.Refusal_FAILED, Text: "a derived secret does not allow this: it is for instances"}
 }

@@ -22,7 +22,7 @@ func (s static) Peer(tls.ConnectionState) (capability.Peer, error) {
 
 func (s static) Recheck(tls.ConnectionState) error { return nil }
 
-// tiered is a Security that says what the test wants about each peer.
+// tiered is a Security that returns the given rights or error for each peer.
 type tiered struct {
 	static
 	peer    atomic.Pointer[capability.Peer]
@@ -57,7 +57,8 @@ func guestOf(t *testing.T, rights ...string) capability.Peer {
 	return capability.Peer{Tier: capability.TierOf(c), Capability: c, Name: c.For()}
 }
 
-// An admin client poses as an instance: it is dialed, and has a certificate of the same authority.
+// TestWhatIsDialedMustBeAnInstance checks that a dialed admin client cannot pose as an instance,
+// although its certificate is from the same authority.
 func TestWhatIsDialedMustBeAnInstance(t *testing.T) {
 	for _, tier := range []capability.Peer{guestOf(t, "lock a/*"), guestOf(t, "member"), {}} {
 		inBubble(t, func(t *testing.T, w *world) {
@@ -81,7 +82,7 @@ func TestWhatIsDialedMustBeAnInstance(t *testing.T) {
 	}
 }
 
-// The claimed address of an admin client is ignored.
+// TestAGuestIsKnownAsOne checks that the address that an admin client claims is ignored.
 func TestAGuestIsKnownAsOne(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		ours, s, want := newAuthority(t), new(*tiered), guestOf(t, "lock a/*")
@@ -129,7 +130,8 @@ func TestAGuestIsKnownAsOne(t *testing.T) {
 	})
 }
 
-// A connection ends with its certificate, on both sides and for both kinds, and not before.
+// TestConnectionsEndWithTheirCertificate checks that links and connections for calls end when a
+// certificate expires, on both sides, and not earlier.
 func TestConnectionsEndWithTheirCertificate(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		ours, s := newAuthority(t), new(*tiered)

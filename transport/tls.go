@@ -12,21 +12,20 @@ import (
 	"syscall"
 )
 
-// wentAway reports whether the peer just ended the connection, as dying processes and load
-// balancers' probes do.
+// wentAway reports whether the peer just closed the connection, as dying processes and the health
+// checks of load balancers do.
 func wentAway(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET)
 }
 
-// brokeOff reports whether the dialer ended the connection in the middle of the handshake, as
-// stopping instances do. A peer that speaks plain text, or rejects our certificate, causes other
-// errors.
+// brokeOff reports whether the dialer closed the connection during the handshake, as stopping
+// instances do. A peer that does not use TLS, or rejects our certificate, causes other errors.
 func brokeOff(err error) bool {
 	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.EPIPE)
 }
 
-// clientTLS makes the TLS connection over raw. An error that proves that the peer is not an
-// instance of the cluster is ErrForeign. A connection that breaks or stays silent proves nothing.
+// clientTLS makes a TLS connection over raw. It returns ErrForeign if the peer is proven not to be
+// an instance of the cluster. A connection that breaks or stays silent proves nothing.
 func clientTLS(ctx context.Context, raw net.Conn, addr string, config *tls.Config) (*tls.Conn, error) {
 	config.NextProtos = []string{"h2"}
 	if config.ServerName == "" {
@@ -49,18 +48,20 @@ func clientTLS(ctx context.Context, raw net.Conn, addr string, config *tls.Confi
 	return conn, nil
 }
 
-// The first byte of TLS: of a client's handshake, and of the alert of a server that refuses it.
+// The first byte of a TLS record: a client's handshake, and the alert with which a server refuses
+// it.
 const (
 	tlsHandshake = 0x16
 	tlsAlert     = 0x15
 )
 
-// noTLS is a fatal alert, handshake_failure (RFC 8446). A dialer without TLS learns from it that
+// noTLS is the fatal TLS alert handshake_failure (RFC 8446). It shows a dialer without TLS that
 // this side has TLS.
 const noTLS = "\x15\x03\x03\x00\x02\x02\x28"
 
-// hint tells a dialer which side has TLS if its first byte shows that only one has: a connection
-// that just ends proves nothing. A dialer with TLS gets our preface in plain text.
+// hint answers a dialer whose first byte shows that only one of the two sides has TLS, because a
+// connection that just ends would prove nothing. A dialer without TLS is sent a TLS alert. A dialer
+// with TLS is sent our preface in plain text.
 func (c *accepted) hint(first byte) {
 	switch {
 	case c.listener.secured && first == linkPreface[0]:
@@ -70,8 +71,8 @@ func (c *accepted) hint(first byte) {
 	}
 }
 
-// refusedTLS reports whether a read failed because the peer refuses our certificate, which TLS 1.3
-// does only after the handshake.
+// refusedTLS reports whether a read failed because the peer refuses our certificate. With TLS 1.3 a
+// server does so only after the dialer has finished the handshake.
 func refusedTLS(err error) bool {
 	op, ok := errors.AsType[*net.OpError](err)
 	return ok && op.Op == "remote error" && !silence(err)
@@ -79,9 +80,9 @@ func refusedTLS(err error) bool {
 
 const expiredAlert tls.AlertError = 45
 
-// silence reports whether err does not prove that the peer is a stranger: the connection broke, or
-// one side let a certificate expire. (Outside QUIC, crypto/tls has no exported type for an alert
-// that was received, but the text is the same.)
+// silence reports whether err does not prove that the peer is a stranger, because the connection
+// broke, or because a certificate of either side has expired. (Outside QUIC, crypto/tls has no
+// exported type for a received alert, but the text of the error is the same.)
 func silence(err error) bool {
 	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok && invalid.Reason == x509.Expired {
 		return true

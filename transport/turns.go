@@ -11,39 +11,39 @@ import (
 )
 
 const (
-	maxAddrs  = 1024             // remembered addresses from which an instance proved its key
-	addrsKept = 10 * time.Minute // for how long
+	maxAddrs  = 1024             // remembered addresses from which an instance has proved its key
+	addrsKept = 10 * time.Minute // how long an address is remembered
 )
 
 var errNoTurn = errors.New("transport: too many handshakes in progress")
 
-// turns limits how many handshakes of accepted connections are computed at a time; the package
-// comment has the order of the waiting ones. A handshake holds a turn from the moment when bytes of
-// the peer have arrived until it reads again or has written its answer. Within each line,
-// handshakes that have begun come before new ones, so that under load some finish in time. It is
-// safe for concurrent use.
+// turns limits how many handshakes of accepted connections are computed at a time. The package
+// comment describes the order of the waiting handshakes. A handshake holds a turn from the moment
+// when it has read bytes of the peer until it reads or writes the next time. Within each line,
+// handshakes that have already had a turn come before new ones, so that under load some of them
+// finish in time. It is safe for concurrent use.
 type turns struct {
-	atOnce int           // turns
-	limit  time.Duration // of a handshake, from its accept
+	atOnce int           // handshakes that may hold a turn simultaneously
+	limit  time.Duration // duration of a handshake, from Accept
 
 	mu     sync.Mutex // guards all below
 	busy   int
-	lines  [6]list.List    // of chan struct{}, closed when its turn comes
-	voters map[string]bool // hosts
+	lines  [6]list.List    // of chan struct{}; each is closed when its handshake gets a turn
+	voters map[string]bool // the hosts of the preferred addresses
 	known  addrs
 }
 
-// turn is one handshake's part. Only the goroutine of the handshake uses it.
+// turn is the state of one handshake. Only the goroutine of the handshake uses it, except for busy.
 type turn struct {
 	of    *turns
 	conn  *accepted
-	addr  string // without its port
+	addr  string // the peer's address without its port
 	by    time.Time
-	begun bool // it has had a turn
-	stood bool // it has stood in a line
+	begun bool // the handshake has had a turn
+	stood bool // the handshake has had to wait for a turn
 	held  bool
 
-	busy atomic.Bool // it waits for a turn or has one; it does not wait for the peer
+	busy atomic.Bool // the handshake holds a turn or waits for one, and not for the peer
 }
 
 func (t *turns) begin(conn *accepted) *turn {
@@ -58,7 +58,7 @@ func hostOf(addr net.Addr) string {
 	return host
 }
 
-// outOfTime reports whether a handshake failed because this node was busy with others.
+// outOfTime reports whether a handshake failed because this node was busy with other handshakes.
 func (t *turn) outOfTime(err error) bool {
 	return t != nil && t.stood && (errors.Is(err, errNoTurn) || errors.Is(err, os.ErrDeadlineExceeded))
 }
@@ -92,7 +92,7 @@ func (t *turn) take() error {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if isClosed(ready) { // its turn came at the same time
+	if isClosed(ready) { // it got a turn when the timer fired
 		o.pass()
 		return errNoTurn
 	}
@@ -115,7 +115,7 @@ func (t *turn) line(now time.Time) int {
 	return n
 }
 
-// give ends the turn because the handshake may now wait for the peer.
+// give ends the turn, because the handshake is about to read or write and may block.
 func (t *turn) give() {
 	t.end()
 }
@@ -131,7 +131,7 @@ func (t *turn) end() {
 	t.of.pass()
 }
 
-// pass gives a turn to the next waiting handshake. The caller holds mu.
+// pass gives the turn to the next waiting handshake. The caller holds mu.
 func (t *turns) pass() {
 	for i := range t.lines {
 		if first := t.lines[i].Front(); first != nil {
@@ -160,10 +160,10 @@ func (t *turns) prefer(addrs []string) {
 	t.voters = hosts
 }
 
-// addrs are the addresses from which instances have recently proved their keys.
+// addrs contains the addresses from which instances have recently proved their keys.
 type addrs struct {
 	at    map[string]*list.Element
-	order list.List // of seenAt, the oldest in front
+	order list.List // of seenAt, the oldest first
 }
 
 type seenAt struct {
@@ -188,7 +188,7 @@ func (a *addrs) add(addr string, now time.Time) {
 	a.at[addr] = a.order.PushBack(seenAt{addr, now})
 }
 
-// Read implements net.Conn. Until the handshake is over it waits for a turn after each read.
+// Read implements net.Conn. Until the handshake has ended, Read waits for a turn after each read.
 func (c *accepted) Read(b []byte) (int, error) {
 	if c.shook {
 		return c.Conn.Read(b)
@@ -207,7 +207,8 @@ func (c *accepted) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Write implements net.Conn. Until the handshake is over it ends the turn, since it may block.
+// Write implements net.Conn. Until the handshake has ended, Write first ends the turn, because
+// writing may block.
 func (c *accepted) Write(b []byte) (int, error) {
 	if !c.shook {
 		c.turn.give()

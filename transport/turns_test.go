@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// Thousands of connections are silent, at once or after a few bytes, or send a byte at a time. An
-// instance that connects among them has its link at once, although only one handshake is computed
-// at a time.
+// TestSilenceHoldsNoTurn checks that an instance connects immediately, although thousands of other
+// connections are silent from the beginning, silent after a few bytes, or send a byte at a time,
+// and only one handshake is computed at a time.
 func TestSilenceHoldsNoTurn(t *testing.T) {
 	secured(t, func(t *testing.T, w *world, use func(*Config), forge func(int) *forger) {
 		a, b := w.node("a", 1, use), w.node("b", 2, use)
@@ -31,7 +31,7 @@ func TestSilenceHoldsNoTurn(t *testing.T) {
 			case 1:
 				_, _ = conn.Write(first[:3])
 			case 2:
-				_, _ = conn.Write(first) // then nothing more
+				_, _ = conn.Write(first) // sends nothing more
 			case 3:
 				go func() {
 					for _, c := range first {
@@ -50,7 +50,7 @@ func TestSilenceHoldsNoTurn(t *testing.T) {
 		if _, _, err := b.Ask(t.Context(), "a:1", id(1), nil); err != nil || time.Since(began) > 0 {
 			t.Errorf("a question: %v after %v", err, time.Since(began))
 		}
-		time.Sleep(11 * time.Second) // the slow ones are cut off
+		time.Sleep(11 * time.Second) // until the slow connections are closed
 	})
 }
 
@@ -90,7 +90,8 @@ func TestHandshakesWaitForTurns(t *testing.T) {
 	})
 }
 
-// The order is that of the package comment. A handshake that is closed or too late leaves its line.
+// TestTurnsComeInOrder checks that handshakes get turns in the order that the package comment
+// describes, and that a handshake leaves its line if its connection is closed or its time is up.
 func TestTurnsComeInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := &turns{atOnce: 1, limit: 5 * time.Second}
@@ -157,7 +158,8 @@ func TestKnownAddressesAreBounded(t *testing.T) {
 	}
 }
 
-// The failure is a fault of the peer unless this node has kept the handshake waiting.
+// TestOutOfTime checks that a failure counts as the peer's fault unless this node has made the
+// handshake wait.
 func TestOutOfTime(t *testing.T) {
 	stood := &turn{stood: true}
 	if !stood.outOfTime(errNoTurn) || !stood.outOfTime(fmt.Errorf("read: %w", os.ErrDeadlineExceeded)) {

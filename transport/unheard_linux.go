@@ -6,11 +6,12 @@ import (
 	"time"
 )
 
-// All of this is best effort: where it cannot be set, the keepalive detects the silence later.
+// The kernel options in this file are not essential: where they cannot be set, the keepalive
+// detects the silence later.
 
-// unheardFor is how long bytes that a link has sent may stay unacknowledged by the other machine.
-// After an outage of some seconds TCP waits as long again before it retries; a new connection does
-// not.
+// unheardFor is how long the other machine may leave bytes of a link unacknowledged before the link
+// ends. After an outage of a few seconds, TCP would wait as long as the outage lasted before it
+// resends. A new connection does not have to wait.
 const unheardFor = 3 * time.Second
 
 // Options of a TCP connection, as in linux/tcp.h.
@@ -23,8 +24,9 @@ func limitUnheard(conn net.Conn) {
 	setOption(conn, tcpUserTimeout, int(unheardFor.Milliseconds()))
 }
 
-// repeatEvenly makes the kernel resend lost packets at equal intervals. A connection here has few
-// packets in flight, and TCP would double its pause after each lost one.
+// repeatEvenly makes the kernel resend lost packets at equal intervals. By default, TCP doubles the
+// interval after each loss. That is not needed here, because connections have few packets in
+// flight.
 func repeatEvenly(conn net.Conn) {
 	setOption(conn, tcpThinLinearTimeouts, 1)
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// recorded is a listener that records what it has accepted.
+// recorded is a listener that records the connections that it accepts.
 type recorded struct {
 	net.Listener
 	accepted func(*net.TCPConn)
@@ -22,9 +22,9 @@ func (l recorded) Accept() (net.Conn, error) {
 	return conn, err
 }
 
-// The kernel ends a link whose bytes the other machine does not acknowledge after three seconds,
-// not after a quarter of an hour. On any connection either side resends lost packets at equal
-// intervals.
+// TestUnheardConnectionsEnd checks the kernel options of real connections: a link ends when the
+// other machine has not acknowledged its bytes for three seconds, and on any connection both sides
+// resend lost packets at equal intervals.
 func TestUnheardConnectionsEnd(t *testing.T) {
 	var mu sync.Mutex
 	var dialed, accepted []*net.TCPConn

@@ -4,8 +4,8 @@ package transport
 
 import "net"
 
-// limitUnheard does nothing: the keepalive detects the silence of a link.
+// limitUnheard does nothing. The keepalive detects that the peer is silent.
 func limitUnheard(net.Conn) {}
 
-// repeatEvenly does nothing: TCP resends lost packets at its own pace.
+// repeatEvenly does nothing. TCP chooses the intervals at which it resends packets.
 func repeatEvenly(net.Conn) {}

@@ -8,7 +8,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// packedMessage is a raft message and what it points to except its entries, in one allocation.
+// packedMessage contains a raft message and all values that it points to, except its entries, in
+// one allocation.
 type packedMessage struct {
 	message                                                raftpb.Message
 	kind                                                   raftpb.MessageType
@@ -16,7 +17,7 @@ type packedMessage struct {
 	to, from, term, logTerm, index, commit, hint, votesFor uint64
 }
 
-// packedEntry is a log entry and what it points to except its data.
+// packedEntry contains a log entry and all values that it points to, except its data.
 type packedEntry struct {
 	entry       raftpb.Entry
 	kind        raftpb.EntryType
@@ -24,7 +25,7 @@ type packedEntry struct {
 }
 
 // unpack decodes the raft messages of a frame. They share no memory with the frame, because their
-// entries live on in the log.
+// entries are kept in the log.
 func unpack(packed [][]byte) ([]*raftpb.Message, error) {
 	if len(packed) == 0 {
 		return nil, nil
@@ -48,10 +49,10 @@ func unpack(packed [][]byte) ([]*raftpb.Message, error) {
 	if size == 0 {
 		return messages, nil
 	}
-	own := make([]byte, 0, size) // all data of the frame together
+	own := make([]byte, 0, size) // the data of all messages of the frame
 	for i, m := range messages {
 		if m != &room[i].message {
-			continue // protobuf has copied it
+			continue // protobuf has copied its data
 		}
 		for _, e := range m.Entries {
 			own, e.Data = keep(own, e.Data)
@@ -61,11 +62,11 @@ func unpack(packed [][]byte) ([]*raftpb.Message, error) {
 	return messages, nil
 }
 
-// errStrange means that raft messages do not have the shape in which this program sends them, and
-// are too large to be decoded with protobuf.
+// errStrange means that the raft messages are not encoded as this program encodes them, and are too
+// large to be decoded with protobuf.
 var errStrange = errors.New("raft messages of an unusual shape")
 
-// blocks allocates n blocks and a list of pointers for them, in one allocation if n is 1.
+// blocks allocates n blocks and a list for n pointers to them, in one allocation if n is 1.
 func blocks[P, B any](n int) ([]P, []B) {
 	if n == 1 {
 		one := &struct {
@@ -85,8 +86,8 @@ func payload(m *raftpb.Message) int {
 	return n
 }
 
-// keep copies piece to the end of own, which has room, and returns the copy. Nil stays nil, and
-// empty stays empty.
+// keep appends piece to own, which has enough capacity, and returns the copy. A nil piece stays
+// nil, and an empty piece stays empty.
 func keep(own, piece []byte) (all, kept []byte) {
 	if len(piece) == 0 {
 		return own, piece
@@ -95,8 +96,8 @@ func keep(own, piece []byte) (all, kept []byte) {
 	return all, all[len(own):len(all):len(all)]
 }
 
-// field reads the first field of b, which must be a number or bytes. n is its length, or -1 if it
-// is neither or malformed.
+// field reads the first field of b. n is the length of the field, or -1 if the field is malformed
+// or is neither a number nor bytes.
 func field(b []byte) (tag, number uint64, piece []byte, n int) {
 	tag, head := protowire.ConsumeVarint(b)
 	if head < 0 {
@@ -116,8 +117,9 @@ func field(b []byte) (tag, number uint64, piece []byte, n int) {
 	return tag, number, piece, head + n
 }
 
-// decode reads a message whose bytes still belong to b, and subtracts its entries from *most. If it
-// returns false, protobuf must decode the message, unless there are too many entries.
+// decode decodes a message without copying, so the message shares the memory of b. It subtracts the
+// number of entries from *most. If it returns false, protobuf must decode the message, unless *most
+// is negative, which means too many entries.
 func (p *packedMessage) decode(b []byte, most *int) bool {
 	m := &p.message
 	var room []packedEntry
@@ -217,7 +219,7 @@ func (p *packedEntry) decode(b []byte) bool {
 	return true
 }
 
-// present distinguishes empty bytes from nil, and does not keep the frame alive for empty ones.
+// present replaces empty bytes by a slice that is not nil and does not keep the frame in memory.
 func present(piece []byte) []byte {
 	if len(piece) == 0 {
 		return []byte{}
@@ -225,8 +227,8 @@ func present(piece []byte) []byte {
 	return piece
 }
 
-// count counts the fields of b with one tag. It returns -1 if b has fields other than numbers and
-// bytes.
+// count returns the number of fields of b with the given tag. It returns -1 if b has fields other
+// than numbers and bytes.
 func count(b []byte, tag uint64) int {
 	fields := 0
 	for len(b) > 0 {

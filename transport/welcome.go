@@ -8,8 +8,8 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// welcome serves a connection on which a peer begins a link; raw is the accepted connection. It is
-// the link's sender goroutine.
+// welcome serves a connection on which a peer opens a link. raw is the accepted connection. The
+// goroutine of welcome is the link's sender.
 func (p *Port) welcome(raw net.Conn, s *stream, who *introduction) {
 	defer raw.Close()
 	ctx, cancel := context.WithCancel(p.ctx)
@@ -17,8 +17,8 @@ func (p *Port) welcome(raw net.Conn, s *stream, who *introduction) {
 	if c, ok := acceptedOn(raw.RemoteAddr()); ok {
 		s.gone = c.gone
 	}
-	// The peer waits for this side's hello, and its frames are read only after it. If the peer gives
-	// up before, that is noticed at once.
+	// The peer waits for this side's hello. Its frames are read only after that hello is sent. The
+	// goroutine below notices if the peer closes the connection earlier.
 	welcomed, heard := make(chan *link, 1), make(chan struct{})
 	p.tasks.Go(func() {
 		defer close(heard)
@@ -27,7 +27,7 @@ func (p *Port) welcome(raw net.Conn, s *stream, who *introduction) {
 		}
 		if l := <-welcomed; l != nil {
 			l.receive(s)
-			s.kill() // the sender may be blocked by a reader that is gone
+			s.kill() // the sender may be blocked because the peer reads nothing
 			l.queue.drop()
 		}
 	})
@@ -47,9 +47,9 @@ func (p *Port) welcome(raw net.Conn, s *stream, who *introduction) {
 	p.finalize(l)
 }
 
-// admit decides about a peer's stream, answers its hello, and returns the link that the stream has
-// become, or nil. A peer that intends another instance learns from this node's hello that it is not
-// here.
+// admit decides whether the stream of a peer becomes a link, and answers the hello. It returns the
+// link or nil. If the peer intended another instance, this node's hello shows that the intended
+// instance is not at this address.
 func (p *Port) admit(ctx context.Context, s *stream, who *introduction) *link {
 	self := p.self.Load()
 	if !who.intended.IsZero() && who.intended != self.Instance() {
@@ -59,7 +59,7 @@ func (p *Port) admit(ctx context.Context, s *stream, who *introduction) *link {
 	}
 	accepted, refusal := p.accept(ctx, who, s)
 	if refusal == nil {
-		_ = p.answer(s, accepted.self, who, accepted.number) // if it fails, the stream breaks
+		_ = p.answer(s, accepted.self, who, accepted.number) // if sending fails, the stream breaks
 		return accepted.link
 	}
 	p.noteRefusal("transport: refused a stream", who.peer, s.conn.RemoteAddr(), refusal)

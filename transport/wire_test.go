@@ -16,8 +16,8 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// The registry path must be unique: a program that links another file of the same path panics at
-// start.
+// TestProtoFileIsOursAlone checks the registry path. It must be unique, because a program that
+// links another file with the same path panics at start.
 func TestProtoFileIsOursAlone(t *testing.T) {
 	file := wire.File_mortise_transport_v1_peer_proto
 	if file.Path() != "mortise/transport/v1/peer.proto" || file.Package() != "mortise.transport.v1" {
@@ -31,7 +31,8 @@ func TestProtoFileIsOursAlone(t *testing.T) {
 	}
 }
 
-// The generated code agrees with the .proto files beside it, field by field.
+// TestGeneratedCodeIsFresh checks that the generated code agrees with the .proto files, field by
+// field.
 func TestGeneratedCodeIsFresh(t *testing.T) {
 	text, err := os.ReadFile("wire/mortise/transport/v1/peer.proto")
 	if err != nil {
@@ -80,8 +81,8 @@ func TestGeneratedCodeIsFresh(t *testing.T) {
 	}
 }
 
-// Whatever a peer puts into frames: no panic, nothing from another group, no raft message from
-// another sender.
+// FuzzFrames checks that arbitrary frames from a peer cause no panic, and that nothing from another
+// group and no raft message from another sender is delivered.
 func FuzzFrames(f *testing.F) {
 	seed := func(frames ...*wire.Frame) {
 		var all []byte
@@ -126,8 +127,8 @@ func FuzzFrames(f *testing.F) {
 	})
 }
 
-// Whatever the peer sends first: there is no panic, and it is foreign from the first wrong byte on,
-// and not before.
+// FuzzFirstBytes checks that arbitrary first bytes from a peer cause no panic. The peer must be
+// considered foreign at the first wrong byte and not before.
 func FuzzFirstBytes(f *testing.F) {
 	f.Add([]byte("HTTP/1.1 400"))
 	f.Add([]byte{0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 5, 0, 0, 64, 0})

@@ -16,19 +16,19 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// Frame sends the encoded bytes of one frame on a link, behind their length.
+// Frame sends the encoded bytes of a frame on a link, preceded by their length.
 func (c *Conn) Frame(b []byte) error {
 	_, err := c.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(b))), b...))
 	return err
 }
 
-// Begin announces a frame of size bytes and sends only b.
+// Begin sends the length of a frame of size bytes, followed only by b.
 func (c *Conn) Begin(size int, b []byte) error {
 	_, err := c.Write(append(binary.BigEndian.AppendUint32(nil, uint32(size)), b...))
 	return err
 }
 
-// rest is the connection with what was read ahead.
+// rest is the connection, including the bytes that are still in the reader's buffer.
 type rest struct{ *Conn }
 
 func (r rest) Read(b []byte) (int, error) { return r.in.Read(b) }
@@ -39,24 +39,25 @@ type Client struct {
 	cc *grpc.ClientConn
 }
 
-// Found begins a question about the founding of the group. What is sent are pieces of [Question].
+// Found begins a question about the founding of the group. The caller sends pieces of [Question].
 func (c *Client) Found(ctx context.Context) (grpc.BidiStreamingClient[wire.Question, wire.Answer], error) {
 	stream, err := c.cc.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true},
 		query.Cluster_Found_FullMethodName)
 	return &grpc.GenericClientStream[wire.Question, wire.Answer]{ClientStream: stream}, err
 }
 
-// Question is what a question about the founding is on the wire.
+// Question returns the encoded question about the founding with the given body.
 func Question(body []byte) []byte {
-	b, _ := proto.Marshal(&query.FoundRequest{Question: body}) // it has nothing that could fail
+	b, _ := proto.Marshal(&query.FoundRequest{Question: body}) // cannot fail
 	return b
 }
 
-// Calls makes a client of a connection that was greeted for calls. end closes both.
+// Calls makes a gRPC client of a connection whose greeting was for calls. The function end closes
+// both.
 func (c *Conn) Calls() (client *Client, end func(), err error) {
 	used := false
 	cc, err := grpc.NewClient("passthrough:///victim",
-		grpc.WithTransportCredentials(insecure.NewCredentials()), // TLS, if any, is there already
+		grpc.WithTransportCredentials(insecure.NewCredentials()), // c has TLS, if any
 		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {
 			if used {
 				return nil, net.ErrClosed
@@ -70,8 +71,8 @@ func (c *Conn) Calls() (client *Client, end func(), err error) {
 	return &Client{wire.NewPeerClient(cc), cc}, func() { cc.Close(); c.Close() }, nil
 }
 
-// Opened waits for the answer to an Open with that nonce, and returns the session; 0 if none was
-// opened within d.
+// Opened waits for the answer to an Open command with the given nonce, and returns the session. It
+// returns 0 if no session was opened within d.
 func (c *Conn) Opened(nonce [16]byte, d time.Duration) uint64 {
 	_ = c.SetReadDeadline(time.Now().Add(d))
 	defer func() { _ = c.SetReadDeadline(time.Time{}) }()
@@ -91,7 +92,7 @@ func (c *Conn) Opened(nonce [16]byte, d time.Duration) uint64 {
 		if _, err := io.ReadFull(c.in, frame); err != nil {
 			return 0
 		}
-		// An answer is the nonce, a code that is 0 if all is well, and the session.
+		// An answer consists of the nonce, a code that is 0 for success, and the session.
 		if _, after, found := bytes.Cut(frame, nonce[:]); found && len(after) > 1 {
 			session, _ := binary.Uvarint(after[1:])
 			return session

@@ -1,19 +1,19 @@
-// Package attack speaks the protocol of package transport without keeping to it. It is for tests
-// and for the campaign in internal/proctest/attack: a hostile process that may come in (it has the
-// secret, or a certificate) and says what no correct instance says.
+// Package attack implements a hostile peer for the protocol of package transport. It is for tests
+// and for the campaign in internal/proctest/attack. The hostile process has the secret or a
+// certificate, so it may connect. It can send messages that no correct instance sends.
 //
-// A [Speaker] opens connections, with TLS if there is any, on which nothing but the preface is
-// said. On a [Conn] any greeting can be sent: with another instance's public key, with the bytes or
-// the signature of a greeting from another connection. [Sign] makes the greeting that a correct
-// instance would send, and [Conn.Link] and [Conn.Calls] go on from there. [InstanceInfo], [Meta]
-// and [Alive] write the words of birth and of gossip with any content, [Members] reads where gossip
-// has its members.
+// A [Speaker] opens connections, with TLS if required, on which only the preface is sent. On a
+// [Conn] the caller can send any greeting, for example one with another instance's public key, or
+// one with the bytes or the signature of a greeting from another connection. [Sign] makes the
+// greeting that a correct instance would send. [Conn.Frame] and [Conn.Calls] continue after it.
+// [InstanceInfo], [Meta] and [Alive] encode messages of founding and of gossip with any content.
+// [Members] decodes the addresses of the members from gossip.
 //
-// The layouts are written here a second time, on purpose: the package shares with transport only
-// the generated code of its messages, so an error in the product's encoder is not hidden by its use
-// here.
+// The encodings are implemented here a second time on purpose. The package shares only the
+// generated code of the messages with transport, so it does not hide an error in the product's
+// encoder by using that encoder.
 //
-// Concurrency: a Speaker is safe for concurrent use, a Conn belongs to one goroutine. Failure:
-// errors are those of the connection. Limits: only the accepting side's greeting is read, never
+// Concurrency: a Speaker is safe for concurrent use, and a Conn belongs to one goroutine. Failure:
+// errors are those of the connection. Limits: the greeting of the accepting side is read, but never
 // verified.
 package attack

@@ -23,24 +23,25 @@ const (
 	preface      = "mortise\n"
 	exporter     = "EXPORTER-mortise-hello-v2"
 	bindingBytes = 32
-	within       = 5 * time.Second // for all that is said before a connection is used
+	within       = 5 * time.Second // for everything that is sent before a connection is used
 )
 
-// Speaker is a process that may come in. It has no identity: each greeting brings its own.
+// Speaker is a process that may connect to the cluster. It has no identity, because each greeting
+// contains one.
 type Speaker struct {
-	Label string                                                   // of the cluster
+	Label string                                                   // the label of the cluster
 	Dial  func(ctx context.Context, addr string) (net.Conn, error) // required
-	TLS   func() *tls.Config                                       // of a dialer; nil means plain text
+	TLS   func() *tls.Config                                       // nil means plain text
 }
 
-// Conn is a connection on which the greeting is still to be said.
+// Conn is a connection on which no greeting has been sent.
 type Conn struct {
 	net.Conn
-	Binding []byte // what greetings on this connection are bound to
+	Binding []byte // the binding of the greetings on this connection
 	in      *bufio.Reader
 }
 
-// Open connects to addr. The connection is ready for a greeting.
+// Open connects to addr. The caller can then send a greeting.
 func (s *Speaker) Open(ctx context.Context, addr string) (*Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -82,7 +83,7 @@ func (s *Speaker) begin(ctx context.Context, raw net.Conn, addr string) (*Conn, 
 	return &Conn{Conn: secure, Binding: binding, in: bufio.NewReader(secure)}, err
 }
 
-// nonces exchanges the random numbers of plain text.
+// nonces exchanges the random numbers that are needed without TLS.
 func (c *Conn) nonces() ([]byte, error) {
 	var own, other [bindingBytes]byte
 	_, _ = rand.Read(own[:])
@@ -113,7 +114,7 @@ func (c *Conn) hearPreface() error {
 	return nil
 }
 
-// Hello encodes a hello of that key, changed by change unless that is nil.
+// Hello encodes a hello with the given key, modified by the function change unless it is nil.
 func (s *Speaker) Hello(key nodeid.Key, kind wire.Hello_Kind, change func(*wire.Hello)) []byte {
 	h := &wire.Hello{
 		Version: 2, Cluster: s.Label, Key: key.Public(), Kind: kind, Addr: "192.0.2.66:7947", Number: 1, Life: 1,
@@ -125,12 +126,12 @@ func (s *Speaker) Hello(key nodeid.Key, kind wire.Hello_Kind, change func(*wire.
 	}
 	b, err := proto.Marshal(h)
 	if err != nil {
-		panic(err) // only invalid UTF-8 in a field
+		panic(err) // only for a field with invalid UTF-8
 	}
 	return b
 }
 
-// Sign returns the greeting of a dialer that has that key, on a connection with that binding.
+// Sign returns the greeting of a dialer with the given key, on a connection with the given binding.
 func Sign(key nodeid.Key, binding, hello []byte) *wire.Greeting {
 	sum := sha256.Sum256(hello)
 	b := append([]byte("mortise-hello/2\x00"), 1)
@@ -138,7 +139,7 @@ func Sign(key nodeid.Key, binding, hello []byte) *wire.Greeting {
 	return &wire.Greeting{Hello: hello, Signature: key.Sign(b)}
 }
 
-// Greet sends a greeting and returns the answer. An answer with a refusal is no error.
+// Greet sends a greeting and returns the answer. An answer that is a refusal is not an error.
 func (c *Conn) Greet(g *wire.Greeting) (*wire.Greeting, error) {
 	if err := c.Say(g); err != nil {
 		return nil, err
@@ -154,8 +155,8 @@ func (c *Conn) Greet(g *wire.Greeting) (*wire.Greeting, error) {
 	return answer, err
 }
 
-// Ended reports whether the other side ends the connection within d. It reads all that comes
-// before.
+// Ended reports whether the other side ends the connection within d. It discards everything that
+// arrives before the end.
 func (c *Conn) Ended(d time.Duration) bool {
 	_ = c.SetReadDeadline(time.Now().Add(d))
 	_, err := io.Copy(io.Discard, c.in)
@@ -163,14 +164,14 @@ func (c *Conn) Ended(d time.Duration) bool {
 	return !errors.As(err, &late) || !late.Timeout()
 }
 
-// Accept takes a connection that another process has dialed, with TLS if server is not nil, and
-// returns what that process says first. Nothing is answered yet but the preface.
+// Accept accepts a connection that another process has dialed, with TLS if server is not nil, and
+// returns the first greeting of that process. It sends only the preface.
 func Accept(raw net.Conn, server *tls.Config) (*Conn, *wire.Greeting, error) {
 	_ = raw.SetDeadline(time.Now().Add(within))
 	c := &Conn{Conn: raw}
 	if server != nil {
 		if choose := server.GetConfigForClient; choose != nil {
-			chosen, err := choose(&tls.ClientHelloInfo{}) // the sources of an instance choose by nothing that it says
+			chosen, err := choose(&tls.ClientHelloInfo{}) // the hello does not matter
 			if err != nil {
 				return nil, nil, err
 			}
@@ -200,7 +201,7 @@ func Accept(raw net.Conn, server *tls.Config) (*Conn, *wire.Greeting, error) {
 	return c, g, err
 }
 
-// Say sends a greeting and waits for nothing.
+// Say sends a greeting without waiting for an answer.
 func (c *Conn) Say(g *wire.Greeting) error {
 	b, err := proto.Marshal(g)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Replica is a line of a configuration as birth tells it.
+// Replica is a replica in a configuration, as in the messages of founding.
 type Replica struct {
 	Raft     uint64
 	Instance nodeid.ID
@@ -27,8 +27,8 @@ func replicas(b []byte, all []Replica) []byte {
 	return b
 }
 
-// InstanceInfo is an answer of birth: a member of a group that has a leader, which knows a
-// configuration.
+// InstanceInfo returns an answer about the founding from a member of a group with a leader. It
+// contains a configuration.
 func InstanceInfo(name, addr string, group, at uint64, voters []Replica) []byte {
 	b := text(text([]byte{1, 2}, name), addr)
 	b = binary.AppendUvarint(append(b, 2, 1, 0), group)
@@ -36,18 +36,20 @@ func InstanceInfo(name, addr string, group, at uint64, voters []Replica) []byte 
 	b = append(binary.AppendUvarint(b, 10e9), 0, 0)         // the TTL, no grace, not solo
 	b = binary.AppendUvarint(append(b, 1), 1_800_000_000e3) // rules, wall clock
 	b = append(replicas(b, voters), 0)                      // no obstacle
-	// life, not durable, not resuming; the asker's life and no address
+	// The rest is: life, not durable, not resuming, the life of the sender of the question, and no
+	// address.
 	b = append(b, 1, 0, 0, 1, 0)
 	return append(binary.AppendUvarint(b, at), 0, 0, 0) // nothing superseded, no floor, no founder met
 }
 
-// Push is a word about a configuration; At may be above what a correct instance encodes.
+// Push returns a message about a configuration. At may be larger than any value that a correct
+// instance encodes.
 func Push(to nodeid.ID, group, at uint64, voters []Replica) []byte {
 	b := append([]byte{1, 9}, to[:]...)
 	return replicas(binary.AppendUvarint(binary.AppendUvarint(b, group), at), voters)
 }
 
-// Prepare asks an instance for a replica.
+// Prepare returns a request to an instance to start a replica.
 func Prepare(to nodeid.ID, group, raft, term, at uint64, voters []Replica) []byte {
 	b := append([]byte{1, 7}, to[:]...)
 	for _, v := range [...]uint64{group, raft, term, at} {
@@ -56,7 +58,7 @@ func Prepare(to nodeid.ID, group, raft, term, at uint64, voters []Replica) []byt
 	return replicas(b, voters)
 }
 
-// Meta is what gossip says of one member.
+// Meta is the gossip data about one member.
 type Meta struct {
 	Instance         nodeid.ID
 	Group, At        uint64
@@ -74,8 +76,8 @@ func (m Meta) encode() []byte {
 	return text(text(text(append(b, leader), m.Name), m.Zone), m.Addr)
 }
 
-// Alive is a packet of memberlist that says of a member where it is and what its meta data is. It
-// wins against all words of a lower incarnation.
+// Alive returns a packet of memberlist with the address and the meta data of a member. It overrides
+// all packets with a lower incarnation.
 func Alive(label string, of Member, incarnation uint32, m Meta) []byte {
 	b := append([]byte{244, byte(len(label))}, label...)
 	b = binary.BigEndian.AppendUint32(append(msgpack(append(b, 4, 0x86), "Incarnation"), 0xce), incarnation)
@@ -86,7 +88,7 @@ func Alive(label string, of Member, incarnation uint32, m Meta) []byte {
 	return msgpack(msgpack(b, "Vsn"), "\x01\x05\x05\x00\x00\x00")
 }
 
-// msgpack appends a text.
+// msgpack appends a string.
 func msgpack(b []byte, s string) []byte {
 	if len(s) < 32 {
 		return append(append(b, 0xa0|byte(len(s))), s...)
@@ -94,8 +96,8 @@ func msgpack(b []byte, s string) []byte {
 	return append(binary.BigEndian.AppendUint16(append(b, 0xda), uint16(len(s))), s...)
 }
 
-// Exchange is what begins an exchange of everything that gossip knows, with nothing of one's own.
-// The answer on the same stream holds all members; see [Members].
+// Exchange returns the beginning of an exchange of all gossip data, without own data. The answer on
+// the same stream contains all members; see [Members].
 func Exchange(label string) []byte {
 	b := append([]byte{244, byte(len(label))}, label...)
 	b = append(msgpack(append(b, 6, 0x83), "Nodes"), 0)
@@ -103,15 +105,15 @@ func Exchange(label string) []byte {
 	return append(msgpack(b, "Join"), 0xc2)
 }
 
-// Member is what gossip has of an instance: the name under which, and where. Both must stay if
-// others are to believe the rest.
+// Member is the name and the address of an instance in gossip. Other members accept changed data
+// about the instance only if both are unchanged.
 type Member struct {
 	Name string
 	IP   []byte
 	Port uint16
 }
 
-// Members finds the members in the answer to [Exchange].
+// Members returns the members in the answer to [Exchange].
 func Members(answer []byte) (all []Member) {
 	names := regexp.MustCompile(`[0-9a-f]{24}`).FindAll(answer, -1)
 	for i, name := range names {
@@ -136,7 +138,7 @@ func Members(answer []byte) (all []Member) {
 	return all
 }
 
-// nth cuts b behind the n-th mark, counted from 0.
+// nth splits b at the n-th occurrence of mark, counted from 0.
 func nth(b []byte, mark string, n int) (before, after []byte, found bool) {
 	for after = b; n >= 0; n-- {
 		if before, after, found = bytes.Cut(after, []byte(mark)); !found {

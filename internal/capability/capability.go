@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// Verb is one kind of operation on a key.
+// Verb is a kind of operation on a key.
 type Verb uint8
 
-// The verbs of a capability. The zero Verb is none and is never allowed by a non-nil Capability.
+// The verbs of a capability. A non-nil Capability never allows the zero Verb.
 const (
-	Read  Verb = iota + 1 // read a key: its holder, its queue, its data
+	Read  Verb = iota + 1 // read a key: its holders, its queue, its data
 	Write                 // change the data of a key
 	Lock                  // acquire a key
 	Force                 // end another session's hold of a key; also needs Read
 )
 
-// String returns the word for v in a text.
+// String returns the word for v in a capability text.
 func (v Verb) String() string {
 	switch v {
 	case Read:
@@ -32,8 +32,8 @@ func (v Verb) String() string {
 	return "none"
 }
 
-// Capability is a set of rights. [Parse] or [Build] makes one. Nil allows everything. It is
-// immutable.
+// Capability is a set of rights. [Parse] and [Build] make one. A nil Capability allows everything.
+// Capabilities are immutable.
 type Capability struct {
 	text   string
 	hash   [sha256.Size]byte
@@ -43,10 +43,10 @@ type Capability struct {
 	rights []right
 }
 
-// right is one verb on one pattern, decoded.
+// right is a verb with a pattern.
 type right struct {
 	verb   Verb
-	key    string // the key, or a prefix of it
+	key    string // the decoded key, or a prefix of keys
 	prefix bool
 }
 
@@ -82,7 +82,8 @@ func (c *Capability) For() string {
 	return c.name
 }
 
-// Until returns the end in UTC, in whole seconds. Zero means none.
+// Until returns the end of the capability in UTC, in whole seconds. Zero means that there is no
+// end.
 func (c *Capability) Until() time.Time {
 	if c == nil {
 		return time.Time{}
@@ -94,7 +95,7 @@ func (c *Capability) Until() time.Time {
 // for nil, which has more rights than a member.
 func (c *Capability) Member() bool { return c != nil && c.member }
 
-// Allows reports whether verb is granted on exactly this key. Nil allows everything.
+// Allows reports whether verb is granted on the given key. Nil allows everything.
 func (c *Capability) Allows(verb Verb, key string) bool {
 	if c == nil || c.member && verb != Force && verb != 0 {
 		return true
@@ -107,8 +108,9 @@ func (c *Capability) Allows(verb Verb, key string) bool {
 	return false
 }
 
-// AllowsPrefix reports whether verb is granted on every key that begins with prefix: one granted
-// pattern must cover them all. The empty prefix means all keys. Nil allows everything.
+// AllowsPrefix reports whether verb is granted on every key that begins with prefix. A single
+// granted pattern must cover all these keys. The empty prefix means all keys. Nil allows
+// everything.
 func (c *Capability) AllowsPrefix(verb Verb, prefix string) bool {
 	if c == nil || c.member && verb != Force && verb != 0 {
 		return true
@@ -122,12 +124,12 @@ func (c *Capability) AllowsPrefix(verb Verb, prefix string) bool {
 	return false
 }
 
-// Sees reports whether the state of this key may be shown: read, write and lock each grant that.
-// Nil allows everything.
+// Sees reports whether the state of the key may be shown. Each of the rights read, write and lock
+// is sufficient. Nil allows everything.
 func (c *Capability) Sees(key string) bool {
 	return c.Allows(Read, key) || c.Allows(Lock, key) || c.Allows(Write, key)
 }
 
-// Ends reports whether another session's hold of this key may be ended, which needs force and read.
-// Nil allows everything.
+// Ends reports whether another session's hold of the key may be ended. This needs both force and
+// read. Nil allows everything.
 func (c *Capability) Ends(key string) bool { return c.Allows(Force, key) && c.Allows(Read, key) }

@@ -44,7 +44,8 @@ func TestBuildAndParseAgree(t *testing.T) {
 	}
 }
 
-// One set of rights must have one text, because a session belongs to the hash of the text.
+// TestWhatIsNotCanonicalIsRefused checks that a set of rights has only one accepted text. Sessions
+// are compared by the hash of this text.
 func TestWhatIsNotCanonicalIsRefused(t *testing.T) {
 	for text, want := range map[string]error{
 		"":                                      ErrVersion,

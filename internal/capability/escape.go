@@ -7,11 +7,11 @@ import (
 
 var errEscape = errors.New("a percent sign must be followed by two hexadecimal digits")
 
-// plain reports whether a byte is written literally. Space is not, so that no editor or shell can
-// change a text unnoticed.
+// plain reports whether a byte is written literally. The space is not, because an editor or a shell
+// could change spaces unnoticed.
 func plain(b byte) bool { return b > ' ' && b <= '~' && b != '%' && b != '*' }
 
-// encode returns the only canonical spelling of text.
+// encode returns the canonical spelling of text.
 func encode(text string) string {
 	const digits = "0123456789ABCDEF"
 	var out strings.Builder
@@ -25,8 +25,8 @@ func encode(text string) string {
 	return out.String()
 }
 
-// decode decodes any spelling. It accepts more than encode writes; Parse compares with the
-// canonical spelling afterwards.
+// decode decodes any spelling. It accepts more spellings than encode returns. Parse compares its
+// input with the canonical spelling afterwards.
 func decode(text string) (string, error) {
 	var out strings.Builder
 	for i := 0; i < len(text); i++ {
@@ -47,7 +47,7 @@ func decode(text string) (string, error) {
 	return out.String(), nil
 }
 
-// digit returns the value of a hexadecimal digit, or -1.
+// digit returns the value of a hexadecimal digit, or -1 for another byte.
 func digit(b byte) int {
 	switch {
 	case b >= '0' && b <= '9':

@@ -13,14 +13,14 @@ import (
 const (
 	version = "mortise-capability/1"
 
-	// MaxLines and MaxBytes limit a text.
+	// MaxLines and MaxBytes are the limits of a text.
 	MaxLines = 64
 	MaxBytes = 4 << 10 // see MaxLines
 
-	maxName = 128 // of the decoded name, in bytes
+	maxName = 128 // bytes of the decoded name
 )
 
-// The errors of a text or of the words of a command line. Every error of [Parse] also matches
+// These errors describe a text, or the words of a command line. Every error of [Parse] also matches
 // ErrNotCanonical.
 var (
 	ErrNotCanonical = errors.New("capability: the text is not canonical")
@@ -39,8 +39,8 @@ var (
 	ErrNoRight   = errors.New("a capability grants at least one right")
 )
 
-// Parse reads a canonical text. A text that is not spelled exactly as by [Build] is refused with
-// one of the errors of this package.
+// Parse parses a canonical text. A text that [Build] would spell differently is refused with one of
+// the errors of this package.
 func Parse(text string) (*Capability, error) {
 	c, err := parse(text)
 	if err != nil {
@@ -136,7 +136,7 @@ func verbOf(word string) Verb {
 	return 0
 }
 
-// patternOf reads any spelling of a pattern.
+// patternOf parses any spelling of a pattern.
 func patternOf(pattern string) (r right, err error) {
 	pattern, r.prefix = strings.CutSuffix(pattern, "*")
 	if strings.Contains(pattern, "*") {
@@ -156,7 +156,7 @@ func (r right) spelled() string {
 	return encode(r.key)
 }
 
-// check returns what is wrong with the combination of rights.
+// check returns an error if the combination of rights is invalid.
 func (c *Capability) check() error {
 	if !c.member && len(c.rights) == 0 {
 		return ErrNoRight

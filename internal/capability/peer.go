@@ -2,18 +2,19 @@ package capability
 
 import "time"
 
-// Tier is the kind of secret or certificate that a peer has proved. The zero Tier is none, and
-// allows nothing.
+// Tier is the kind of secret or certificate that a peer has proved to have. The zero Tier means
+// that the peer has proved nothing, and allows nothing.
 type Tier uint8
 
-// The tiers. Only Root may found, vote, answer and serve.
+// The tiers. Only peers of the tier Root may found a group, vote, answer questions and accept
+// connections.
 const (
 	Root   Tier = iota + 1 // the root secret, or a name in TLSPeers
-	Member                 // a capability with the word member: locks everything, embeds the library, dials only
-	Guest                  // any other capability: dials only
+	Member                 // with the word member: locks every key, embeds the library, only dials
+	Guest                  // with any other capability: only dials
 )
 
-// String returns the word for t.
+// String returns the name of t.
 func (t Tier) String() string {
 	switch t {
 	case Root:
@@ -26,7 +27,7 @@ func (t Tier) String() string {
 	return "none"
 }
 
-// TierOf returns the tier that a capability gives. Nil gives Root.
+// TierOf returns the tier of a peer with capability c. Nil means Root.
 func TierOf(c *Capability) Tier {
 	switch {
 	case c == nil:
@@ -37,21 +38,21 @@ func TierOf(c *Capability) Tier {
 	return Guest
 }
 
-// Peer is what a verified certificate chain says about the other side of a connection. It is a
-// plain value. The zero Peer has proved nothing and has no rights, although its Capability is nil:
-// check the Tier first, or call Allowed.
+// Peer describes what a verified certificate chain proves about the other side of a connection. The
+// zero Peer has proved nothing and has no rights, although its Capability is nil: check the Tier
+// first, or call Allowed.
 type Peer struct {
 	// Tier is the tier that the chain proves.
 	Tier Tier
-	// Capability is what the peer may do. It is nil for Root, which may do everything.
+	// Capability contains the rights of the peer. It is nil for Root, which may do everything.
 	Capability *Capability
-	// Name is for audit logs: the capability's "for", or the listed name. It is empty for a root
-	// secret.
+	// Name is the name for audit logs: the name in the capability, or the listed name of the
+	// certificate. It is empty for a root secret.
 	Name string
-	// NotAfter is when the chain expires and the connection should end.
+	// NotAfter is the time when the chain expires and the connection should end.
 	NotAfter time.Time
 }
 
-// Allowed returns the capability against which the peer's requests are checked. It returns false if
-// the peer has proved nothing.
+// Allowed returns the capability with which the peer's requests must be checked. It returns false
+// if the peer has proved nothing.
 func (p Peer) Allowed() (*Capability, bool) { return p.Capability, p.Tier != 0 }

@@ -1,25 +1,27 @@
-// Package clock provides the clock of leases: nanoseconds since the machine booted.
+// Package clock provides the clock of leases. It counts the nanoseconds since the machine booted.
 //
 // A lease is a promise about elapsed time, so its clock must not be adjusted and must not stop. The
 // wall clock is adjusted. Go's monotonic clock stops while a machine is suspended, so a holder that
-// was suspended past its expiry would still consider its lock valid. On Linux [Boot] reads
-// CLOCK_BOOTTIME, which includes suspended time. Elsewhere it falls back to Go's monotonic clock:
-// after a suspension a lease there seems valid for as much longer, and only fencing tokens protect
-// the resource. The README states that.
+// A lease is a promise about elapsed time, so its clock must not be adjusted and must not stop. The
+// wall clock is adjusted. Go's monotonic clock stops while a machine is suspended, so a holder that
+// was suspended past its expiry would consider its lock valid after the suspension. On Linux [Boot]
+// reads CLOCK_BOOTTIME, which includes suspended time. On other systems it reads Go's monotonic
+// clock: there, after a suspension, a lease seems valid for longer by the duration of the
+// suspension, and only fencing tokens protect the resource. The README states that.
 //
-// Guarantees: a Time never goes back within one boot of one machine. Times of different machines
-// are not comparable, and no rule of mortise compares them. The rates of clocks are assumed to
-// differ by at most 1%.
+// Guarantees: a Time never decreases until the machine boots again. Times of different machines are
+// not comparable, and no rule of mortise compares them. The rates of clocks are assumed to differ
+// by at most 1 %.
 //
 // Concurrency: every Clock is safe for concurrent use.
 //
-// Failure: reading the boot-time clock cannot fail on a Linux that runs Go.
+// Failure: on any Linux that runs Go, reading the boot-time clock cannot fail.
 //
-// Limits: 292 years of uptime.
+// Limits: 292 years since the boot.
 //
 // Refused alternative: a clock interface with timers. Shells wait with ordinary timers, which
-// testing/synctest fakes, and decide by the clock that they read when they wake. So a late or early
-// timer may delay a decision but never makes it wrong.
+// testing/synctest fakes. When a shell wakes, it reads the clock and decides by that time. So a
+// late or early timer may delay a decision but never makes it wrong.
 package clock
 
 import (
@@ -28,11 +30,11 @@ import (
 )
 
 // Time is a point on the boot-time clock of one machine, in nanoseconds since an origin that is
-// fixed until the next boot. The zero value is that origin, which a running clock never returns, so
-// it can stand for "never".
+// fixed until the next boot. The zero value is that origin. A running clock never returns zero, so
+// zero can stand for "never".
 type Time int64
 
-// Add returns t moved by d.
+// Add returns the time that is d later than t.
 func (t Time) Add(d time.Duration) Time { return t + Time(d) }
 
 // Sub returns the time elapsed from u to t.
@@ -44,8 +46,8 @@ func (t Time) Before(u Time) bool { return t < u }
 // After reports whether t is after u.
 func (t Time) After(u Time) bool { return t > u }
 
-// Clock returns the time. Implementations must be safe for concurrent use and cheap enough for
-// every call of Lock.Err.
+// Clock returns the current time. An implementation must be safe for concurrent use and cheap
+// enough for every call of Lock.Err.
 type Clock interface {
 	Now() Time
 }
@@ -53,7 +55,7 @@ type Clock interface {
 // Boot returns the clock of leases: CLOCK_BOOTTIME on Linux, Go's monotonic clock elsewhere.
 func Boot() Clock { return boot() }
 
-// Monotonic returns a clock that follows Go's monotonic clock from an origin one hour before the
+// Monotonic returns a clock that follows Go's monotonic clock. Its origin is one hour before the
 // call, so that its values are positive. Inside a testing/synctest bubble it is the bubble's clock.
 func Monotonic() Clock { return monotonic{origin: time.Now().Add(-time.Hour)} }
 
@@ -61,14 +63,14 @@ type monotonic struct{ origin time.Time }
 
 func (m monotonic) Now() Time { return Time(time.Since(m.origin)) }
 
-// Manual is a clock for tests that only Advance moves. The zero value starts at zero and is ready
-// to use.
+// Manual is a clock for tests. It advances only by calls of Advance. The zero value starts at zero
+// and is ready to use.
 type Manual struct {
 	mu  sync.Mutex // guards now
 	now Time
 }
 
-// Now returns the present time of m.
+// Now returns the current time of m.
 func (m *Manual) Now() Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()

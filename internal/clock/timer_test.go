@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// jumpClock is the bubble's clock plus a jump that the test controls.
+// jumpClock is the clock of the bubble plus a jump that the test controls.
 type jumpClock struct {
 	Clock
 	leap Manual
@@ -14,8 +14,8 @@ type jumpClock struct {
 
 func (j *jumpClock) Now() Time { return j.Clock.Now().Add(j.leap.Now().Sub(0)) }
 
-// TestAlarm: an alarm fires no later than it was last set to, also after a suspension in which the
-// clock advanced and the timer did not.
+// TestAlarm checks that a timer fires no later than the time of the last call of Set. This must
+// also be true after a suspension, in which the clock advances and the timer does not.
 func TestAlarm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &jumpClock{Clock: Monotonic()}
@@ -33,9 +33,9 @@ func TestAlarm(t *testing.T) {
 			}
 		}
 		after(time.Second, time.Second)
-		after(-time.Second, time.Millisecond) // no busy loop
+		after(-time.Second, time.Millisecond) // a millisecond, so that there is no busy loop
 		a.Set(c.Now(), c.Now().Add(time.Second))
-		after(time.Minute, time.Second) // it is already set early enough
+		after(time.Minute, time.Second) // the earlier call of Set applies
 		a.Set(c.Now(), c.Now().Add(time.Minute))
 		after(time.Second, time.Second)
 		a.Set(c.Now(), c.Now().Add(time.Minute))

@@ -13,28 +13,32 @@ import (
 )
 
 const (
-	// These separate what is derived here from everything else that is derived from the same secret.
-	// They are part of the protocol: nodes with other values refuse each other.
+	// These strings separate the keys that are derived here from everything else that is derived
+	// from the same secret. They are part of the protocol: nodes with other values refuse each
+	// other.
 	salt         = "mortise credentials v2"
-	authorityUse = "ed25519 authority key\x00" // followed by the cluster's label
+	authorityUse = "ed25519 authority key\x00" // followed by the label of the cluster
 
-	// domain is the suffix of the DNS names in our certificates. It is reserved for private use and
-	// never looked up.
+	// domain is the suffix of the DNS names in certificates made from a secret. It is reserved for
+	// private use, and the names are never looked up.
 	domain = ".mortise.internal"
 
-	// anyAuthority is the label in the server name of a dialer that trusts several authorities.
+	// anyAuthority is the label in the server name that a dialer requests if it trusts several
+	// authorities.
 	anyAuthority = "node"
 )
 
-// authority is derived from one root secret for one cluster: the key that signs the certificates of
-// its nodes. Every full instance has it. The holder of a derived secret has only the certificate.
+// authority is derived from one root secret for one cluster. Its key signs the certificates of the
+// cluster's nodes. Every full instance has the key. The holder of a derived secret has only the
+// certificate of the authority.
 type authority struct {
 	key  ed25519.PrivateKey // nil if the authority only verifies peers
 	cert *x509.Certificate
 }
 
-// newAuthority depends on its arguments alone. Peers never exchange an authority's certificate:
-// only its key and its name must be the same everywhere.
+// newAuthority returns an authority that depends only on the arguments. The certificates of an
+// authority may differ between nodes, because peers never exchange them. Only the key and the name
+// of the authority must be the same on all nodes.
 func newAuthority(secret, cluster string) (*authority, error) {
 	from, err := keying(secret, cluster)
 	if err != nil {
@@ -52,9 +56,9 @@ func newAuthority(secret, cluster string) (*authority, error) {
 	return &authority{key: key, cert: cert}, nil
 }
 
-// authorityCert makes the certificate of an authority, signed by any key: of a trust anchor only
-// key, name and constraints count. The key identifier is set here, since Go's default has changed
-// between versions.
+// authorityCert makes the certificate of an authority. Any key may sign it, because only the key,
+// the name and the constraints of a trust anchor matter. authorityCert sets the key identifier,
+// because Go's default has changed between versions.
 func authorityCert(public ed25519.PublicKey, signer ed25519.PrivateKey, cluster string) (*x509.Certificate, error) {
 	id := sha256.Sum256(public)
 	template := &x509.Certificate{
@@ -64,7 +68,7 @@ func authorityCert(public ed25519.PublicKey, signer ed25519.PrivateKey, cluster 
 		NotBefore:    always(), NotAfter: never(),
 		BasicConstraintsValid:       true,
 		IsCA:                        true,
-		MaxPathLen:                  1, // one derived secret between it and a leaf
+		MaxPathLen:                  1, // for one derived secret between the authority and a leaf
 		KeyUsage:                    x509.KeyUsageCertSign,
 		PermittedDNSDomainsCritical: true,
 		PermittedDNSDomains:         []string{zone(cluster)},
@@ -81,26 +85,26 @@ func authorityCert(public ed25519.PublicKey, signer ed25519.PrivateKey, cluster 
 	return cert, nil
 }
 
-// always and never bound all times that a clock can show. A machine that lost its time must get an
-// error about its own certificate, not about the authority's.
+// always and never return times before and after all times that a clock can show. So a machine
+// whose clock is wrong gets an error about its own certificate, not about the authority's.
 func always() time.Time { return time.Date(1960, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 func never() time.Time { return time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC) }
 
-// id identifies the authority for people and in server names.
+// id identifies the authority in log lines and server names.
 func (a *authority) id() string { return hex.EncodeToString(a.cert.SubjectKeyId[:8]) }
 
-// zone is the DNS name of a cluster: a hash, since a label may be any text, and the name crosses
-// the network in clear text.
+// zone returns the DNS name of a cluster. It is a hash of the label, because a label may be any
+// text, and because the name is sent over the network in clear text.
 func zone(cluster string) string {
 	sum := sha256.Sum256([]byte("mortise server name v1\x00" + cluster))
 	return hex.EncodeToString(sum[:16]) + domain
 }
 
-// leafName is the only DNS name in the certificates of a cluster. It matches all server names,
-// whose first label names the authority that the dialer trusts.
+// leafName returns the only DNS name in the certificates of a cluster. It matches all server names
+// of the cluster. The first label of a server name identifies the authority that the dialer trusts.
 func leafName(cluster string) string { return "*." + zone(cluster) }
 
-// serverName is what a dialer requests and checks. label is the id of an authority, or
-// anyAuthority.
+// serverName returns the server name that a dialer requests and checks. The label is the ID of an
+// authority, or anyAuthority.
 func serverName(label, cluster string) string { return label + "." + zone(cluster) }

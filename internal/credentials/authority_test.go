@@ -9,8 +9,10 @@ import (
 	"testing"
 )
 
-// A build that derives another key is refused by all others. The certificate is pinned to detect
-// changes by new versions of Go; peers never exchange it, so such a change alone would do no harm.
+// TestAuthorityIsPinned checks that the key of an authority never changes. All other builds would
+// refuse a build that derives another key. The certificate is also compared, to detect changes in
+// new versions of Go. Such a change alone would do no harm, because peers never exchange the
+// certificate.
 func TestAuthorityIsPinned(t *testing.T) {
 	a, err := newAuthority(secretA, "orders")
 	if err != nil {
@@ -33,7 +35,7 @@ func TestAuthorityIsPinned(t *testing.T) {
 	}
 }
 
-// Stretching is part of the protocol, too.
+// TestStretchedAuthorityIsPinned checks the result of stretching, which is part of the protocol.
 func TestStretchedAuthorityIsPinned(t *testing.T) {
 	a, err := newAuthority(opensslHex, "orders")
 	if err != nil {
@@ -68,8 +70,8 @@ func TestAuthorityDependsOnSecretAndClusterOnly(t *testing.T) {
 	}
 }
 
-// Go's default key identifier has changed once, and a setting restores the old one on a single
-// node.
+// TestAuthorityDoesNotDependOnGo checks the key identifier. Go's default has changed once, and a
+// setting on a single node restores the old default.
 func TestAuthorityDoesNotDependOnGo(t *testing.T) {
 	a, err := newAuthority(secretA, "orders")
 	if err != nil {

@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// peer returns what a finished handshake proves. crypto/tls keeps the verified chains of accepted
-// connections. Those of dialed connections, which it did not verify, are computed again.
+// peer returns what a finished handshake proves. crypto/tls provides the verified chains of
+// accepted connections. For dialed connections, which crypto/tls has not verified, peer computes
+// the chains.
 func (n *names) peer(state tls.ConnectionState, roots *x509.CertPool, now time.Time) (Peer, error) {
 	chains := state.VerifiedChains
 	if len(chains) == 0 {
@@ -28,8 +29,8 @@ func (n *names) peer(state tls.ConnectionState, roots *x509.CertPool, now time.T
 	return p, nil
 }
 
-// accepts checks the name on an accepted connection, which crypto/tls has verified, and then calls
-// the user's own function, if any.
+// accepts returns a VerifyConnection function for accepted connections, which crypto/tls has
+// verified. The function checks the name and then calls the user's own function, if any.
 func (n *names) accepts(own func(tls.ConnectionState) error) func(tls.ConnectionState) error {
 	return func(state tls.ConnectionState) error {
 		if len(state.VerifiedChains) == 0 {
@@ -49,9 +50,10 @@ func (n *names) accepts(own func(tls.ConnectionState) error) func(tls.Connection
 	}
 }
 
-// dials makes config verify dialed connections here. crypto/tls would compare one ServerName, but
-// there may be several names, or a URI. Everything else that crypto/tls checks is checked here: the
-// chain, the time, the usage, the user's own functions.
+// dials changes config so that this package verifies dialed connections. crypto/tls would compare a
+// single ServerName, but there may be several names, or a URI. The new VerifyConnection function
+// checks everything that crypto/tls would check: the chain, the time, the key usage, and the user's
+// own functions.
 func (n *names) dials(config *tls.Config, now func() time.Time) {
 	raw, own, roots := config.VerifyPeerCertificate, config.VerifyConnection, config.RootCAs
 	config.InsecureSkipVerify, config.VerifyPeerCertificate = true, nil

@@ -19,9 +19,9 @@ import (
 	"github.com/mortise-lock/mortise/internal/capability"
 )
 
-// A derived secret is msd1_ followed, in base64url without padding, by the public key of the
-// authority (32 bytes), the seed of the derived key (32), the derived certificate (DER) and a
-// checksum (4).
+// A derived secret consists of the prefix msd1_ and the following data in base64url without
+// padding: the public key of the authority (32 bytes), the seed of the derived key (32 bytes), the
+// derived certificate (DER) and a checksum (4 bytes).
 const (
 	maxDerived  = 16 << 10 // characters
 	derivedName = "mortise derived "
@@ -35,8 +35,8 @@ var (
 		"from its certificate")
 )
 
-// textID identifies the extension with a capability's text. The arc 2.25 is for UUIDs; no UUID of
-// any version is so small a number.
+// textID returns the identifier of the certificate extension that contains the text of a
+// capability. The arc 2.25 is for UUIDs, and no UUID of any version is as small as this number.
 func textID() asn1.ObjectIdentifier { return asn1.ObjectIdentifier{2, 25, 1836020324} }
 
 type derived struct {
@@ -47,10 +47,10 @@ type derived struct {
 }
 
 // DeriveSecret returns a secret whose holder has exactly the rights of the canonical capability
-// text, in the cluster with the given label: an intermediate certificate of the root secret's
-// authority, with its key. It is not stored anywhere. It is valid until the capability's end, as
-// long as the instances have secret in Secret or OldSecrets. DeriveSecret is safe for concurrent
-// use.
+// text, in the cluster with the given label. It is an intermediate certificate that the authority
+// of the root secret has signed, together with its key. It is not stored anywhere. It is valid
+// until the end of the capability, as long as the instances have the root secret in Secret or
+// OldSecrets. DeriveSecret is safe for concurrent use.
 func DeriveSecret(secret, cluster, text string) (string, error) {
 	secret = strings.TrimSpace(secret)
 	if IsDerived(secret) {
@@ -71,7 +71,7 @@ func DeriveSecret(secret, cluster, text string) (string, error) {
 		return "", err
 	}
 	seed := make([]byte, ed25519.SeedSize)
-	_, _ = rand.Read(seed) // never fails: it would end the process
+	_, _ = rand.Read(seed) // never fails: on an error the process would end
 	der, err := a.derive(ed25519.NewKeyFromSeed(seed), cluster, c)
 	if err != nil {
 		return "", err
@@ -113,7 +113,7 @@ func endOf(c *capability.Capability) time.Time {
 	return never()
 }
 
-// parseDerived reads a derived secret for a cluster. Its errors never quote it.
+// parseDerived decodes a derived secret of a cluster. Its errors never contain the secret.
 func parseDerived(secret, cluster string) (*derived, error) {
 	text, ok := strings.CutPrefix(secret, derivedPrefix)
 	payload, err := base64.RawURLEncoding.Strict().DecodeString(text)
@@ -150,7 +150,8 @@ func parseDerived(secret, cluster string) (*derived, error) {
 	return d, nil
 }
 
-// textOf returns the capability in a derived certificate. Its end must be that of the certificate.
+// textOf returns the capability in a derived certificate. The capability and the certificate must
+// end at the same time.
 func textOf(cert *x509.Certificate) (*capability.Capability, error) {
 	for _, e := range cert.Extensions {
 		if !e.Id.Equal(textID()) {

@@ -43,7 +43,8 @@ func accepted(t testing.TB, server, client *Source) (Peer, error) {
 	return server.Peer(seen)
 }
 
-// watched returns a server's configuration that records what it has checked.
+// watched returns a copy of a server's configuration that records the connection states that it
+// checks.
 func watched(config *tls.Config, seen *tls.ConnectionState) *tls.Config {
 	config = config.Clone()
 	if check := config.VerifyConnection; check != nil {
@@ -94,7 +95,8 @@ func TestDerivedSecretsComeIn(t *testing.T) {
 	}
 }
 
-// A guest cannot act as a server, whatever it changes in its own configuration.
+// TestGuestPosesAsAServer checks that a guest cannot act as a server, however it changes its own
+// configuration.
 func TestGuestPosesAsAServer(t *testing.T) {
 	guest := source(t, SecretConfig{Secret: derive(t, secretA, time.Time{}, "lock a/*")})
 	pair, err := guest.ClientTLS().GetClientCertificate(nil)
@@ -113,7 +115,8 @@ func TestGuestPosesAsAServer(t *testing.T) {
 	}
 }
 
-// The rights are those of the certificate that the root secret has signed.
+// TestTextInALeafMeansNothing checks that the rights are those of the certificate that the root
+// secret has signed.
 func TestTextInALeafMeansNothing(t *testing.T) {
 	server := source(t, SecretConfig{})
 	guest, err := parseDerived(derive(t, secretA, time.Time{}, "read a"), "orders")
@@ -138,8 +141,8 @@ func TestTextInALeafMeansNothing(t *testing.T) {
 	}
 }
 
-// bent makes the source of a derived secret whose certificate was changed before the authority
-// signed it.
+// bent returns the certificate of a derived secret. The function change modifies the intermediate
+// certificate before the authority signs it.
 func bent(t testing.TB, change func(*x509.Certificate)) tls.Certificate {
 	t.Helper()
 	a, err := newAuthority(secretA, "orders")
@@ -186,7 +189,7 @@ func TestIntermediateSignsAnIntermediate(t *testing.T) {
 	if s, c := meet(t, server.ServerTLS(), presenting(pair)); s == nil || c == nil {
 		t.Errorf("a guest has made itself another: %v, %v", s, c)
 	}
-	// Chains of other shapes are refused even if crypto/x509 accepts them.
+	// Chains of other lengths are refused even if crypto/x509 accepts them.
 	leaf := &x509.Certificate{}
 	for _, chain := range [][]*x509.Certificate{nil, {leaf}, {leaf, guest.cert, guest.cert, guest.cert}} {
 		if p, err := byChain(chain); err == nil {
@@ -195,7 +198,8 @@ func TestIntermediateSignsAnIntermediate(t *testing.T) {
 	}
 }
 
-// Only what mortise secret makes is accepted, even if the root secret has signed it.
+// TestTextsThatAreNotCanonical checks that only derived secrets made by mortise secret are
+// accepted, even if the root secret has signed others.
 func TestTextsThatAreNotCanonical(t *testing.T) {
 	server := source(t, SecretConfig{})
 	with := func(text string) func(*x509.Certificate) {
@@ -207,7 +211,7 @@ func TestTextsThatAreNotCanonical(t *testing.T) {
 		"empty":    with(""),
 		"order":    with("mortise-capability/1\nfor x\nread *\nlock *\n"),
 		"spelling": with("mortise-capability/1\nfor x\nlock a%2a\n"),
-		// but the certificate never ends
+		// The capability ends, but the certificate does not.
 		"no end":     with("mortise-capability/1\nfor x\nuntil 2031-01-01T00:00:00Z\nlock a\n"),
 		"other end":  func(c *x509.Certificate) { c.NotAfter = noon.AddDate(1, 0, 0); with(good)(c) },
 		"no newline": with(strings.TrimSpace(good)),
@@ -227,7 +231,8 @@ func TestTextsThatAreNotCanonical(t *testing.T) {
 	}
 }
 
-// A derived secret works with any instance until its root secret is dropped.
+// TestDerivedSecretsAndRotation checks that a derived secret works with any instance until its root
+// secret is removed.
 func TestDerivedSecretsAndRotation(t *testing.T) {
 	steps := []SecretConfig{
 		{Secret: secretA},
@@ -252,7 +257,7 @@ func TestDerivedSecretsAndRotation(t *testing.T) {
 	dropped := source(t, steps[3])
 	wantRefused(t, "after the rotation", dropped.ServerTLS(), ofA.ClientTLS(), "refuses our certificate",
 		"has another secret")
-	deaf := ofA.ClientTLS() // accepts every server: the server must refuse by itself
+	deaf := ofA.ClientTLS() // accepts every server, so the server itself must refuse
 	deaf.InsecureSkipVerify, deaf.VerifyConnection = true, nil
 	wantRefused(t, "after the rotation, an unchecking client", dropped.ServerTLS(), deaf, "not trusted here",
 		"does not trust the authority")
@@ -277,7 +282,7 @@ func TestDerivedSecretsEnd(t *testing.T) {
 		t.Error(err)
 	}
 	clock.set(until.Add(time.Second))
-	slow := source(t, SecretConfig{Secret: secret}) // its clock is behind
+	slow := source(t, SecretConfig{Secret: secret}) // its clock is slow
 	wantRefused(t, "after its end", server.ServerTLS(), slow.ClientTLS(),
 		"derived secret ended at 2030-05-17T15:00:00Z", "expired")
 	if _, err := FromSecret(SecretConfig{Secret: secret, Cluster: "orders", Now: clock.Now}); err == nil ||
@@ -315,8 +320,8 @@ func TestDerivedSecretsAreChecked(t *testing.T) {
 	}
 }
 
-// The two keys of a string belong together: another authority cannot be combined with a
-// certificate.
+// FuzzParseDerived checks that the keys and the certificate in a derived secret must match. Another
+// authority cannot be combined with a certificate.
 func FuzzParseDerived(f *testing.F) {
 	secret, err := DeriveSecret(secretA, "orders", "mortise-capability/1\nfor x\nlock a\n")
 	if err != nil {

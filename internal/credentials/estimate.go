@@ -8,18 +8,18 @@ import (
 )
 
 const (
-	minSecret = 16  // bytes of a secret
-	minBits   = 128 // of the estimate
+	minSecret = 16  // bytes
+	minBits   = 128 // bits of the estimate
 
-	estimated = 512 // bytes that the estimate considers
-	wordBits  = 11  // of a word: one of 2,048
-	leastRun  = 6   // bytes from which a repetition or a sequence counts as one character
+	estimated = 512 // bytes; the estimate ignores the rest of a secret
+	wordBits  = 11  // bits for a word, which is one of 2,048
+	leastRun  = 6   // bytes; a repetition or a sequence of this length counts as one character
 
 	howToMake = "make one with `mortise secret` (or `openssl rand -hex 32`), and give the same to every instance"
 )
 
-// judge returns what is wrong with a secret, without quoting it. A generated secret is accepted if
-// its checksum is right.
+// judge returns an error that describes what is wrong with a secret, without quoting the secret. A
+// generated secret is accepted if its checksum is correct.
 func judge(secret string) error {
 	if ours, err := generated(secret); ours {
 		return err
@@ -34,18 +34,20 @@ func judge(secret string) error {
 	return nil
 }
 
-// estimate returns an upper bound of a secret's strength in bits, the lower of two counts.
+// estimate returns an upper bound of a secret's strength in bits. It is the lower result of two
+// methods.
 //
-// By characters: each counts the logarithm of its alphabet (10 digits, 16 hexadecimal digits, 26
-// letters of a case, 32 others), which is at most twice the number of different characters. A
-// repetition of something earlier, or a sequence such as 12345678, of six or more bytes counts as
-// one character.
+// The first method counts characters. Each character counts the logarithm of the alphabet's size
+// (10 digits, 16 hexadecimal digits, 26 letters of one case, 32 others). The size is at most twice
+// the number of different characters. Six or more bytes that repeat earlier bytes, or form a
+// sequence such as 12345678, count as one character.
 //
-// By words, if the text contains white space, or three quarters of it are pronounceable words of
-// five or more letters of one case: 11 bits a word, 3 a digit, 1 for each separator.
+// The second method counts words: 11 bits for a word, 3 for a digit, and 1 for a separator. It
+// applies if the text contains white space, or if three quarters of it are pronounceable words of
+// five or more letters of one case.
 //
-// It finds the usual mistakes and does not prove randomness, which no text can. It refuses about
-// one in 100,000 outputs of openssl rand -base64 24.
+// The estimate finds common mistakes. It does not prove randomness, which is impossible. It refuses
+// about one in 100,000 outputs of openssl rand -base64 24.
 func estimate(secret string) int {
 	text := secret[:min(len(secret), estimated)]
 	return int(min(byCharacters(text), byWords(text)))
@@ -86,7 +88,8 @@ func byCharacters(text string) float64 {
 	return float64(folded(text)) * math.Log2(float64(max(alphabet, 2)))
 }
 
-// folded counts characters; a repetition or sequence of at least leastRun bytes counts as one.
+// folded returns the number of characters. A repetition or a sequence of at least leastRun bytes
+// counts as one character.
 func folded(text string) int {
 	count := 0
 	for i := 0; i < len(text); count++ {
@@ -99,7 +102,8 @@ func folded(text string) int {
 	return count
 }
 
-// sequence returns how many bytes continue in one step, up or down, or stay the same.
+// sequence returns the length of the sequence at the beginning of text, in which each byte is one
+// higher than the last, one lower, or equal.
 func sequence(text string) int {
 	if len(text) < 2 {
 		return len(text)
@@ -115,7 +119,8 @@ func sequence(text string) int {
 	return n
 }
 
-// repeated returns how many bytes from i on also occur at an earlier place, which may overlap.
+// repeated returns the length of the longest text at offset i that also begins at an earlier
+// offset. The two may overlap.
 func repeated(text string, i int) int {
 	longest := 0
 	for from := range i {
@@ -128,7 +133,7 @@ func repeated(text string, i int) int {
 	return longest
 }
 
-// byWords returns infinity for a text that does not consist of words.
+// byWords returns infinity if the text does not consist of words.
 func byWords(text string) float64 {
 	total, inWords, bits := 0, 0, 0.0
 	spaced := strings.ContainsFunc(text, unicode.IsSpace)
@@ -157,8 +162,8 @@ func byWords(text string) float64 {
 	return bits
 }
 
-// firstWord returns the letters of one case at the beginning of text. Only the first may be a
-// capital.
+// firstWord returns the letters of one case at the beginning of text. The first letter may be a
+// capital although the others are not.
 func firstWord(text string) string {
 	small := func(r rune) bool { return unicode.IsLetter(r) && !unicode.IsUpper(r) }
 	large := func(r rune) bool { return unicode.IsUpper(r) }
@@ -169,7 +174,7 @@ func firstWord(text string) string {
 	return text[:len(text)-len(strings.TrimLeftFunc(text[capitals:], small))]
 }
 
-// spoken reports whether no four consonants follow each other. In random text they soon do.
+// spoken reports whether the word has no four consecutive consonants. Random text soon has them.
 func spoken(word string) bool {
 	run := 0
 	for _, r := range strings.ToLower(word) {

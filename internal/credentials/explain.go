@@ -14,9 +14,10 @@ import (
 )
 
 // Explain returns one sentence about the cause of a failed TLS handshake and what to do, or "" for
-// nil. err is the error of the handshake, wrapped or not, or of a client's first Read, since TLS
-// 1.3 refuses a client only after its side is done. A stranger's text is quoted and cut. The
-// sentence has no prefix and no address.
+// nil. err is the error of the handshake, wrapped or not. It may also be the error of a client's
+// first Read, because with TLS 1.3 the server refuses a client only after the client has finished
+// the handshake. Text from the peer is quoted and shortened. The sentence contains no prefix and no
+// address.
 func Explain(err error) string {
 	if err == nil {
 		return ""
@@ -33,7 +34,7 @@ func Explain(err error) string {
 	if header, ok := errors.AsType[tls.RecordHeaderError](err); ok {
 		return explainNoTLS(header)
 	}
-	// crypto/tls returns this for an alert.
+	// crypto/tls returns this error if it has received an alert.
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "remote error" && op.Err != nil {
 		return explainAlert(op.Err.Error())
 	}
@@ -81,8 +82,8 @@ func explainUnknown(cert *x509.Certificate) string {
 		"other, or RootCAs and ClientCAs of Config.TLS lack the issuer", subjectOf(cert), clip(cert.Issuer.String()))
 }
 
-// explainInvalid names the clocks of both sides if the certificate was made from a secret: its
-// validity began when the maker's clock showed that time plus backdate.
+// explainInvalid returns the times of both clocks if the certificate was made from a secret. Its
+// validity begins at the time when it was made, by the clock of its maker, minus backdate.
 func explainInvalid(invalid x509.CertificateInvalidError) string {
 	cert := invalid.Cert
 	switch {
@@ -118,7 +119,7 @@ func explainName(name x509.HostnameError) string {
 		"a name that the certificates of all instances carry", clip(name.Host))
 }
 
-// These are for a connection on which only one side has TLS.
+// These texts describe a connection on which only one side has TLS.
 const (
 	OtherPlain = "the other side has no secret and speaks plain text where TLS is required: set the same " +
 		"Config.Secret (or Config.TLS) there too"
@@ -127,7 +128,7 @@ const (
 )
 
 // explainNoTLS recognizes plain text by its first bytes. In plain HTTP/2 a client sends "PRI " and
-// a server a settings frame.
+// a server sends a settings frame.
 func explainNoTLS(header tls.RecordHeaderError) string {
 	head := string(header.RecordHeader[:])
 	settings := header.RecordHeader[0] == 0 && header.RecordHeader[3] == 4
@@ -152,7 +153,7 @@ func plainHTTP(head string) bool {
 	return false
 }
 
-// The alerts of RFC 8446 that refuse a certificate or a version.
+// These are the alerts of RFC 8446 that refuse a certificate or a version.
 const (
 	badCertificate      tls.AlertError = 42
 	certificateExpired  tls.AlertError = 45
@@ -161,7 +162,8 @@ const (
 	certificateRequired tls.AlertError = 116
 )
 
-// explainAlert matches the text of an alert, since crypto/tls exports its type only for QUIC.
+// explainAlert compares the text of an alert, because crypto/tls exports the type of an alert only
+// for QUIC.
 func explainAlert(text string) string {
 	switch text {
 	case badCertificate.Error(): // the only alert that a client of crypto/tls sends
@@ -188,7 +190,7 @@ func noCertificate(what string) string {
 		"a certificate of an authority in the other side's ClientCAs"
 }
 
-// silent reports whether a connection broke or timed out without a reason from the other side.
+// silent reports whether a connection broke or timed out without a reason from the peer.
 func silent(err error) bool {
 	for _, e := range [...]error{io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed, os.ErrDeadlineExceeded,
 		syscall.ECONNRESET, syscall.EPIPE} {
@@ -200,13 +202,14 @@ func silent(err error) bool {
 	return ok && timeout.Timeout()
 }
 
-// ours reports whether a certificate looks like one made from a secret. Any process can make such a
-// certificate.
+// ours reports whether a certificate looks as if it was made from a secret. Any process can make
+// such a certificate.
 func ours(cert *x509.Certificate) bool {
 	return len(cert.DNSNames) == 1 && strings.HasSuffix(cert.DNSNames[0], domain)
 }
 
-// cutShort reports whether a leaf ends with the derived secret that has signed it.
+// cutShort reports whether a leaf certificate ends early because the derived secret that has signed
+// it ends.
 func cutShort(cert *x509.Certificate) bool {
 	return strings.HasPrefix(cert.Issuer.CommonName, derivedName) &&
 		cert.NotAfter.Sub(cert.NotBefore) < backdate+lifetime
@@ -222,7 +225,7 @@ func subjectOf(cert *x509.Certificate) string {
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// clip quotes and cuts a peer's text, because it goes into a log.
+// clip quotes and shortens text of a peer, because the text is logged.
 func clip(text string) string {
 	const most = 128
 	if len(text) > most {

@@ -12,28 +12,28 @@ import (
 )
 
 const (
-	lookEvery = time.Second // between two checks of the files
+	lookEvery = time.Second // the shortest time between two checks of the files
 	maxFile   = 1 << 20     // bytes of one file
 )
 
-// FilesConfig names the PEM files of [FromFiles]. It is copied.
+// FilesConfig names the PEM files of [FromFiles]. FromFiles copies it.
 type FilesConfig struct {
 	// CertFile is this node's certificate, followed by any intermediate certificates.
 	CertFile string
-	KeyFile  string // its private key
+	KeyFile  string // the private key of the certificate
 	CAFile   string // the authorities of the instances' certificates
-	// ServerName is the server name (SNI) that dialers use, and the only peer if Names has none. Empty
-	// means the dialed host.
+	// ServerName is the server name (SNI) that dialers request. It is also the only accepted name
+	// if Names has no peers. Empty means the dialed host.
 	ServerName string
-	Names      Names            // of the accepted peers
-	Logger     *slog.Logger     // logs every new set of files, and once each unusable one; nil discards
+	Names      Names            // the names of the peers that are accepted
+	Logger     *slog.Logger     // logs new sets of files, and each unusable set once; nil discards
 	Now        func() time.Time // wall clock, safe for concurrent use; nil means time.Now
 }
 
-// FromFiles reads a certificate, its key and the authorities, and reads them again when their
-// modification time, size or identity changes. It checks that when a connection is made, at most
-// once a second. An unusable set is reported once, and the last good one stays in use. FromFiles
-// fails if the first set is unusable; the error says why.
+// FromFiles reads a certificate, its key and the authorities. It reads them again when their
+// modification time, size or identity changes. This is checked when a connection is made, at most
+// once a second. An unusable set of files is reported once, and the last usable set is used.
+// FromFiles fails if the first set is unusable.
 func FromFiles(cfg FilesConfig) (*Source, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -93,35 +93,35 @@ func (f *files) peer(state tls.ConnectionState) (Peer, error) {
 }
 
 func (f *files) recheck(state tls.ConnectionState) error {
-	state.VerifiedChains = nil // the authorities and the time have changed
+	state.VerifiedChains = nil // the current authorities and time must be used
 	_, err := f.peer(state)
 	return err
 }
 
 func (f *files) own() (Peer, error) { return f.names.find(f.latest().pair.Leaf) }
 
-// material is one good set of files. It is never changed.
+// material is a usable set of files. It is immutable.
 type material struct {
 	pair        *tls.Certificate
 	authorities *x509.CertPool
 }
 
-// files is the set in use, and the last known state of the files.
+// files contains the set of files in use, and the last known state of the files.
 type files struct {
 	config FilesConfig
 	names  *names
 
-	mu       sync.Mutex // guards what follows; never held while files are checked
+	mu       sync.Mutex // guards the fields below; never held while files are checked
 	current  *material
 	looked   time.Time
-	looking  bool           // a goroutine checks the files, and alone owns stats, failed and reported
-	stats    [3]os.FileInfo // of the files as read last, taken before reading
-	failed   bool           // the last set was unusable: try again even if no file seems to change
-	reported string         // the last reported failure
+	looking  bool           // a goroutine checks the files, and alone uses the fields below
+	stats    [3]os.FileInfo // the state of the files before they were read last
+	failed   bool           // the last set was unusable: read again even without a change
+	reported string         // text of the failure that was reported last
 }
 
-// latest returns the set to use now. Only one caller makes a check that is due; others do not wait
-// for it.
+// latest returns the set of files to use now. If a check is due, only one caller makes it. The
+// other callers do not wait for the check.
 func (f *files) latest() *material {
 	now := f.config.Now().Round(0)
 	f.mu.Lock()
@@ -141,8 +141,8 @@ func (f *files) latest() *material {
 	return f.current
 }
 
-// look returns a new set, or nil if there is none. It reports a new failure. Only the caller that
-// has set looking may call it.
+// look returns a new set of files, or nil if the files have not changed or are unusable. It logs a
+// new failure. Only the caller that has set looking may call it.
 func (f *files) look() *material {
 	stats, err := f.stat()
 	if err == nil {
@@ -170,7 +170,8 @@ func (f *files) paths() [3]string {
 	return [3]string{f.config.CertFile, f.config.KeyFile, f.config.CAFile}
 }
 
-// stat refuses a file that is not regular, because reading it might never end.
+// stat returns the state of the files. It refuses a file that is not regular, because reading such
+// a file might never end.
 func (f *files) stat() (stats [3]os.FileInfo, err error) {
 	for i, name := range f.paths() {
 		info, err := os.Stat(name)

@@ -37,7 +37,8 @@ func newFolder(t *testing.T) *folder {
 
 func (f *folder) write(name string, text []byte) {
 	f.t.Helper()
-	// By renaming, as a careful writer does: a file of the same size and time is still another file.
+	// The file is renamed, as careful programs do. A file with the same size and time is then
+	// detected as another file.
 	if err := os.WriteFile(name+".new", text, 0o600); err != nil {
 		f.t.Fatal(err)
 	}
@@ -95,7 +96,7 @@ func TestFilesAreReloaded(t *testing.T) {
 	f.writeAuthorities(ca)
 	s := f.open()
 	peer := fromTLS(t, given(t, ca))
-	server := s.ServerTLS() // kept, as a listener keeps its own
+	server := s.ServerTLS() // kept, as a listener keeps its configuration
 	shown := func() string { return peerSerial(t, server, peer.ClientTLS()) }
 	byTime := func(minutes int) func(*x509.Certificate) {
 		return func(c *x509.Certificate) { c.NotAfter = noon.Add(time.Duration(minutes) * time.Minute) }
@@ -121,7 +122,7 @@ func TestFilesAreReloaded(t *testing.T) {
 	}
 	f.wantLines("unchanged", 0, 1)
 
-	// The authority is replaced: first both are trusted, then the new one signs.
+	// The authority is replaced. First both authorities are trusted, then the new one signs.
 	newPeer := fromTLS(t, given(t, next))
 	wantRefused(t, "not trusted yet", server, newPeer.ClientTLS(), "refuses our certificate", "not trusted here")
 	f.writeAuthorities(ca, next)
@@ -180,15 +181,15 @@ func TestBrokenFilesKeepTheOldOnes(t *testing.T) {
 	}
 }
 
-// A disk that hangs must hang only one handshake: the goroutine that checks the files holds no
-// lock, and the others do not wait for it.
+// TestASlowDiskHoldsUpOne checks that a disk that hangs delays only one handshake. The goroutine
+// that checks the files holds no lock, and other handshakes do not wait for it.
 func TestASlowDiskHoldsUpOne(t *testing.T) {
 	ca := newSigner(t, "ca")
 	f := newFolder(t)
 	f.writePair(ca.pair(t))
 	f.writeAuthorities(ca)
 	inside, release := make(chan struct{}), make(chan struct{})
-	// The log is the only step of a check that a test can stop.
+	// The test can stop a check only when the check logs a line.
 	f.cfg.Logger = slog.New(hanging{slog.DiscardHandler, t, new(atomic.Int32), inside, release})
 	s := f.open()
 	peer := fromTLS(t, given(t, ca))
@@ -198,14 +199,15 @@ func TestASlowDiskHoldsUpOne(t *testing.T) {
 	all.Go(func() { s.ClientTLS() })
 	<-inside
 	f.writePair(ca.pair(t))
-	f.look() // a second check is due and would find a change, but must not run beside the first
+	f.look() // a second check is due and would find a change, but must not run concurrently
 	wantTalk(t, "while another handshake looks", s.ServerTLS(), peer.ClientTLS())
 	close(release)
 	all.Wait()
 	wantTalk(t, "afterwards", s.ServerTLS(), peer.ClientTLS())
 }
 
-// hanging is a log that blocks the first line, and reports the next one if it comes meanwhile.
+// hanging is a log that blocks on the first line, and reports an error if a second line is logged
+// before it is released.
 type hanging struct {
 	slog.Handler
 	t               *testing.T

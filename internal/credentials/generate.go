@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	rootPrefix    = "msk1_" // of a generated root secret: 256 random bits and a checksum, in hexadecimal
-	derivedPrefix = "msd1_" // of a derived secret, see derive.go
+	rootPrefix    = "msk1_" // prefix of 256 random bits and a checksum, in hexadecimal
+	derivedPrefix = "msd1_" // prefix of a derived secret, see derive.go
 
 	randomBytes   = 32
 	checksumBytes = 4
@@ -20,14 +20,15 @@ var errChecksum = errors.New("its checksum is wrong: the secret was cut off or m
 	"line that the command mortise secret has printed")
 
 // GenerateSecret returns a new root secret: msk1_, 256 random bits, and a checksum that detects a
-// truncated secret. It is used without stretching. It is safe for concurrent use.
+// truncated secret. Such a secret is not stretched. GenerateSecret is safe for concurrent use.
 func GenerateSecret() string {
 	random := make([]byte, randomBytes)
-	_, _ = rand.Read(random) // never fails: it would end the process
+	_, _ = rand.Read(random) // never fails: on an error the process would end
 	return rootPrefix + hex.EncodeToString(append(random, checksum(rootPrefix, random)...))
 }
 
-// checksum detects typing and copying mistakes. It does not protect against an attacker.
+// checksum returns a checksum that detects typing and copying mistakes. It does not protect against
+// an attacker.
 func checksum(prefix string, payload []byte) []byte {
 	sum := sha256.Sum256(append([]byte("mortise checksum v1\x00"+prefix), payload...))
 	return sum[:checksumBytes]
@@ -36,8 +37,8 @@ func checksum(prefix string, payload []byte) []byte {
 // IsDerived reports whether text looks like a derived secret.
 func IsDerived(text string) bool { return strings.HasPrefix(strings.TrimSpace(text), derivedPrefix) }
 
-// generated reports whether a secret has the form of a generated one, and if so what is wrong with
-// it.
+// generated reports whether a secret has the form of a generated one. If it has this form and is
+// wrong, the error says why.
 func generated(secret string) (bool, error) {
 	digits, ok := strings.CutPrefix(secret, rootPrefix)
 	if !ok {

@@ -10,14 +10,15 @@ import (
 	"time"
 )
 
-// FromTLS uses the user's own configuration for both sides, and the names of the accepted peers.
-// The configuration is cloned; its callbacks stay in use and must be safe for concurrent use.
-// Certificates that are renewed while the node runs come from GetCertificate (accepted connections)
-// and GetClientCertificate (dialed ones). TLS 1.3, client certificates and full handshakes are
-// forced. Names are checked on both sides, and also in the configurations that GetConfigForClient
-// returns. Without names VerifyConnection must decide: every peer that it accepts is an instance,
-// and the certificate of a dialed peer must carry ServerName or, if that is empty, the dialed host.
-// The error reports every mistake, by field.
+// FromTLS returns a Source for the user's own configuration and for the names of the accepted
+// peers. It clones the configuration. The callbacks of the configuration are used as long as the
+// Source, and must be safe for concurrent use. Certificates that are renewed while the node runs
+// are returned by GetCertificate for accepted connections, and by GetClientCertificate for dialed
+// ones. FromTLS enforces TLS 1.3, client certificates and full handshakes. Names are checked on
+// both sides, also with the configurations that GetConfigForClient returns. If there are no names,
+// the configuration must have a VerifyConnection. Then every peer that VerifyConnection accepts is
+// an instance, and the certificate of a dialed peer must contain ServerName or, if ServerName is
+// empty, the dialed host. The error lists all mistakes, by field.
 func FromTLS(config *tls.Config, list Names) (*Source, error) {
 	if config == nil {
 		return nil, errors.New("Config.TLS: is nil")
@@ -52,10 +53,10 @@ func FromTLS(config *tls.Config, list Names) (*Source, error) {
 	return &Source{server: server.Clone, client: g.dialing().Clone, checker: g, about: "TLS from Config.TLS"}, nil
 }
 
-// provided decides about peers under a user's own configuration. It is immutable.
+// provided decides about peers for a user's own configuration. It is immutable.
 type provided struct {
-	config *tls.Config // the user's
-	names  *names      // nil if its VerifyConnection decides
+	config *tls.Config // the user's configuration
+	names  *names      // nil if VerifyConnection of the configuration decides
 }
 
 func (g *provided) now() time.Time {
@@ -65,7 +66,8 @@ func (g *provided) now() time.Time {
 	return time.Now()
 }
 
-// accepting returns config for accepted connections, with the check of names before its own.
+// accepting returns config for accepted connections. The names are checked before the
+// VerifyConnection of config is called.
 func (g *provided) accepting(config *tls.Config) *tls.Config {
 	config = harden(config.Clone())
 	config.GetConfigForClient = nil
@@ -97,8 +99,8 @@ func (g *provided) peer(state tls.ConnectionState) (Peer, error) {
 	return Peer{Tier: Root, Name: strings.Join(namesOf(leaf), ", "), NotAfter: end(state.VerifiedChains)}, nil
 }
 
-// recheck checks the time, since the authorities of a tls.Config do not change, and calls
-// VerifyConnection again.
+// recheck checks the time and calls VerifyConnection again. The authorities of a tls.Config do not
+// change.
 func (g *provided) recheck(state tls.ConnectionState) (err error) {
 	if len(state.VerifiedChains) == 0 && g.names != nil {
 		if state.VerifiedChains, err = verify(state, g.config.RootCAs, g.now(), x509.ExtKeyUsageAny); err != nil {
@@ -119,7 +121,7 @@ func (g *provided) recheck(state tls.ConnectionState) (err error) {
 	return nil
 }
 
-// own checks a certificate in the configuration. It does not call a callback for one.
+// own checks the first certificate in the configuration. It calls no callback.
 func (g *provided) own() (Peer, error) {
 	if g.names == nil || len(g.config.Certificates) == 0 {
 		return Peer{Tier: Root}, nil
@@ -135,8 +137,8 @@ func (g *provided) own() (Peer, error) {
 	return g.names.find(leaf)
 }
 
-// check reports everything that keeps two nodes with this configuration from authenticating each
-// other.
+// check reports all mistakes that prevent two nodes with this configuration from authenticating
+// each other.
 func check(c *tls.Config) error {
 	errs := serverFaults(c)
 	if len(c.Certificates) == 0 && c.GetClientCertificate == nil {
@@ -159,7 +161,7 @@ func check(c *tls.Config) error {
 	return errors.Join(errs...)
 }
 
-// serverFaults is the part of check for accepted connections.
+// serverFaults returns the mistakes that concern accepted connections.
 func serverFaults(c *tls.Config) []error {
 	var errs []error
 	if len(c.Certificates) == 0 && c.GetCertificate == nil {
@@ -182,13 +184,13 @@ func serverFaults(c *tls.Config) []error {
 	return errs
 }
 
-// checkUsage finds a mistake that otherwise shows on one side only: a certificate that is valid for
-// a server but not for a client.
+// checkUsage reports a certificate that is valid for a server but not for a client. Without this
+// check, the mistake would appear only on one side of a connection.
 func checkUsage(pair *tls.Certificate) error {
 	leaf := pair.Leaf
 	if leaf == nil {
 		if len(pair.Certificate) == 0 {
-			return nil // reported already
+			return nil // reported by serverFaults
 		}
 		var err error
 		if leaf, err = x509.ParseCertificate(pair.Certificate[0]); err != nil {

@@ -29,7 +29,7 @@ func TestUsersOwnCertificates(t *testing.T) {
 	ca, foreign := newSigner(t, "ca"), newSigner(t, "foreign")
 	config := given(t, ca)
 	a, b := fromTLS(t, config), fromTLS(t, given(t, ca))
-	config.Certificates, config.RootCAs = nil, nil // it was cloned
+	config.Certificates, config.RootCAs = nil, nil // without effect: config was cloned
 	wantTalk(t, "a dials b", b.ServerTLS(), a.ClientTLS())
 	wantTalk(t, "b dials a", a.ServerTLS(), b.ClientTLS())
 
@@ -39,8 +39,8 @@ func TestUsersOwnCertificates(t *testing.T) {
 		notTrusted)
 	blind := stranger.ClientTLS()
 	blind.InsecureSkipVerify, blind.VerifyConnection = true, nil
-	// crypto/tls sends nothing that the server did not request, so a foreign certificate in
-	// Certificates looks like none.
+	// crypto/tls sends only a certificate that the server has requested, so with a foreign
+	// certificate in Certificates it sends none.
 	wantRefused(t, "a foreign authority, an unchecking client", a.ServerTLS(), blind, "gave no certificate",
 		"got no certificate from us")
 	wantRefused(t, "a foreign authority, presented", a.ServerTLS(), presenting(foreign.pair(t)), notTrusted,
@@ -56,7 +56,7 @@ func TestUsersOwnCertificates(t *testing.T) {
 	old := a.ClientTLS()
 	old.MinVersion, old.MaxVersion = tls.VersionTLS12, tls.VersionTLS12
 	wantRefused(t, "TLS 1.2", b.ServerTLS(), old, "TLS 1.3", "TLS 1.3")
-	trusting := given(t, ca) // without names, and with a check of its own
+	trusting := given(t, ca) // without names, but with its own VerifyConnection
 	trusting.VerifyConnection = func(tls.ConnectionState) error { return nil }
 	free, err := FromTLS(trusting, Names{})
 	if err != nil {
@@ -108,7 +108,7 @@ func TestChosenConfigurationsAreHardened(t *testing.T) {
 	for name, c := range map[string]struct {
 		chosen *tls.Config
 		err    error
-		want   string // of the server
+		want   string // explanation of the server's error
 	}{
 		"none": {nil, nil, "gave no certificate"},
 		"weak": {func() *tls.Config { c := given(t, ca); c.ClientAuth = tls.NoClientCert; return c }(), nil,

@@ -14,20 +14,21 @@ import (
 	"github.com/mortise-lock/mortise/internal/capability"
 )
 
-// Names defines the meaning of the names in certificates of the user's own authority. It is copied.
+// Names defines which names in the certificates of the user's own authority are accepted. It is
+// copied.
 type Names struct {
-	Peers  []string          // of instances: DNS names or SPIFFE IDs; if empty, ServerName is used
-	Guests map[string]string // of guests: a name, and a capability's text or its rights, one a line
+	Peers  []string          // of instances: DNS names or SPIFFE IDs; if empty, ServerName
+	Guests map[string]string // of guests; values are capability texts, or only the rights
 }
 
 const spiffe = "spiffe://"
 
-// names decides by the names in a certificate. It is immutable.
+// names decides about a peer by the names in its certificate. It is immutable.
 type names struct {
-	listed map[string]*capability.Capability // lower-case DNS name or SPIFFE ID; nil for a peer
+	listed map[string]*capability.Capability // by lower-case name or SPIFFE ID; nil for an instance
 }
 
-// newNames reports every mistake at once. Without any peer the error is errNoPeers.
+// newNames reports all mistakes in one error. If there are no peers, the error contains errNoPeers.
 func newNames(n Names, serverName string) (*names, error) {
 	peers := n.Peers
 	if len(peers) == 0 && serverName != "" {
@@ -71,7 +72,7 @@ var errNoPeers = errors.New("Config.TLSPeers: is empty, so every certificate of 
 	"name that all of them carry " +
 	"(with Config.TLS, VerifyConnection may decide instead)")
 
-// checkName returns a name in the form in which it is compared.
+// checkName returns a name in the form in which names are compared.
 func checkName(name string) (string, error) {
 	if rest, ok := strings.CutPrefix(name, spiffe); ok {
 		u, err := url.Parse(name)
@@ -102,9 +103,10 @@ func (u unlisted) Error() string {
 		subjectOf(u.cert))
 }
 
-// find returns the meaning of the names in a certificate. They are compared literally: a wildcard
-// counts only if it is listed as such. If one of several listed names is a peer's, it counts.
-// Several guests' names are refused, since it is unclear which rights count.
+// find returns the peer that the names in a certificate identify. Names are compared literally: a
+// wildcard in a certificate counts only if the same wildcard is listed. If one of the names belongs
+// to an instance, the peer is an instance. A certificate with the names of several guests is
+// refused, because their rights may differ.
 func (n *names) find(leaf *x509.Certificate) (Peer, error) {
 	var found []Peer
 	for _, name := range namesOf(leaf) {
@@ -124,7 +126,8 @@ func (n *names) find(leaf *x509.Certificate) (Peer, error) {
 	return Peer{}, unlisted{leaf}
 }
 
-// namesOf returns the names in a certificate. A SPIFFE certificate has exactly one URI.
+// namesOf returns the names in a certificate. URIs count only if there is exactly one, as in a
+// SPIFFE certificate.
 func namesOf(leaf *x509.Certificate) []string {
 	var list []string
 	for _, name := range leaf.DNSNames {

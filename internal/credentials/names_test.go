@@ -24,8 +24,8 @@ func uris(list ...string) func(*x509.Certificate) {
 	}
 }
 
-// users makes sources with certificates of one authority: by TLS, by GetConfigForClient, and by
-// files.
+// users returns sources for the same pair, with certificates of one authority: from TLS, from
+// GetConfigForClient, and from files.
 func users(t *testing.T, ca *signer, pair tls.Certificate, list Names) map[string]*Source {
 	t.Helper()
 	plain := given(t, ca)
@@ -47,7 +47,8 @@ func users(t *testing.T, ca *signer, pair tls.Certificate, list Names) map[strin
 	return map[string]*Source{"TLS": a, "GetConfigForClient": b, "TLSFiles": f.open()}
 }
 
-// The attack: other services of the same authority, and a laptop, have valid certificates.
+// TestOthersOfTheSameAuthorityAreRefused checks that other services of the same authority, which
+// have valid certificates, are refused as instances.
 func TestOthersOfTheSameAuthorityAreRefused(t *testing.T) {
 	ca := newSigner(t, "ca")
 	list := Names{Peers: []string{"Orders.internal", "orders-new.internal"},
@@ -120,7 +121,8 @@ func fromPair(t *testing.T, ca *signer, pair tls.Certificate, list Names) *Sourc
 	return s
 }
 
-// A SPIFFE ID is a URI: the certificate has no host name, and none is compared.
+// TestSPIFFE checks certificates with a SPIFFE ID, which is a URI. They contain no host name, so no
+// host name is compared.
 func TestSPIFFE(t *testing.T) {
 	ca := newSigner(t, "ca")
 	const id = "spiffe://example.org/orders"
@@ -128,7 +130,7 @@ func TestSPIFFE(t *testing.T) {
 	for how, s := range users(t, ca, ca.pair(t, uris(id)), list) {
 		wantTalk(t, how, s.ServerTLS(), s.ClientTLS())
 		named := s.ClientTLS()
-		named.ServerName = "10.0.0.7" // as transport does where there is no other
+		named.ServerName = "10.0.0.7" // transport sets the dialed host if no name is set
 		wantTalk(t, how+", at an address", s.ServerTLS(), named)
 		for _, other := range [][]string{{"spiffe://example.org/billing"}, {"spiffe://evil.example/orders"},
 			{"spiffe://example.org/orders/x"}, {id, "spiffe://example.org/x"}, nil} {
@@ -178,7 +180,7 @@ func TestNamesAreRequired(t *testing.T) {
 		}
 	}
 	config := given(t, ca)
-	config.ServerName = "node.test" // the one name of all
+	config.ServerName = "node.test" // the only name of all instances
 	s, err := FromTLS(config, Names{})
 	if err != nil {
 		t.Fatal(err)
@@ -192,7 +194,8 @@ func TestNamesAreRequired(t *testing.T) {
 	}
 }
 
-// The user's own check may decide instead of a list, and together with one.
+// TestUsersOwnCheck checks that the user's own VerifyConnection may decide instead of a list, and
+// in addition to a list.
 func TestUsersOwnCheck(t *testing.T) {
 	ca := newSigner(t, "ca")
 	errOwn := errors.New("revoked")
@@ -241,7 +244,7 @@ func TestUsersOwnCheck(t *testing.T) {
 	if raw == 0 {
 		t.Error("VerifyPeerCertificate was dropped")
 	}
-	chosen := given(t, ca) // has no check of its own
+	chosen := given(t, ca) // has no VerifyConnection
 	config.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return chosen, nil }
 	s, err := FromTLS(config, Names{})
 	if err != nil {

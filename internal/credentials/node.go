@@ -16,9 +16,9 @@ import (
 
 const (
 	backdate   = 24 * time.Hour     // validity before its creation, for peers whose clocks are behind
-	lifetime   = 7 * 24 * time.Hour // and after it
-	renewAfter = 24 * time.Hour     // so that a peer whose clock is six days ahead still accepts it
-	stepBack   = time.Hour          // step of the own clock after which a new certificate is made
+	lifetime   = 7 * 24 * time.Hour // validity after its creation
+	renewAfter = 24 * time.Hour     // leaves six days, for peers whose clocks are ahead
+	stepBack   = time.Hour          // a clock set back by more requires a new certificate
 )
 
 var (
@@ -26,29 +26,30 @@ var (
 	errAuthority  = errors.New("credentials: the peer presents the certificate of an authority as its own")
 )
 
-// node makes the certificates of this process, all for one key, which never leaves it.
+// node makes the certificates of this process, all for one key, which is never stored or sent.
 type node struct {
-	issuers []*issuer // the first signs unless a dialer names another
+	issuers []*issuer // the first one signs, unless a dialer requests another
 }
 
-// issuer makes certificates signed by one authority or one derived secret.
+// issuer makes certificates that one authority or one derived secret has signed.
 type issuer struct {
-	label   string            // in the server name of a dialer that trusts only this one
-	cert    *x509.Certificate // signs
+	label   string            // in the server name of a dialer that trusts only this authority
+	cert    *x509.Certificate // the certificate of the key that signs
 	by      ed25519.PrivateKey
 	between [][]byte // certificates between the leaf and the authority
 	cluster string
-	key     ed25519.PrivateKey // of the leaf
+	key     ed25519.PrivateKey // the key of the leaf certificate
 	now     func() time.Time
 
-	mu      sync.Mutex // guards what follows; held while signing, never across I/O
+	mu      sync.Mutex // guards the fields below; held while signing, never during I/O
 	current *tls.Certificate
 	made    time.Time
 }
 
-// certificate returns a certificate that stays valid for days, and makes one if needed.
+// certificate returns a certificate that is valid for six more days or longer. It makes a new one
+// if necessary.
 func (i *issuer) certificate() (*tls.Certificate, error) {
-	now := i.now().Round(0) // only the wall clock: the monotonic one stops while a machine sleeps
+	now := i.now().Round(0) // wall clock, because the monotonic clock stops during sleep
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if age := now.Sub(i.made); i.current != nil && age > -stepBack && age < renewAfter {
@@ -63,8 +64,8 @@ func (i *issuer) certificate() (*tls.Certificate, error) {
 }
 
 // dialed chooses the certificate for a dialer. The holder of a derived secret trusts only the
-// authority of its own root secret and names it. It gets a certificate of that authority as long as
-// that secret is in Secret or OldSecrets.
+// authority of its own root secret, and requests that authority by name. It gets a certificate of
+// that authority as long as the root secret is in Secret or OldSecrets.
 func (n *node) dialed(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if hello != nil {
 		label, _, _ := strings.Cut(hello.ServerName, ".")
@@ -77,15 +78,15 @@ func (n *node) dialed(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return n.issuers[0].certificate()
 }
 
-// dials chooses the certificate for a server: only the secret in use signs certificates for
-// dialing.
+// dials chooses the certificate for a server. It is always signed with the secret in use, not with
+// an old secret.
 func (n *node) dials(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 	return n.issuers[0].certificate()
 }
 
 // sign makes a certificate. It contains only a hash of the cluster's label, because every stranger
-// that reaches the port sees it. The chain does not include the authority, which a peer must have
-// already.
+// that can reach the port sees the certificate. The chain does not include the authority, because
+// the peer must have the authority's certificate already.
 func (i *issuer) sign(now time.Time) (*tls.Certificate, error) {
 	public := i.key.Public().(ed25519.PublicKey)
 	template := &x509.Certificate{
@@ -111,8 +112,8 @@ func (i *issuer) sign(now time.Time) (*tls.Certificate, error) {
 	return &tls.Certificate{Certificate: append([][]byte{der}, i.between...), PrivateKey: i.key, Leaf: leaf}, nil
 }
 
-// serial differs between nodes and between the certificates of a node, without a random source that
-// could fail in a handshake.
+// serial returns a serial number that differs between nodes and between the certificates of a node.
+// It needs no random source that could fail during a handshake.
 func serial(public ed25519.PublicKey, now time.Time) *big.Int {
 	sum := sha256.Sum256(binary.BigEndian.AppendUint64(append([]byte("serial\x00"), public...), uint64(now.UnixNano())))
 	sum[0] = sum[0]&0x7f | 0x40 // positive, and never zero

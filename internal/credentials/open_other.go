@@ -4,5 +4,5 @@ package credentials
 
 import "io/fs"
 
-// OpenToOthers reports false, since a mode does not limit access on these systems.
+// OpenToOthers always reports false, because a file's mode does not limit access on these systems.
 func OpenToOthers(fs.FileInfo) bool { return false }

@@ -10,7 +10,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/capability"
 )
 
-// The tiers are defined in the leaf package with which everything else checks rights.
+// The tiers are defined in package capability, which all packages that check rights import.
 type (
 	// Tier is [capability.Tier].
 	Tier = capability.Tier
@@ -40,8 +40,8 @@ var _ Verifier = (*Source)(nil)
 
 var errServer = errors.New("credentials: the peer dialed has a certificate that is not for serving")
 
-// mayServe refuses a dialed peer that is not of the root tier. Plain chain verification accepts it,
-// and so any guest could pose as an instance to another.
+// mayServe returns an error for a dialed peer that is not of the root tier. The verification of the
+// chain accepts such a peer, so without this check any guest could pose as an instance.
 func mayServe(p Peer) error {
 	if p.Tier != Root {
 		return fmt.Errorf("%w: it is the %s %q", errServer, p.Tier, p.Name)
@@ -49,27 +49,27 @@ func mayServe(p Peer) error {
 	return nil
 }
 
-// checker decides about verified peers. Its methods are safe for concurrent use.
+// checker determines the rights of verified peers. Its methods are safe for concurrent use.
 type checker interface {
 	peer(tls.ConnectionState) (Peer, error)
 	recheck(tls.ConnectionState) error
 	own() (Peer, error)
 }
 
-// Peer returns what the certificates of a finished handshake with a configuration of s prove about
-// the other side. Only the verified chain counts. An error means that the connection must be
-// refused. The configurations of s do that already in the handshake, so the connection was made
-// with another one.
+// Peer returns what the certificates of the other side prove, after a finished handshake with a
+// configuration of s. Only the verified chain counts. An error means that the connection must be
+// refused. The configurations of s refuse such a peer during the handshake, so an error means that
+// the connection was made with another configuration.
 func (s *Source) Peer(state tls.ConnectionState) (Peer, error) { return s.checker.peer(state) }
 
 // Recheck returns why an open connection would no longer be accepted: a certificate of its chain
 // has expired, its authority was removed from the files, or its name is not listed. Nil means that
-// it may continue. It may read files, at most once a second, and costs about as much as the
-// verification in a handshake.
+// the connection may continue. Recheck may read files, at most once a second, and costs about as
+// much as the verification in a handshake.
 func (s *Source) Recheck(state tls.ConnectionState) error { return s.checker.recheck(state) }
 
-// Own returns what peers see in the certificates of s. With a user's own certificates the error
-// means that no list has their names; then instances with the same lists refuse s.
+// Own returns how peers see the certificates of s. With a user's own certificates, an error means
+// that their names are in no list, so that instances with the same lists refuse s.
 func (s *Source) Own() (Peer, error) { return s.checker.own() }
 
 func leafOf(state tls.ConnectionState) (*x509.Certificate, error) {
@@ -82,7 +82,8 @@ func leafOf(state tls.ConnectionState) (*x509.Certificate, error) {
 	return nil, errAuthority
 }
 
-// verify returns the chains from the peer's certificate to an authority at the given time.
+// verify returns the chains from the peer's certificate to one of the roots that are valid at the
+// given time.
 func verify(state tls.ConnectionState, roots *x509.CertPool, now time.Time,
 	use x509.ExtKeyUsage) ([][]*x509.Certificate, error) {
 	leaf, err := leafOf(state)
@@ -97,7 +98,8 @@ func verify(state tls.ConnectionState, roots *x509.CertPool, now time.Time,
 		KeyUsages: []x509.ExtKeyUsage{use}})
 }
 
-// end returns when the longest valid of the chains expires.
+// end returns the time when the last of the chains expires. A chain expires with the first of its
+// certificates.
 func end(chains [][]*x509.Certificate) (latest time.Time) {
 	for _, chain := range chains {
 		until := never()

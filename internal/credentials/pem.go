@@ -8,8 +8,9 @@ import (
 	"fmt"
 )
 
-// parseAuthorities reads certificates in PEM. Unlike the pool's own method it refuses a text that
-// is unreadable in part: a half-written file must not exclude half of the cluster.
+// parseAuthorities parses certificates in PEM. Unlike CertPool.AppendCertsFromPEM, it refuses a
+// text if any part of it is unreadable, because a half-written file must not exclude half of the
+// cluster.
 func parseAuthorities(text []byte) (*x509.CertPool, error) {
 	pool := x509.NewCertPool()
 	count := 0

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// Generated secrets, so that they are not stretched.
+	// These are generated secrets, which are not stretched.
 	secretA = "msk1_a2bfff9c6250151c2086c5b899140b6f977fb1d9f63fc3653490576867a23bdeaa83737c"
 	secretB = "msk1_8b06eff9d884aff3122f597b40e3466123db53891ce2e1a68c79c6caa5f890b828caa9a0"
 	secretC = "msk1_fce38e2945acdb01a2ca7c0c20c34be2f27fa601311077694fe6df60ff5e074f18f593d1"
@@ -45,15 +45,16 @@ func source(t testing.TB, cfg SecretConfig) *Source {
 	return s
 }
 
-// meet makes one connection and exchanges a byte each way. It returns the first error that the user
-// of each end would get.
+// meet makes a connection and exchanges a byte in each direction. It returns the first error that
+// the user of each end gets.
 func meet(t testing.TB, server, client *tls.Config) (serverErr, clientErr error) {
 	t.Helper()
 	serverErr, clientErr, _ = handshake(t, server, client)
 	return serverErr, clientErr
 }
 
-// pipe returns two ends that buffer written data, as TCP does: both may write before they read.
+// pipe returns the two ends of a connection that buffers written data, as TCP does, so that both
+// ends may write before they read.
 func pipe(t testing.TB) (server, client net.Conn) {
 	t.Helper()
 	network := memnet.New()
@@ -79,7 +80,7 @@ func handshake(t testing.TB, server, client *tls.Config) (serverErr, clientErr e
 		defer a.Close()
 		conn := tls.Server(a, server)
 		_ = a.SetDeadline(time.Now().Add(10 * time.Second))
-		_, err := conn.Write([]byte{1}) // with the handshake
+		_, err := conn.Write([]byte{1}) // performs the handshake
 		if err == nil {
 			_, err = io.ReadFull(conn, make([]byte, 1))
 		}
@@ -111,7 +112,8 @@ func wantTalk(t testing.TB, why string, server, client *tls.Config) {
 	}
 }
 
-// wantRefused checks that both ends fail, and that the explanations contain the given words.
+// wantRefused checks that both ends fail, and that the explanations of the errors contain the given
+// words.
 func wantRefused(t testing.TB, why string, server, client *tls.Config, serverSays, clientSays string) {
 	t.Helper()
 	s, c := meet(t, server, client)
@@ -127,7 +129,7 @@ func wantRefused(t testing.TB, why string, server, client *tls.Config, serverSay
 	}
 }
 
-// signer makes certificates as an operator or an attacker would.
+// signer makes certificates, for operators and for attackers.
 type signer struct {
 	cert *x509.Certificate
 	key  ed25519.PrivateKey
@@ -155,8 +157,8 @@ func (s *signer) pool() *x509.CertPool {
 	return pool
 }
 
-// pair signs a certificate for node.test, changed by the functions. A nil signer signs with the
-// certificate's own key.
+// pair returns a certificate for node.test, modified by the functions. A nil signer uses the
+// certificate's own key to sign.
 func (s *signer) pair(t testing.TB, change ...func(*x509.Certificate)) tls.Certificate {
 	t.Helper()
 	_, key, _ := ed25519.GenerateKey(rand.Reader)
@@ -181,7 +183,7 @@ func (s *signer) pair(t testing.TB, change ...func(*x509.Certificate)) tls.Certi
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
 }
 
-// presenting always presents pair, and does not check the peer.
+// presenting returns a configuration that always presents pair, and does not check the peer.
 func presenting(pair tls.Certificate) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12, InsecureSkipVerify: true, ClientAuth: tls.RequestClientCert, Time: at(noon),

@@ -17,25 +17,25 @@ import (
 // SecretConfig is the input of [FromSecret]. It is copied, and its secrets are not kept.
 type SecretConfig struct {
 	Secret string // a root secret or a derived one; white space around it is removed
-	// Old are further root secrets that are accepted while the secret is replaced:
+	// Old contains further root secrets that are accepted while the secret is being replaced:
 	// Config.OldSecrets.
 	Old []string
-	// Cluster is the cluster's label, required: the same secret in another cluster makes other
-	// credentials.
+	// Cluster is the label of the cluster. It is required. The same secret results in other
+	// credentials for another cluster.
 	Cluster string
 	Now     func() time.Time // wall clock, safe for concurrent use; nil means time.Now
-	Random  func([]byte)     // fills its argument with random bytes, called once; nil means crypto/rand
+	Random  func([]byte)     // fills a slice with random bytes; called once; nil means crypto/rand
 }
 
-// Format prints c without its secrets, under every verb.
+// Format prints c without its secrets, whatever the verb.
 func (c SecretConfig) Format(out fmt.State, _ rune) {
 	fmt.Fprintf(out, "secret of cluster %q (%d old)", c.Cluster, len(c.Old))
 }
 
-// LogValue implements slog.LogValuer without secrets.
+// LogValue implements slog.LogValuer. The value contains no secrets.
 func (c SecretConfig) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(c)) }
 
-// validate reports every mistake by the user's names of the fields. It never quotes a secret.
+// validate reports all mistakes, with the names of the user's fields. It never quotes a secret.
 func (c SecretConfig) validate() error {
 	var errs []error
 	if !IsDerived(c.Secret) {
@@ -61,7 +61,7 @@ func (c SecretConfig) validate() error {
 	return errors.Join(errs...)
 }
 
-// trimmed returns a copy without white space around the secrets and with every optional field set.
+// trimmed returns a copy with all optional fields set, and without white space around the secrets.
 func (c SecretConfig) trimmed() SecretConfig {
 	c.Secret = strings.TrimSpace(c.Secret)
 	old := make([]string, len(c.Old))
@@ -73,15 +73,15 @@ func (c SecretConfig) trimmed() SecretConfig {
 		c.Now = time.Now
 	}
 	if c.Random == nil {
-		// never fails: it would end the process
+		// It never fails: on an error the process would end.
 		c.Random = func(b []byte) { _, _ = rand.Read(b) }
 	}
 	return c
 }
 
-// FromSecret derives the cluster's authorities and makes this node's key and its first certificate.
-// A derived secret makes credentials that can only dial. The error names the wrong fields and how
-// to make a good secret.
+// FromSecret derives the authorities of the cluster, and makes the key and the first certificate of
+// this node. With a derived secret, the credentials can only be used for dialing. The error names
+// the wrong fields and describes how to make a good secret.
 func FromSecret(cfg SecretConfig) (*Source, error) {
 	cfg = cfg.trimmed()
 	if err := cfg.validate(); err != nil {
@@ -111,7 +111,7 @@ func FromSecret(cfg SecretConfig) (*Source, error) {
 }
 
 // fromDerived makes credentials of the member or guest tier. They trust only the authority of their
-// root secret, and request it by name.
+// root secret, and request that authority by name.
 func fromDerived(cfg SecretConfig) (*Source, error) {
 	d, err := parseDerived(cfg.Secret, cfg.Cluster)
 	if err != nil {
@@ -141,8 +141,8 @@ func (c SecretConfig) leafKey() ed25519.PrivateKey {
 var errServes = errors.New("credentials: this instance has a derived secret and accepts no connections; " +
 	"only those with the root secret do")
 
-// newSource makes the first certificate and the two configurations. label names the requested
-// authority.
+// newSource makes the first certificate and the two configurations. The label is that of the
+// requested authority.
 func newSource(n *node, t *trust, label, about string) (*Source, error) {
 	if _, err := n.issuers[0].certificate(); err != nil {
 		return nil, err

@@ -15,7 +15,7 @@ const saysRefused = "refuses our certificate: Config.Secret or Config.Cluster di
 
 func TestOneSecretIsEnough(t *testing.T) {
 	a, b := source(t, SecretConfig{}), source(t, SecretConfig{Secret: " " + secretA + "\n"})
-	for i := range 2 { // again, with the same certificates
+	for i := range 2 { // the second time with the same certificates
 		wantTalk(t, fmt.Sprint("a to b, ", i), b.ServerTLS(), a.ClientTLS())
 		wantTalk(t, fmt.Sprint("b to a, ", i), a.ServerTLS(), b.ClientTLS())
 	}
@@ -54,7 +54,7 @@ func TestStrangersAreRefused(t *testing.T) {
 		"belongs to another cluster")
 	wantRefused(t, "other cluster is dialed", other.ServerTLS(), ours.ClientTLS(), saysRefused, cluster)
 
-	// Clients that do not check the server: the server must refuse them by itself.
+	// These clients do not check the server, so the server itself must refuse them.
 	heedless := func(s *Source) *tls.Config {
 		c := s.ClientTLS()
 		c.InsecureSkipVerify, c.VerifyConnection = true, nil
@@ -74,7 +74,7 @@ func TestStrangersAreRefused(t *testing.T) {
 	wantRefused(t, "TLS 1.2 server", oldServer, ours.ClientTLS(), "TLS", "TLS")
 }
 
-// named makes a certificate look like one of the cluster.
+// named changes a certificate so that it looks like one of the cluster.
 func named(c *x509.Certificate) { c.DNSNames = []string{leafName("orders")} }
 
 func TestForgedCertificates(t *testing.T) {
@@ -86,13 +86,14 @@ func TestForgedCertificates(t *testing.T) {
 	foreign := newSigner(t, "foreign")
 	selfMade := (*signer)(nil).pair(t, named)
 
-	// An attacker that has the authority's certificate, but not its key, which needs the secret.
+	// This attacker has the certificate of the authority, but not its key, for which it would need
+	// the secret.
 	_, stolen, _ := ed25519.GenerateKey(rand.Reader)
 	posing := (&signer{cert: &x509.Certificate{RawSubject: authority.cert.RawSubject,
 		SubjectKeyId: authority.cert.SubjectKeyId}, key: stolen}).pair(t, named)
 	posing.Certificate = append(posing.Certificate, authority.cert.Raw)
 
-	// A member's certificate, with which its owner tries to sign others.
+	// The owner of a member's certificate tries to sign other certificates.
 	n := &issuer{cert: authority.cert, by: authority.key, cluster: "orders", key: stolen, now: at(noon)}
 	member, err := n.sign(noon)
 	if err != nil {
@@ -106,7 +107,8 @@ func TestForgedCertificates(t *testing.T) {
 		pair tls.Certificate
 		says string
 	}{
-		// it looks like one made from a secret, and that is the likely cause
+		// The certificate looks as if it was made from a secret, so another secret is the most
+		// likely cause.
 		"self-made":         {selfMade, "another secret"},
 		"foreign authority": {foreign.pair(t, named), "another secret"},
 		"poses as ours":     {posing, "another secret"},

@@ -6,30 +6,30 @@ import (
 	"log/slog"
 )
 
-// Source makes the TLS configurations of one node. [FromSecret], [FromTLS] and [FromFiles] return
-// one. It needs no Close, and is safe for concurrent use.
+// Source makes the TLS configurations of one node. [FromSecret], [FromTLS] and [FromFiles] return a
+// Source. It has no Close method, and is safe for concurrent use.
 type Source struct {
-	server func() *tls.Config // both return a configuration that belongs to the caller
+	server func() *tls.Config // server and client return a configuration that the caller owns
 	client func() *tls.Config
 
 	checker checker
-	about   string // for people; contains no secret
+	about   string // for logs; contains no secret
 }
 
-// ServerTLS returns a configuration for accepted connections. It belongs to the caller, is cheap to
-// make, and stays valid as long as the node lives: each handshake looks up what changes. The caller
-// sets NextProtos.
+// ServerTLS returns a configuration for accepted connections. The caller owns the configuration,
+// and sets NextProtos. The call is cheap. The configuration can be used as long as the node runs,
+// because each handshake looks up everything that may change.
 func (s *Source) ServerTLS() *tls.Config { return s.server() }
 
-// ClientTLS returns a configuration for dialed connections. It belongs to the caller and is cheap
-// to make. Make one per dial: the authorities of [FromFiles] are as of this call. With a secret
-// ServerName is set and must stay; otherwise, if it is empty, the caller must set it to the dialed
-// host. With a user's own certificates VerifyConnection verifies the peer and must stay, and
-// InsecureSkipVerify is set so that crypto/tls does not compare ServerName. The caller sets
-// NextProtos.
+// ClientTLS returns a configuration for dialed connections. The caller owns the configuration, and
+// sets NextProtos. The call is cheap. Make a configuration for each dial, because it contains the
+// authorities of [FromFiles] at the time of the call. With a secret, ServerName is set and must not
+// be changed. Otherwise, if ServerName is empty, the caller must set it to the dialed host. With a
+// user's own certificates, VerifyConnection verifies the peer and must not be changed, and
+// InsecureSkipVerify is set so that crypto/tls does not compare ServerName.
 func (s *Source) ClientTLS() *tls.Config { return s.client() }
 
-// Format prints the kind of source under every verb, because the fields contain keys.
+// Format prints the kind of source, whatever the verb, because the fields contain keys.
 func (s *Source) Format(out fmt.State, _ rune) {
 	if s == nil {
 		fmt.Fprint(out, "no credentials")
@@ -38,11 +38,11 @@ func (s *Source) Format(out fmt.State, _ rune) {
 	fmt.Fprint(out, s.about)
 }
 
-// LogValue implements slog.LogValuer without secrets.
+// LogValue implements slog.LogValuer. The value contains no secrets.
 func (s *Source) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(s)) }
 
-// harden sets, in place, what every configuration of this package requires: TLS 1.3, certificates
-// on both sides, and no resumption, which would skip the callbacks that check a peer.
+// harden changes config as required for every configuration of this package: TLS 1.3, certificates
+// on both sides, and no session resumption, which would skip the callbacks that check a peer.
 func harden(config *tls.Config) *tls.Config {
 	config.MinVersion = tls.VersionTLS13
 	config.ClientAuth = tls.RequireAndVerifyClientCert

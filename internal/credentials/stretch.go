@@ -9,23 +9,24 @@ import (
 )
 
 const (
-	stretchRounds = 200_000 // of PBKDF2 with SHA-256, about 40 ms; part of the protocol
+	stretchRounds = 200_000 // rounds of PBKDF2 with SHA-256, about 40 ms; part of the protocol
 	stretchSalt   = "mortise stretch v1\x00"
-	stretchKept   = 64 // kept results
+	stretchKept   = 64 // maximum number of cached results
 )
 
-// stretched caches the results of this process: a thousand nodes in one process, and a second call
-// of FromSecret for a check, must not pay again. It is the only package-level state of this
-// repository. It is bounded, and contains nothing that the authorities of those nodes do not
-// contain. A result depends on its key alone, so only time can be observed through it.
+// stretched caches the results of this process, so that a thousand nodes in one process, and a
+// second call of FromSecret, do not compute them again. It is the only package-level state of this
+// repository. It is limited in size, and contains only data from which the authorities of these
+// nodes can be computed. A result depends only on its key, so a caller can observe only whether a
+// result was cached.
 var stretched stretcher
 
-// stretcher caches stretched secrets by the hash of secret and label. It is safe for concurrent
-// use.
+// stretcher caches stretched secrets by the hash of the secret and the label. It is safe for
+// concurrent use.
 type stretcher struct {
 	mu    sync.Mutex // guards kept and order, never held while stretching
 	kept  map[[sha256.Size]byte]*stretching
-	order [][sha256.Size]byte // oldest first
+	order [][sha256.Size]byte // the oldest first
 }
 
 type stretching struct {
@@ -34,8 +35,8 @@ type stretching struct {
 	err   error
 }
 
-// keying returns what an authority is derived from: a generated secret itself, or any other secret
-// stretched.
+// keying returns the bytes from which an authority is derived. For a generated secret these are the
+// secret itself, and for any other secret the stretched secret.
 func keying(secret, cluster string) ([]byte, error) {
 	if strings.HasPrefix(secret, rootPrefix) {
 		return []byte(secret), nil

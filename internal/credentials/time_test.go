@@ -21,7 +21,7 @@ func TestClocksMayDiffer(t *testing.T) {
 			continue
 		}
 		_, err := meet(t, there.ServerTLS(), here.ClientTLS())
-		if skew < 0 && skew > -6*24*time.Hour { // its certificate is still good here, but ours is not yet for it
+		if skew < 0 && skew > -6*24*time.Hour { // only our certificate is not yet valid
 			if got := Explain(err); !strings.Contains(got, "expired or not yet valid: compare the clocks") {
 				t.Errorf("skew %v: %q from %v", skew, got, err)
 			}
@@ -72,7 +72,7 @@ func peerSerial(t *testing.T, server, client *tls.Config) string {
 func TestRenewalInHandshakes(t *testing.T) {
 	clock := &wall{now: noon}
 	a, b := source(t, SecretConfig{Now: clock.Now}), source(t, SecretConfig{Now: clock.Now})
-	server, client := b.ServerTLS(), a.ClientTLS() // kept, as a listener keeps its own
+	server, client := b.ServerTLS(), a.ClientTLS() // kept, as a listener keeps its configuration
 	first := peerSerial(t, server, client)
 	clock.set(noon.Add(renewAfter - time.Second))
 	if again := peerSerial(t, server, client); again != first {
@@ -87,7 +87,7 @@ func TestRenewalInHandshakes(t *testing.T) {
 		}
 		last = now
 	}
-	clock.set(noon.AddDate(-1, 0, 0)) // the machine's clock is corrected
+	clock.set(noon.AddDate(-1, 0, 0)) // the clock of the machine is corrected
 	if now := peerSerial(t, server, client); now == last {
 		t.Error("the clock was set back by two years, and the certificate is from the future")
 	}
@@ -100,7 +100,7 @@ func TestRenewalInHandshakes(t *testing.T) {
 }
 
 func TestRenewalInABubble(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // in the year 2000, with the real time.Now
+	synctest.Test(t, func(t *testing.T) { // in the year 2000, with time.Now as the clock
 		var sources [2]*Source
 		for i := range sources {
 			var err error
@@ -123,7 +123,7 @@ func TestHandshakesAtOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
-			for range 8 { // 64 hours in all: several find the certificate old at the same time
+			for range 8 { // 64 hours in all; several find the certificate old simultaneously
 				clock.pass(time.Hour)
 				wantTalk(t, "at once", server, client)
 				wantTalk(t, "at once, fresh", b.ServerTLS(), a.ClientTLS())
@@ -134,7 +134,7 @@ func TestHandshakesAtOnce(t *testing.T) {
 }
 
 func TestALostClockIsExplained(t *testing.T) {
-	lost := source(t, SecretConfig{Now: at(time.Unix(5, 0))}) // a board without a battery
+	lost := source(t, SecretConfig{Now: at(time.Unix(5, 0))}) // a clock without a battery
 	wantTalk(t, "two lost boards", lost.ServerTLS(), source(t, SecretConfig{Now: at(time.Unix(90, 0))}).ClientTLS())
 	_, err := meet(t, lost.ServerTLS(), source(t, SecretConfig{}).ClientTLS())
 	if got := Explain(err); !strings.Contains(got, "its clock showed 1970-01-01T00:00:05Z") {

@@ -8,17 +8,17 @@ import (
 	"github.com/mortise-lock/mortise/internal/capability"
 )
 
-// trust decides about peers under a secret. It is immutable.
+// trust determines the rights of peers that use a secret. It is immutable.
 type trust struct {
 	cluster string
-	pool    *x509.CertPool // authorities of the secret and the old secrets
+	pool    *x509.CertPool // the authorities of the secret and of the old secrets
 	now     func() time.Time
 	self    Peer
 }
 
-// peer runs on both sides after crypto/tls has found a chain to a trusted authority. crypto/tls
-// compares only the server's name; a client of the cluster has it too. The first check can fail
-// only through a bug elsewhere in this package.
+// peer is called on both sides after crypto/tls has found a chain to a trusted authority.
+// crypto/tls compares only the name of the server, and the clients of the cluster have the same
+// name. The first check can fail only because of a bug in this package.
 func (t *trust) peer(state tls.ConnectionState) (Peer, error) {
 	if len(state.VerifiedChains) == 0 {
 		return Peer{}, errUnverified
@@ -44,9 +44,9 @@ func (t *trust) peer(state tls.ConnectionState) (Peer, error) {
 	return p, nil
 }
 
-// byChain returns what one verified chain proves. Leaf and authority are the root tier. The text of
-// one derived certificate between them counts. A text in a leaf is ignored, because its holder has
-// signed it.
+// byChain returns what one verified chain proves. A chain of a leaf and the authority proves the
+// root tier. If there is one derived certificate between them, its text determines the rights. A
+// text in a leaf is ignored, because the holder of the derived secret has signed the leaf itself.
 func byChain(chain []*x509.Certificate) (Peer, error) {
 	switch len(chain) {
 	case 2:

@@ -26,22 +26,22 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// askWithin limits a question to one instance that needs no leader.
+// askWithin is the time limit of a question to one instance that needs no leader.
 const askWithin = time.Second
 
-// Guest asks the instances of a cluster. Make one with Open and end it with Close.
+// Guest asks the instances of a cluster. Open makes one, and Close ends it.
 type Guest struct {
 	config   mortise.Config
 	source   *credentials.Source // nil means plain text
 	key      nodeid.Key
 	port     *transport.Port
-	sessions atomic.Pointer[client.Client] // of the Session; nil means none
-	asking   sync.WaitGroup                // questions whose answers are no longer waited for
+	sessions atomic.Pointer[client.Client] // the client of the Session; nil means none
+	asking   sync.WaitGroup                // questions whose answers are no longer needed
 }
 
 // Open makes a guest of the cluster that config describes. It uses the fields Name, Cluster, Join,
-// JoinFunc, Secret, OldSecrets, TLS, TLSFiles, TLSPeers, Insecure and SessionTTL, by the rules of
-// mortise.Config. Open contacts no instance. An error names every mistake by its field.
+// JoinFunc, Secret, OldSecrets, TLS, TLSFiles, TLSPeers, Insecure and SessionTTL, with the same
+// rules as mortise.Config. Open contacts no instance. The error names each mistake by its field.
 func Open(config mortise.Config) (*Guest, error) {
 	if config.Cluster == "" {
 		config.Cluster = "mortise"
@@ -53,7 +53,7 @@ func Open(config mortise.Config) (*Guest, error) {
 	if err = errors.Join(check(config), err); err != nil {
 		return nil, err
 	}
-	config.Secret, config.OldSecrets, config.TLS = "", nil, nil // source has taken what is needed of them
+	config.Secret, config.OldSecrets, config.TLS = "", nil, nil // source has what is needed
 	g := &Guest{config: config, source: source, key: nodeid.NewKey(random)}
 	settings := transport.Config{
 		Cluster: config.Cluster, Self: transport.Self{Key: g.key},
@@ -66,14 +66,14 @@ func Open(config mortise.Config) (*Guest, error) {
 	return g, err
 }
 
-// Close ends the guest. Its Session must be closed before.
+// Close ends the guest. The caller must close its Session first.
 func (g *Guest) Close() error {
-	err := g.port.Close() // which ends questions
+	err := g.port.Close() // also ends questions
 	g.asking.Wait()
 	return err
 }
 
-// check reports mistakes in the fields that have further rules here.
+// check reports mistakes in the fields that have additional rules in this package.
 func check(c mortise.Config) error {
 	var errs []error
 	if len(c.Join) == 0 && c.JoinFunc == nil {
@@ -90,8 +90,8 @@ func check(c mortise.Config) error {
 	return errors.Join(errs...)
 }
 
-// secure makes the credentials for the configured kind of security, as every instance does. It
-// returns nil for plain text.
+// secure makes the credentials for the configured kind of security, as an instance does. It returns
+// nil for plain text.
 func secure(c mortise.Config) (*credentials.Source, error) {
 	chosen := 0
 	for _, set := range [...]bool{c.Secret != "", c.TLS != nil, c.TLSFiles != mortise.TLSFiles{}, c.Insecure} {
@@ -116,13 +116,13 @@ func secure(c mortise.Config) (*credentials.Source, error) {
 	return nil, nil
 }
 
-// errOpen is the reason why an address is not dialed.
+// errOpen is the reason why dial refuses an address.
 var errOpen = errors.New("it is on another machine and nothing protects the connection: " +
 	"give the cluster's secret (-secret-file, or MORTISE_SECRET) or certificates (-tls-cert and so on), " +
 	"or -insecure if it has neither")
 
-// These are the reports about an instance that rejects this program, or is rejected, most likely
-// because only one of the two has a secret or certificates.
+// These texts describe an instance that rejects this program, or is rejected, most likely because
+// only one of the two has a secret or certificates.
 const (
 	needsSecret = "the instance has a secret, and this program was given none: " +
 		"give the cluster's secret (-secret-file, or MORTISE_SECRET) or certificates (-tls-cert and so on)"
@@ -132,17 +132,17 @@ const (
 		"if the cluster has a secret, give it (-secret-file, or MORTISE_SECRET)"
 )
 
-// open reports whether nothing protects connections and Insecure is not set.
+// open reports whether connections are unprotected and Insecure is not set.
 func (g *Guest) open() bool { return g.source == nil && !g.config.Insecure }
 
-// elsewhere reports whether an address is known to be on another machine.
+// elsewhere reports whether an address is certainly on another machine.
 func elsewhere(address string) bool {
 	host, _, _ := net.SplitHostPort(address)
 	ip := net.ParseIP(host)
 	return ip != nil && !ip.IsLoopback()
 }
 
-// dial rejects plain text to other machines unless Insecure allows it.
+// dial refuses plain text to other machines unless Insecure allows it.
 func (g *Guest) dial(ctx context.Context, address string) (net.Conn, error) {
 	open := g.open()
 	if open && elsewhere(address) {
@@ -162,9 +162,10 @@ func (g *Guest) dial(ctx context.Context, address string) (net.Conn, error) {
 // Method is a question that a program may ask: a method of query.AdminClient.
 type Method[Q, A any] = queries.Method[query.AdminClient, Q, A]
 
-// Ask asks the instance at addr one question. An error explains why there is no answer. If the
-// instance could not do what was asked, the error is a *queries.Failed with its text, escaped. If a
-// right is missing it is a *mortise.NotAllowedError.
+// Ask sends one question to the instance at addr. If the instance could not do what the question
+// asks, the error is a *queries.Failed with the escaped text of the instance. If a right is
+// missing, the error is a *mortise.NotAllowedError. Any other error explains why there is no
+// answer.
 func Ask[Q, A any](ctx context.Context, g *Guest, addr string, method Method[Q, A], q *Q) (*A, error) {
 	if g.open() && elsewhere(addr) {
 		return nil, fmt.Errorf("%s: %w", addr, errOpen)
@@ -185,19 +186,19 @@ func failed(err error) *queries.Failed {
 	return f
 }
 
-// notAllowed returns the error for a missing right, as the instance has named it.
+// notAllowed returns the error for a missing right that the instance has named.
 func notAllowed(verb, key, by string) error {
 	return &mortise.NotAllowedError{Verb: verb, Key: plain.Text(key), For: plain.Text(by)}
 }
 
-// strangerError explains why the instance at an address rejects this program. It is a
+// strangerError explains why the instance at an address rejects this program. It matches
 // transport.ErrForeign.
 type strangerError struct{ addr, why string }
 
 func (e *strangerError) Error() string        { return e.addr + ": " + e.why }
 func (e *strangerError) Is(target error) bool { return target == transport.ErrForeign }
 
-// explain returns what a failed handshake with addr means.
+// explain returns the error for a failed handshake with addr.
 func (g *Guest) explain(addr string, err error) error {
 	switch {
 	case errors.Is(err, transport.ErrSecured):
@@ -215,11 +216,11 @@ func (g *Guest) explain(addr string, err error) error {
 	return err
 }
 
-// random fills b from the system's source. That source never fails: it would end the process rather
-// than return bad bytes.
+// random fills b with random bytes of the operating system. It cannot fail: on an error the process
+// would end.
 func random(b []byte) { _, _ = rand.Read(b) }
 
-// inbound implements transport.Handler. A guest accepts only replies to its session.
+// inbound implements transport.Handler. A guest accepts only replies for its session.
 type inbound struct{ g *Guest }
 
 var errGuest = errors.New("guest: this program is no instance and answers no queries")

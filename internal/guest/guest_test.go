@@ -19,7 +19,7 @@ import (
 
 const patience = 30 * time.Second
 
-// town is what Join resolves to, and the instances there.
+// town is a cluster of one instance, with the file that Join names.
 type town struct {
 	t     *testing.T
 	peers string
@@ -73,8 +73,8 @@ func (c *town) guest(change func(*mortise.Config)) *Guest {
 	return g
 }
 
-// TestASessionGoesOverToTheNextGroup: what was held is lost with the group, and the same session
-// takes locks of the next group at another address.
+// TestASessionGoesOverToTheNextGroup checks that a session loses its locks when its group ends, and
+// then takes locks of the next group at another address.
 func TestASessionGoesOverToTheNextGroup(t *testing.T) {
 	c := newTown(t)
 	first := c.node()
@@ -127,8 +127,8 @@ func TestASessionGoesOverToTheNextGroup(t *testing.T) {
 	}
 }
 
-// TestGuestWithoutTheSecretGetsNothing: it gets neither an answer nor a session, and the error has
-// the reason.
+// TestGuestWithoutTheSecretGetsNothing checks that a guest without the right secret gets neither an
+// answer nor a session, and that the error contains the reason.
 func TestGuestWithoutTheSecretGetsNothing(t *testing.T) {
 	c := newTown(t)
 	n := c.node()
@@ -162,7 +162,7 @@ func TestGuestWithoutTheSecretGetsNothing(t *testing.T) {
 			t.Errorf("%s: gets a session", what)
 		}
 		cancel()
-		// It asks repeatedly, and in between the address is not dialed.
+		// Put asks repeatedly, and the address pauses in between.
 		ctx, cancel = context.WithTimeout(t.Context(), 700*time.Millisecond)
 		if _, err := Put(ctx, g, query.AdminClient.List, &query.ListRequest{}); !errors.Is(err, transport.ErrForeign) {
 			t.Errorf("%s: it is told %v", what, err)
@@ -177,8 +177,8 @@ func TestGuestWithoutTheSecretGetsNothing(t *testing.T) {
 	}
 }
 
-// TestADerivedSecretLocksWhatItGrants uses a secret that mortise secret -allow prints. The error of
-// what it does not grant names the right.
+// TestADerivedSecretLocksWhatItGrants uses a derived secret as from mortise secret -allow. If a
+// right is missing, the error must name it.
 func TestADerivedSecretLocksWhatItGrants(t *testing.T) {
 	c := newTown(t)
 	n := c.node()
@@ -248,7 +248,8 @@ func TestMistakesAreTold(t *testing.T) {
 	}
 }
 
-// TestPlainTextStaysOnThisMachine: without a secret or certificates, no other machine is dialed.
+// TestPlainTextStaysOnThisMachine checks that without a secret or certificates no other machine is
+// dialed.
 func TestPlainTextStaysOnThisMachine(t *testing.T) {
 	g, err := Open(mortise.Config{Join: []string{"127.0.0.1:1"}})
 	if err != nil {

@@ -14,19 +14,19 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// Lock is a lock that a guest holds. It is a subset of mortise.Lock.
+// Lock is a lock that a guest holds. It has a part of the methods of mortise.Lock.
 type Lock struct{ hold client.Hold }
 
-// Acquire waits for a lock. With Try it asks for an answer now. It uses the fields Key, Try,
-// Shared, Permits, Of, MaxWaiting, Value and LockDelay of r. The errors are those of
-// mortise.Node.Acquire: *mortise.HeldError, mortise.ErrNotReady, mortise.ErrBadKey and so on, and
-// the error of ctx, which names the holder at the time when the request was queued.
+// Acquire waits for a lock. With Try it does not wait for other holders. It uses the fields Key,
+// Try, Shared, Permits, Of, MaxWaiting, Value and LockDelay of r. The errors are those of
+// mortise.Node.Acquire: *mortise.HeldError, mortise.ErrNotReady, mortise.ErrBadKey and so on. If
+// ctx ends, the error is that of ctx, and names the holder at the time when the request was queued.
 func (s *Session) Acquire(ctx context.Context, r mortise.Request) (*Lock, error) {
 	if wrong := r.Permits < 0 || r.Permits > r.Of || r.Permits == 0 && r.Of != 0; wrong || r.Shared && r.Of != 0 {
 		return nil, fmt.Errorf("%w: Request.Permits is %d and Of is %d; want 1 <= Permits <= Of, without Shared",
 			mortise.ErrBadRequest, r.Permits, r.Of)
 	}
-	const maxOf = 1 << 30 // as for mortise.Request
+	const maxOf = 1 << 30 // the limit of mortise.Request
 	if r.Of > maxOf || len(r.Value) > lockfsm.MaxValueBytes || r.LockDelay < 0 || r.LockDelay > lockfsm.MaxDelay {
 		return nil, fmt.Errorf("%w: Request.Of is %d, at most %d; Value has %d bytes, at most %d; LockDelay is %v, at "+
 			"most %v",
@@ -52,8 +52,8 @@ func (l *Lock) Key() string { return l.hold.Key() }
 // Token returns the fencing token of the grant.
 func (l *Lock) Token() mortise.Token { return mortise.Token(l.hold.Token()) }
 
-// Err returns nil while the lock is held, and otherwise the reason why it is not. It uses the clock
-// at the time of the call.
+// Err returns nil while the lock is held, and otherwise the reason why it is not held. It reads the
+// clock at each call.
 func (l *Lock) Err() error {
 	err := l.hold.Err()
 	var forced *client.ForcedError
@@ -66,14 +66,14 @@ func (l *Lock) Err() error {
 // Done returns a channel that is closed when the lock is no longer held.
 func (l *Lock) Done() <-chan struct{} { return l.hold.Done() }
 
-// Unlock releases the lock, even if ctx has ended: ctx only bounds the wait for the confirmation.
+// Unlock releases the lock, even if ctx has ended. ctx only limits the wait for the confirmation.
 func (l *Lock) Unlock(ctx context.Context) error { return l.hold.Release(ctx) }
 
-// UnlockSoon releases the lock and returns at once, without waiting for a confirmation. It returns
-// nil, or an error that is mortise.ErrLost if the lock was lost before.
+// UnlockSoon releases the lock without waiting for a confirmation. It returns nil, or an error that
+// matches mortise.ErrLost if the lock was lost before.
 func (l *Lock) UnlockSoon() error { return l.hold.ReleaseSoon() }
 
-// Lapse gives up the lock on behalf of a holder that is gone: see mortise.Lock.Lapse.
+// Lapse gives up the lock on behalf of a holder that no longer exists: see mortise.Lock.Lapse.
 func (l *Lock) Lapse(why string) error { return l.hold.Lapse(why) }
 
 // explain converts an error of package session to one of package mortise.
@@ -93,7 +93,7 @@ func (s *Session) explain(key string, err error) error {
 		return fmt.Errorf("%w: lock %q: %w", ErrNotReady, key, err)
 	case errors.As(err, &wait) && wait.Behind != nil:
 		held := heldError(wait.Behind)
-		held.Waiters = max(held.Waiters-1, 0) // the count includes the request itself
+		held.Waiters = max(held.Waiters-1, 0) // the count includes this request
 		return fmt.Errorf("%w: when the request was queued: %w", wait.Err, held)
 	case errors.As(err, &wait) && !s.attached():
 		return fmt.Errorf("%w: lock %q: no leader answers: %w", ErrNotReady, key, wait.Err)

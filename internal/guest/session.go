@@ -18,24 +18,25 @@ import (
 )
 
 const (
-	followEvery = 5 * time.Second        // between two questions for the voters while the session is attached
-	askEvery    = 250 * time.Millisecond // while it is not
+	followEvery = 5 * time.Second        // between questions for the voters while attached
+	askEvery    = 250 * time.Millisecond // between questions while not attached
 )
 
-// Session takes locks. Make one with Guest.Session, one at a time, and end it with Close.
+// Session takes locks. Guest.Session makes one, and Close ends it. A guest can have one Session at
+// a time.
 type Session struct {
 	guest  *Guest
 	client *client.Client
 	cancel context.CancelFunc
 	all    sync.WaitGroup
 
-	group  uint64            // owned by the goroutine of follow once that runs
-	voters []nodeid.Endpoint // likewise
+	group  uint64            // owned by the goroutine of follow while that goroutine runs
+	voters []nodeid.Endpoint // owned like group
 }
 
-// Session finds the group and begins a guest's session in it. It returns when a group is known,
-// which need not have a leader. If ctx ends before, it fails with ErrNotReady and what it has found
-// instead.
+// Session finds the group and begins a guest's session in it. It returns when a group is found,
+// even if the group has no leader. If ctx ends first, it fails with ErrNotReady and a description
+// of the instances that it has found.
 func (g *Guest) Session(ctx context.Context) (*Session, error) {
 	s := &Session{guest: g}
 	s.client = client.New(client.Config{
@@ -72,12 +73,13 @@ func found(reports []Report, errs []error) string {
 	return errors.Join(errs...).Error()
 }
 
-// send is the client's way to a voter.
+// send sends data of the client to a voter.
 func (s *Session) send(to nodeid.Endpoint, renewals, commands []byte) error {
 	return s.guest.port.Send(to, transport.Frame{Renewals: renewals, Commands: commands})
 }
 
-// follow keeps the list of voters current, and changes to another group if this one has ended.
+// follow keeps the list of voters current, and switches to another group if the session's group has
+// ended.
 func (s *Session) follow(ctx context.Context) {
 	for {
 		pause := askEvery
@@ -97,7 +99,7 @@ func (s *Session) follow(ctx context.Context) {
 
 func (s *Session) attached() bool { return s.client.Status().Phase == client.Attached }
 
-// refresh asks the voters and the addresses of Join for the current voters. It reports whether a
+// refresh asks the voters and the addresses of Join for the current voters. It returns true if a
 // group is known.
 func (s *Session) refresh(ctx context.Context) bool {
 	places, _ := s.guest.Places(ctx)
@@ -110,8 +112,8 @@ func (s *Session) refresh(ctx context.Context) bool {
 	return s.group != 0
 }
 
-// take processes answers. The session stays in its group as long as an instance that answers
-// belongs to it, or the session is attached.
+// take processes the reports. The session remains in its group while it is attached or an answering
+// instance belongs to the group.
 func (s *Session) take(reports []Report) {
 	voters := map[uint64][]nodeid.Endpoint{}
 	var led uint64
@@ -142,14 +144,14 @@ func (s *Session) take(reports []Report) {
 	case led != 0:
 		s.bind(led, voters[led])
 	case s.group == 0:
-		for group, list := range voters { // any of them: without a leader the choice does not matter yet
+		for group, list := range voters { // any group, because no group has a leader
 			s.bind(group, list)
 			return
 		}
 	}
 }
 
-// groupOf returns the group that an instance belongs to for good, or 0.
+// groupOf returns the group of an instance that is a member of the group, or 0.
 func groupOf(r Report) uint64 {
 	if r.Status == nil || r.Status.Phase != mortise.PhaseMember || r.Answer.Failed != "" {
 		return 0
@@ -170,19 +172,19 @@ func targetsOf(voters []mortise.Member) (list []nodeid.Endpoint) {
 	return list
 }
 
-// bind begins a session in a group. What was held in another group is lost.
+// bind begins a session in a group. Locks that were held in another group are lost.
 func (s *Session) bind(group uint64, voters []nodeid.Endpoint) {
 	s.group, s.voters = group, voters
 	s.prefer()
 	g := s.guest
 	g.port.Identify(transport.Self{Key: g.key, Group: group})
-	record, err := json.Marshal(struct { // the fields of the root's record that a guest has
+	record, err := json.Marshal(struct { // the fields of mortise's own record that a guest has
 		Name  string `json:"name"`
 		Guest bool   `json:"guest"`
 		Since int64  `json:"since"`
 	}{g.config.Name, true, time.Now().UnixMilli()})
 	if err != nil {
-		return // does not happen: it always marshals
+		return // cannot happen, because the record can always be encoded
 	}
 	s.client.Rebind(record, slices.Clone(voters))
 }
@@ -196,8 +198,8 @@ func (s *Session) prefer() {
 	s.guest.port.Prefer(addrs)
 }
 
-// Close ends the session and stops. It tells the group if a leader can be reached before ctx ends
-// and no lock is held. Otherwise the session expires with what it holds.
+// Close ends the session. If no lock is held, the leader ends the session, provided that it can be
+// reached before ctx ends. Otherwise the session expires together with its locks.
 func (s *Session) Close(ctx context.Context) error {
 	err := s.client.CloseSession(ctx)
 	s.cancel()

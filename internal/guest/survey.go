@@ -18,13 +18,14 @@ import (
 )
 
 const (
-	maxAsks   = 64  // questions at a time
-	maxPlaces = 128 // addresses of a survey
-	maxJoin   = 64  // how many of them come from Join; the voters are always asked
+	maxAsks   = 64  // questions that are asked at a time
+	maxPlaces = 128 // addresses that a survey asks
+	maxJoin   = 64  // addresses from Join that a survey asks; voters are always asked
 	again     = 100 * time.Millisecond
 )
 
-// ErrNotReady means that no instance with a leader has answered. It is mortise.ErrNotReady.
+// ErrNotReady means that no instance with a leader has answered. It is the same value as
+// mortise.ErrNotReady.
 var ErrNotReady = mortise.ErrNotReady
 
 // Outcome is the result of the question to one address.
@@ -33,27 +34,28 @@ type Outcome string
 // The outcomes of a question.
 const (
 	Answered     Outcome = "answered"
-	Refused      Outcome = "refused" // the address accepts no connections
-	Silent       Outcome = "silent"  // no answer came
-	Foreign      Outcome = "foreign" // it has another secret than this program, or only one of the two has one
-	OtherVersion Outcome = "version" // it speaks no protocol version that this program speaks
+	Refused      Outcome = "refused" // no process accepts connections at the address
+	Silent       Outcome = "silent"  // there was no answer
+	Foreign      Outcome = "foreign" // it has another secret, or only one side has a secret
+	OtherVersion Outcome = "version" // it has no protocol version in common with this program
 )
 
-// Report is what a survey has found at one address.
+// Report describes what a survey has found at one address.
 type Report struct {
 	Addr string
-	// The source of the address: an entry of Join, or the Name of the instance that named it.
+	// From is the source of the address: an entry of Join, or the Name of the instance that named
+	// the address.
 	From    string
 	Status  *mortise.Status   // nil if there is no answer
-	Answer  *query.HereAnswer // its other fields, if Status is set
+	Answer  *query.HereAnswer // the other fields of the answer, if Status is set
 	Outcome Outcome
 	Err     error // why there is no answer
 	Took    time.Duration
 	Skew    time.Duration // the instance's wall clock minus this one's, accurate to half of Took
 }
 
-// Places resolves Join: it returns addresses, each with the entry that it comes from. errs has the
-// entries that cannot be resolved.
+// Places resolves Join and JoinFunc. It returns the addresses, each with the entry from which it
+// was resolved. errs describes the entries that cannot be resolved.
 func (g *Guest) Places(ctx context.Context) (places []Report, errs []error) {
 	add := func(entry string, addrs []string, err error) {
 		if err != nil {
@@ -88,11 +90,11 @@ func (g *Guest) Places(ctx context.Context) (places []Report, errs []error) {
 	return places, errs
 }
 
-// Survey asks the instances that it can find: the addresses of Join, the voters that the answers
-// name, and then the members on the first page of the leader's list. It needs no leader. It asks at
-// most 128 addresses, and the voters are always among them. If addresses are left out, an error has
-// their number. It ends when the answers name no further address. ctx bounds the survey, and each
-// question takes at most a second.
+// Survey asks all instances that it can find: first those at the addresses of Join, then the voters
+// that the answers name, and then the members on the first page of the leader's list. It needs no
+// leader. It asks at most 128 addresses, always including the voters. If it leaves out addresses,
+// an error contains their number. It ends when the answers name no further address. ctx limits the
+// survey, and each question takes at most a second.
 func (g *Guest) Survey(ctx context.Context) (reports []Report, errs []error) {
 	places, errs := g.Places(ctx)
 	s := survey{todo: places[:min(len(places), maxJoin)], known: map[string]bool{}}
@@ -124,7 +126,7 @@ func (g *Guest) Survey(ctx context.Context) (reports []Report, errs []error) {
 // survey is the state of a survey.
 type survey struct {
 	todo  []Report
-	known map[string]bool // addresses that were asked or left out
+	known map[string]bool // addresses that were asked, are in todo or were left out
 }
 
 // name adds the addresses that the answers name.
@@ -145,7 +147,7 @@ func (s *survey) add(from string, list []mortise.Member) {
 	}
 }
 
-// listed returns the first page of the leader's members, as far as an instance returns it.
+// listed returns the first page of the leader's list of members, if an instance returns it.
 func (g *Guest) listed(ctx context.Context, reports []Report) (list []mortise.Member) {
 	for _, r := range reports {
 		if r.Status == nil || r.Status.Leader == "" || r.Status.Session != mortise.SessionAttached ||
@@ -158,7 +160,7 @@ func (g *Guest) listed(ctx context.Context, reports []Report) (list []mortise.Me
 		if err == nil && json.Unmarshal(a.Members, &list) == nil {
 			return list
 		}
-		return nil // the others would ask the same leader
+		return nil // the other instances would ask the same leader
 	}
 	return nil
 }
@@ -170,7 +172,7 @@ func (r Report) name() string {
 	return r.Status.Name + r.Status.Instance
 }
 
-// visit asks all places at once. It returns when each has answered or failed.
+// visit asks all places concurrently. It returns when each has answered or failed.
 func (g *Guest) visit(ctx context.Context, places []Report) []Report {
 	reports := slices.Clone(places)
 	free := make(chan struct{}, maxAsks)
@@ -205,7 +207,7 @@ func (g *Guest) here(ctx context.Context, r *Report) {
 	}
 }
 
-// outcome classifies the reason for a missing answer.
+// outcome classifies the error of a question.
 func outcome(err error) Outcome {
 	switch {
 	case err == nil:
@@ -220,9 +222,9 @@ func outcome(err error) Outcome {
 	return Silent
 }
 
-// Put finds an instance that has a leader and asks it a question. It repeats this until there is an
-// answer or ctx ends. An error that a retry cannot cure is returned unchanged. ErrNotReady means
-// that no instance has answered, or that none of those that answered has a leader.
+// Put finds an instance that has a leader and sends it a question. It repeats this until there is
+// an answer or ctx ends. An error that a retry cannot change is returned immediately. ErrNotReady
+// means that no instance has answered, or that no answering instance has a leader.
 func Put[Q, A any](ctx context.Context, g *Guest, method Method[Q, A], q *Q) (*A, error) {
 	var last error
 	for {
@@ -235,8 +237,8 @@ func Put[Q, A any](ctx context.Context, g *Guest, method Method[Q, A], q *Q) (*A
 				return a, err
 			}
 		}
-		// A foreign instance explains the failure. Until such instances are dialed again they count
-		// as silent.
+		// The error about a foreign instance explains the failure. It must be kept, because an
+		// address with a foreign instance counts as silent until it is dialed the next time.
 		known := errors.Is(last, transport.ErrForeign) && !errors.Is(err, transport.ErrForeign)
 		if last == nil || ctx.Err() == nil && !known {
 			last = err
@@ -249,8 +251,8 @@ func Put[Q, A any](ctx context.Context, g *Guest, method Method[Q, A], q *Q) (*A
 	}
 }
 
-// Denied returns nil for a full answer. If the instance shortened its status because the asker
-// lacks a right, Denied returns a *mortise.NotAllowedError that names the right.
+// Denied returns nil for a complete answer. If the answer was shortened because the sender of the
+// question lacks a right, Denied returns a *mortise.NotAllowedError that names the right.
 func Denied(a *query.HereAnswer) error {
 	if d := a.GetDenied(); d != nil {
 		return notAllowed(d.Verb, string(d.Key), d.For)
@@ -273,13 +275,13 @@ func (g *Guest) Leader(ctx context.Context) (string, error) {
 	return plain.Text(r.Status.Leader), nil
 }
 
-// knowsLeader reports whether an instance can pass a question to the leader.
+// knowsLeader reports whether an instance can forward a question to the leader.
 func knowsLeader(r Report) bool {
 	return r.Status != nil && r.Status.Leader != "" && r.Status.Session == mortise.SessionAttached
 }
 
-// first asks all addresses of Join at once and returns the first suitable answer. Questions still
-// under way end by themselves.
+// first asks all addresses of Join concurrently and returns the first suitable answer. Questions
+// that are still in progress end by themselves.
 func (g *Guest) first(ctx context.Context, wanted func(Report) bool) (Report, error) {
 	places, errs := g.Places(ctx)
 	asking, cancel := context.WithCancel(ctx)

@@ -9,11 +9,12 @@ import (
 	"time"
 )
 
-// queueBytes is how much one direction of a connection buffers before its writer blocks, about as
-// much as a loopback socket.
+// queueBytes is the number of bytes that one direction of a connection buffers before its writer
+// blocks. It is about as large as for a loopback socket.
 const queueBytes = 256 << 10
 
-// conn is one end of a connection. It reads from in and writes to out, which is the other end's in.
+// conn is one end of a connection. It reads from in and writes to out. The out queue is the in
+// queue of the other end.
 type conn struct {
 	net           *Network
 	local, remote addr
@@ -29,8 +30,8 @@ func newPair(n *Network, a, b addr) (*conn, *conn) {
 func (c *conn) Read(b []byte) (int, error)  { return c.in.read(b) }
 func (c *conn) Write(b []byte) (int, error) { return c.out.write(b) }
 
-// Close lets the other end read what was written and then EOF. Writes of the other end fail from
-// then on.
+// Close lets the other end read all written bytes and then EOF. After Close, writes of the other
+// end fail.
 func (c *conn) Close() error {
 	c.once.Do(func() {
 		c.out.finish(io.EOF)
@@ -40,7 +41,7 @@ func (c *conn) Close() error {
 	return nil
 }
 
-// reset ends both directions at once and drops the bytes in flight.
+// reset ends both directions immediately and discards the bytes in flight.
 func (c *conn) reset() {
 	c.out.discard(syscall.ECONNRESET, syscall.ECONNRESET)
 	c.in.discard(syscall.ECONNRESET, syscall.ECONNRESET)
@@ -66,18 +67,18 @@ func (c *conn) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// queue is one direction of a connection. Readers and writers wait on changed, which is closed and
-// replaced at every change.
+// queue is one direction of a connection. Readers and writers wait for the channel changed, which
+// is closed and replaced at every change.
 type queue struct {
 	mu       sync.Mutex // guards all below; never held across a wait
 	changed  chan struct{}
 	buf      []byte
 	latency  time.Duration
 	lost     func() time.Duration // nil means that nothing is lost
-	flying   []flight             // the last bytes of buf that have not arrived yet, oldest first
-	stalled  bool                 // a cut: reads block
-	readErr  error                // of reads once buf is empty
-	writeErr error                // of writes, at once
+	flying   []flight             // the last bytes of buf, still in flight; the oldest first
+	stalled  bool                 // the direction is cut, so reads block
+	readErr  error                // the error of reads when buf is empty
+	writeErr error                // the error of all writes
 	readBy   time.Time
 	writeBy  time.Time
 }
@@ -85,7 +86,7 @@ type queue struct {
 // flight is a number of bytes in flight.
 type flight struct {
 	bytes int
-	at    time.Time // when they arrive
+	at    time.Time // time of their arrival
 }
 
 func newQueue() *queue { return &queue{changed: make(chan struct{})} }
@@ -107,8 +108,8 @@ func (q *queue) setStalled(stalled bool) { q.change(func() { q.stalled = stalled
 
 func (q *queue) setLatency(d time.Duration) { q.change(func() { q.latency = d }) }
 
-// arrived returns how many bytes can be read, and when the next bytes in flight arrive. The time is
-// zero if none are in flight.
+// arrived returns the number of bytes that can be read, and the time when the next bytes in flight
+// arrive. The time is zero if no bytes are in flight.
 func (q *queue) arrived() (n int, next time.Time) {
 	n = len(q.buf)
 	for len(q.flying) > 0 && expired(q.flying[0].at) {
@@ -123,8 +124,8 @@ func (q *queue) arrived() (n int, next time.Time) {
 	return n, next
 }
 
-// arrival returns when bytes that are written now arrive: not before those that were written
-// earlier.
+// arrival returns the time when bytes that are written now arrive. They never arrive before bytes
+// that were written earlier.
 func (q *queue) arrival() time.Time {
 	at := time.Now().Add(q.latency)
 	if q.lost != nil {
@@ -138,7 +139,8 @@ func (q *queue) arrival() time.Time {
 
 func (q *queue) setDeadline(field *time.Time, t time.Time) { q.change(func() { *field = t }) }
 
-// finish is the writer's Close: the reader still gets the buffered bytes, and then err.
+// finish closes the queue on the side of the writer. The reader gets the buffered bytes, and then
+// err.
 func (q *queue) finish(err error) {
 	q.change(func() {
 		if q.readErr == nil {
@@ -150,7 +152,7 @@ func (q *queue) finish(err error) {
 	})
 }
 
-// discard ends both sides at once.
+// discard ends both sides immediately.
 func (q *queue) discard(readErr, writeErr error) {
 	q.change(func() {
 		q.buf, q.flying, q.stalled, q.readErr = nil, nil, false, readErr

@@ -1,25 +1,27 @@
-// Package memnet is a network in memory, for tests of whole nodes inside testing/synctest bubbles.
+// Package memnet implements a network in memory, for tests of whole nodes inside testing/synctest
+// bubbles.
 //
-// Its listeners and dialers behave like TCP on one machine, as far as mortise depends on it: a
-// connection to an address without a listener is refused at once, writes are buffered and block if
-// the reader does not read, deadlines work, and closing one end gives the other EOF after what was
-// written. A pair of hosts can be cut, in both directions or in one: bytes in flight are delayed,
-// and new connections hang until their context ends, as behind a firewall that drops packets. Bytes
-// can have a latency, and can be lost and sent again.
+// Its listeners and dialers behave like TCP on one machine, as far as mortise depends on it. A
+// connection to an address without a listener is refused immediately. Writes are buffered and block
+// if the reader does not read. Deadlines work. If one end is closed, the other end reads all
+// written bytes and then EOF. A pair of hosts can be cut, in both directions or in one. A cut
+// delays the bytes in flight, and new connections hang until their context ends, as with a firewall
+// that drops packets. Bytes can have a latency, and can be lost and sent again.
 //
-// Concurrency: everything is safe for concurrent use. It blocks only on channels, timers and
-// mutexes that are held briefly, so a bubble sees every wait. It has no background goroutines.
+// Concurrency: everything is safe for concurrent use. It blocks only on channels, on timers and on
+// mutexes that are held briefly, so a bubble detects when all goroutines are blocked. There are no
+// background goroutines.
 //
 // Failure: Crash simulates the crash of a host.
 //
-// Limits: there are no datagrams. One latency applies to all connections, and none to connecting. A
-// connection is not reordered. A cut in one direction never affects the other, where TCP would soon
-// stop for lack of acknowledgements; that is the harder case. A writer learns at once, even through
-// a cut, that the other end is closed; a reader learns it when the cut ends. Packets are simulated
-// in internal/sim.
+// Limits: there are no datagrams. One latency applies to all connections, and connecting takes no
+// time. The bytes of a connection are not reordered. A cut in one direction never affects the other
+// direction. With TCP the other direction would soon stop for lack of acknowledgements, so memnet
+// tests the harder case. If the other end is closed, a writer learns this immediately, even during
+// a cut, and a reader when the cut ends. The package internal/sim simulates packets.
 //
-// Refused alternative: net.Pipe. It is synchronous: every write waits for its reader. Code may
-// deadlock on it and work over TCP, and the reverse.
+// Refused alternative: net.Pipe. It is synchronous: every write waits for its reader. So code that
+// works over TCP may deadlock on it, and the reverse.
 package memnet
 
 import (
@@ -41,7 +43,7 @@ type Network struct {
 	cuts      map[route]struct{}
 	latency   time.Duration        // of bytes that are written later
 	lost      func() time.Duration // nil means that nothing is lost
-	healed    chan struct{}        // closed and replaced whenever a cut ends
+	healed    chan struct{}        // closed and replaced when a cut ends
 	nextPort  int
 }
 
@@ -56,8 +58,8 @@ func New() *Network {
 	}
 }
 
-// Listen opens a listener at host:port. Port 0 is replaced by a free one. If the address is taken
-// Listen fails with syscall.EADDRINUSE.
+// Listen opens a listener at host:port. Port 0 is replaced by an unused port. If the address is in
+// use, Listen fails with syscall.EADDRINUSE.
 func (n *Network) Listen(address string) (net.Listener, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -77,8 +79,8 @@ func (n *Network) Listen(address string) (net.Listener, error) {
 	return l, nil
 }
 
-// Dialer returns the dial function of a host. Its connections come from that host and are subject
-// to its cuts and crashes.
+// Dialer returns the dial function of a host. The host is the source of its connections, so the
+// cuts and crashes of the host apply to them.
 func (n *Network) Dialer(host string) func(ctx context.Context, address string) (net.Conn, error) {
 	return func(ctx context.Context, address string) (net.Conn, error) { return n.dial(ctx, host, address) }
 }
@@ -91,7 +93,7 @@ func (n *Network) dial(ctx context.Context, host, address string) (net.Conn, err
 	var l *listener
 	for here == nil {
 		n.mu.Lock()
-		cut := n.isCut(host, hostOf(address)) || n.isCut(hostOf(address), host) // a handshake needs both
+		cut := n.isCut(host, hostOf(address)) || n.isCut(hostOf(address), host) // TCP needs both
 		healed := n.healed
 		l = n.listeners[address]
 		if !cut && l != nil { // under the same lock, so that a later cut finds the connection
@@ -113,7 +115,7 @@ func (n *Network) dial(ctx context.Context, host, address string) (net.Conn, err
 	select {
 	case l.backlog <- there:
 		select {
-		case <-l.closed: // Close may have emptied the backlog before
+		case <-l.closed: // Close may have emptied the backlog already
 		default:
 			return here, nil
 		}
@@ -128,7 +130,7 @@ func (n *Network) dial(ctx context.Context, host, address string) (net.Conn, err
 	}
 }
 
-// connect makes a connection and returns both ends. The caller must hold mu.
+// connect creates a connection and returns both ends. The caller must hold mu.
 func (n *Network) connect(host, address string) (here, there *conn) {
 	n.nextPort++
 	local := net.JoinHostPort(host, fmt.Sprint(n.nextPort))
@@ -146,8 +148,8 @@ func (n *Network) Cut(a, b string) {
 	n.CutOneWay(b, a)
 }
 
-// CutOneWay silently stops traffic from one host to another, but not the other direction. New
-// connections wait until Heal.
+// CutOneWay silently stops traffic from one host to another, but not in the other direction. New
+// connections between the hosts wait until Heal.
 func (n *Network) CutOneWay(from, to string) {
 	n.mu.Lock()
 	n.cuts[route{from, to}] = struct{}{}
@@ -166,7 +168,7 @@ func (n *Network) Heal(a, b string) {
 	n.HealOneWay(b, a)
 }
 
-// HealOneWay ends the cut from one host to another. A cut in the other direction stays.
+// HealOneWay ends the cut from one host to another. It does not end a cut in the other direction.
 func (n *Network) HealOneWay(from, to string) {
 	n.mu.Lock()
 	delete(n.cuts, route{from, to})
@@ -181,8 +183,8 @@ func (n *Network) HealOneWay(from, to string) {
 	}
 }
 
-// SetLatency sets the latency of all bytes that are written from now on. It may be shortened only
-// when no bytes are in flight.
+// SetLatency sets the latency of all bytes that are written after the call. The latency may be
+// reduced only when no bytes are in flight.
 func (n *Network) SetLatency(d time.Duration) {
 	n.mu.Lock()
 	n.latency = d
@@ -196,9 +198,9 @@ func (n *Network) SetLatency(d time.Duration) {
 	}
 }
 
-// SetLoss loses each write from now on with the given chance. As in TCP the write is sent again
-// after a pause, until it is not lost, and later writes wait for it. It has no effect without a
-// latency.
+// SetLoss makes each later write be lost with the given probability. As with TCP, a lost write is
+// sent again after a pause, until it is not lost, and later writes wait for it. SetLoss has no
+// effect if the latency is zero.
 func (n *Network) SetLoss(chance float64, pause time.Duration, seed uint64) {
 	var mu sync.Mutex // guards random
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -222,7 +224,8 @@ func (n *Network) SetLoss(chance float64, pause time.Duration, seed uint64) {
 	}
 }
 
-// Reset resets every connection of a host, like a router that loses its state. Its listeners stay.
+// Reset resets every connection of a host, as when a router loses its state. The listeners of the
+// host are not affected.
 func (n *Network) Reset(host string) {
 	n.mu.Lock()
 	var ends []*conn
@@ -237,7 +240,7 @@ func (n *Network) Reset(host string) {
 	}
 }
 
-// Crash resets every connection and closes every listener of a host, like the end of its processes.
+// Crash resets every connection and closes every listener of a host, as when its processes end.
 func (n *Network) Crash(host string) {
 	n.mu.Lock()
 	var ends []func()
@@ -257,7 +260,7 @@ func (n *Network) Crash(host string) {
 	}
 }
 
-// between returns the connections of two hosts. The caller must hold mu.
+// between returns the connections between two hosts. The caller must hold mu.
 func (n *Network) between(a, b string) []*conn {
 	var found []*conn
 	for c := range n.conns {

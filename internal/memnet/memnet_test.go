@@ -33,7 +33,7 @@ func connected(t *testing.T, n *Network) (client, server net.Conn) {
 func TestBytesArriveInOrderAndThenEOF(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, server := connected(t, New())
-		sent := bytes.Repeat([]byte("0123456789"), 100_000) // more than one buffer
+		sent := bytes.Repeat([]byte("0123456789"), 100_000) // more than the buffer of a connection
 		go func() {
 			_, _ = client.Write(sent)
 			_ = client.Close()

@@ -15,9 +15,9 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// Limits of an answer about the voters.
+// These are the limits of an answer about the voters.
 const (
-	maxListed    = 64 // in a list
+	maxListed    = 64 // entries of a list
 	maxTextBytes = 1024
 	maxNameBytes = 128
 	maxAddrBytes = 200
@@ -35,9 +35,9 @@ type DiskServer interface {
 	Disks(ctx context.Context, q *query.DisksRequest) (*query.DisksAnswer, error)
 }
 
-// Cluster returns the service for questions of other instances about the group. of returns the
-// cluster of this instance; it is not called before the [Guard] reports that the instance has
-// started.
+// Cluster returns the service for questions of other instances about the group. The function of
+// returns the cluster of this instance. It is not called until the [Guard] reports that the
+// instance has started.
 func Cluster(of func() *cluster.Cluster, disks DiskServer) transport.Service {
 	return transport.Service{Desc: &query.Cluster_ServiceDesc, Impl: group{DiskServer: disks, of: of}}
 }
@@ -48,9 +48,9 @@ type group struct {
 	of func() *cluster.Cluster
 }
 
-var _ query.ClusterServer = group{} // gRPC checks it only at the start
+var _ query.ClusterServer = group{} // otherwise gRPC would check this only when the instance starts
 
-// Found passes a question to package founding. The question of a node with a member's secret
+// Found passes a question to package founding. A question from a node with a member's secret
 // changes nothing.
 func (g group) Found(ctx context.Context, q *query.FoundRequest) (*query.FoundAnswer, error) {
 	from := transport.AskerOf(ctx)
@@ -80,14 +80,14 @@ func (g group) Probe(context.Context, *query.ProbeRequest) (*query.ProbeAnswer, 
 	return &query.ProbeAnswer{}, nil
 }
 
-// Found sends a question, which package founding has written, to another instance. It returns the
-// answer and the instance that gave it.
+// Found sends a question of package founding to another instance. It returns the answer and the
+// instance that has answered.
 func Found(ctx context.Context, at *transport.Remote, question []byte) ([]byte, nodeid.ID, error) {
 	a, err := Ask(ctx, query.NewClusterClient(at), query.ClusterClient.Found, &query.FoundRequest{Question: question})
 	return a.GetAnswer(), at.Answered.Instance, err
 }
 
-// QueryStatus asks for the status of the voters.
+// QueryStatus asks an instance for the status of the voters.
 func QueryStatus(ctx context.Context, at *transport.Remote, q cluster.StatusQuery) (cluster.StatusReply, error) {
 	a, err := Ask(ctx, query.NewClusterClient(at), query.ClusterClient.VoterStatus,
 		&query.VoterStatusRequest{Group: q.Group, Raft: q.Raft, At: q.At})
@@ -103,8 +103,8 @@ func Probe(ctx context.Context, at *transport.Remote) error {
 	return err
 }
 
-// voterStatusOf returns the message for a VoterStatus. It carries only the kind and the reason of
-// the next step. Long lists and texts are cut.
+// voterStatusOf returns the message for a VoterStatus. Of the next step, the message contains only
+// the kind and the reason. Long lists and texts are shortened.
 func voterStatusOf(c *cluster.VoterStatus) *query.VoterStatus {
 	r := &c.Report
 	m := &query.VoterStatus{
@@ -125,7 +125,7 @@ func voterStatusOf(c *cluster.VoterStatus) *query.VoterStatus {
 	return m
 }
 
-// statusReply decodes an answer. It refuses an answer that exceeds any limit.
+// statusReply decodes an answer. It fails if the answer exceeds a limit.
 func statusReply(a *query.VoterStatusAnswer) (cluster.StatusReply, error) {
 	leader, ok := instance(a.Leader)
 	m := a.Status
@@ -139,7 +139,7 @@ func statusReply(a *query.VoterStatusAnswer) (cluster.StatusReply, error) {
 		Remarks: m.Remarks}
 	c.Report = voters.Report{
 		Quorum: m.Quorum, Due: m.Due, Eligible: int(m.Eligible), Target: int(m.Target), CannotSurvive: m.CannotSurvive,
-		Next: voters.Step{Kind: voters.Kind(m.Next), Why: m.Why}, // a later version may have further kinds
+		Next: voters.Step{Kind: voters.Kind(m.Next), Why: m.Why}, // a later version may have others
 	}
 	for _, each := range m.Missing {
 		is, ok := instance(each.Instance)
@@ -166,10 +166,10 @@ func bounded(m *query.VoterStatus) bool {
 	return ok
 }
 
-// instance decodes an instance ID, which may be missing.
+// instance decodes an instance ID, or an empty slice as zero.
 func instance(b []byte) (nodeid.ID, bool) { return ID(b), len(b) == 0 || len(b) == nodeid.Size }
 
-// short makes a text valid UTF-8 and cuts it to limit bytes, between two characters.
+// short makes a text valid UTF-8 and shortens it to limit bytes, without splitting a character.
 func short(s string, limit int) string {
 	s = strings.ToValidUTF8(s, "?")
 	if len(s) <= limit {

@@ -69,7 +69,8 @@ func TestVoterStatusReturns(t *testing.T) {
 	}
 }
 
-// An answer in which one value exceeds its limit is refused.
+// TestAnAdviceBeyondItsBoundsIsRefused checks that an answer is refused if a single value exceeds
+// its limit.
 func TestAnAdviceBeyondItsBoundsIsRefused(t *testing.T) {
 	full := fullStatus()
 	long := strings.Repeat("x", maxTextBytes+1)
@@ -105,8 +106,8 @@ func TestAnAdviceBeyondItsBoundsIsRefused(t *testing.T) {
 	}
 }
 
-// FuzzAdvice feeds any bytes to an asker. An accepted answer is within all limits, and is the same
-// after encoding and decoding.
+// FuzzAdvice decodes arbitrary bytes as an answer. An accepted answer must be within all limits,
+// and must be the same after encoding and decoding.
 func FuzzAdvice(f *testing.F) {
 	full := fullStatus()
 	f.Add(answerOf(f, &full))

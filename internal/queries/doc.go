@@ -1,39 +1,42 @@
-// Package queries implements the questions that instances and programs ask each other outside links
-// and gossip: the services Query, Admin and Cluster of transport/wire/mortise/query/v1. It decides
-// which asker may ask what, and converts between messages and the types of other packages.
+// Package queries implements the questions that instances and programs send each other outside
+// links and gossip: the services Query, Admin and Cluster of transport/wire/mortise/query/v1. It
+// decides which questions a sender may ask, and converts between messages and the types of other
+// packages.
 //
 //	asker                                        asked instance
 //	Ask(client, method, question) ── transport ──▶ Guard ──▶ Query    replica.Question, at the leader
 //	                                                     ├──▶ Admin   the root package's own methods
 //	                                                     └──▶ Cluster package cluster
 //
-// A leading instance asks itself the same way, without the network ([transport.Services.As]).
+// A leader answers its own questions in the same way, without the network
+// ([transport.Services.As]).
 //
 // # Guarantees
 //
-// [Guard.Intercept] must let a question pass before any method is called: only there is a question
-// compared with a tier or a right. A program's question is checked twice: by the instance to which
-// the program is connected, which needs no leader for that, and by the leader, to which that
-// instance forwards the rights ([query.Origin]). What the connection of a derived secret's holder
-// authenticates replaces what the holder claims.
+// No method is called before [Guard.Intercept] has accepted the question. Only Intercept checks
+// tiers and rights. A question of a program is checked twice. The instance to which the program is
+// connected checks it first, without needing a leader. It forwards the rights with the question
+// ([query.Origin]), and the leader checks them. If the program has a derived secret, the rights
+// that its connection proves replace the rights that the program claims.
 //
 // # Concurrency
 //
-// Everything is safe for concurrent use and returns when its context ends.
+// Everything is safe for concurrent use, and every call returns when its context ends.
 //
 // # Failure
 //
 // An answer is either the message of the method or a [Failed]. If the holder of a derived secret
-// asks what only instances may ask, it gets no answer, as from a port without that service.
+// sends a question that only instances may ask, it gets no answer, as if the port did not have the
+// service.
 //
 // # Limits
 //
-// Package transport limits the bytes of questions and answers, and the number of questions of one
-// instance. A question has no lists. Lists and texts of an answer about the voters are limited
-// after decoding, since they are kept.
+// Package transport limits the size of questions and answers, and the number of questions of one
+// instance. Questions contain no lists. The lists and texts in an answer about the voters are
+// limited after decoding, because they are kept.
 //
 // # Refused alternative
 //
-// Checks in each method: that was one rule in eleven places, and a method that forgot it failed no
-// test.
+// Each method could check the rights itself. Then the same rule would be in eleven places, and no
+// test would detect a method without it.
 package queries

@@ -31,10 +31,10 @@ func (f *Failed) Unwrap() error {
 	return f.denied
 }
 
-// Conflict turns err into the failure of a Put whose revision is not that of the data.
+// Conflict returns the failure of a Put whose revision differs from that of the data.
 func Conflict(err error) *Failed { return &Failed{Kind: query.Failure_CONFLICT, text: err.Error()} }
 
-// failure encodes an error for the asker.
+// failure encodes an error for the sender of the question.
 func failure(err error) error {
 	f := &query.Failure{Text: strings.ToValidUTF8(err.Error(), "?")}
 	if failed, ok := errors.AsType[*Failed](err); ok {
@@ -58,11 +58,11 @@ func DeniedOf(e *session.NotAllowedError) *query.Denied {
 	return &query.Denied{Verb: e.Verb, Key: []byte(e.Key), For: e.For}
 }
 
-// Method is a method of a client C of generated code.
+// Method is a method of the generated client C.
 type Method[C, Q, A any] func(client C, ctx context.Context, q *Q, _ ...grpc.CallOption) (*A, error)
 
-// Ask asks a question once. An answered failure is a [*Failed]; for other errors see
-// [transport.Remote.Invoke].
+// Ask sends a question once. If the answer is a failure, the error is a [*Failed]. For other errors
+// see [transport.Remote.Invoke].
 func Ask[C, Q, A any](ctx context.Context, client C, method Method[C, Q, A], q *Q) (*A, error) {
 	a, err := method(client, ctx, q)
 	if err == nil {

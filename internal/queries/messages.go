@@ -28,7 +28,7 @@ func dataOf(d *lockfsm.Data) *query.Data {
 	return &query.Data{Value: d.Value, Revision: uint64(d.Revision)}
 }
 
-// lockList encodes the locks as far as rights show them.
+// lockList encodes the locks. It leaves out the keys that rights do not show.
 func lockList(a *replica.Answer, rights *capability.Capability) *query.LockList {
 	list := &query.LockList{
 		Next: &query.Cursor{Key: []byte(a.Next.Key), Place: a.Next.Place}, More: a.More, Leader: a.Leader,
@@ -50,7 +50,7 @@ func lockList(a *replica.Answer, rights *capability.Capability) *query.LockList 
 	return list
 }
 
-// keysOf returns the keys that rights show, and the number of the others.
+// keysOf returns the keys that rights show, followed by the number of the other keys.
 func keysOf(keys []string, rights *capability.Capability) (shown [][]byte) {
 	for _, key := range keys {
 		if rights.Sees(key) {
@@ -79,7 +79,7 @@ func eventList(a *replica.Answer) *query.EventList {
 	return list
 }
 
-// sessionList leaves out the nonces, which are secret.
+// sessionList encodes the sessions without their nonces, which are secret.
 func sessionList(a *replica.Answer) *query.SessionList {
 	list := &query.SessionList{From: fromOf(a.From), More: a.More}
 	for _, s := range a.Sessions {

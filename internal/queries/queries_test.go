@@ -27,12 +27,12 @@ type called struct {
 	query.UnimplementedQueryServer
 }
 
-// rig has all services behind one Guard. Every method is replaced by one that counts.
+// rig has all services with one Guard. Each method is replaced by one that counts its calls.
 type rig struct {
 	Guard
 	services transport.Services
 	calls    int
-	rights   *capability.Capability // of the last call
+	rights   *capability.Capability // the rights of the last call
 	origin   *query.Origin
 }
 
@@ -69,7 +69,7 @@ func rights(t *testing.T, words ...string) *capability.Capability {
 	return c
 }
 
-// ask asks a question as a peer, and reports whether the method was called.
+// ask sends a question as the peer from, and reports whether the method was called.
 func (r *rig) ask(t *testing.T, from transport.Identity, method string, q proto.Message) (answered bool,
 	_ *session.NotAllowedError) {
 	t.Helper()
@@ -85,12 +85,12 @@ func (r *rig) ask(t *testing.T, from transport.Identity, method string, q proto.
 	return answered, denied
 }
 
-// rule is a question about the key or prefix a/x, and the askers that may ask it.
+// rule is a question about the key or prefix a/x, with the rules for its senders.
 type rule struct {
 	q        proto.Message
-	verb, on string // the right that it needs; empty for none
-	words    string // that grant exactly that right
-	members  bool   // members may ask
+	verb, on string // the right that the question needs; empty means none
+	words    string // a capability that grants exactly that right
+	members  bool   // members may ask the question
 	guests   bool
 }
 
@@ -134,8 +134,8 @@ func questions() map[string]rule {
 	}
 }
 
-// Every tier asks every method of every service, with exactly the right that it needs, with all
-// others, and with none.
+// TestAskersAndRights sends the question of every method of every service as a peer of every tier:
+// with exactly the right that the question needs, with other rights, and with none.
 func TestAskersAndRights(t *testing.T) {
 	r := newRig()
 	all := questions()
@@ -182,8 +182,8 @@ func TestAskersAndRights(t *testing.T) {
 	}
 }
 
-// An instance may name the program for which it asks. Any other asker counts as what its connection
-// authenticates.
+// TestAnOriginIsProvedOrForwarded checks that an instance may name the program for which it asks,
+// and that any other sender has the identity and the rights that its connection proves.
 func TestAnOriginIsProvedOrForwarded(t *testing.T) {
 	r := newRig()
 	narrow, wide := rights(t, "read a*"), rights(t, "read *")
@@ -231,7 +231,7 @@ func TestAnOriginIsProvedOrForwarded(t *testing.T) {
 	}
 }
 
-// leads returns the service of a leader that gives every question the same answer.
+// leads returns the service of a leader that answers every question with a.
 func leads(a *replica.Answer, err error, last *replica.Question) transport.Services {
 	look := func(_ context.Context, q replica.Question) (*replica.Answer, error) {
 		*last = q
@@ -241,7 +241,8 @@ func leads(a *replica.Answer, err error, last *replica.Question) transport.Servi
 	return transport.Services{List: []transport.Service{Query(look)}, Intercept: guard.Intercept}
 }
 
-// A program is shown those keys of a request that it may see, and the number of the others.
+// TestOtherKeysAreCounted checks that a program gets only the keys of a request that it may see,
+// and the number of the others.
 func TestOtherKeysAreCounted(t *testing.T) {
 	answer := &replica.Answer{
 		Locks: []lockfsm.LockInfo{{Key: "a", Queue: []lockfsm.Standing{{Session: 3, Keys: []string{"a", "b", "c"}},
@@ -275,8 +276,8 @@ func TestOtherKeysAreCounted(t *testing.T) {
 	}
 }
 
-// The name under which a hold ends is the authenticated one, and the asker's own name is shown as a
-// claim.
+// TestWhatEndsAHoldIsNamedAsProved checks that a hold is ended under the authenticated name, and
+// that the name that a program gives for itself is shown as a claim.
 func TestWhatEndsAHoldIsNamedAsProved(t *testing.T) {
 	var last replica.Question
 	services := leads(&replica.Answer{Held: true}, nil, &last)
@@ -299,8 +300,8 @@ func TestWhatEndsAHoldIsNamedAsProved(t *testing.T) {
 	}
 }
 
-// The failure of a method is passed on with its text, whatever bytes are in it. A malformed
-// question reaches no state.
+// TestFailuresAreTold checks that the failure of a method is returned with its text, whatever bytes
+// the text contains, and that a malformed question is not passed to the replica.
 func TestFailuresAreTold(t *testing.T) {
 	var last replica.Question
 	for want, c := range map[query.Failure_Kind]error{

@@ -19,8 +19,8 @@ import (
 
 // Guard is the interceptor of all services.
 type Guard struct {
-	Started   func() bool           // no question is answered before it reports true
-	Translate func(err error) error // converts errors of the methods; nil for no conversion
+	Started   func() bool           // no question is answered before Started returns true
+	Translate func(err error) error // converts the errors of the methods; nil means no conversion
 }
 
 var (
@@ -30,15 +30,16 @@ var (
 
 type rightsKey struct{}
 
-// RightsOf returns the rights of the question that is answered under ctx. Nil means those of a full
-// instance.
+// RightsOf returns the rights with which the question of the context ctx is answered. Nil means the
+// rights of a full instance.
 func RightsOf(ctx context.Context) *capability.Capability {
 	c, _ := ctx.Value(rightsKey{}).(*capability.Capability)
 	return c
 }
 
-// Intercept answers a question if its asker may ask it. The Origin of the question then names the
-// authenticated asker, or the program for which an instance forwards it.
+// Intercept calls the method if the sender may ask the question. Before that, it sets the Origin of
+// the question to the authenticated sender. The Origin of a question that an instance forwards for
+// a program is not changed.
 func (g *Guard) Intercept(ctx context.Context, q any, info *grpc.UnaryServerInfo, method grpc.UnaryHandler) (any,
 	error) {
 	from := transport.AskerOf(ctx)
@@ -71,7 +72,7 @@ func is(method string, of *grpc.ServiceDesc) bool {
 	return strings.HasPrefix(method, "/"+of.ServiceName+"/")
 }
 
-// serves reports whether a tier may call a method at all.
+// serves reports whether peers of a tier may call a method.
 func serves(method string, tier capability.Tier) bool {
 	instance, member := tier == capability.Root, tier == capability.Member
 	switch {
@@ -85,8 +86,9 @@ func serves(method string, tier capability.Tier) bool {
 	return false
 }
 
-// settle returns the rights of a question and sets its origin. An instance may forward a program's
-// Query and names that program. Any other asker has the rights that its connection authenticates.
+// settle returns the rights of a question and sets its origin. An instance may forward the question
+// of a program to the service Query, with that program as the origin. Any other sender has the
+// rights that its connection proves.
 func settle(method string, from transport.Identity, q any) (*capability.Capability, error) {
 	m := q.(proto.Message).ProtoReflect()
 	field := m.Descriptor().Fields().ByName("origin")
@@ -109,8 +111,8 @@ func settle(method string, from transport.Identity, q any) (*capability.Capabili
 	return rights, nil
 }
 
-// Allowed returns a *session.NotAllowedError for the right that a question needs and c does not
-// grant. A nil c grants everything.
+// Allowed returns a *session.NotAllowedError if c does not grant the right that a question needs. A
+// nil c grants everything.
 func Allowed(c *capability.Capability, q any) error {
 	if c == nil {
 		return nil
@@ -151,21 +153,21 @@ func Allowed(c *capability.Capability, q any) error {
 	return lacks(false, "root", "")
 }
 
-// proved returns the name under which a hold is ended, for the log, the audit log and the holder.
-// The ID of a program is authenticated, and so is the name in the capability of a derived secret.
-// The program's own name is a claim.
+// proved returns the name of the program that ends a hold, for the log, the audit log and the
+// holder. The program's ID is authenticated, and so is the name in the capability of a derived
+// secret. The name that the program gives is only a claim.
 func proved(by *query.Origin, rights *capability.Capability, says string) string {
 	asker := ID(by.GetAsker())
 	switch {
 	case asker.IsZero():
-		return says // Node.ForceUnlock of an instance, under its own name
+		return says // from Node.ForceUnlock of an instance, which uses its own name
 	case rights == nil:
 		return fmt.Sprintf("%s (instance %v)", says, asker)
 	}
 	return fmt.Sprintf("%s (instance %v, claims to be %q)", rights.For(), asker, says)
 }
 
-// ID decodes an instance ID. It returns zero if b is none.
+// ID decodes an instance ID. It returns zero if b has another length.
 func ID(b []byte) (id nodeid.ID) {
 	if len(b) == nodeid.Size {
 		id = nodeid.ID(b)

@@ -8,12 +8,13 @@ import (
 )
 
 const (
-	adminTime   = 3 * time.Second  // for an answer of Admin that needs a leader; the asker may wait less
-	clusterTime = 30 * time.Second // for an answer of Cluster; package cluster has its own limits
+	adminTime   = 3 * time.Second  // for an answer of Admin that needs a leader
+	clusterTime = 30 * time.Second // for an answer of Cluster; package cluster has separate limits
 )
 
-// Time limits one attempt to have a question of Query answered. A watch without an event is
-// answered before that, because a connection on which no answer comes in time is given up.
+// Time returns the time limit of one attempt to answer a question of the service Query. A watch for
+// which no event occurs is answered before the limit, because a connection is closed if no answer
+// arrives in time.
 func Time(q any) time.Duration {
 	if _, ok := q.(*query.WatchRequest); ok {
 		return replica.WatchTime + replica.QuestionTime

@@ -7,35 +7,36 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// Watch asks the leader for the events of the keys that begin with a prefix. It tells every event
-// exactly once and in order. It begins with the present state, and does so again when the leader no
-// longer has the events after the last one.
+// Watch asks the leader for the events of the keys that begin with a prefix. It passes every event
+// to Tell exactly once and in order. It begins with the current state. If the leader no longer has
+// the events after the last one, Watch begins again with the current state.
 type Watch struct {
-	Origin *query.Origin // nil for this instance
+	Origin *query.Origin // nil for questions of this instance
 	Prefix string
 	Tell   func(WatchItem) bool // returns false to end the watch
 
-	// The questions. Each waits for a leader.
+	// These functions ask a question. Each waits for a leader.
 	Events  func(*query.WatchRequest) (*query.EventList, error)
 	Walk    func(*query.ListRequest) (*query.LockList, error)
 	Holders func(*query.HoldersRequest) (*query.LockList, error)
 
-	after uint64 // everything up to this position is told
+	after uint64 // position up to which all events have been passed to Tell
 }
 
-// WatchItem is one item that a Watch tells.
+// WatchItem is one item that a Watch passes to Tell.
 type WatchItem struct {
-	Reset    bool         // forget everything told before: the present state follows
-	Current  bool         // everything up to Position is told
-	Position uint64       // zero from Reset until the whole state is told
+	Reset    bool         // discard all earlier items: the current state follows
+	Current  bool         // all events up to Position have been passed
+	Position uint64       // zero from Reset until the whole state has been passed
 	Event    *query.Event // nil with Reset and with Current
 }
 
 // errStopped means that Tell has returned false.
 var errStopped = errors.New("queries: the watch was stopped")
 
-// Run tells the events after a position. If that is zero, it first tells the present state. It
-// returns nil when Tell has returned false, and otherwise the error of a question.
+// Run passes the events after a position to Tell. If the position is zero, it first passes the
+// current state. It returns nil when Tell has returned false, and otherwise the error of a
+// question.
 func (w *Watch) Run(after uint64) error {
 	w.after = after
 	if err := w.run(); err != errStopped {
@@ -85,10 +86,10 @@ func (w *Watch) since(after uint64) (*query.EventList, error) {
 	return w.Events(&query.WatchRequest{Origin: w.Origin, Prefix: []byte(w.Prefix), After: after})
 }
 
-// begin tells the present state. It reads the state page by page while events go on. After each
-// page it tells the events since, as far as they continue what was told. A reading is incomplete if
-// two leaders have answered, whose lists have different orders, or if the leader no longer has the
-// events since. Then it begins anew.
+// begin passes the current state. It reads the state page by page, while events continue to occur.
+// After each page it passes the events that have occurred since, as far as they change the state
+// that was passed so far. A reading is incomplete if two leaders have answered, because their lists
+// have different orders, or if the leader no longer has the events. Then begin starts again.
 func (w *Watch) begin() error {
 	for {
 		r := reading{held: map[holdID]bool{}, left: map[holdID]bool{}, data: map[string]uint64{}}
@@ -106,7 +107,7 @@ func (w *Watch) begin() error {
 	}
 }
 
-// read tells a reset and the present state.
+// read passes a reset and the current state.
 func (w *Watch) read(r *reading) (whole bool, err error) {
 	if err := w.tell(WatchItem{Reset: true}); err != nil {
 		return false, err
@@ -130,7 +131,7 @@ func (w *Watch) read(r *reading) (whole bool, err error) {
 	return true, nil
 }
 
-// catchUp tells the events between the position of the reading and that of the last page.
+// catchUp passes the events between the position of the reading and the position of the last page.
 func (w *Watch) catchUp(r *reading) (whole bool, err error) {
 	r.more = false
 	for r.from < r.upTo {
@@ -151,8 +152,8 @@ func (w *Watch) catchUp(r *reading) (whole bool, err error) {
 	return true, nil
 }
 
-// tellLock tells the state of one key. If it has too many holders for the page, tellLock asks for
-// the others.
+// tellLock passes the state of one key. If a page does not contain all holders of the key, tellLock
+// asks for the others.
 func (w *Watch) tellLock(l *query.Lock, r *reading) (whole bool, err error) {
 	if revision := l.Data.GetRevision(); revision > r.data[string(l.Key)] {
 		r.data[string(l.Key)] = revision
@@ -185,7 +186,7 @@ func (w *Watch) tellLock(l *query.Lock, r *reading) (whole bool, err error) {
 	return true, nil
 }
 
-// tellHold tells a hold, unless its beginning was told.
+// tellHold passes a hold, unless its beginning has been passed.
 func (w *Watch) tellHold(key []byte, st *query.Standing, r *reading) error {
 	hold := holdID{string(key), st.Token}
 	if !r.held[hold] {
@@ -206,11 +207,11 @@ func (w *Watch) tellHold(key []byte, st *query.Standing, r *reading) error {
 	return w.tell(WatchItem{Event: left})
 }
 
-// reading is the state as told so far, by one leader.
+// reading is the part of the state that has been passed, as read from one leader.
 type reading struct {
 	leader     uint64
-	from, upTo uint64 // the position of what was told, and of the last page
-	more       bool   // there are more events after from
+	from, upTo uint64 // positions up to which events have been passed, and of the last page
+	more       bool   // there are more events after position from
 	held, left map[holdID]bool
 	data       map[string]uint64
 }
@@ -220,7 +221,7 @@ type holdID struct {
 	token uint64
 }
 
-// page adds a page, and reports whether the same leader answers as before.
+// page adds a page. It returns false if another leader has answered than before.
 func (r *reading) page(s *query.LockList) bool {
 	if r.leader == 0 {
 		r.leader, r.from = s.Leader, s.Position
@@ -229,7 +230,8 @@ func (r *reading) page(s *query.LockList) bool {
 	return s.Leader == r.leader
 }
 
-// goesOn reports whether an event during the reading is new after what was told.
+// goesOn reports whether an event that occurred during the reading must be passed, because it
+// changes the state that was passed so far.
 func (r *reading) goesOn(e *query.Event) bool {
 	key := string(e.Key)
 	hold := holdID{key, e.Token}

@@ -12,7 +12,7 @@ import (
 
 var errNoMore = errors.New("the script is over")
 
-// watched runs a Watch over the answers of a script, and returns what it tells.
+// watched runs a Watch with the answers of a script, and returns the items that the Watch passes.
 func watched(after uint64, pages []*query.LockList, events []*query.EventList) (told []string) {
 	w := Watch{
 		Walk: func(*query.ListRequest) (*query.LockList, error) {
@@ -63,9 +63,9 @@ func event(position uint64, what lockfsm.EventKind, key string, token uint64) *q
 	return &query.Event{Position: position, What: uint32(what), Key: []byte(key), Token: token}
 }
 
-// TestAWatchLeavesNothingOut: an event during a reading is told once. A reading by two leaders, or
-// beyond the leader's event log, begins anew. A continued watch begins anew only if events were
-// missed.
+// TestAWatchLeavesNothingOut checks that an event during a reading is passed once. A reading by two
+// leaders, or beyond the leader's event log, begins again. A continued watch begins again only if
+// events were missed.
 func TestAWatchLeavesNothingOut(t *testing.T) {
 	began, ended := lockfsm.Began, lockfsm.Ended
 	for name, c := range map[string]struct {

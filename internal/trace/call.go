@@ -10,26 +10,26 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// Call is the state of one call for a lock, and then of the lock, for the observers. It is nil
-// without observers.
+// Call contains the state of one call for a lock, and later of the lock, for the observers. It is
+// nil if there are no observers.
 type Call struct {
 	tracer *Tracer
 	began  clock.Time
-	event  Event // common to all events of the lock; set before granted
+	event  Event // the common part of all events of the lock; set before granted
 	parent []byte
-	hold   *client.Hold // nil until the group is asked
-	op     uint64       // in the history; 0 if the group was not asked
-	tried  bool         // the answer was that the lock is held
-	since  clock.Time   // of the grant
+	hold   *client.Hold // nil until the group is asked for the lock
+	op     uint64       // number of the call in the history; 0 if the group was not asked
+	tried  bool         // the group has answered that the lock is held
+	since  clock.Time   // time of the grant
 
-	unlocking sync.Once // the first release is recorded before any release is done
+	unlocking sync.Once // records the first release before any release is made
 
-	mu      sync.Mutex // guards the following; never held across a wait
+	mu      sync.Mutex // guards the fields below; never held across a wait
 	granted bool       // Hooks.Acquired has returned
-	lost    *Event     // the lock was lost before that
+	lost    *Event     // a loss before granted was set
 }
 
-// Start begins a call, also one that is refused at once.
+// Start begins a call. It is called even for a call that is refused immediately.
 func (t *Tracer) Start(ctx context.Context, asked Asked) *Call {
 	if t == nil || !t.locks && t.config.History == nil {
 		return nil
@@ -42,7 +42,7 @@ func (t *Tracer) Start(ctx context.Context, asked Asked) *Call {
 	return c
 }
 
-// Mark returns the trace parent to send with the request, or nil.
+// Mark returns the trace parent for the request, or nil if there is none.
 func (c *Call) Mark() []byte {
 	if c == nil {
 		return nil
@@ -50,7 +50,7 @@ func (c *Call) Mark() []byte {
 	return c.parent
 }
 
-// Asks must be called before the group is asked for r, which is to be granted to hold.
+// Asks must be called before the group is asked for r. hold is the hold that the group may grant.
 func (c *Call) Asks(r client.Request, hold *client.Hold) {
 	if c == nil {
 		return
@@ -62,7 +62,8 @@ func (c *Call) Asks(r client.Request, hold *client.Hold) {
 	c.recordAsked(r)
 }
 
-// Answered must be called with the group's answer to Asks. Nil means that it has granted the lock.
+// Answered must be called with the error of the group's answer. Nil means that the group has
+// granted the lock.
 func (c *Call) Answered(err error) {
 	if c == nil {
 		return
@@ -74,14 +75,14 @@ func (c *Call) Answered(err error) {
 
 func heldError(err error) *client.HeldError {
 	if err == nil {
-		return nil // without allocation
+		return nil // avoids an allocation
 	}
 	var held *client.HeldError
 	errors.As(err, &held)
 	return held
 }
 
-// Refused ends a call that was granted nothing, with the error for its caller.
+// Refused ends a call that was not granted the lock. err is the error that its caller gets.
 func (c *Call) Refused(ctx context.Context, err error) {
 	if c == nil {
 		return
@@ -92,8 +93,8 @@ func (c *Call) Refused(ctx context.Context, err error) {
 	c.acquired(ctx, e)
 }
 
-// Entered ends a call that was given another handle of a lock. Later events are those of first, the
-// call that was granted the lock.
+// Entered ends a call that has got another handle of a lock. Later events of the lock belong to
+// first, the call that was granted the lock.
 func (c *Call) Entered(ctx context.Context, first *Call, token lockfsm.Token) {
 	if c == nil {
 		return
@@ -133,7 +134,7 @@ func (c *Call) acquired(ctx context.Context, e Event) (tag any) {
 	return tag
 }
 
-// met records the holder that was in the way.
+// met records the holder for which the call had to wait.
 func (c *Call) met(e *Event) {
 	if c.hold != nil {
 		e.Behind = c.hold.Behind()
@@ -142,13 +143,13 @@ func (c *Call) met(e *Event) {
 	case e.Behind != nil && c.tried:
 		e.Waiting = e.Behind.Waiters
 	case e.Behind != nil:
-		e.Waiting = max(e.Behind.Waiters-1, 0) // the call itself is counted
+		e.Waiting = max(e.Behind.Waiters-1, 0) // the count includes the call itself
 	case e.Err != nil:
 		e.Waiting = -1
 	}
 }
 
-// isGranted allows calls of Lost from now on, and reports a loss that came before.
+// isGranted allows calls of Hooks.Lost, and reports a loss that occurred before.
 func (c *Call) isGranted() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -158,7 +159,8 @@ func (c *Call) isGranted() {
 	}
 }
 
-// isLost records the loss of the hold. After the call has given up it has no effect.
+// isLost records or reports the loss of the hold. It has no effect if the call was not granted the
+// lock.
 func (c *Call) isLost(why client.Loss, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -10,7 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// Lost is never called before Acquired has returned, and never for a call that was granted nothing.
+// TestALossBeforeTheGrantIsToldIsToldAfter checks that Lost is never called before Acquired has
+// returned, and never for a call that was not granted the lock.
 func TestALossBeforeTheGrantIsToldIsToldAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told []Event
@@ -42,7 +43,7 @@ func TestALossBeforeTheGrantIsToldIsToldAfter(t *testing.T) {
 	})
 }
 
-// A nil Tracer and its nil Calls do nothing and allocate nothing.
+// TestWithoutObservers checks that a nil Tracer and its nil Calls do nothing and allocate nothing.
 func TestWithoutObservers(t *testing.T) {
 	tracer := New(Config{Clock: clock.Monotonic()})
 	if tracer != nil {

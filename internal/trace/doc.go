@@ -1,14 +1,15 @@
-// Package trace reports the events of a node's locks to observers. There are two: functions of the
-// user, called hooks, and a recorder that writes a history for a judge. Both are behind one [Call]
-// for each requested lock, so the code of a lock reports each step once: the request, the answer
-// and the release.
+// Package trace reports the events of a node's locks to observers. There are two kinds of
+// observers: functions of the user, called hooks, and a recorder that writes a history for a judge.
+// Each requested lock has one [Call], which informs both. So the code of a lock reports each step
+// only once: the request, the answer and the release.
 //
-// A nil [Tracer] is a node without observers. It returns nil Calls, and the methods of both then do
-// nothing. So no branch of a lock depends on whether there are observers, and nothing is allocated.
+// A nil [Tracer] belongs to a node without observers. It returns nil Calls. The methods of a nil
+// Tracer and a nil Call do nothing and allocate nothing. So the code of a lock needs no branch for
+// a node without observers.
 //
-// Everything is safe for concurrent use. Hooks that belong to a caller run on its goroutine. All
-// others run one at a time, in order, on a goroutine that exists only while calls wait. If
-// [MostWaiting] calls wait for a slow hook, further ones are dropped and counted. A panic of a hook
-// is logged, and the hook is called again next time. Close waits up to [CloseLimit] for a hook that
-// hangs.
+// Everything is safe for concurrent use. A hook that belongs to a call runs on the caller's
+// goroutine. All other hooks run one at a time, in order, on a goroutine that exists only while
+// calls of hooks are queued. If [MostWaiting] calls are queued because a hook is slow, further
+// calls are dropped and counted. If a hook panics, the panic is logged, and the hook is called for
+// later events. Close waits up to [CloseLimit] for a hook that hangs.
 package trace

@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// This file finds locks that the program has forgotten. A granted lock is reachable from the
-// session while it is held, so the garbage collector never collects it. Therefore the caller gets
-// another handle of it, which only the caller references.
+// This file finds locks that the program has forgotten. The session references a granted lock while
+// it is held, so the garbage collector never collects it. Therefore the caller gets a separate
+// handle of the lock, which only the caller references.
 
-// frames is how many callers are searched for one outside package mortise.
+// frames is the number of callers among which the first one outside package mortise is searched.
 const frames = 12
 
-// Watch watches one handle. A nil Watch watches none.
+// Watch watches one handle. A nil Watch does nothing.
 type Watch struct{ cleanup runtime.Cleanup }
 
-// leak describes a handle without a reference to it.
+// leak describes a handle without containing a reference to it.
 type leak struct {
 	call *Call
 	pcs  [frames]uintptr
@@ -26,15 +26,15 @@ type leak struct {
 // FindsLeaks reports whether handles must be watched.
 func (t *Tracer) FindsLeaks() bool { return t != nil && t.config.Hooks.Leaked != nil }
 
-// WatchHandle calls Hooks.Leaked if the garbage collector finds before Stop that handle is
-// unreachable while the lock of c is held. c must not reference handle.
+// WatchHandle calls Hooks.Leaked if the garbage collector finds that handle is unreachable, before
+// Stop is called and while the lock of c is held. c must not reference handle.
 func WatchHandle[Handle any](handle *Handle, c *Call) *Watch {
 	about := &leak{call: c}
 	about.n = runtime.Callers(2, about.pcs[:])
 	return &Watch{runtime.AddCleanup(handle, (*leak).found, about)}
 }
 
-// Stop ends the watch of a handle that is released.
+// Stop ends the watch because the handle is being released.
 func (w *Watch) Stop() {
 	if w != nil {
 		w.cleanup.Stop()
@@ -44,14 +44,14 @@ func (w *Watch) Stop() {
 func (l *leak) found() {
 	c := l.call
 	if c.hold.Err() != nil {
-		return // the lock was lost before, so there is nothing to release
+		return // the lock was lost, so it need not be released
 	}
 	e := c.about(c.tracer.config.Clock.Now())
 	e.End, e.Where = Leaked, l.where()
 	c.tracer.queue.later(func() { c.tracer.config.Hooks.Leaked(e) })
 }
 
-// where returns the first caller that is no method of package mortise.
+// where returns the first caller that is not a method of package mortise.
 func (l *leak) where() string {
 	callers := runtime.CallersFrames(l.pcs[:l.n])
 	for {

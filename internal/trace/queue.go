@@ -10,36 +10,36 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
-// Guarantees for users of hooks.
+// These are limits that users of hooks may rely on.
 const (
-	MostWaiting = 1024            // calls that may wait for a slow hook
-	CloseLimit  = 5 * time.Second // how long Close waits for one
+	MostWaiting = 1024            // queued calls of hooks
+	CloseLimit  = 5 * time.Second // how long Close waits for a hook
 )
 
-const loudEvery = time.Minute // between two log lines about the same error
+const loudEvery = time.Minute // interval between two log lines about the same error
 
 // ErrHangs is returned by Close if a hook does not return.
 var ErrHangs = errors.New("mortise: Config.Hooks: a function has not returned for 5 s; its goroutine ends when it does")
 
-// hookQueue calls hooks and recovers their panics. It calls them on the caller's goroutine, or on
-// one that runs only while calls wait.
+// hookQueue calls hooks and recovers their panics. It calls them on the caller's goroutine, or on a
+// goroutine that runs only while calls are queued.
 type hookQueue struct {
 	logger *slog.Logger
 	clock  clock.Clock
 
-	mu      sync.Mutex // guards the following; never held across a wait
+	mu      sync.Mutex // guards the fields below; never held across a wait
 	queue   []func()
 	working bool
 	closed  bool
-	idle    chan struct{} // closed when the goroutine ends; nil while no close waits for it
-	dropped uint64        // since the beginning
-	unsaid  uint64        // those of dropped that are not logged yet
-	drops   clock.Time    // of the last log line about dropped calls; zero if there was none
-	panics  clock.Time    // of the last log line about a panic; zero if there was none
+	idle    chan struct{} // closed when the goroutine ends; nil if no call of close is waiting
+	dropped uint64        // number of dropped calls
+	unsaid  uint64        // number of dropped calls that have not been logged
+	drops   clock.Time    // time of the last log line about dropped calls; zero if there was none
+	panics  clock.Time    // time of the last log line about a panic; zero if there was none
 }
 
-// later queues f for another goroutine, after all calls queued before. It never blocks: if too many
-// calls wait already, it drops f.
+// later queues f. The goroutine of the queue calls it after all calls that were queued before.
+// later never blocks. If the queue is full, it drops f.
 func (q *hookQueue) later(f func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -58,8 +58,8 @@ func (q *hookQueue) later(f func()) {
 	}
 }
 
-// work calls the queued functions until none is left. If a hook ends the goroutine
-// (runtime.Goexit), another one takes its place.
+// work calls the queued functions until the queue is empty. If a hook ends the goroutine
+// (runtime.Goexit), work starts another one.
 func (q *hookQueue) work() {
 	over := false
 	defer func() {
@@ -107,7 +107,7 @@ func (q *hookQueue) call(f func()) {
 	f()
 }
 
-// complain logs, at most once a minute, that hooks are too slow.
+// complain logs that hooks are too slow, at most once a minute.
 func (q *hookQueue) complain() {
 	q.mu.Lock()
 	now, lost := q.clock.Now(), q.unsaid
@@ -126,7 +126,7 @@ func (q *hookQueue) lost() uint64 {
 	return q.dropped
 }
 
-// close waits up to CloseLimit for the queued calls. Later ones are ignored.
+// close waits up to CloseLimit for the queued calls. Calls that are queued later are ignored.
 func (q *hookQueue) close() error {
 	q.mu.Lock()
 	q.closed = true
@@ -147,7 +147,7 @@ func (q *hookQueue) close() error {
 	case <-limit.C:
 	}
 	q.mu.Lock()
-	q.queue = nil // the goroutine ends with the call under way
+	q.queue = nil // the goroutine ends after the current call
 	q.mu.Unlock()
 	return ErrHangs
 }

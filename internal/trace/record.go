@@ -9,7 +9,8 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// This file writes what callers see into the history. The replica writes what voters apply.
+// This file writes the history of calls, as their callers see it. The replica writes what voters
+// apply.
 
 func (c *Call) recordAsked(r client.Request) {
 	h := c.tracer.config.History
@@ -23,7 +24,7 @@ func (c *Call) recordAsked(r client.Request) {
 	c.op = h.Call(asked)
 }
 
-// recordAnswer records the answer and, after a grant, a later loss of the lock.
+// recordAnswer records the answer. If the lock was granted, it also records a later loss.
 func (c *Call) recordAnswer(err error, held *client.HeldError) {
 	h := c.tracer.config.History
 	switch {
@@ -45,7 +46,8 @@ func (c *Call) recordAnswer(err error, held *client.HeldError) {
 	})
 }
 
-// recordLoss records when a lock was lost. A stopped process may notice the loss only later.
+// recordLoss records that a lock was lost at the time until. A process that was stopped may detect
+// the loss later.
 func (c *Call) recordLoss(until clock.Time) {
 	h := c.tracer.config.History
 	h.Lost(c.op, h.Now()-int64(c.tracer.config.Clock.Now().Sub(until)))
@@ -59,11 +61,11 @@ func (c *Call) recordRelease(how Way) {
 
 func (c *Call) recordFirst(how Way) {
 	switch how {
-	case Detach, Lapse: // the lock goes on, and its caller no longer learns of it
+	case Detach, Lapse: // the lock is not released, but its caller no longer gets its events
 		c.recordLoss(c.tracer.config.Clock.Now())
 		return
 	case Unlock:
-		_ = c.hold.Err() // a history gets the time of a loss before the release
+		_ = c.hold.Err() // records a loss that is detected only now before the release
 	}
 	c.tracer.config.History.Unlock(c.op)
 	if how == UnlockSoon { // in a history the call lasts until the release is confirmed
@@ -77,7 +79,8 @@ func (c *Call) recordReleased(err error) {
 	}
 }
 
-// errorClass returns the kind of an error for a history, which has no error texts; "" for nil.
+// errorClass returns the kind of an error for a history, which contains no error texts. It returns
+// "" for nil.
 func errorClass(err error) string {
 	if err == nil {
 		return ""

@@ -8,19 +8,19 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// Release is how a handle of a lock is released.
+// Release describes how a handle of a lock is released.
 type Release struct {
 	Way   Way
-	Last  bool // no other handle has the lock, so the lock ends with this one
-	First bool // the first release of this handle; hooks are not called for others
+	Last  bool // no other handle of the lock is left, so this release ends the lock
+	First bool // the first release of this handle; hooks are called only for this one
 
 	began clock.Time
 }
 
-// Way is one of the ways to release a lock.
+// Way is a way to release a lock.
 type Way uint8
 
-// The ways are methods of Lock in package mortise.
+// The ways are named after methods of Lock in package mortise.
 const (
 	Unlock Way = iota
 	UnlockSoon
@@ -28,13 +28,13 @@ const (
 	Lapse
 )
 
-// Releasing must be called before the handle is released. Its result must be passed to Released.
+// Releasing must be called before a handle is released. Its result must be passed to Released.
 func (c *Call) Releasing(r Release) Release {
 	if c == nil {
 		return r
 	}
 	if r.First {
-		_ = c.hold.Err() // a loss that is found only now is reported before the release
+		_ = c.hold.Err() // reports a loss that is detected only now before the release
 		r.began = c.tracer.config.Clock.Now()
 	}
 	if r.Last {
@@ -43,7 +43,7 @@ func (c *Call) Releasing(r Release) Release {
 	return r
 }
 
-// Released must be called after the handle was released, with the caller's error.
+// Released must be called after the handle was released, with the error that the caller gets.
 func (c *Call) Released(ctx context.Context, r Release, err error) {
 	if c == nil {
 		return
@@ -69,7 +69,7 @@ func (r Release) end(err error) End {
 		return Gone
 	case errors.Is(err, client.ErrClosed):
 		return Stopped
-	case errors.Is(err, client.ErrNoRoom): // of a Detach; the lock has ended, and that is confirmed
+	case errors.Is(err, client.ErrNoRoom): // from Detach; the lock has ended, confirmed
 		return Confirmed
 	case err != nil:
 		return Unconfirmed

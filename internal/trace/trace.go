@@ -12,9 +12,9 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// Hooks are the user's functions for the events of locks. Each may be nil.
+// Hooks contains the user's functions for the events of locks. Each may be nil.
 type Hooks struct {
-	Mark     func(ctx context.Context) []byte             // the trace parent to send with the request
+	Mark     func(ctx context.Context) []byte             // returns the request's trace parent
 	Acquired func(ctx context.Context, e Event) (tag any) // on the caller's goroutine
 	Unlocked func(ctx context.Context, e Event)           // on the caller's goroutine
 	Lost     func(e Event)                                // on the queue's goroutine
@@ -25,69 +25,69 @@ func (h *Hooks) listen() bool {
 	return h.Mark != nil || h.Acquired != nil || h.Unlocked != nil || h.Lost != nil || h.Leaked != nil
 }
 
-// Asked is what a caller asks for, as observers see it.
+// Asked describes the lock that a caller asks for, as observers see it.
 type Asked struct {
-	Key     string // the first in ascending order
+	Key     string // the first of the keys in ascending order
 	Keys    int    // the number of keys
-	Kind    string // of the request: exclusive, shared and so on
+	Kind    string // kind of the request: exclusive, shared and so on
 	Try     bool
-	Purpose string // for which long waits and holds are normal; empty for none
+	Purpose string // a purpose for which long waits and holds are normal; empty means none
 }
 
-// Event is what happened to a call or a lock.
+// Event describes an event of a call or of a lock.
 type Event struct {
 	Asked
 	End   End
-	Loss  client.Loss // of Lost
-	Err   error       // of the call, or of the lock that was lost
+	Loss  client.Loss // only for Lost
+	Err   error       // the error of the call, or the reason why the lock was lost
 	Token lockfsm.Token
-	Where string // of Leaked: the function, file and line that asked for the lock
-	Tag   any    // what Hooks.Acquired returned for the lock
+	Where string // for Leaked: the function, file and line that asked for the lock
+	Tag   any    // the value that Hooks.Acquired returned for the lock
 
-	Took    time.Duration     // the call
-	Held    time.Duration     // until now
-	Behind  *client.HeldError // the holder that was in the way; nil if there is none or it is unknown
-	Waiting int               // how many waited before the call; -1 if unknown
+	Took    time.Duration     // duration of the call
+	Held    time.Duration     // how long the lock has been held
+	Behind  *client.HeldError // the holder for which the call waited; nil if none or unknown
+	Waiting int               // number of requests that waited before the call; -1 if unknown
 }
 
 // End is the kind of end that an Event reports.
 type End uint8
 
-// The ends of an Acquire, of a release, and of a lock that was not released.
+// These are the ends of an Acquire, of a release, and of a lock that was not released.
 const (
 	Granted End = iota
-	Entered     // another handle of a lock that was already held
-	Refused     // Err is why
+	Entered     // the caller got another handle of a lock that was already held
+	Refused     // Err is the reason
 	Confirmed
 	Soon        // released without waiting for the confirmation
-	Unconfirmed // released, but not confirmed: Err is why
+	Unconfirmed // released, but without confirmation; Err is the reason
 	Detached
 	Lapsed
-	Left    // the handle is released, and others still have the lock
-	Gone    // nothing to release: the lock was lost before
-	Stopped // by the end of the node
+	Left    // the handle is released, and other handles of the lock are left
+	Gone    // there was nothing to release, because the lock had been lost
+	Stopped // ended by the end of the node
 	Lost
 	Leaked
 )
 
-// Config has the observers of a node, and what they need.
+// Config contains the observers of a node, and what they need.
 type Config struct {
-	Hooks   Hooks             // of locks
-	Queued  bool              // there are other hooks, which use Later
-	History *history.Recorder // nil for no recording
+	Hooks   Hooks             // hooks for the events of locks
+	Queued  bool              // there are other hooks, which are called by Later
+	History *history.Recorder // nil means no recording
 	Clock   clock.Clock
 	Logger  *slog.Logger
 	Spawn   func(func()) bool // runs a function on a goroutine for which the node's Close waits
 }
 
-// Tracer passes events to the observers of one node. A nil Tracer has none.
+// Tracer passes events to the observers of one node. A nil Tracer has no observers.
 type Tracer struct {
 	config Config
-	locks  bool // a hook for locks is set
+	locks  bool // a hook for the events of locks is set
 	queue  hookQueue
 }
 
-// New returns the tracer of a configuration, or nil if it has no observers.
+// New returns the tracer for a configuration, or nil if the configuration has no observers.
 func New(c Config) *Tracer {
 	locks := c.Hooks.listen()
 	if !locks && !c.Queued && c.History == nil {
@@ -96,7 +96,7 @@ func New(c Config) *Tracer {
 	return &Tracer{config: c, locks: locks, queue: hookQueue{logger: c.Logger, clock: c.Clock}}
 }
 
-// History returns the recorder, or nil.
+// History returns the recorder, or nil if there is none.
 func (t *Tracer) History() *history.Recorder {
 	if t == nil {
 		return nil
@@ -119,8 +119,8 @@ func (t *Tracer) Dropped() uint64 {
 	return t.queue.lost()
 }
 
-// Close calls the queued hooks. It gives up on an observer that has not returned after 5 s, with an
-// error that names it.
+// Close closes the history and waits for the queued calls of hooks. It waits at most 5 s for the
+// history, and as long for the hooks. The error says which of them has not finished.
 func (t *Tracer) Close() error {
 	if t == nil {
 		return nil

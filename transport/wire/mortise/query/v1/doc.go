@@ -1,9 +1,10 @@
-// Package query is the generated code of the questions that instances and programs ask each other;
-// see query.proto, admin.proto and cluster.proto. Only this comment is written by hand; after a
-// change to a .proto file run
+// Package query contains the generated code for the questions that instances and programs send each
+// other; see query.proto, admin.proto and cluster.proto. Only this comment is written by hand.
+// After a change to a .proto file run
 //
 //	sh transport/wire/generate.sh
 //
-// The field layouts are the contract between versions of mortise. Package internal/queries decides
-// which asker may ask what, and builds the messages; package transport carries them.
+// The field layouts are the contract between versions of mortise. Package internal/queries builds
+// the messages and decides which questions a sender may ask. Package transport carries the
+// messages.
 package query

@@ -1,5 +1,5 @@
-// Package wire is the generated code of the messages between nodes; see peer.proto. Only this
-// comment is written by hand; after a change to the .proto file run
+// Package wire contains the generated code for the messages between nodes; see peer.proto. Only
+// this comment is written by hand. After a change to the .proto file run
 //
 //	sh transport/wire/generate.sh
 //
