@@ -40,8 +40,9 @@ const advertiseWithin = 2 * time.Second
 //     private one
 //   - the only address of the machine
 //
-// Loopback is used only if all of Join is loopback. If there is none of these, the error names the
-// setting: a wrong guess would be noticed much later, and on another machine.
+// Loopback is used only if all of Join is loopback, or if the instance runs alone on a machine that
+// has no other address. If there is no address to return, the error names the setting: a wrong
+// guess would be noticed much later, and on another machine.
 func advertised(ctx context.Context, c *Config, listening net.Addr, e env) (string, error) {
 	if c.Advertise != "" {
 		return c.Advertise, nil

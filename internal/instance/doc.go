@@ -3,7 +3,7 @@
 // [Instance], and translates the results. Package instance starts these four components, connects
 // them, and stops them. The rules of locks, log and membership are in other packages.
 //
-//	client    the instance's session, the user's sessions   package session/client
+//	client    the instance's session, the user's sessions  package session/client
 //	replica   log, state machine, keeper; not on members   ownReplica, over internal/replica,
 //	                                                       raftlog, session/keeper
 //	cluster   membership, founding of the group, votes     package cluster, with life as its Host
