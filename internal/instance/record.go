@@ -11,7 +11,7 @@ import (
 func (n *Instance) record() []byte {
 	instance := n.instance().String()
 	if n.isMember() {
-		instance = "" // its session does not register an instance
+		instance = "" // the session of a member registers no instance
 	}
 	group := n.config.Group
 	r := replica.Record{

@@ -9,8 +9,8 @@ const Label = "mortise.purpose"
 // These are the known purposes. Holds for these purposes last long by design, and so do the waits
 // for them.
 const (
-	Election = "election" // its holder leads, and the candidates wait until it does not
-	Tick     = "tick"     // what package tick takes for itself: no code of a user works under it
+	Election = "election" // the holder is the leader, and the candidates wait for the lock
+	Tick     = "tick"     // a lock of package tick itself, under which no code of a user runs
 	Job      = "job"      // one long piece of work
 )
 

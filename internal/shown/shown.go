@@ -13,7 +13,7 @@ const formed = 0
 type form struct {
 	Value  []byte            `json:"v,omitempty"`
 	Labels map[string]string `json:"l,omitempty"`
-	Mark   []byte            `json:"m,omitempty"` // of Hooks.Mark
+	Mark   []byte            `json:"m,omitempty"` // the trace parent, from Hooks.Mark
 }
 
 // Encode returns the encoding of value, labels and trace parent.
