@@ -136,8 +136,8 @@ func (a *air) carry(data []byte) {
 	}
 }
 
-// give writes each packet to the receiving device when its delay has passed. The packets stay in
-// order, since almost all have the same delay.
+// give writes each packet to the receiving device when its delay has passed, in the order in which
+// the packets were queued.
 func give(device *os.File, port <-chan packet, over <-chan struct{}) {
 	for {
 		select {

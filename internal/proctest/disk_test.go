@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	disksEnv = "MORTISE_DISKS" // how often each fault is made; 2 without it: of a leader, and of another voter
+	disksEnv = "MORTISE_DISKS" // number of times for each fault: first of a leader, then of another voter, in turn; default 2
 
 	// From a fault until Status names it, if something is written meanwhile.
 	diskNoticed = 5 * time.Second

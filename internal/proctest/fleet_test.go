@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	fleetEnv  = "MORTISE_FLEET" // how many instances; 200 without it
+	fleetEnv  = "MORTISE_FLEET" // number of instances; default 200
 	fleetCrew = 5               // the founders, all of which vote
 	fleetStep = 10              // number of instances that the deployment replaces at a time
-	fleetSlow = "40"            // how many times as long as usual each instance pauses: the processors are two
+	fleetSlow = "40"            // factor of the pauses of each instance, for a machine with two processors
 	fleetBorn = 45 * time.Second
 )
 

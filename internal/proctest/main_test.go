@@ -14,13 +14,13 @@ const (
 	// "part" runs the scenarios of every merge, and "all" runs all. Without a value no scenario
 	// runs, because scenarios take minutes.
 	wantEnv     = "MORTISE_PROCTEST"
-	programsEnv = "MORTISE_PROCTEST_INSTANCES" // a directory with the program of the instances, and its next version
+	programsEnv = "MORTISE_PROCTEST_INSTANCES" // directory of the programs below
 )
 
 // The programs that instances run.
 const (
 	present = "instance"
-	next    = "instance-next" // the same tree with the build tag nextrules: the version after this one
+	next    = "instance-next" // built with the tag nextrules, as the version after this one
 )
 
 func TestMain(m *testing.M) {

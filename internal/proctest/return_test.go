@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	returnsEnv = "MORTISE_RETURNS" // how many leaders are stopped and continued; 3 without it
+	returnsEnv = "MORTISE_RETURNS" // number of leaders stopped and continued; default 3
 	stoppedFor = 15 * time.Second
 	// A gap within this time after a leader continues is attributed to its return.
 	returnTime = 6 * time.Second

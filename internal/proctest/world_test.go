@@ -54,7 +54,7 @@ type world struct {
 	judged  bool
 }
 
-// newWorld makes the world of a scenario, which must end with verdict or judge.
+// newWorld makes the world of a scenario, which must end with verdict.
 func newWorld(t *testing.T, s settings) *world {
 	t.Helper()
 	w := &world{t: t, settings: s, dir: t.ArtifactDir(), mayLose: map[*instance]bool{}}

@@ -173,7 +173,7 @@ func (i *instance) answer(r request) {
 		e.Status = &mortise.Status{FaultyDisks: h.Disks}
 	case "grow":
 		i.grow(ctx, r.Key)
-	case "quiet": // no more load: what it holds is given back
+	case "quiet": // ends the load, which releases its locks
 		i.load.stop()
 	default:
 		e.Err = fmt.Sprintf("no request %q", r.Op)
