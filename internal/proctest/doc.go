@@ -1,15 +1,16 @@
-// Package proctest tests mortise in separate processes, each on its own machine: a network namespace
-// with an address. The tests kill instances, let them leave, cut them off, move them and start them
-// again, while all instances take and hold locks. The package contains only tests;
-// proctest/instance is the program that the machines run. scripts/proctest runs the tests. They need
-// root and the command ip, and are skipped with a message without them.
+// Package proctest tests mortise in separate processes, each on its own machine: a network
+// namespace with an address. The tests kill instances, let them leave, cut them off, move them and
+// start them again, while all instances take and hold locks. The package contains only tests;
+// proctest/instance is the program that the machines run. scripts/proctest runs the tests. They
+// need root and the command ip, and are skipped with a message without them.
 //
 // # What a scenario is
 //
 // A scenario is a [testing] function that makes a world, starts instances in it, does something to
-// them, and ends with a verdict. Each instance has a load: it locks a contended key and its own key,
-// calls TryLock, cancels calls of Lock that wait, holds three locks for its whole life, and probes,
-// that is, takes and releases a new key all the time. At the end of every scenario the world
+// them, and ends with a verdict. Each instance has a load: it locks a contended key and its own
+// key, calls TryLock, cancels calls of Lock that wait, holds three locks for its whole life, and
+// probes, that is, takes and releases a new key all the time. At the end of every scenario the
+// world
 //
 //   - waits until every running instance is ready, within the time that the scenario allows;
 //   - makes the instances release all locks and stop, and judges the histories of all instances
@@ -40,14 +41,14 @@
 // # Guarantees
 //
 // Namespaces are named mt<pid>-<start>-<world>-<machine>, so several runs do not conflict. They are
-// removed at the end of a run. If a run does not finish, the next one removes its namespaces and the
-// processes in them. Nothing else of the system is changed, except that the scenarios of large
+// removed at the end of a run. If a run does not finish, the next one removes its namespaces and
+// the processes in them. Nothing else of the system is changed, except that the scenarios of large
 // fleets raise the limit of its neighbor table while they run.
 //
 // # Concurrency
 //
-// A world belongs to one test. Two tests run at a time by default, because a small machine allows no
-// more.
+// A world belongs to one test. Two tests run at a time by default, because a small machine allows
+// no more.
 //
 // # Failure
 //
