@@ -16,14 +16,14 @@ import (
 	"github.com/mortise-lock/mortise/internal/outside"
 )
 
-// machine has the clocks of one machine: a boot-time clock that can run fast or slow, stand still
-// and leap, and a wall clock that is set.
+// machine has the clocks of one machine: a boot-time clock that can run fast or slow, stop and
+// leap, and a wall clock that can be set.
 type machine struct {
 	mu     sync.Mutex // guards all below
-	since  time.Time  // of the bubble
-	base   clock.Time // what the boot-time clock showed then
+	since  time.Time  // time in the bubble when base was set
+	base   clock.Time // value of the boot-time clock at since
 	rate   float64
-	offset time.Duration // of the wall clock
+	offset time.Duration // offset of the wall clock
 }
 
 func newMachine() *machine { return &machine{since: time.Now(), base: clock.Time(time.Hour), rate: 1} }
@@ -39,7 +39,7 @@ func (m *machine) now() clock.Time {
 	return m.base.Add(time.Duration(float64(time.Since(m.since)) * m.rate))
 }
 
-// run lets the boot-time clock leap, and go on at a rate; 0 stops it.
+// run makes the boot-time clock leap, and then run at a rate. The rate 0 stops it.
 func (m *machine) run(leap time.Duration, rate float64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -58,7 +58,7 @@ func (m *machine) setWall(d time.Duration) {
 	m.offset = d
 }
 
-// startMachines starts three nodes on a machine each.
+// startMachines starts three nodes, each on its own machine.
 func startMachines(t *testing.T, change ...func(*mortise.Config)) (*fleet, []*machine) {
 	t.Helper()
 	f := newFleet(t)
@@ -66,7 +66,7 @@ func startMachines(t *testing.T, change ...func(*mortise.Config)) (*fleet, []*ma
 	for i := range 3 {
 		m := newMachine()
 		all = append(all, m)
-		f.unjudged = true // the clocks are apart
+		f.unjudged = true // the clocks differ
 		f.alter = func(e *outside.World) { e.Clock, e.Wall = m, m.wall }
 		c := f.config(i, 3)
 		c.SessionTTL = 5 * time.Second
@@ -79,9 +79,9 @@ func startMachines(t *testing.T, change ...func(*mortise.Config)) (*fleet, []*ma
 	return f, all
 }
 
-// suspend stops a machine for as long as during runs. Nothing reaches it, and nothing on it
-// happens. Its boot-time clock counts the time; with counts false it does not, as the monotonic
-// clock would not.
+// suspend stops a machine while during runs. No packet reaches the machine, and nothing runs on it.
+// Its boot-time clock counts that time. If counts is false the clock does not count it, as a
+// monotonic clock would not.
 func (f *fleet) suspend(m *machine, i int, counts bool, during func()) {
 	began := time.Now()
 	m.run(0, 0)
@@ -94,8 +94,8 @@ func (f *fleet) suspend(m *machine, i int, counts bool, during func()) {
 	m.run(asleep, 1)
 }
 
-// TestHolderSleeps: a laptop's lid is shut over a held lock. The first call after it opens must say
-// that the lock is lost.
+// TestHolderSleeps suspends a machine that holds a lock, as when a laptop is closed. The first call
+// after the machine wakes must report that the lock is lost.
 func TestHolderSleeps(t *testing.T) {
 	for _, counts := range []bool{true, false} {
 		t.Run(fmt.Sprint("the clock counts sleep: ", counts), func(t *testing.T) {
@@ -122,8 +122,8 @@ func TestHolderSleeps(t *testing.T) {
 	}
 }
 
-// TestLeaderSleeps: the leader's machine is suspended. The others go on; when it wakes, it reports
-// its own lock as lost, and takes no other lock away.
+// TestLeaderSleeps suspends the leader's machine. The other nodes must continue without it. When it
+// wakes, it must report its own lock as lost, and end no other lock.
 func TestLeaderSleeps(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, machines := startMachines(t)
@@ -146,9 +146,9 @@ func TestLeaderSleeps(t *testing.T) {
 	})
 }
 
-// TestLeadersClockLeaps: the leader wakes before any follower has missed it, and every lease looks
-// expired to it. It must not end them, since the renewals of that time are still to be read. An
-// instance that has really crashed still loses its locks.
+// TestLeadersClockLeaps lets the leader's clock leap, so that all leases look expired, before a
+// follower starts an election. The leader must not end these leases, because it has not yet read
+// the renewals of that time. An instance that has crashed must still lose its locks.
 func TestLeadersClockLeaps(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, machines := startMachines(t)
@@ -176,9 +176,10 @@ func TestLeadersClockLeaps(t *testing.T) {
 	})
 }
 
-// TestClocksDrift holds a lock for an hour while the holder's clock and the leader's run 1% apart,
-// either way, and cuts the holder off now and then: it must know before the next one is granted the
-// lock. At 10% it must not, or this test sees nothing.
+// TestClocksDrift holds a lock for an hour while the clocks of the holder and the leader differ by
+// 1 % in their rates, in both directions, and cuts the holder off repeatedly. At 1 % the holder
+// must know that the lock is lost before the next caller is granted it. At 10 % it must not know,
+// otherwise this test could not detect a failure.
 func TestClocksDrift(t *testing.T) {
 	for _, apart := range []float64{0.01, 0.1} {
 		t.Run(fmt.Sprint(apart), func(t *testing.T) {
@@ -220,8 +221,8 @@ func TestClocksDrift(t *testing.T) {
 	}
 }
 
-// TestWallClockIsSet: by an hour, forward and back, on the leader, on a holder, on all. Nothing
-// changes for leases, and tokens rise.
+// TestWallClockIsSet sets the wall clock by an hour, forward and back, on the leader, on a holder,
+// and on all nodes. The leases must not change, and tokens must rise.
 func TestWallClockIsSet(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, machines := startMachines(t, withSecret(secretA))
@@ -261,9 +262,10 @@ func TestWallClockIsSet(t *testing.T) {
 	})
 }
 
-// TestUnlockIsTheFirstToNotice that a lock was lost while its holder slept. The hook of lost locks
-// hears of it too, and a history says since when: else the lock would seem held until the unlock,
-// beside the next one's.
+// TestUnlockIsTheFirstToNotice checks an Unlock that is the first call to notice that a lock was
+// lost while its holder slept. The hook for lost locks must be called, and the history must record
+// since when the lock is lost. Otherwise the lock would appear as held until the Unlock, at the
+// same time as the next hold.
 func TestUnlockIsTheFirstToNotice(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var ear heard

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// cut cuts the nodes of one side from those of the other.
+// cut cuts the links between the nodes of two sides.
 func (f *fleet) cut(one, other []int) {
 	for _, a := range one {
 		for _, b := range other {
@@ -16,7 +16,7 @@ func (f *fleet) cut(one, other []int) {
 	}
 }
 
-// healAll heals every cut of a fleet of n.
+// healAll restores all links of a fleet of n.
 func (f *fleet) healAll(n int) {
 	for a := range n {
 		for b := range n {
@@ -27,9 +27,9 @@ func (f *fleet) healAll(n int) {
 	}
 }
 
-// TestAMinuteApart: partitions of every shape for a minute, then heal: the side with the majority
-// goes on and replaces whom it has lost; when all are together again there is one group, the one of
-// before, with as many voters as it should have.
+// TestAMinuteApart makes partitions of every shape for a minute. The side with the majority must
+// continue and replace the voters that it has lost. After the partition there must be one group,
+// the same as before, with the right number of voters.
 func TestAMinuteApart(t *testing.T) {
 	for name, shape := range map[string]func(f *fleet, leader int){
 		"a follower alone": func(f *fleet, l int) { f.isolate((l + 1) % 5) },
@@ -45,7 +45,7 @@ func TestAMinuteApart(t *testing.T) {
 		"one reaches both":    func(f *fleet, l int) { f.cut([]int{l, (l + 1) % 5}, []int{(l + 3) % 5, (l + 4) % 5}) },
 		"leader and follower": func(f *fleet, l int) { f.cut([]int{l}, []int{(l + 1) % 5}) },
 	} {
-		if underRace && !strings.HasPrefix(name, "two") { // the race detector makes it long
+		if underRace && !strings.HasPrefix(name, "two") { // the race detector makes the test slow
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
@@ -59,7 +59,7 @@ func TestAMinuteApart(t *testing.T) {
 				time.Sleep(time.Minute) // fake time
 				f.healAll(5)
 				f.ready()
-				time.Sleep(30 * time.Second) // fake time: gossip finds together
+				time.Sleep(30 * time.Second) // fake time: gossip finds all members again
 				f.wantVotes(3)
 				for i, n := range f.nodes {
 					if got := n.Status().Group; got != group {
@@ -77,8 +77,8 @@ func TestAMinuteApart(t *testing.T) {
 	}
 }
 
-// TestSettingsAreAdopted (rule 15): a rolling deployment changes Voters and SessionTTL. Until all
-// instances name the new values the old ones hold, and both are shown.
+// TestSettingsAreAdopted changes Voters and SessionTTL by a rolling deployment. Until all instances
+// name the new values, the group must use the old values, and Health must report the difference.
 func TestSettingsAreAdopted(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 5)

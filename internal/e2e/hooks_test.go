@@ -14,7 +14,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// heard is what the hooks of a node were told, one line for an event.
+// heard records the calls of a node's hooks, one line for each event.
 type heard struct {
 	mu    sync.Mutex
 	lines []string
@@ -40,7 +40,7 @@ func (h *heard) node(hook string) func(mortise.NodeEvent) {
 	}
 }
 
-// hooks are all of them.
+// hooks returns a Hooks with all functions set.
 func (h *heard) hooks() *mortise.Hooks {
 	acquired, unlocked := h.lock("acquired"), h.lock("unlocked")
 	return &mortise.Hooks{
@@ -64,7 +64,7 @@ func (h *heard) last(t *testing.T) mortise.LockEvent {
 	return h.locks[len(h.locks)-1]
 }
 
-// of lists what was told beginning with one of the words, and forgets everything.
+// of returns the lines that begin with one of the words, and removes all lines.
 func (h *heard) of(words ...string) (lines []string) {
 	synctest.Wait()
 	h.mu.Lock()
@@ -78,7 +78,7 @@ func (h *heard) of(words ...string) (lines []string) {
 	return lines
 }
 
-// hookedFleet is a fleet whose hooks are heard, each node by one of its own.
+// hookedFleet starts a fleet and records the hook calls of each node separately.
 func hookedFleet(t *testing.T, n int, change ...func(*mortise.Config)) (*fleet, []*heard) {
 	var ears []*heard
 	f := startFleet(t, n, append(change, func(c *mortise.Config) {
@@ -204,7 +204,7 @@ func TestHooksTellHowUnlockEnds(t *testing.T) {
 		ear := ears[at]
 		l := f.lock(at, "k")
 		time.Sleep(3 * time.Second) // fake time
-		for range 2 {               // the second causes no event
+		for range 2 {               // the second unlock causes no event
 			unlock(t, l)
 		}
 		if e := ear.last(t); e.Outcome != mortise.OutcomeConfirmed || e.Held != 3*time.Second ||
@@ -281,8 +281,8 @@ func TestHooksTellWhyALockWasLost(t *testing.T) {
 	})
 }
 
-// TestHooksTellWhatBecomesOfTheNode: what a voter that lives hears while the leader dies and comes
-// back.
+// TestHooksTellWhatBecomesOfTheNode checks the hook calls of a voter while the leader crashes and
+// returns.
 func TestHooksTellWhatBecomesOfTheNode(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, ears := hookedFleet(t, 3)

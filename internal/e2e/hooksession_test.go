@@ -8,8 +8,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestHooksHearOfSessionsOfTheUsersOwn: of their leases, and of what is locked, detached and taken
-// up in them.
+// TestHooksHearOfSessionsOfTheUsersOwn checks the hook calls for the leases of the user's own
+// sessions, and for locks that are locked, detached and resumed in them.
 func TestHooksHearOfSessionsOfTheUsersOwn(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, ears := hookedFleet(t, 3)

@@ -18,8 +18,9 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// TestHostileImpostors: an attacker dials every instance as every other one, and holds what
-// connections it can: the live links stay, and a lock is held through it.
+// TestHostileImpostors has an attacker dial every instance in the name of every other one, and keep
+// the connections that it can. The existing links must remain, and a lock must be held all the
+// time.
 func TestHostileImpostors(t *testing.T) {
 	assaulted(t, everySecurity(), func(a *assault) {
 		a.join(3)
@@ -46,7 +47,7 @@ func TestHostileImpostors(t *testing.T) {
 	})
 }
 
-// secretsOf returns what a former voter knows about the session of an instance.
+// secretsOf returns the knowledge of a former voter about the session of an instance.
 func (a *assault) secretsOf(i int) lockfsm.SessionInfo {
 	a.t.Helper()
 	synctest.Wait()
@@ -58,9 +59,9 @@ func (a *assault) secretsOf(i int) lockfsm.SessionInfo {
 	return info
 }
 
-// TestHostileTheftOfASession: the attacker dials the holder as the leader, and the leader with the
-// session, epoch and nonce of the holder. The holder keeps its lock, and the instance that waits
-// for it gets nothing, for three leases.
+// TestHostileTheftOfASession has the attacker dial the holder as the leader, and the leader with
+// the session, epoch and nonce of the holder. For three leases the holder must keep its lock, and
+// the instance that waits for the lock must not be granted it.
 func TestHostileTheftOfASession(t *testing.T) {
 	assaulted(t, everySecurity(), func(a *assault) {
 		leader := a.leader()
@@ -108,7 +109,7 @@ func TestHostileTheftOfASession(t *testing.T) {
 	})
 }
 
-// lure says to an instance, under the attacker's own ID, that the attacker leads.
+// lure claims to an instance, under the attacker's own ID, that the attacker is the leader.
 func (a *assault) lure(h *hostile, at int) {
 	self := h.id.Instance()
 	lure := append(uvarints(8, 1<<40), self[:]...)
@@ -120,7 +121,8 @@ func (a *assault) lure(h *hostile, at int) {
 	}
 }
 
-// steal says to the leader, under the attacker's own ID, what only the owner of a session may say.
+// steal sends to the leader, under the attacker's own ID, messages that only the owner of a session
+// may send.
 func (a *assault) steal(h *hostile, leader int, s lockfsm.SessionInfo) {
 	to := nodeid.Endpoint{ID: a.nodes[leader].ID(), Addr: address(leader)}
 	say := func(f transport.Frame) {
@@ -145,8 +147,9 @@ func (a *assault) steal(h *hostile, leader int, s lockfsm.SessionInfo) {
 	say(transport.Frame{Commands: end.Append(nil)})
 }
 
-// TestHostileRelay: what a newborn instance says to an attacker whose address is behind Join is
-// passed on, byte by byte, to the members.
+// TestHostileRelay has a new instance connect to an attacker, whose address is in Join. The
+// attacker relays the greeting of the instance to the members, byte by byte. The members must
+// refuse the greeting.
 func TestHostileRelay(t *testing.T) {
 	assaulted(t, everySecurity(), func(a *assault) {
 		l, err := a.net.Listen("10.0.0.66:7947")
@@ -186,8 +189,8 @@ func TestHostileRelay(t *testing.T) {
 	})
 }
 
-// relay passes a dialer's greeting on to every member, and says what came of it if that is not a
-// refusal.
+// relay passes a dialer's greeting on to every member. It returns a description of the result, or
+// "" if every member refuses the greeting.
 func (a *assault) relay(raw net.Conn) string {
 	var server *tls.Config
 	if a.security != nil {
