@@ -198,7 +198,7 @@ func (a *assault) relay(raw net.Conn) string {
 	}
 	_, said, err := attack.Accept(raw, server)
 	if err != nil {
-		return "" // it has hung up
+		return "" // the dialer has closed the connection
 	}
 	for at := range 3 {
 		c, err := a.speaker.Open(a.t.Context(), address(at))

@@ -16,7 +16,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// logged has the nodes of a fleet log into a buffer each, from that level on.
+// logged makes each node of a fleet log to its own buffer, from the given level on.
 func logged(level slog.Level) (logs map[string]*lines, into func(*mortise.Config)) {
 	logs = map[string]*lines{}
 	return logs, func(c *mortise.Config) {
@@ -27,15 +27,15 @@ func logged(level slog.Level) (logs map[string]*lines, into func(*mortise.Config
 	}
 }
 
-// take returns what was logged since the last call.
+// take returns the lines that were logged since the last call.
 func (l *lines) take() []string {
 	synctest.Wait()
 	defer l.reset()
 	return l.matching("")
 }
 
-// TestAtMostFiveLinesAtStart: from the start of all to a minute after they are ready, on every
-// node, and not nothing.
+// TestAtMostFiveLinesAtStart checks that every node logs at least one line and at most five, from
+// the start of all nodes to a minute after they are ready.
 func TestAtMostFiveLinesAtStart(t *testing.T) {
 	for name, c := range map[string]struct {
 		nodes  int
@@ -65,7 +65,8 @@ func TestAtMostFiveLinesAtStart(t *testing.T) {
 	}
 }
 
-// wantLines wants exactly these lines, by a part of each, in order.
+// wantLines fails the test unless got has as many lines as want, each with the corresponding part,
+// in order.
 func wantLines(t *testing.T, who string, got []string, want ...string) {
 	t.Helper()
 	ok := len(got) == len(want)
@@ -104,7 +105,7 @@ func TestOneLineForAChange(t *testing.T) {
 		f.isolate(follower)
 		// fake time
 		time.Sleep(time.Minute)
-		// if it votes
+		// This line is logged only if the instance votes.
 		got := slices.DeleteFunc(take(follower),
 			func(line string) bool { return strings.Contains(line, "has no leader") })
 		wantLines(t, "the instance that was cut off", got,
@@ -160,7 +161,8 @@ func TestWhatRepeatsIsSaidSeldom(t *testing.T) {
 	})
 }
 
-// TestGossipAndRaftSpeakThroughTheLogger: they log at their given levels, and to no other log.
+// TestGossipAndRaftSpeakThroughTheLogger checks that memberlist and raft log with their own levels
+// to the configured Logger, and to no other log.
 func TestGossipAndRaftSpeakThroughTheLogger(t *testing.T) {
 	var global bytes.Buffer
 	defer log.SetOutput(log.Writer())

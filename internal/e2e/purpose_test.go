@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/purpose"
 )
 
-// TestTwoLivesOfOneName: a process that is started anew meets the lock of its life before. The
-// session tells the two apart, and the errors say so.
+// TestTwoLivesOfOneName checks that a restarted process whose predecessor still has a lock gets
+// errors that distinguish the two processes of the same name by their sessions.
 func TestTwoLivesOfOneName(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -52,7 +52,7 @@ func TestTwoLivesOfOneName(t *testing.T) {
 	})
 }
 
-// TestStandby counts the calls whose purpose is to wait long.
+// TestStandby checks that calls that wait long by design are counted separately.
 func TestStandby(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 1)

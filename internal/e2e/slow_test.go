@@ -14,7 +14,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/outside"
 )
 
-// thin is a connection whose owner reads only so many bytes a second. Zero means no limit.
+// thin is a connection that reads at most rate bytes a second. Zero means no limit.
 type thin struct {
 	net.Conn
 	rate *atomic.Int64
@@ -43,7 +43,8 @@ func (l thinListener) Accept() (net.Conn, error) {
 	return thin{c, l.rate}, nil
 }
 
-// throttle makes the nodes that are started from now on read at a rate, each connection for itself.
+// throttle makes the nodes that are started afterwards read at that rate, each connection
+// separately.
 func (f *fleet) throttle(rate *atomic.Int64) {
 	f.alter = func(e *outside.World) {
 		listen, dial := e.Listen, e.Dial
@@ -64,13 +65,14 @@ func (f *fleet) throttle(rate *atomic.Int64) {
 	}
 }
 
-// TestMemberThatReadsSlowly is granted a thousand locks at once, over a line that needs seconds for
-// that. It gets them all, and no other member notices. (If the answers to all requests of a
-// member take longer than a lease, the connection is too slow: the member starts over forever.)
+// TestMemberThatReadsSlowly grants a thousand locks to a member in one turn, over a connection that
+// takes seconds for the answers. The member must get all of them, and no other member may be
+// affected. (If the answers to all requests of a member take longer than a lease, the connection is
+// too slow: the member opens a new session again and again.)
 func TestMemberThatReadsSlowly(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var rate atomic.Int64
-		longer := func(c *mortise.Config) { c.SessionTTL = 10 * time.Second } // the default
+		longer := func(c *mortise.Config) { c.SessionTTL = 10 * time.Second } // the default TTL
 		f := startFleet(t, 3, longer)
 		f.throttle(&rate)
 		c := f.config(3, 3)
@@ -91,7 +93,8 @@ func TestMemberThatReadsSlowly(t *testing.T) {
 		for k := range burst {
 			calls.Go(func() { unlock(t, f.lock(3, fmt.Sprint(k))) })
 		}
-		time.Sleep(9 * time.Second) // fake time: all of them wait, and it knows for whom
+		// In fake time, all requests wait, and the member knows the holder.
+		time.Sleep(9 * time.Second)
 		if got := f.nodes[3].Client.Status().Waiting; got != burst {
 			t.Fatalf("%d calls wait", got)
 		}
@@ -124,8 +127,8 @@ func TestMemberThatReadsSlowly(t *testing.T) {
 	})
 }
 
-// TestCallersThatNeverLook take locks, ask for channels and contexts, and read none of them. Losing
-// all the locks at once blocks no other member.
+// TestCallersThatNeverLook takes locks and requests their channels and contexts without reading
+// them. The loss of all these locks must not block any other member.
 func TestCallersThatNeverLook(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
