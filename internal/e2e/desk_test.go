@@ -110,7 +110,7 @@ func TestAnyInstanceAnswersAGuest(t *testing.T) {
 			t.Fatalf("%+v, %v", a, failed)
 		}
 		<-locks[7].Done()
-		proven := "operator (instance " + deskProgram.String() + ")" // the ID is proved; the name is only claimed
+		proven := "operator (instance " + deskProgram.String() + ")" // only the ID is proved
 		if err := locks[7].Err(); !strings.Contains(fmt.Sprint(err), proven) ||
 			!strings.Contains(fmt.Sprint(err), "a test") {
 			t.Error(err)

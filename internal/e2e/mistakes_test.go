@@ -20,23 +20,24 @@ import (
 //     cmd/mortise/led_test.go, and the whole texts in cmd/mortise/testdata/states.md
 //  2. group IDs with a leading zero: TestIDsAreOfOneLength in internal/nodeid; recover:
 //     cmd/mortise/mistakes_test.go
-//  3. a healthy election raises no alarm: TestWhatStandsFirst in console, TestCandidatesAreNoAlarm in
-//     adapters/mortiseotel, states.md
+//  3. a healthy election raises no alarm: TestWhatStandsFirst in console, TestCandidatesAreNoAlarm
+//     in adapters/mortiseotel, states.md
 //  4. figures from before the loss of the quorum are marked: TestStaleFiguresAreMarked in console
 //  5. the headline of doctor is the worst finding: TestTheHeadlineIsTheWorst in
 //     cmd/mortise/led_test.go
 //  6. Founders that match no instance
 //  7. two instances with one Name and Replicas
-//  8. another secret than the group, no secret, or a secret where the group has none: TestStrangersStayOutside in
-//     security_test.go (Status, Lock); TestReadyzNamesTheSecret in console
+//  8. another secret than the group, no secret, or a secret where the group has none:
+//     TestStrangersStayOutside in security_test.go (Status, Lock), TestReadyzNamesTheSecret in
+//     console
 //  9. a command line without the secret, 10. without -join, 11. -env-prefix:
 //     cmd/mortise/mistakes_test.go
-//  12. an instance that starts again with its directory does not log that a group is born
+//  12. an instance that starts again with its directory does not log that a group is founded
 //  13. the agent keeps lock_delay: TestALostClientsLockKeepsItsDelay in cmd/mortise
 //  14. a lock is entered again with more than the hold has: TestAHandleEndsByItsOwnMaxHold in
 //      entered_test.go
-//  15. an end by MaxHold keeps its LockDelay, and is in the audit log: TestAnOverdueHoldKeepsItsDelay
-//      in kinds_test.go
+//  15. an end by MaxHold keeps its LockDelay, and is in the audit log:
+//      TestAnOverdueHoldKeepsItsDelay in kinds_test.go
 //  16. the holder of all permits requests one more
 //  17. leaving after a tick takes no time, and after a crash its job is not run again:
 //      tick/finished_test.go

@@ -23,7 +23,8 @@ import (
 // delay, the calls that it cannot queue, and loses none of the others.
 func TestTooManyCallers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		// no history: there are more events at one time than the buffer of a recorder can hold
+		// The nodes record no history: there are more events at one time than the buffer of a
+		// recorder holds.
 		f := startFleet(t, 3, func(c *mortise.Config) { c.History = nil })
 		i := f.follower()
 		held := f.lock((i+1)%3, "elsewhere")

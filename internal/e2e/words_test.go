@@ -316,7 +316,9 @@ func masked(text string) string {
 // see in them, and that normal operation causes no warning. After a change run it several times
 // with -words, and read in review the texts that it adds to the file.
 func TestWords(t *testing.T) {
-	known, read := readWords(t), map[string]bool{} // read in any scenario: which of them says it differs from run to run
+	// read contains the texts of all scenarios: a text may occur in another scenario in the next
+	// run.
+	known, read := readWords(t), map[string]bool{}
 	for _, texts := range known {
 		maps.Copy(read, texts)
 	}
@@ -350,7 +352,7 @@ func TestWords(t *testing.T) {
 				if strings.Contains(text, "raft: ") {
 					t.Errorf("a line of raft itself, with IDs that mean nothing to an operator: %s", text)
 				}
-				if !read[text] && !*writeWords && !underRace { // the race detector finds moments that are seen nowhere else
+				if !read[text] && !*writeWords && !underRace { // it produces states that occur nowhere else
 					t.Errorf("%s does not have: %s", wordsFile, text)
 				}
 				known[s.name][text] = true

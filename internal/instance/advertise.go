@@ -18,7 +18,7 @@ import (
 type networkInfo struct {
 	hostname   func() (string, error)
 	interfaces func() ([]networkInterface, error) // the interfaces that are up
-	// returns the source address of packets to an address
+	// route returns the source address of packets to an address.
 	route func(to netip.Addr) (from netip.Addr, ok bool)
 }
 
@@ -221,7 +221,7 @@ func realInterfaces() ([]networkInterface, error) {
 	var up []networkInterface
 	for _, i := range all {
 		addrs, err := i.Addrs()
-		// an interface without addresses may have been removed since net.Interfaces
+		// The interface may have been removed since net.Interfaces returned it.
 		if i.Flags&net.FlagUp == 0 || err != nil {
 			continue
 		}

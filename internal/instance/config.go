@@ -34,7 +34,7 @@ type Config struct {
 	Unreachable bool             // whether no other process may reach the instance
 
 	Source *credentials.Source // nil means plain text
-	Self   credentials.Peer    // contents of the certificate; the root tier if there is no certificate
+	Self   credentials.Peer    // contents of the certificate; the root tier without one
 	World  outside.World
 
 	History io.Writer    // nil means no recording

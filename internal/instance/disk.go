@@ -75,13 +75,14 @@ const (
 )
 
 type diskWatch struct {
-	// clock.Time at which a call of each kind began; zero means no such call is under way
+	// The time, a clock.Time, at which a call of each kind began. Zero means that no such call is
+	// under way.
 	began [3]atomic.Int64
 	news  chan struct{} // has one slot; a value means that a report is due
 
 	mu    sync.Mutex // guards what follows; never held across a wait
 	lasts *DiskFault // a fault that has ended the vote: failed, removed or hung; nil means none
-	// a fault that may end by itself: hung, low, or failed at a check; nil means none
+	// A fault that may end by itself: hung, low, or failed at a check. Nil means none.
 	passes *DiskFault
 }
 

@@ -172,7 +172,7 @@ func (n *Instance) reportDisk(ctx context.Context, fault *DiskFault) (may bool) 
 		}
 		all.Go(func() {
 			q := &query.DiskReport{Fault: diskFaultOut(fault), Yield: removed && r.Votes()}
-			// a lost report is repeated after the next check
+			// A lost report is repeated after the next check.
 			a, _ := n.askable(v).ReportDisk(ctx, q)
 			mu.Lock()
 			defer mu.Unlock()
@@ -210,7 +210,7 @@ func diskFaultOut(f *DiskFault) *query.DiskFault {
 	if f == nil {
 		return nil
 	}
-	// a path may contain any bytes
+	// A path may contain any bytes.
 	valid := func(s string) string { return strings.ToValidUTF8(s, "?") }
 	return &query.DiskFault{State: string(f.State), Since: f.Since.UnixNano(), Cause: valid(f.Cause),
 		Remedy: valid(f.Remedy)}
@@ -294,7 +294,7 @@ func (n *Instance) askDisks(ctx context.Context, leader nodeid.ID) []FaultyDisk 
 	}
 	ctx, cancel := context.WithTimeout(ctx, diskAskLimit)
 	defer cancel()
-	// the list is empty if the leader does not answer
+	// The list is empty if the leader does not answer.
 	a, _ := n.askable(voters[at]).Disks(ctx, &query.DisksRequest{})
 	list := a.GetDisks()
 	for _, f := range list[:min(len(list), maxDiskReports)] {

@@ -56,7 +56,7 @@ type Instance struct {
 	claims    seldom    // warns of another instance's raft ID in raft messages
 	grantable grantable // for how long locks could be granted
 	failed    atomic.Pointer[error]
-	// why the log of this voter cannot be used; nil if it can be used or there is no log
+	// Why the log of this voter cannot be used. Nil means that it can be used or does not exist.
 	unread atomic.Pointer[error]
 
 	started   chan struct{} // closed when members is set or the start has failed

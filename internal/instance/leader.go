@@ -12,7 +12,8 @@ import (
 // hooks.
 type leading struct {
 	attached atomic.Bool // whether the instance's session is attached to a leader
-	// clock.Time since which no leader is known; zero means one is known, or none ever was
+	// The time, a clock.Time, since which no leader is known. Zero means that a leader is known, or
+	// that none ever was.
 	without atomic.Int64
 
 	mu   sync.Mutex // makes reading and reporting the leader atomic; guards the fields below
@@ -74,7 +75,7 @@ func (n *Instance) noteLeader(r *ownReplica) {
 	case is == n.leading.last, is.instance == n.leading.last.instance && (is.term == 0 || n.leading.last.term == 0):
 		e.State = stateAgain
 	}
-	// again: only whether the term is known has changed.
+	// again is set if the leader is the same, and only whether its term is known has changed.
 	again := e.State == stateAgain && !n.leading.now.instance.IsZero()
 	if n.leading.now = is; !is.instance.IsZero() {
 		n.leading.last = is

@@ -50,7 +50,7 @@ func (l life) Bound(c founding.Charter, raft uint64) {
 		return
 	}
 	if len(c.Voters) == 1 {
-		// no other voter can be elected, so it does not wait for an election timeout
+		// No other voter can be elected, so there is no need to wait for an election timeout.
 		r.log.Campaign()
 	}
 }
@@ -140,7 +140,7 @@ func (n *Instance) identify(r *ownReplica, group uint64) {
 // retire ends a replica that can no longer work. If the state machine is broken the whole instance
 // ends, since its answers cannot be trusted. Otherwise the instance continues without a vote.
 func (n *Instance) retire(r *ownReplica, err error) {
-	// before the replica is stopped, because a call that hangs may return meanwhile
+	// This comes before r.stop, because a call that hangs may return while the replica stops.
 	disk := n.isDisk(err)
 	if disk {
 		state := DiskFailed
@@ -182,7 +182,7 @@ func (n *Instance) retire(r *ownReplica, err error) {
 // waiting for an election timeout.
 func (n *Instance) sendRetired(r *ownReplica) {
 	for _, v := range r.Others(n.instance()) {
-		// if the frame is lost, the others notice that messages have stopped
+		// If the frame is lost, the others notice that this replica sends nothing any more.
 		_ = n.port.Send(n.peer(v.Raft), transport.Frame{Retired: true})
 	}
 }

@@ -18,7 +18,7 @@ import (
 type picture struct {
 	mu sync.Mutex // guards the fields below; never held across a wait
 	at clock.Time // when the page was stored
-	// the page, which is never changed once it is stored; nil if there is none
+	// The page, which is never changed once it is stored. Nil means that there is none.
 	members *query.MemberList
 	voters  InstanceNames
 }
@@ -100,7 +100,7 @@ func (p *picture) names(c *cluster.Status) InstanceNames {
 func (n *Instance) names(c *cluster.Status) InstanceNames {
 	if r := n.replica.Load(); r != nil {
 		n.known.mu.Lock()
-		// empty if this replica has never been the leader
+		// The map is empty if this replica has never been the leader.
 		for id, name := range r.core.SessionIndex.ReplicaNames() {
 			n.known.learn(id, InstanceName{Name: plain.Text(name)})
 		}

@@ -91,7 +91,7 @@ type Picture struct {
 	ID      nodeid.ID
 	Address string // the advertised address
 	Tier    credentials.Tier
-	// whether it has a member's secret, so that it neither votes nor serves other instances
+	// Whether the instance has a member's secret. It then neither votes nor serves other instances.
 	Member bool
 	Err    error
 	Now    clock.Time

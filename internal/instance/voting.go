@@ -49,7 +49,7 @@ func (l life) Carry(term uint64, step voters.Step, about cluster.Voter) {
 	if change, changes := replica.Change(step, about); changes {
 		r.log.Change(term, change)
 	} else if step.Kind == voters.Transfer {
-		// the next call of Facts shows whether the transfer succeeded
+		// The next call of Facts shows whether the transfer succeeded.
 		n.spawn(func() { _ = r.log.Transfer(r.ctx, step.ID) })
 	}
 }

@@ -46,7 +46,7 @@ func (in inbound) Frame(from transport.Identity, f transport.Frame) {
 			r.keeper.ReceiveUnder(from.Instance, rights, f.Renewals, f.Commands)
 		}
 	} else if len(f.Renewals)+len(f.Commands) > 0 {
-		// if the reply is lost, the client asks another voter after a while
+		// If the reply is lost, the client asks another voter after a while.
 		_ = in.n.reply(from.Instance, session.NoVoter())
 	}
 	if len(f.Replies) > 0 {
@@ -245,7 +245,7 @@ func foreign(err error) error {
 		return nil
 	}
 	why := credentials.Explain(err)
-	// the handshake did not fail: the peer has reported an error
+	// The handshake did not fail: the peer has reported an error.
 	if strings.HasPrefix(why, "the TLS handshake failed: ") {
 		why = strings.TrimPrefix(err.Error(), transport.ErrForeign.Error()+": ")
 	}

@@ -19,7 +19,7 @@ import (
 
 const (
 	childEnv = "MORTISE_TEST_CHILD"
-	dirEnv   = "MORTISE_TEST_DIR" // directory of a child that keeps its state; empty means in memory
+	dirEnv   = "MORTISE_TEST_DIR" // directory of a durable child; empty means in memory
 	leaseTTL = 2 * time.Second
 )
 

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	disksEnv = "MORTISE_DISKS" // rounds for each fault, with a leader and another voter in turn; default 2
+	disksEnv = "MORTISE_DISKS" // rounds for each fault; default 2
 
 	// From a fault until Status names it, if something is written meanwhile.
 	diskNoticed = 5 * time.Second

@@ -15,7 +15,7 @@ const (
 	fleetEnv  = "MORTISE_FLEET" // number of instances; default 200
 	fleetCrew = 5               // the founders, all of which vote
 	fleetStep = 10              // number of instances that the deployment replaces at a time
-	fleetSlow = "40"            // factor of the pauses of each instance, for a machine with two processors
+	fleetSlow = "40"            // factor of the pauses of each instance
 	fleetBorn = 45 * time.Second
 )
 

@@ -110,7 +110,7 @@ func respond(packet []byte, asker netip.Addr, answer func(netip.Addr) []netip.Ad
 	binary.BigEndian.PutUint16(reply[6:], uint16(len(found)))
 	clear(reply[8:12])
 	for _, a := range found {
-		// a pointer to the name at offset 12, class IN, TTL of one second
+		// A pointer to the name at offset 12, the class IN, and a TTL of one second.
 		reply = append(reply, 0xc0, 12, 0, typeA, 0, 1, 0, 0, 0, 1, 0, 4)
 		reply = append(reply, a.AsSlice()...)
 	}

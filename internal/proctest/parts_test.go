@@ -23,7 +23,7 @@ func TestLongestGap(t *testing.T) {
 		{[]int64{1020, 1200, 1990}, 790},
 		{[]int64{1010, 1020}, 980},        // no event follows
 		{[]int64{1010, 1020, 5000}, 3980}, // the gap ends with the first event after until
-		{[]int64{1010, 1950, 5000}, 940},  // a gap that has just begun belongs to the next departure
+		{[]int64{1010, 1950, 5000}, 940},  // the gap after 1950 belongs to the next departure
 		{nil, 1000},
 		{[]int64{10, 20, 3000, 3100, 9000}, 2000}, // events before from do not count
 	} {

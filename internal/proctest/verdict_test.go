@@ -55,8 +55,8 @@ func (w *world) judge() {
 	w.t.Helper()
 	w.judged = true
 	events := w.recorded()
-	// longer than any lease, and longer than the group may be without a leader, except during a
-	// scenario's faults
+	// This is longer than any lease, and longer than a group may be without a leader after the
+	// faults of a scenario have ended.
 	settle := 2*cmp.Or(w.ttl, 10*time.Second) + 15*time.Second
 	if err := history.Judge(events, history.Options{Uncertainty: clocks, Settle: settle}); err != nil {
 		w.t.Errorf("the history of this world is not right: %v", err)

@@ -24,9 +24,9 @@ type settings struct {
 	founders []string
 	voters   int           // zero means the default, 3
 	ttl      time.Duration // zero means the default, 10 s
-	grace    bool          // false disables the grace, for worlds in which no group can follow another
+	grace    bool          // false disables the grace: no group may follow another
 	durable  bool          // each instance has a directory, named after it
-	groups   int           // number of groups that may grant locks, one after the other; zero means one
+	groups   int           // number of groups that may grant locks in turn; zero means one
 	// There are far more instances than processors, and all of them connect to a new leader
 	// simultaneously.
 	fleet bool
