@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	lossLatency = 50 * time.Millisecond  // of each write, in one direction
+	lossLatency = 50 * time.Millisecond  // delay of each write, in one direction
 	lossPause   = 200 * time.Millisecond // until TCP retransmits a lost packet
 	lossWatched = 8 * time.Second        // after the end of the leader
 )

@@ -12,9 +12,9 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// picture is what this instance knows of the members without asking the leader: the first page of
-// the leader's last list of members, and names and zones of voters. Its size is limited to that
-// page and to votersKept names.
+// picture holds what is known of the members without a query: the first page of the leader's last
+// list of members, and names and zones of voters. Its size is limited to that page and to votersKept
+// names.
 type picture struct {
 	mu sync.Mutex // guards the fields below; never held across a wait
 	at clock.Time // when the page was stored

@@ -46,8 +46,8 @@ func TestBirths(t *testing.T) {
 }
 
 // births starts n instances in parts that do not reach each other, and connects the parts a few
-// seconds later. If nobody is set, no part contains all founders of a group, so no instance may be
-// granted a lock before the parts are connected.
+// seconds later. The flag nobody means that no part contains all founders of a group: no instance
+// may then be granted a lock before the parts are connected.
 func (w *world) births(n int, sizes []int, nobody bool) {
 	w.t.Helper()
 	machines := w.machinesFor(n)
