@@ -75,7 +75,6 @@ func BenchmarkFollower(b *testing.B) {
 	}
 }
 
-// BenchmarkCrowd measures many callers on three instances, each with its own key.
 func BenchmarkCrowd(b *testing.B) {
 	for _, callers := range []int{64, 1024} {
 		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) { crowd(b, realFleet(b), callers) })

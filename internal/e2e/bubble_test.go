@@ -52,7 +52,6 @@ func newFleet(t *testing.T) *fleet {
 	return f
 }
 
-// config returns the Config of node i in a fleet of n.
 func (f *fleet) config(i, n int) mortise.Config {
 	c := mortise.Config{
 		Name: fmt.Sprintf("node-%d", i), Bind: address(i), Replicas: n, SessionTTL: 2 * time.Second, Grace: -1,
@@ -66,7 +65,6 @@ func (f *fleet) config(i, n int) mortise.Config {
 	return c
 }
 
-// world returns the World of node i, with the network of the fleet.
 func (f *fleet) world(i int) outside.World {
 	e := realWorld()
 	e.Listen = func(a string) (net.Listener, error) { return f.net.Listen(a) }
@@ -79,7 +77,6 @@ func (f *fleet) world(i int) outside.World {
 	return e
 }
 
-// start starts node i with the Config c.
 func (f *fleet) start(i int, c mortise.Config) *node {
 	f.t.Helper()
 	if tape, ours := c.History.(*tapeFile); ours {
@@ -116,7 +113,6 @@ func startFleet(t *testing.T, n int, change ...func(*mortise.Config)) *fleet {
 	return f
 }
 
-// ready waits until every running node is ready.
 func (f *fleet) ready() {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(f.t.Context(), 2*time.Minute)
@@ -168,7 +164,7 @@ func (f *fleet) leader() int {
 				return i
 			}
 		}
-		time.Sleep(20 * time.Millisecond) // fake time
+		time.Sleep(20 * time.Millisecond)
 	}
 	f.t.Fatal("there is no leader after 20 s")
 	return -1
@@ -219,7 +215,7 @@ func (n *node) leftover() int {
 // nothingLeft fails if a running node keeps anything of calls that have ended.
 func (f *fleet) nothingLeft() {
 	f.t.Helper()
-	time.Sleep(30 * time.Second) // fake time: all cancels have been applied
+	time.Sleep(30 * time.Second) // all cancels have been applied
 	synctest.Wait()
 	for i, n := range f.nodes {
 		if n == nil {

@@ -20,7 +20,7 @@ func TestCertificatesAreRenewedUnderALock(t *testing.T) {
 				m.setWall(time.Duration(hours) * time.Hour)
 				f.net.Reset(host(i))
 			}
-			time.Sleep(time.Second) // fake time
+			time.Sleep(time.Second)
 			if err := mine.Err(); err != nil {
 				t.Fatalf("after %d hours: %v", hours, err)
 			}

@@ -20,15 +20,14 @@ import (
 // leap, and a wall clock that can be set.
 type machine struct {
 	mu     sync.Mutex // guards all below
-	since  time.Time  // time in the bubble when base was set
+	since  time.Time
 	base   clock.Time // value of the boot-time clock at since
 	rate   float64
-	offset time.Duration // offset of the wall clock
+	offset time.Duration
 }
 
 func newMachine() *machine { return &machine{since: time.Now(), base: clock.Time(time.Hour), rate: 1} }
 
-// Now implements clock.Clock.
 func (m *machine) Now() clock.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -131,11 +130,11 @@ func TestLeaderSleeps(t *testing.T) {
 		own, others := f.lock(leader, "own"), f.lock((leader+1)%3, "others")
 		f.suspend(machines[leader], leader, true, func() {
 			unlock(t, f.lock((leader+2)%3, "own"))
-			time.Sleep(time.Minute) // fake time
+			time.Sleep(time.Minute)
 		})
 		wantIs(t, own.Err(), mortise.ErrLost)
 		f.rejoin(leader)
-		time.Sleep(20 * time.Second) // fake time
+		time.Sleep(20 * time.Second)
 		if err := others.Err(); err != nil {
 			t.Errorf("a leader that slept cost another its lock: %v", err)
 		}
@@ -159,7 +158,7 @@ func TestLeadersClockLeaps(t *testing.T) {
 		granted := f.lockLater(alive, "dead")
 		for range 5 {
 			machines[leader].run(time.Minute, 1)
-			time.Sleep(3 * time.Second) // fake time
+			time.Sleep(3 * time.Second)
 			if err := mine.Err(); err != nil {
 				t.Fatalf("a leap of the leader's clock cost a lock: %v", err)
 			}
@@ -196,7 +195,7 @@ func TestClocksDrift(t *testing.T) {
 					machines[leader].run(0, 1+fast)
 					machines[holder].run(0, 1-fast)
 					mine := f.lock(holder, "k")
-					time.Sleep(time.Duration(7+turn%5*11) * time.Second) // fake time
+					time.Sleep(time.Duration(7+turn%5*11) * time.Second)
 					if err := mine.Err(); err != nil {
 						t.Fatalf("drift cost a lock: %v", err)
 					}
@@ -235,7 +234,7 @@ func TestWallClockIsSet(t *testing.T) {
 				for _, i := range who {
 					machines[i].setWall(offset)
 				}
-				time.Sleep(3 * time.Second) // fake time
+				time.Sleep(3 * time.Second)
 				l := f.lock((leader+2)%3, "k")
 				if l.Token() <= last {
 					t.Errorf("token %d after %d", l.Token(), last)

@@ -25,7 +25,7 @@ func TestCloseInEveryState(t *testing.T) {
 				for i := range 3 {
 					f.start(i, f.config(i, 3))
 				}
-				time.Sleep(after) // fake time
+				time.Sleep(after)
 				began := time.Now()
 				for i := range 3 {
 					f.close(i)
@@ -44,7 +44,7 @@ func TestCloseAlone(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				f := newFleet(t)
 				f.start(0, f.config(0, 3)) // the other founders never start
-				time.Sleep(after)          // fake time
+				time.Sleep(after)
 				f.close(0)
 			})
 		})
@@ -63,7 +63,7 @@ func TestCloseEndsWaitsAndLocks(t *testing.T) {
 			_, err := n.Lock(t.Context(), "theirs")
 			waiting <- err
 		}()
-		time.Sleep(time.Second) // fake time
+		time.Sleep(time.Second)
 		f.close(0)
 		wantIs(t, <-waiting, mortise.ErrClosed)
 		<-ctx.Done()
@@ -120,7 +120,7 @@ func TestLeaveHandsOnAtOnce(t *testing.T) {
 		}
 		_, err := n.Lock(t.Context(), "other")
 		wantIs(t, err, mortise.ErrLeaving)
-		time.Sleep(time.Second) // fake time: the holder finishes its work
+		time.Sleep(time.Second) // the holder finishes its work
 		began := time.Now()
 		unlock(t, mine)
 		next := f.lock((leader+1)%3, "k")
@@ -172,7 +172,7 @@ func TestLeaveEndsWaitingCalls(t *testing.T) {
 					_, err := f.nodes[leaver].Lock(context.Background(), "k")
 					waiting <- err
 				}()
-				time.Sleep(100 * time.Millisecond) // fake time
+				time.Sleep(100 * time.Millisecond)
 				left := make(chan error, 1)
 				go func() { left <- f.nodes[leaver].Leave(context.Background()) }()
 				wantIs(t, <-waiting, mortise.ErrLeaving)

@@ -7,7 +7,6 @@ import (
 	"time"
 )
 
-// cut cuts the links between the nodes of two sides.
 func (f *fleet) cut(one, other []int) {
 	for _, a := range one {
 		for _, b := range other {
@@ -16,7 +15,6 @@ func (f *fleet) cut(one, other []int) {
 	}
 }
 
-// healAll restores all links of a fleet of n.
 func (f *fleet) healAll(n int) {
 	for a := range n {
 		for b := range n {
@@ -56,10 +54,10 @@ func TestAMinuteApart(t *testing.T) {
 				before := f.lock(f.leader(), "k")
 				unlock(t, before)
 				shape(f, f.leader())
-				time.Sleep(time.Minute) // fake time
+				time.Sleep(time.Minute)
 				f.healAll(5)
 				f.ready()
-				time.Sleep(30 * time.Second) // fake time: gossip finds all members again
+				time.Sleep(30 * time.Second) // gossip finds all members again
 				f.wantVotes(3)
 				for i, n := range f.nodes {
 					if got := n.Status().Group; got != group {
@@ -102,7 +100,7 @@ func TestSettingsAreAdopted(t *testing.T) {
 				}
 			}
 		}
-		time.Sleep(20 * time.Second) // fake time
+		time.Sleep(20 * time.Second)
 		f.wantVotes(5)
 		h, err := f.nodes[0].Health(t.Context())
 		if err != nil || len(h.Differs) != 0 {

@@ -75,7 +75,7 @@ func TestLongCutHeals(t *testing.T) {
 		f.pairs(ours, theirs, f.net.Heal)
 		healed := time.Now()
 		for fmt.Sprint(f.seen()) != "[4 4 4 4]" && time.Since(healed) < 2*time.Minute {
-			time.Sleep(100 * time.Millisecond) // fake time
+			time.Sleep(100 * time.Millisecond)
 		}
 		took := time.Since(healed)
 		t.Logf("all instances saw each other %v after the cut had ended", took)
@@ -125,7 +125,7 @@ func TestDeafWaiterIsPassedOver(t *testing.T) {
 func (f *fleet) lockLater(i int, key string) <-chan *mortise.Lock {
 	granted := make(chan *mortise.Lock, 1)
 	go func() { granted <- f.lock(i, key) }()
-	time.Sleep(50 * time.Millisecond) // fake time: much longer than a request takes
+	time.Sleep(50 * time.Millisecond) // much longer than a request takes
 	return granted
 }
 
@@ -155,7 +155,7 @@ func TestHolderOnOneWay(t *testing.T) {
 				if took > 2*f.config(0, 3).SessionTTL+time.Second {
 					t.Errorf("the next one was granted only after %v", took)
 				}
-				// Fake time: longer than the keepalive limit of the streams.
+				// Longer than the keepalive limit of the streams.
 				time.Sleep(20 * time.Second)
 				s := f.nodes[3].Status()
 				t.Logf("it says: %s", s.Waiting)
@@ -200,7 +200,7 @@ func TestOneVoterOnOneWay(t *testing.T) {
 				cut(f, host(leader), host(voter))
 				for range 6 {
 					unlock(t, f.lock(3, "k"))
-					time.Sleep(3 * time.Second) // fake time
+					time.Sleep(3 * time.Second)
 				}
 				for _, l := range []*mortise.Lock{mine, theirs} {
 					if err := l.Err(); err != nil {
@@ -246,7 +246,7 @@ func TestLeaderOnOneWay(t *testing.T) {
 				if mine.Err() == nil {
 					t.Error("two hold the lock")
 				}
-				time.Sleep(10 * time.Second) // fake time
+				time.Sleep(10 * time.Second)
 				if err := others.Err(); err != nil {
 					t.Errorf("a leader that was cut off in one direction cost another a lock: %v", err)
 				}
@@ -271,7 +271,7 @@ func TestTwoFollowersCutApart(t *testing.T) {
 		one, two := f.lock(a, "one"), f.lock(b, "two")
 		f.net.Cut(host(a), host(b))
 		for second := range 60 {
-			time.Sleep(time.Second) // fake time
+			time.Sleep(time.Second)
 			if got := fmt.Sprint(f.seen()); got != "[4 4 4 4]" {
 				t.Fatalf("gossip goes round by others, but after %d s they see %v", second, got)
 			}

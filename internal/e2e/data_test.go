@@ -104,7 +104,7 @@ func TestDataStaysAndGoes(t *testing.T) {
 func TestDataIsTheCallersOwn(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
-		for _, n := range f.nodes { // one of these nodes leads
+		for _, n := range f.nodes {
 			ctx, key := brief(t), "k/"+n.config.Name
 			revision, err := n.Put(ctx, key, []byte("right"), 0)
 			if err != nil {

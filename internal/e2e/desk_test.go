@@ -39,7 +39,6 @@ func asks[C, Q, A any](t *testing.T, client C, method queries.Method[C, Q, A], q
 	return a, failed
 }
 
-// keysOf decodes the keys of an answer.
 func keysOf(t *testing.T, a *query.KeysAnswer, failed *queries.Failed) (keys []mortise.KeyInfo) {
 	t.Helper()
 	if err := json.Unmarshal(a.GetKeys(), &keys); err != nil || failed != nil {

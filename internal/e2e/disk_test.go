@@ -64,7 +64,7 @@ func (f diskFile) Sync() error {
 	if f.disk.broken.Load() {
 		return cmp.Or(f.disk.cause, errDisk)
 	}
-	time.Sleep(time.Duration(f.disk.delay.Load())) // fake time
+	time.Sleep(time.Duration(f.disk.delay.Load()))
 	return f.File.Sync()
 }
 
@@ -93,7 +93,7 @@ func TestDurableLockCostsOneSync(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, disks := startDurable(t)
 		unlock(t, f.lock(f.follower(), "warm"))
-		// Fake time: every replica knows the commit of the last entry.
+		// Every replica knows the commit of the last entry.
 		time.Sleep(200 * time.Millisecond)
 		for range 10 {
 			var before [3]int64
@@ -101,14 +101,14 @@ func TestDurableLockCostsOneSync(t *testing.T) {
 				before[i] = d.syncs.Load()
 			}
 			l := f.lock(f.follower(), "k")
-			time.Sleep(200 * time.Millisecond) // fake time
+			time.Sleep(200 * time.Millisecond)
 			for i, d := range disks {
 				if n := d.syncs.Load() - before[i]; n != 1 {
 					t.Errorf("a Lock cost %d syncs on node %d, want 1", n, i)
 				}
 			}
 			unlock(t, l)
-			time.Sleep(200 * time.Millisecond) // fake time
+			time.Sleep(200 * time.Millisecond)
 		}
 	})
 }
@@ -127,7 +127,7 @@ func TestBrokenDiskCostsOnlyTheVote(t *testing.T) {
 				mine := f.lock(victim, "k")
 				disks[victim].broken.Store(true)
 				other := f.lock((victim+1)%3, "makes every voter write")
-				time.Sleep(10 * time.Second) // fake time
+				time.Sleep(10 * time.Second)
 				disks[victim].broken.Store(false)
 				if s := f.nodes[victim].Status(); s.Votes || s.Err != nil {
 					t.Errorf("a voter whose disk has failed once must not vote, and the instance go on:\n%v", s)
@@ -165,7 +165,7 @@ func TestHungDiskOfTheLeader(t *testing.T) {
 		disks[leader].delay.Store(0)
 		unlock(t, mine)
 		unlock(t, other)
-		time.Sleep(2 * time.Minute) // fake time: the sync that hung has returned
+		time.Sleep(2 * time.Minute) // the sync that hung has returned
 		f.nothingLeft()
 	})
 }

@@ -26,7 +26,6 @@ func diskWords(state mortise.DiskState) string {
 	}[state]
 }
 
-// errorLines collects the ERROR lines of one node.
 type errorLines struct {
 	slog.Handler
 	mu    *sync.Mutex
@@ -53,7 +52,7 @@ type faultyFleet struct {
 	root  string
 	disks []*disk
 	lines [3][]string
-	stray [3]bool // a line says that the voters answer and none is elected
+	stray [3]bool
 	mu    sync.Mutex
 }
 
@@ -128,7 +127,7 @@ func TestABrokenDiskIsTold(t *testing.T) {
 					began := time.Now()
 					b.fault(f.disks[victim])
 					other := f.lock((victim+1)%3, "makes every voter write")
-					time.Sleep(10 * time.Second) // fake time
+					time.Sleep(10 * time.Second)
 					s := f.nodes[victim].Status()
 					switch {
 					case s.Disk == nil:
@@ -153,7 +152,7 @@ func TestABrokenDiskIsTold(t *testing.T) {
 					f.disks[victim].delay.Store(0)
 					unlock(t, mine)
 					unlock(t, other)
-					// Fake time: the hung call has returned, and the old replica is removed.
+					// The hung call has returned, and the old replica is removed.
 					time.Sleep(4 * time.Minute)
 					if s := f.nodes[victim].Status(); !s.Votes || s.Disk != nil || len(s.FaultyDisks) != 0 {
 						t.Errorf("the disk is well, and the instance does not vote again by itself:\n%v", s)
@@ -176,7 +175,7 @@ func TestADiskThatStaysFull(t *testing.T) {
 		f.disks[victim].cause = syscall.ENOSPC
 		f.disks[victim].broken.Store(true)
 		other := f.lock((victim+1)%3, "makes every voter write")
-		time.Sleep(10 * time.Second) // fake time
+		time.Sleep(10 * time.Second)
 		f.disks[victim].full.Store(true)
 		// The log has room for a replica without state.
 		f.disks[victim].broken.Store(false)
@@ -185,7 +184,7 @@ func TestADiskThatStaysFull(t *testing.T) {
 			t.Fatalf("Status says nothing about the disk:\n%v", f.nodes[victim].Status())
 		}
 		for range 5 * 60 * 10 {
-			time.Sleep(time.Second / 10) // fake time
+			time.Sleep(time.Second / 10)
 			if d := f.nodes[victim].Status().Disk; d == nil || d.State != mortise.DiskFailed ||
 				!d.Since.Equal(first.Since) {
 				t.Fatalf("the disk is full since %v, and Status says: %v", first.Since, d)
@@ -197,7 +196,7 @@ func TestADiskThatStaysFull(t *testing.T) {
 		}
 		f.mu.Unlock()
 		f.disks[victim].full.Store(false)
-		time.Sleep(4 * time.Minute) // fake time
+		time.Sleep(4 * time.Minute)
 		if s := f.nodes[victim].Status(); !s.Votes || s.Disk != nil || len(s.FaultyDisks) != 0 {
 			t.Errorf("there is room again, and the instance does not vote again by itself:\n%v", s)
 		}
@@ -229,7 +228,7 @@ func TestAllDisksBroken(t *testing.T) {
 						go func() { _, _ = n.Lock(ctx, fmt.Sprint("makes them write", i)) }()
 					}
 					<-ctx.Done()
-					time.Sleep(5 * time.Second) // fake time
+					time.Sleep(5 * time.Second)
 					told := 0
 					for i, n := range f.nodes {
 						s := n.Status()
@@ -256,7 +255,7 @@ func TestAllDisksBroken(t *testing.T) {
 						d.broken.Store(false)
 						d.delay.Store(0)
 					}
-					time.Sleep(5 * time.Minute) // fake time: the hung calls have returned
+					time.Sleep(5 * time.Minute) // the hung calls have returned
 				})
 			})
 		}
@@ -273,10 +272,10 @@ func TestAnIdleVoterNoticesItsDisk(t *testing.T) {
 				f := startFaulty(t)
 				victim := f.follower()
 				mine := f.lock(victim, "k")
-				time.Sleep(time.Minute) // fake time: all pending writes are finished
+				time.Sleep(time.Minute) // all pending writes are finished
 				term := f.nodes[victim].Status().Term
 				b.fault(f.disks[victim])
-				time.Sleep(7 * diskLookEvery) // fake time: a check that writes, and its limit
+				time.Sleep(7 * diskLookEvery) // a check that writes, and its limit
 				s := f.nodes[victim].Status()
 				if s.Disk == nil || s.Disk.State != b.state || !strings.Contains(s.Disk.Cause, b.cause) ||
 					strings.Contains(s.Disk.Cause, "raftlog") || !s.Votes {
@@ -285,7 +284,7 @@ func TestAnIdleVoterNoticesItsDisk(t *testing.T) {
 				f.health(fmt.Sprintf("node-%d answers and locks; %s", victim, diskWords(b.state)))
 				f.disks[victim].broken.Store(false)
 				f.disks[victim].delay.Store(0)
-				time.Sleep(time.Minute + 2*diskLookEvery) // fake time: the hung call has returned
+				time.Sleep(time.Minute + 2*diskLookEvery) // the hung call has returned
 				if s = f.nodes[victim].Status(); s.Disk != nil || !s.Votes || s.Term != term {
 					t.Errorf("the disk is well, and the voter says:\n%v", s)
 				}
@@ -318,7 +317,7 @@ func TestARemovedDirectoryIsNoticed(t *testing.T) {
 				if err := os.RemoveAll(dir); err != nil {
 					t.Fatal(err)
 				}
-				time.Sleep(6 * time.Second) // fake time: a check and its consequences
+				time.Sleep(6 * time.Second) // a check and its consequences
 				s := f.nodes[victim].Status()
 				if s.Disk == nil || s.Disk.State != mortise.DiskRemoved || strings.Contains(s.Disk.Cause, "raftlog") {
 					t.Errorf("Status does not say that the directory is gone:\n%v", s)
@@ -334,7 +333,7 @@ func TestARemovedDirectoryIsNoticed(t *testing.T) {
 				f.close(victim)
 				f.nodes[victim] = f.restart(victim)
 				f.ready()
-				time.Sleep(3 * time.Minute) // fake time: the old replica is removed
+				time.Sleep(3 * time.Minute) // the old replica is removed
 				if s := f.nodes[victim].Status(); !s.Votes || s.Disk != nil {
 					t.Errorf("after a restart it does not vote again:\n%v", s)
 				}
@@ -345,7 +344,6 @@ func TestARemovedDirectoryIsNoticed(t *testing.T) {
 	}
 }
 
-// restart starts node i again with its directory.
 func (f *faultyFleet) restart(i int) *node {
 	n, err := start(f.t.Context(), durableConfig(f.fleet, f.root, i, i), f.world(i))
 	if err != nil {
@@ -366,7 +364,7 @@ func TestTwoRemovedDirectories(t *testing.T) {
 			}
 		}
 		for range 10 {
-			time.Sleep(3 * time.Second) // fake time
+			time.Sleep(3 * time.Second)
 			f.health("node-1 answers and locks", "node-2 answers and locks")
 		}
 		if err := mine.Err(); err != nil {
@@ -386,7 +384,7 @@ func TestAFullDiskIsForetold(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFaulty(t)
 		f.disks[1].room.Store(10 << 20)
-		time.Sleep(5 * time.Second) // fake time
+		time.Sleep(5 * time.Second)
 		if s := f.nodes[1].Status(); s.Disk == nil || s.Disk.State != mortise.DiskLow || !s.Votes ||
 			!strings.Contains(s.Disk.Cause, "10 MiB") {
 			t.Errorf("Status does not warn:\n%v", s)
@@ -400,7 +398,7 @@ func TestAFullDiskIsForetold(t *testing.T) {
 			}
 		}
 		f.disks[1].room.Store(1 << 30)
-		time.Sleep(5 * time.Second) // fake time
+		time.Sleep(5 * time.Second)
 		for i, n := range f.nodes {
 			if s := n.Status(); s.Disk != nil || len(s.FaultyDisks) != 0 {
 				t.Errorf("node %d still warns:\n%v", i, s)

@@ -10,7 +10,6 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// inDir gives every node of a fleet its own directory below root.
 func inDir(root string) func(*mortise.Config) {
 	return func(c *mortise.Config) { c.Dir = filepath.Join(root, c.Name) }
 }
@@ -101,11 +100,11 @@ func TestLocksOutliveTheRestartOfAllVoters(t *testing.T) {
 		for i := range 3 {
 			f.crash(i)
 		}
-		time.Sleep(time.Second) // fake time
+		time.Sleep(time.Second)
 		for i := range 3 {
 			f.start(i, durableConfig(f, root, i, i))
 		}
-		time.Sleep(time.Minute) // fake time: many leases
+		time.Sleep(time.Minute) // many leases
 		if err := mine.Err(); err != nil {
 			t.Errorf("the lock was lost with the restart of the voters: %v", err)
 		}

@@ -61,7 +61,7 @@ func TestARawReasonIsRefusedByTheLeader(t *testing.T) {
 				t.Errorf("%q, %q: %+v, %v", q.By, q.Reason, s, err)
 			}
 		}
-		time.Sleep(time.Second) // fake time
+		time.Sleep(time.Second)
 		if err := l.Err(); err != nil {
 			t.Errorf("the hold has ended: %v", err)
 		}

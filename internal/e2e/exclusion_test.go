@@ -107,7 +107,7 @@ func TestFirstComeFirstServed(t *testing.T) {
 				mu.Unlock()
 				unlock(t, l)
 			})
-			// In fake time, request i is committed before request i+1 is made.
+			// Request i is committed before request i+1 is made.
 			time.Sleep(10 * time.Millisecond)
 			synctest.Wait()
 		}
@@ -198,7 +198,7 @@ func TestCancelStorm(t *testing.T) {
 						granted.Add(1)
 						if l.Err() == nil {
 							check.enter(l)
-							// Fake time: others wait, and some of them cancel.
+							// Others wait, and some of them cancel.
 							time.Sleep(7 * time.Millisecond)
 							check.leave(l)
 						}
@@ -212,7 +212,7 @@ func TestCancelStorm(t *testing.T) {
 			})
 		}
 		for range 3 {
-			time.Sleep(300 * time.Millisecond) // fake time
+			time.Sleep(300 * time.Millisecond)
 			if r := f.nodes[f.leader()].Replica(); r != nil {
 				_ = r.Log.Transfer(t.Context(), 0)
 			}

@@ -18,7 +18,7 @@ const (
 	floodEntries = 400
 	floodWaiters = 200
 	flooders     = 1200
-	floodTime    = 6 * time.Second // fake time: three leases
+	floodTime    = 6 * time.Second // three leases
 )
 
 // flood counts the results of the callers on a member that requests more than its share.
@@ -103,7 +103,7 @@ func (got *flood) call(ctx context.Context, t *testing.T, n *node, c int) {
 		switch {
 		case err == nil:
 			got.granted.Add(1)
-			time.Sleep(300 * time.Millisecond) // fake time
+			time.Sleep(300 * time.Millisecond)
 			if err := l.Unlock(context.Background()); err != nil {
 				t.Errorf("unlock: %v", err)
 			}
@@ -116,7 +116,7 @@ func (got *flood) call(ctx context.Context, t *testing.T, n *node, c int) {
 		case !errors.Is(err, context.DeadlineExceeded):
 			t.Errorf("a caller of the flood got %v", err)
 		}
-		time.Sleep(time.Duration(200+c%100) * time.Millisecond) // fake time
+		time.Sleep(time.Duration(200+c%100) * time.Millisecond)
 	}
 }
 
@@ -136,11 +136,10 @@ func (f *fleet) lockOn(ctx context.Context, i int) {
 		if err := l.Unlock(context.Background()); err != nil {
 			f.t.Errorf("node %d: unlock: %v", i, err)
 		}
-		time.Sleep(20 * time.Millisecond) // fake time
+		time.Sleep(20 * time.Millisecond)
 	}
 }
 
-// watchLimits checks what the group and the leader keep, until ctx ends.
 func (f *fleet) watchLimits(ctx context.Context, flooder int) {
 	for ctx.Err() == nil {
 		for i, n := range f.nodes {
@@ -160,6 +159,6 @@ func (f *fleet) watchLimits(ctx context.Context, flooder int) {
 		if s := f.nodes[flooder].Client.Status(); s.Requests > flooders+1 {
 			f.t.Errorf("the flooder keeps %d requests of %d callers", s.Requests, flooders)
 		}
-		time.Sleep(50 * time.Millisecond) // fake time
+		time.Sleep(50 * time.Millisecond)
 	}
 }

@@ -37,7 +37,7 @@ func recordStorm(t *testing.T, n int) []history.Event {
 				l, err := node.Acquire(ctx, mortise.Request{Key: fmt.Sprint("key-", rng.IntN(3)),
 					Try: rng.IntN(4) == 0})
 				if err == nil {
-					time.Sleep(time.Duration(rng.IntN(30)) * time.Millisecond) // fake time
+					time.Sleep(time.Duration(rng.IntN(30)) * time.Millisecond)
 					_ = l.Unlock(t.Context())
 				}
 				cancel()
@@ -50,7 +50,7 @@ func recordStorm(t *testing.T, n int) []history.Event {
 			storm(i, caller)
 		}
 	}
-	time.Sleep(500 * time.Millisecond) // fake time
+	time.Sleep(500 * time.Millisecond)
 	victim := f.leader()
 	f.lock(victim, "of the dead")
 	f.crash(victim)

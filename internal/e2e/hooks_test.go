@@ -40,7 +40,6 @@ func (h *heard) node(hook string) func(mortise.NodeEvent) {
 	}
 }
 
-// hooks returns a Hooks with all functions set.
 func (h *heard) hooks() *mortise.Hooks {
 	acquired, unlocked := h.lock("acquired"), h.lock("unlocked")
 	return &mortise.Hooks{
@@ -52,7 +51,6 @@ func (h *heard) hooks() *mortise.Hooks {
 	}
 }
 
-// last returns the last event of a lock.
 func (h *heard) last(t *testing.T) mortise.LockEvent {
 	t.Helper()
 	synctest.Wait()
@@ -161,7 +159,7 @@ func TestHooksTellHowAcquireEnds(t *testing.T) {
 			}
 		}
 		waiter := f.later(at, mortise.Request{Key: "k"})
-		time.Sleep(10 * time.Second) // fake time
+		time.Sleep(10 * time.Second)
 		if _, err := n.Acquire(t.Context(), mortise.Request{Key: "k", MaxWaiting: 1}); !errors.Is(err,
 			mortise.ErrQueueFull) || ear.last(t).Outcome != mortise.OutcomeQueueFull {
 			t.Errorf("%v, %+v", err, ear.last(t))
@@ -184,7 +182,7 @@ func TestHooksTellHowAcquireEnds(t *testing.T) {
 		}
 		unlock(t, next)
 		f.isolate(at)
-		time.Sleep(10 * time.Second) // fake time
+		time.Sleep(10 * time.Second)
 		if _, err := n.TryLock(t.Context(), "k"); !errors.Is(err, mortise.ErrNotReady) ||
 			ear.last(t).Outcome != mortise.OutcomeNotReady {
 			t.Errorf("%v, %+v", err, ear.last(t))
@@ -203,8 +201,8 @@ func TestHooksTellHowUnlockEnds(t *testing.T) {
 		at := (f.leader() + 1) % 3
 		ear := ears[at]
 		l := f.lock(at, "k")
-		time.Sleep(3 * time.Second) // fake time
-		for range 2 {               // the second unlock causes no event
+		time.Sleep(3 * time.Second)
+		for range 2 { // the second unlock causes no event
 			unlock(t, l)
 		}
 		if e := ear.last(t); e.Outcome != mortise.OutcomeConfirmed || e.Held != 3*time.Second ||
@@ -220,7 +218,7 @@ func TestHooksTellHowUnlockEnds(t *testing.T) {
 			t.Errorf("%q", got)
 		}
 		l = f.acquire(at, mortise.Request{Key: "k", MaxHold: time.Second})
-		time.Sleep(2 * time.Second) // fake time
+		time.Sleep(2 * time.Second)
 		if e := ear.last(t); e.Outcome != mortise.OutcomeOverdue || e.Held < time.Second || e.Held > 2*time.Second ||
 			!errors.Is(e.Err, mortise.ErrLost) || e.Tag != "tag of k" {
 			t.Errorf("%+v", e)
@@ -249,13 +247,13 @@ func TestHooksTellWhyALockWasLost(t *testing.T) {
 		if ended, err := f.nodes[b].ForceUnlock(t.Context(), "forced", forced.Token(), "test"); !ended || err != nil {
 			t.Fatal(ended, err)
 		}
-		time.Sleep(time.Second) // fake time
+		time.Sleep(time.Second)
 		if got := ears[a].of("lost"); !slices.Equal(got, []string{"lost forced"}) {
 			t.Errorf("%q", got)
 		}
 		f.lock(a, "of one that is cut off")
 		f.isolate(a)
-		time.Sleep(10 * time.Second) // fake time
+		time.Sleep(10 * time.Second)
 		ears[a].mu.Lock()
 		if !slices.Contains(ears[a].lines, "renewed unanswered") {
 			t.Errorf("no renewal stayed without an answer: %q", ears[a].lines)
@@ -296,7 +294,7 @@ func TestHooksTellWhatBecomesOfTheNode(t *testing.T) {
 				t.Errorf("%q is not among %q", want, start)
 			}
 		}
-		time.Sleep(20 * time.Second) // fake time
+		time.Sleep(20 * time.Second)
 		ear.mu.Lock()
 		acknowledged := 0
 		for _, e := range ear.nodes {
@@ -312,7 +310,7 @@ func TestHooksTellWhatBecomesOfTheNode(t *testing.T) {
 		f.crash(leader)
 		f.leader()
 		f.ready()
-		time.Sleep(20 * time.Second) // fake time
+		time.Sleep(20 * time.Second)
 		got := ear.of("member", "leader", "available", "session")
 		next := "leader new " + f.nodes[f.leader()].config.Name
 		for _, want := range []string{"member left " + victim, "leader none", next, "available unavailable",

@@ -36,7 +36,7 @@ func TestASlowHookStopsNothing(t *testing.T) {
 		for i := range locks {
 			f.acquire(0, mortise.Request{Key: fmt.Sprint(i), MaxHold: time.Second})
 		}
-		time.Sleep(2 * time.Second) // fake time
+		time.Sleep(2 * time.Second)
 		began := time.Now()
 		unlock(t, f.lock(0, "k"))
 		if took := time.Since(began); took > 100*time.Millisecond {
@@ -68,7 +68,7 @@ func TestCloseGivesUpOnAHook(t *testing.T) {
 		f.ready()
 		f.acquire(0, mortise.Request{Key: "a", MaxHold: time.Second})
 		f.acquire(0, mortise.Request{Key: "b", MaxHold: time.Second})
-		time.Sleep(2 * time.Second) // fake time
+		time.Sleep(2 * time.Second)
 		began := time.Now()
 		if err := n.Close(); !errors.Is(err, trace.ErrHangs) {
 			t.Errorf("%v", err)
@@ -107,7 +107,7 @@ func TestHooksThatPanicAreCalledAgain(t *testing.T) {
 			unlock(t, f.lock(0, "k"))
 			f.acquire(0, mortise.Request{Key: fmt.Sprint(i), MaxHold: time.Second})
 		}
-		time.Sleep(10 * time.Second) // fake time
+		time.Sleep(10 * time.Second)
 		unlock(t, f.lock(0, "k"))
 		f.close(0)
 		for _, c := range []struct {

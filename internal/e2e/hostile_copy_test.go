@@ -84,7 +84,7 @@ func TestACopiedDirectoryWhileTheOriginalRuns(t *testing.T) {
 		if err == nil {
 			f.nodes = append(f.nodes, twin)
 		}
-		time.Sleep(time.Minute) // fake time: six leases
+		time.Sleep(time.Minute) // six leases
 		if err == nil {
 			err = twin.Err()
 		}

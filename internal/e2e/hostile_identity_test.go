@@ -77,7 +77,7 @@ func TestHostileTheftOfASession(t *testing.T) {
 			}
 			close(granted)
 		}()
-		time.Sleep(time.Second) // fake time
+		time.Sleep(time.Second)
 		known := a.secretsOf(holder)
 		h := newHostileWith(a.fleet, 0, a.security)
 		defer h.Close()
@@ -128,7 +128,7 @@ func (a *assault) steal(h *hostile, leader int, s lockfsm.SessionInfo) {
 	say := func(f transport.Frame) {
 		_ = h.Send(to, f)
 		synctest.Wait()
-		time.Sleep(50 * time.Millisecond) // fake time
+		time.Sleep(50 * time.Millisecond)
 	}
 	for _, epoch := range []lockfsm.Epoch{s.Epoch + 1, s.Epoch, s.Epoch + 1<<20} {
 		attach := lockfsm.Command{Kind: lockfsm.Attach, Session: s.ID, Epoch: epoch, Number: 1 << 20, Nonce: s.Nonce}

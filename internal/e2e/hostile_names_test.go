@@ -18,7 +18,7 @@ import (
 func TestHostileNames(t *testing.T) {
 	assaulted(t, []string{"secret"}, func(a *assault) {
 		a.join(3)
-		time.Sleep(10 * time.Second) // fake time: all nodes have the same state
+		time.Sleep(10 * time.Second) // all nodes have the same state
 		h := newHostileWith(a.fleet, 0, a.security)
 		defer h.Close()
 		before := book(a.nodes[0])
@@ -37,13 +37,13 @@ func TestHostileNames(t *testing.T) {
 				_ = h.Send(to, transport.Frame{Commands: open.Append(nil)})
 			}
 			synctest.Wait()
-			time.Sleep(100 * time.Millisecond) // fake time
+			time.Sleep(100 * time.Millisecond)
 			for i, n := range a.nodes {
 				if i != leader && n.Status().Votes {
 					a.net.Reset(host(i))
 				}
 			}
-			time.Sleep(900 * time.Millisecond) // fake time
+			time.Sleep(900 * time.Millisecond)
 		}
 		for i, n := range a.nodes {
 			if raft := raftOf(n); raft != voters[i] {

@@ -86,7 +86,7 @@ func replacedAfter(t *testing.T, name string, answer func(a *assault, conn net.C
 			d := &diverted{to: "10.0.0.77:7947"}
 			a := newAssaultWith(t, withSecret(secretA), d.alter)
 			a.join(3)
-			time.Sleep(5 * time.Second) // fake time
+			time.Sleep(5 * time.Second)
 			victim := a.follower()
 			if victim == 3 {
 				t.Fatal("the fourth instance votes")
@@ -114,7 +114,7 @@ func replacedAfter(t *testing.T, name string, answer func(a *assault, conn net.C
 			a.net.Reset(host(victim))
 			began := time.Now()
 			for still := true; still; {
-				time.Sleep(50 * time.Millisecond) // fake time
+				time.Sleep(50 * time.Millisecond)
 				if took = time.Since(began); took > time.Minute {
 					t.Fatal("the voter was not replaced")
 				}

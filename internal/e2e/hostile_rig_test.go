@@ -29,7 +29,7 @@ type assault struct {
 	change   func(*mortise.Config)
 	security transport.Security // nil means plain text
 	speaker  *attack.Speaker
-	log      *lines // the log lines of all instances
+	log      *lines
 	key      nodeid.Key
 	quiet    time.Duration // p99 of a lock and unlock before the attack
 }
@@ -61,7 +61,6 @@ func assaulted(t *testing.T, kinds []string, test func(a *assault)) {
 	}
 }
 
-// newAssault starts three instances.
 func newAssault(t *testing.T, change func(*mortise.Config)) *assault {
 	return newAssaultWith(t, change, nil)
 }
@@ -110,7 +109,6 @@ func credentialsOf(c mortise.Config, cluster string) (*credentials.Source, error
 	return nil, nil
 }
 
-// configure applies the settings that all instances have in common.
 func (a *assault) configure(c *mortise.Config) {
 	a.change(c)
 	c.Logger = slog.New(slog.NewTextHandler(a.log, nil)).With("node", c.Name)
@@ -140,7 +138,7 @@ func (a *assault) p99(least time.Duration, during func()) time.Duration {
 		callers.Go(func() {
 			for ctx.Err() == nil {
 				began := time.Now()
-				patience, cancel := context.WithTimeout(a.t.Context(), 30*time.Second) // fake time
+				patience, cancel := context.WithTimeout(a.t.Context(), 30*time.Second)
 				l, err := n.Lock(patience, fmt.Sprint("timed ", i))
 				if err == nil {
 					err = l.Unlock(patience)
@@ -153,7 +151,7 @@ func (a *assault) p99(least time.Duration, during func()) time.Duration {
 				mu.Lock()
 				all = append(all, time.Since(began))
 				mu.Unlock()
-				time.Sleep(20 * time.Millisecond) // fake time
+				time.Sleep(20 * time.Millisecond)
 			}
 		})
 	}
@@ -161,7 +159,7 @@ func (a *assault) p99(least time.Duration, during func()) time.Duration {
 	if during != nil {
 		during()
 	}
-	time.Sleep(max(0, least-time.Since(began))) // fake time
+	time.Sleep(max(0, least-time.Since(began)))
 	stop()
 	callers.Wait()
 	if len(all) == 0 {
@@ -198,7 +196,6 @@ func (a *assault) attack(least time.Duration, do func()) {
 	}
 }
 
-// raftOf returns the raft ID of an instance, or 0 if it does not vote.
 func raftOf(n *node) uint64 {
 	if r := n.Replica(); r != nil {
 		return r.ID
@@ -206,7 +203,6 @@ func raftOf(n *node) uint64 {
 	return 0
 }
 
-// warned reports whether an instance has logged a warning with all of these texts.
 func (a *assault) warned(texts ...string) bool {
 	a.log.mu.Lock()
 	defer a.log.mu.Unlock()

@@ -75,7 +75,6 @@ func (h *hostile) Frame(_ transport.Identity, f transport.Frame) {
 }
 func (h *hostile) Down(transport.Identity, error) {}
 
-// hostileAnswers serves the requests to a hostile member.
 type hostileAnswers struct {
 	query.UnimplementedClusterServer
 	h *hostile
@@ -135,7 +134,6 @@ func uvarints(vs ...uint64) (b []byte) {
 	return b
 }
 
-// sized encodes a reply of package session: its size, its kind, its fields.
 func sized(body []byte) []byte { return append(uvarints(uint64(len(body))), body...) }
 
 // attacks returns the attacks of the hostile member by name. None of them may cost the leader its
@@ -240,7 +238,7 @@ func unharmed(t *testing.T, raft func(f *fleet) uint64, attack func(h *hostile))
 				t.Errorf("node %d keeps %+v", i, s)
 			}
 		}
-		time.Sleep(20 * time.Second) // fake time: ten leases
+		time.Sleep(20 * time.Second) // ten leases
 		for i, l := range locks {
 			if err := l.Err(); err != nil {
 				t.Errorf("node %d has lost its lock: %v", i, err)
@@ -381,7 +379,6 @@ func TestHostileGhosts(t *testing.T) {
 	})
 }
 
-// ghost returns a packet of gossip about a member that does not exist.
 func ghost(label string, i int) []byte {
 	name := fmt.Sprint("ghost-", i)
 	at := attack.Member{Name: name, IP: []byte{10, 66, byte(i / 250), byte(i % 250)}, Port: 7947}

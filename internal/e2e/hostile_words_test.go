@@ -20,7 +20,6 @@ import (
 	"github.com/mortise-lock/mortise/transport"
 )
 
-// book returns the voters that an instance knows.
 func book(n *node) (all []string) {
 	for _, v := range n.Status().Voters {
 		all = append(all, fmt.Sprint(v.Instance, " at ", v.Address))
@@ -32,7 +31,7 @@ func book(n *node) (all []string) {
 // unmoved runs an attack and fails if an instance knows other voters after it.
 func (a *assault) unmoved(least time.Duration, do func()) {
 	a.t.Helper()
-	time.Sleep(10 * time.Second) // fake time: all nodes have the same state
+	time.Sleep(10 * time.Second) // all nodes have the same state
 	var before [][]string
 	for _, n := range a.nodes {
 		before = append(before, book(n))
@@ -120,7 +119,7 @@ func (a *assault) wantVoters(n int) {
 		if voting == n && len(books) == 1 {
 			return
 		}
-		time.Sleep(100 * time.Millisecond) // fake time
+		time.Sleep(100 * time.Millisecond)
 	}
 	for i, node := range a.nodes {
 		if node != nil {
@@ -164,7 +163,7 @@ func TestHostileGossip(t *testing.T) {
 						}
 					}
 				}
-				time.Sleep(time.Second) // fake time
+				time.Sleep(time.Second)
 			}
 		})
 		if n := h.heard.Load(); n != 0 {
@@ -185,7 +184,7 @@ func TestHostileGossip(t *testing.T) {
 // of the instances.
 func (a *assault) gossipMembers(h *hostile) []attack.Member {
 	a.t.Helper()
-	time.Sleep(5 * time.Second) // fake time: its gossip lists every member
+	time.Sleep(5 * time.Second) // its gossip lists every member
 	ctx, cancel := context.WithTimeout(a.t.Context(), 5*time.Second)
 	defer cancel()
 	conn, err := h.Gossip().DialStream(ctx, address(0))
@@ -217,7 +216,7 @@ func TestHostileEnds(t *testing.T) {
 					h.say(transport.Frame{Retired: true})
 					for i := range h.f.nodes {
 						h.f.net.Reset("10.0.0.66")
-						time.Sleep(200 * time.Millisecond) // fake time: the pause between two dials
+						time.Sleep(200 * time.Millisecond) // the pause between two dials
 						_ = h.Send(nodeid.Endpoint{ID: h.f.nodes[i].ID(), Addr: address(i)},
 							transport.Frame{Retired: true})
 						synctest.Wait()
@@ -246,7 +245,7 @@ func TestHostileRecords(t *testing.T) {
 				fmt.Sprintf(`{"instance":"%s","name":"node-9","rules":1}`, strings.Repeat("f", 31)),
 			} {
 				h.commands(lockfsm.Command{Kind: lockfsm.Open, Nonce: nonce(i), TTL: time.Hour, Record: []byte(record)})
-				time.Sleep(300 * time.Millisecond) // fake time
+				time.Sleep(300 * time.Millisecond)
 				if after := leader.Replica().Keeper.Status().Sessions; after != before {
 					a.t.Errorf("a session was opened by the record %s", record)
 				}

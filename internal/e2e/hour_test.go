@@ -80,7 +80,7 @@ func TestAnHourOfNothing(t *testing.T) {
 		f, dials, log := watched(t, 4) // three voters and an instance without a vote
 		mine := f.lock(3, "k")
 		before := f.calm(dials)
-		time.Sleep(anHour()) // fake time
+		time.Sleep(anHour())
 		if after := f.calm(dials); after != before {
 			t.Errorf("it began with %+v and ended with %+v", before, after)
 		}
@@ -111,7 +111,7 @@ func TestAnHourOfLittle(t *testing.T) {
 				t.Errorf("token %d after %d", l.Token(), last)
 			}
 			last = l.Token()
-			time.Sleep(time.Duration(20+turn%17) * time.Second) // fake time
+			time.Sleep(time.Duration(20+turn%17) * time.Second)
 			if err := errors.Join(mine.Err(), l.Err()); err != nil {
 				t.Fatalf("turn %d: %v", turn, err)
 			}

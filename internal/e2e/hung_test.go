@@ -62,7 +62,7 @@ func TestCloseDoesNotWaitForRecords(t *testing.T) {
 		wantIs(t, f.nodes[1].Close(), nil)
 		wantIs(t, f.nodes[1].Err(), mortise.ErrClosed)
 		close(h.hangs)
-		time.Sleep(time.Minute) // fake time: all effects would have happened
+		time.Sleep(time.Minute) // all effects would have happened
 		if r := f.nodes[1].Replica(); r != nil {
 			t.Error("a closed node has got a replica")
 		}
@@ -103,11 +103,11 @@ func TestCloseDoesNotWaitForTheLog(t *testing.T) {
 					}
 					f.nodes, disks = append(f.nodes, n), append(disks, d)
 				}
-				time.Sleep(after) // fake time
+				time.Sleep(after)
 				for _, d := range disks {
 					d.delay.Store(int64(time.Hour))
 				}
-				// In fake time, an instance that founds a group now hangs in its first write.
+				// An instance that founds a group now hangs in its first write.
 				time.Sleep(2 * time.Second)
 				for i, n := range f.nodes {
 					began := time.Now()
@@ -124,7 +124,7 @@ func TestCloseDoesNotWaitForTheLog(t *testing.T) {
 				for _, d := range disks {
 					d.delay.Store(0)
 				}
-				time.Sleep(3 * time.Hour) // fake time: the hung calls have returned
+				time.Sleep(3 * time.Hour) // the hung calls have returned
 				for _, n := range f.nodes {
 					if n.Replica() != nil {
 						t.Error("a closed node has got a replica")

@@ -32,14 +32,14 @@ func (f *fleet) later(i int, r mortise.Request) <-chan *mortise.Lock {
 			granted <- l
 		}
 	}()
-	time.Sleep(50 * time.Millisecond) // fake time: the request is in its queue
+	time.Sleep(50 * time.Millisecond) // the request is in its queue
 	return granted
 }
 
 // waits fails the test if the lock was granted. comes fails the test if it was not.
 func waits(t *testing.T, who string, granted <-chan *mortise.Lock) {
 	t.Helper()
-	time.Sleep(50 * time.Millisecond) // fake time
+	time.Sleep(50 * time.Millisecond)
 	synctest.Wait()
 	select {
 	case <-granted:
@@ -50,7 +50,7 @@ func waits(t *testing.T, who string, granted <-chan *mortise.Lock) {
 
 func comes(t *testing.T, who string, granted <-chan *mortise.Lock) *mortise.Lock {
 	t.Helper()
-	time.Sleep(50 * time.Millisecond) // fake time
+	time.Sleep(50 * time.Millisecond)
 	synctest.Wait()
 	select {
 	case l := <-granted:
@@ -102,7 +102,7 @@ func TestSemaphoreGivesAsManyPermitsAsThereAre(t *testing.T) {
 				if now := held.Add(int64(permits)); now > most.Load() {
 					most.Store(now)
 				}
-				time.Sleep(100 * time.Millisecond) // fake time
+				time.Sleep(100 * time.Millisecond)
 				held.Add(-int64(permits))
 				unlock(t, l)
 			}()
@@ -321,7 +321,7 @@ func TestDeadlockIsToldToTheYoungest(t *testing.T) {
 				}
 				granted <- l
 			}()
-			time.Sleep(50 * time.Millisecond) // fake time
+			time.Sleep(50 * time.Millisecond)
 		}
 		_, err := second(2)
 		var deadlock *mortise.DeadlockError
@@ -353,7 +353,7 @@ func TestMaxHoldEndsAHoldByTheClock(t *testing.T) {
 		l := f.acquire(0, mortise.Request{Key: "k", MaxHold: time.Minute})
 		next := f.later(1, mortise.Request{Key: "k"})
 		ctx := l.Context(t.Context())
-		time.Sleep(50 * time.Second) // fake time
+		time.Sleep(50 * time.Second)
 		if err := l.Err(); err != nil {
 			t.Fatalf("before its end: %v", err)
 		}
@@ -440,7 +440,7 @@ func TestAHolderIsToldThatACallWaits(t *testing.T) {
 		again := f.acquire(a, mortise.Request{Key: "m", Notice: true})
 		f.crash(leader)
 		third := f.later(b, mortise.Request{Key: "m"})
-		time.Sleep(5 * time.Second) // fake time
+		time.Sleep(5 * time.Second)
 		if !told(again) {
 			t.Error("a new leader does not tell the holder")
 		}
@@ -556,7 +556,6 @@ func TestWorkersUnderOneLockWaitForEachOther(t *testing.T) {
 			go func() {
 				defer func() { done <- struct{}{} }()
 				if err := node.Do(ctx, "row", func(ctx context.Context, _ mortise.Token) error {
-					// fake time
 					return node.Do(ctx, "cell", func(context.Context,
 						mortise.Token) error {
 						time.Sleep(time.Millisecond)

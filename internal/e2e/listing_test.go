@@ -165,7 +165,7 @@ func TestThePictureIsBounded(t *testing.T) {
 		for i := range 3 * replica.MaxPage {
 			sessions = append(sessions, f.session(i%3, 2*time.Second))
 		}
-		time.Sleep(time.Second) // fake time: the leader has indexed them
+		time.Sleep(time.Second) // the leader has indexed them
 		conn, err := f.nodes[f.leader()].Leader()
 		if err != nil {
 			t.Fatal(err)

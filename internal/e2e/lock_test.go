@@ -35,7 +35,7 @@ func TestUnlockAgainIsHarmless(t *testing.T) {
 		if err := old.Unlock(t.Context()); err != nil {
 			t.Errorf("a second Unlock: %v", err)
 		}
-		time.Sleep(time.Second) // fake time
+		time.Sleep(time.Second)
 		if err := mine.Err(); err != nil {
 			t.Errorf("a second Unlock of an old handle ended a newer lock of the same key: %v", err)
 		}

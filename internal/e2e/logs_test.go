@@ -54,7 +54,7 @@ func TestAtMostFiveLinesAtStart(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				logs, into := logged(slog.LevelInfo)
 				startFleet(t, c.nodes, func(config *mortise.Config) { c.change(t, config) }, into)
-				time.Sleep(time.Minute) // fake time
+				time.Sleep(time.Minute)
 				for name, l := range logs {
 					if got := l.take(); len(got) > 5 || len(got) == 0 {
 						t.Errorf("%s wrote %d lines:\n%s", name, len(got), strings.Join(got, ""))
@@ -82,14 +82,14 @@ func TestOneLineForAChange(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		logs, into := logged(slog.LevelInfo)
 		f := startFleet(t, 4, into)
-		time.Sleep(time.Minute) // fake time
+		time.Sleep(time.Minute)
 		take := func(i int) []string { return logs[f.config(i, 4).Name].take() }
 		for i := range 4 {
 			take(i)
 		}
 		old := f.leader()
 		f.crash(old)
-		time.Sleep(time.Minute) // fake time
+		time.Sleep(time.Minute)
 		leader := f.leader()
 		wantLines(t, "the new leader", take(leader), "this replica is now the leader", "is added as a learner", "gets a vote")
 		follower := (old + 1) % 4
@@ -103,7 +103,6 @@ func TestOneLineForAChange(t *testing.T) {
 		}
 		f.lock(follower, "k")
 		f.isolate(follower)
-		// fake time
 		time.Sleep(time.Minute)
 		// This line is logged only if the instance votes.
 		got := slices.DeleteFunc(take(follower),
@@ -111,7 +110,7 @@ func TestOneLineForAChange(t *testing.T) {
 		wantLines(t, "the instance that was cut off", got,
 			"a lease ran out, since no leader has answered: the locks of this session are lost")
 		f.rejoin(follower)
-		time.Sleep(time.Minute) // fake time
+		time.Sleep(time.Minute)
 		got = slices.DeleteFunc(take(follower), func(line string) bool { return !strings.Contains(line, "lease") })
 		wantLines(t, "the instance that is back", got, "the session has a lease again")
 		take(leader)
@@ -124,7 +123,7 @@ func TestWhatRepeatsIsSaidSeldom(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		logs, into := logged(slog.LevelInfo)
 		f := startFleet(t, 3, withSecret(secretA), into)
-		time.Sleep(time.Minute) // fake time
+		time.Sleep(time.Minute)
 		all := func(most int, what string) {
 			t.Helper()
 			for name, l := range logs {
@@ -139,7 +138,7 @@ func TestWhatRepeatsIsSaidSeldom(t *testing.T) {
 		to := uint64(12345) // no replica has this ID
 		for range 600 {
 			r.SendSnapshot(&raftpb.Message{To: &to}, func(bool) {})
-			time.Sleep(time.Second) // fake time
+			time.Sleep(time.Second)
 		}
 		if got := logs["node-0"].take(); len(got) < 9 || len(got) > 11 {
 			t.Errorf("of 600 snapshots in ten minutes that did not arrive %d lines speak:\n%s", len(got),
@@ -148,7 +147,7 @@ func TestWhatRepeatsIsSaidSeldom(t *testing.T) {
 		stranger := f.config(3, 3)
 		withSecret(secretB)(&stranger)
 		f.start(3, stranger)
-		time.Sleep(2 * time.Minute) // fake time
+		time.Sleep(2 * time.Minute)
 		f.close(3)
 		all(2*2*6+5, "two minutes of a stranger, two kinds of whose attempts may be told every ten seconds")
 		for i := range 3 {
@@ -156,7 +155,7 @@ func TestWhatRepeatsIsSaidSeldom(t *testing.T) {
 				f.net.Cut(host(i), host(j))
 			}
 		}
-		time.Sleep(10 * time.Minute) // fake time
+		time.Sleep(10 * time.Minute)
 		all(5, "ten minutes in pieces")
 	})
 }
@@ -171,7 +170,7 @@ func TestGossipAndRaftSpeakThroughTheLogger(t *testing.T) {
 		logs, into := logged(slog.LevelDebug)
 		f := startFleet(t, 3, into)
 		f.crash(f.leader())
-		time.Sleep(time.Minute) // fake time
+		time.Sleep(time.Minute)
 		for i := range f.nodes {
 			f.close(i)
 		}

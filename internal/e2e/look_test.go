@@ -16,7 +16,7 @@ import (
 
 // brief returns a context with a limit for calls that should return soon.
 func brief(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // fake time
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -191,7 +191,7 @@ func TestForceUnlockAll(t *testing.T) {
 		if err != nil || ended != len(locks) {
 			t.Fatalf("%d of %d, %v", ended, len(locks), err)
 		}
-		time.Sleep(time.Second) // fake time
+		time.Sleep(time.Second)
 		for _, l := range locks {
 			wantIs(t, l.Err(), mortise.ErrLost)
 		}
@@ -228,7 +228,7 @@ func TestLookingEndsWithItsContext(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		f.isolate(0)
-		time.Sleep(5 * time.Second) // fake time
+		time.Sleep(5 * time.Second)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err := f.nodes[0].Peek(ctx, "k"); !errors.Is(err, context.DeadlineExceeded) ||

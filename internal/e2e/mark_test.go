@@ -42,7 +42,7 @@ func TestAMarkTravelsWithTheLock(t *testing.T) {
 				t.Errorf("Peek shows %q", info.Queue[0].Value)
 			}
 			next := f.later(2, mortise.Request{Key: "k"})
-			time.Sleep(time.Second) // fake time
+			time.Sleep(time.Second)
 			unlock(t, l)
 			unlock(t, comes(t, "the next", next))
 			synctest.Wait()

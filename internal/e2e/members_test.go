@@ -185,7 +185,6 @@ func TestLeaveSaysGoodbye(t *testing.T) {
 	})
 }
 
-// votingFollower returns the index of a voter that does not lead.
 func (f *fleet) votingFollower() int {
 	leader := f.leader()
 	for i, n := range f.nodes {
@@ -220,13 +219,12 @@ func (f *fleet) settle() mortise.Health {
 		if calm == 20 {
 			return h
 		}
-		time.Sleep(100 * time.Millisecond) // fake time
+		time.Sleep(100 * time.Millisecond)
 	}
 	f.t.Fatalf("the voters have not settled within a minute:\n%v", h)
 	return h
 }
 
-// votes counts the instances that report that they vote.
 func (f *fleet) votes() (n int) {
 	for _, node := range f.nodes {
 		if node != nil && node.Status().Votes {
@@ -262,7 +260,7 @@ func TestAnyTwoOfFiveVoters(t *testing.T) {
 				}
 				mine := f.lock(keeper, "k")
 				f.crash(a)
-				time.Sleep(10 * time.Second) // fake time
+				time.Sleep(10 * time.Second)
 				f.crash(b)
 				f.wantVotes(3)
 				for i := range 5 {
@@ -303,11 +301,11 @@ func TestFlappingMember(t *testing.T) {
 			p := f.probe(0, 50*time.Millisecond)
 			for range 24 {
 				f.crash(2)
-				time.Sleep(2500 * time.Millisecond) // fake time
+				time.Sleep(2500 * time.Millisecond)
 				c := f.config(2, 3)
 				change(&c)
 				f.start(2, c)
-				time.Sleep(2500 * time.Millisecond) // fake time
+				time.Sleep(2500 * time.Millisecond)
 			}
 			if gap := p.gap(); gap > gapKilled {
 				t.Errorf("no free lock was granted for %v", gap)
@@ -318,7 +316,7 @@ func TestFlappingMember(t *testing.T) {
 				}
 				unlock(t, l)
 			}
-			time.Sleep(3 * time.Minute) // fake time: it may get a vote again
+			time.Sleep(3 * time.Minute) // it may get a vote again
 			f.wantVotes(3)
 			if got := f.nodes[0].Status().Group; got != group {
 				t.Errorf("the group is %s, and was %s", got, group)
@@ -371,7 +369,7 @@ func TestSoleVoterOfTwoIsLost(t *testing.T) {
 		voter := f.leader()
 		before := f.lock(1-voter, "k")
 		f.crash(voter)
-		time.Sleep(10 * time.Second) // fake time
+		time.Sleep(10 * time.Second)
 		if before.Err() == nil {
 			t.Error("the lock is still reported as held although its group is gone")
 		}
@@ -473,11 +471,11 @@ func TestVotersKeepLinksToEachOther(t *testing.T) {
 		for i, a := range followers {
 			f.pairs([]int{a}, followers[i+1:], f.net.Cut)
 		}
-		time.Sleep(time.Minute) // fake time: the links end
+		time.Sleep(time.Minute) // the links end
 		for i, a := range followers {
 			f.pairs([]int{a}, followers[i+1:], f.net.Heal)
 		}
-		time.Sleep(30 * time.Second) // fake time: one or two renewals
+		time.Sleep(30 * time.Second) // one or two renewals
 		for i, a := range followers {
 			for _, b := range followers[i+1:] {
 				if !f.nodes[a].Port.Linked(f.nodes[b].ID()) {

@@ -87,7 +87,7 @@ func TestMistakesAreNamed(t *testing.T) {
 				`\(when this request was queued, this instance itself held it, SINCE, and no other request `+
 				`was waiting; to enter a lock again, pass lock\.Context\(ctx\)\)`)
 		second := f.later(0, mortise.Request{Key: "k"})
-		time.Sleep(time.Second) // fake time
+		time.Sleep(time.Second)
 		wants("behind another one", lock(soon(), "k"), context.DeadlineExceeded,
 			`.*, and 1 other request was waiting; .*`)
 		if err := l.Unlock(nil); err != nil { //nolint:staticcheck // it is the mistake
@@ -129,7 +129,7 @@ func TestMistakesAreNamed(t *testing.T) {
 		<-late.Done()
 		wants("an end by MaxHold", late.Err(), mortise.ErrLost,
 			`mortise: the lock was lost: it was held for as long as its request allows`)
-		time.Sleep(2 * time.Second) // fake time
+		time.Sleep(2 * time.Second)
 		ends, err := n.Audit(t.Context())
 		if err != nil || len(ends) != 2 || ends[0].What != mortise.EventLeft ||
 			ends[0].Cause != mortise.CauseExpired || ends[1].What != mortise.EventFreed {
@@ -182,7 +182,7 @@ func TestMistakesOfAClusterAreNamed(t *testing.T) {
 					c.change(&config)
 					f.start(i, config)
 				}
-				time.Sleep(10 * time.Second) // fake time
+				time.Sleep(10 * time.Second)
 				waits := strings.ReplaceAll(c.waits, "ADDR", addr)
 				if s := f.nodes[0].Status(); !regexp.MustCompile("^" + waits + "$").MatchString(s.Waiting) {
 					t.Errorf("Status says\n%s, want\n%s", s.Waiting, waits)
@@ -204,7 +204,7 @@ func TestMistakesOfAClusterAreNamed(t *testing.T) {
 			second := f.config(3, 3)
 			second.Name = "node-1"
 			f.start(3, second)
-			time.Sleep(time.Minute) // fake time
+			time.Sleep(time.Minute)
 			for i, at := range map[int]string{1: address(3), 3: address(1)} {
 				want := `"node-1" is the name of another instance too, at ` + at +
 					`: only one of the two can vote; give each instance a Name of its own`

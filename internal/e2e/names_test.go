@@ -109,7 +109,7 @@ func TestOtherServicesOfTheAuthorityStayOutside(t *testing.T) {
 			// This stranger would accept our instances.
 			ca.named(name, name, "orders.internal")(&stranger)
 			f.start(3, stranger)
-			time.Sleep(15 * time.Second) // fake time: longer than a lease
+			time.Sleep(15 * time.Second) // longer than a lease
 			if err := mine.Err(); err != nil {
 				t.Errorf("a stranger cost a lock: %v", err)
 			}

@@ -29,7 +29,7 @@ func TestTooManyCallers(t *testing.T) {
 		i := f.follower()
 		held := f.lock((i+1)%3, "elsewhere")
 		f.isolate(i)
-		time.Sleep(5 * time.Second) // fake time: the node has noticed the cut
+		time.Sleep(5 * time.Second) // the node has noticed the cut
 		const callers = 18_000      // 8 MiB are 16,384 keys of 512 bytes
 		key := strings.Repeat("k", 500)
 		var granted, refused atomic.Int64
@@ -169,7 +169,7 @@ func TestMemberThatStopsReading(t *testing.T) {
 			unlock(t, f.lock(i, "meanwhile"))
 		}
 		close(silent)
-		time.Sleep(20 * time.Second) // fake time: ten leases
+		time.Sleep(20 * time.Second) // ten leases
 		if err := lock.Err(); err != nil {
 			t.Errorf("a member that does not read cost another its lock: %v", err)
 		}

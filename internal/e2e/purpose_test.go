@@ -31,7 +31,7 @@ func TestTwoLivesOfOneName(t *testing.T) {
 		f.crash(i)
 		f.start(i, f.config(i, 3))
 		for f.nodes[i].Status().Session != mortise.SessionAttached {
-			time.Sleep(100 * time.Millisecond) // fake time
+			time.Sleep(100 * time.Millisecond)
 		}
 		if len(f.peek(f.leader(), "k").Queue) == 0 {
 			t.Fatal("the session of the life before has ended already")
@@ -59,7 +59,7 @@ func TestStandby(t *testing.T) {
 		leads := f.acquire(0, mortise.Request{Key: "leader", Labels: purpose.Of(purpose.Election)})
 		next := f.later(0, mortise.Request{Key: "leader", Labels: purpose.Of(purpose.Election)})
 		other := f.later(0, mortise.Request{Key: "leader"})
-		time.Sleep(time.Second) // fake time
+		time.Sleep(time.Second)
 		if s := f.nodes[0].Status(); s.Waiters != 2 || s.Standby != 1 {
 			t.Errorf("%d wait, %d of them as candidates do", s.Waiters, s.Standby)
 		}

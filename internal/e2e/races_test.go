@@ -31,7 +31,7 @@ func step() time.Duration {
 // another event that would free it.
 func (f *fleet) mustBeFree(i int, key, why string) {
 	f.t.Helper()
-	time.Sleep(4 * oneWay) // fake time: a cancel takes as long as the request before it
+	time.Sleep(4 * oneWay) // a cancel takes as long as the request before it
 	ctx, cancel := context.WithTimeout(f.t.Context(), 20*oneWay)
 	defer cancel()
 	l, err := f.nodes[i].Lock(ctx, key)
@@ -125,7 +125,7 @@ func TestGivingUpWhileTheGrantIsOnItsWay(t *testing.T) {
 			ctx, giveUp := context.WithCancel(t.Context())
 			waiter := make(chan error, 1)
 			go func() { waiter <- lockOnce(t, ctx, f.nodes[3].Lock, key) }()
-			time.Sleep(10 * oneWay) // fake time: the request is in the queue
+			time.Sleep(10 * oneWay) // the request is in the queue
 			behind := f.lockLater(next, key)
 			time.AfterFunc(after, giveUp)
 			began := time.Now()
@@ -241,7 +241,7 @@ func TestCloseAgainstEverything(t *testing.T) {
 					for c := range 40 {
 						calls.Go(func() { f.everything(n, c) })
 					}
-					time.Sleep(after) // fake time
+					time.Sleep(after)
 					began := time.Now()
 					if how != "Leave" {
 						calls.Go(func() { _ = n.Close() })
@@ -264,7 +264,6 @@ func TestCloseAgainstEverything(t *testing.T) {
 	}
 }
 
-// everything calls methods of a node until they return that the node has ended.
 func (f *fleet) everything(n *node, caller int) {
 	ctx := f.t.Context()
 	for turn := caller; ; turn++ {
@@ -274,7 +273,7 @@ func (f *fleet) everything(n *node, caller int) {
 			var l *mortise.Lock
 			if l, err = n.Lock(ctx, key); err == nil {
 				inner := l.Context(ctx)
-				time.Sleep(oneWay / 2) // fake time
+				time.Sleep(oneWay / 2)
 				_ = l.Unlock(ctx)
 				<-inner.Done()
 			}
@@ -301,7 +300,7 @@ func (f *fleet) everything(n *node, caller int) {
 			return
 		case err == nil, errors.Is(err, mortise.ErrHeld), errors.Is(err, mortise.ErrLost),
 			errors.Is(err, mortise.ErrNotReady):
-			time.Sleep(oneWay / 4) // fake time
+			time.Sleep(oneWay / 4)
 		default:
 			f.t.Errorf("call %d: %v", turn%6, err)
 			return

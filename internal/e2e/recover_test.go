@@ -41,7 +41,7 @@ func TestRecover(t *testing.T) {
 		f.reborn(root, 0, false)
 		f.reborn(root, 1, true)
 		f.reborn(root, 2, true)
-		time.Sleep(2 * time.Minute) // fake time
+		time.Sleep(2 * time.Minute)
 		for i := range 3 {
 			s := f.nodes[i].Status()
 			t.Logf("%v", s)
@@ -88,7 +88,7 @@ func TestRecoveredWithoutTheLate(t *testing.T) {
 		f.reborn(root, 0, false)
 		f.reborn(root, 1, true)
 		f.reborn(root, 2, true)
-		time.Sleep(10 * time.Second) // fake time
+		time.Sleep(10 * time.Second)
 		if err := f.nodes[0].Recover(t.Context(), old); err != nil {
 			t.Fatal(err)
 		}
@@ -121,11 +121,11 @@ func TestDurableVoterIsReplaced(t *testing.T) {
 		}
 		before := f.nodes[gone].Replica().ID
 		f.crash(gone)
-		time.Sleep(50 * time.Second) // fake time
+		time.Sleep(50 * time.Second)
 		if got := f.votes(); got != 2 {
 			t.Errorf("%d vote before the minute is over", got)
 		}
-		time.Sleep(20 * time.Second) // fake time
+		time.Sleep(20 * time.Second)
 		f.wantVotes(3)
 		f.start(gone, durableConfig(f, root, gone, gone))
 		f.ready()

@@ -51,7 +51,6 @@ func (j *reentries) tell(f func() error) {
 	}
 }
 
-// top returns the context of the topmost handle.
 func (o *owner) top() context.Context {
 	if len(o.stack) == 0 {
 		return o.t.Context()
@@ -59,7 +58,6 @@ func (o *owner) top() context.Context {
 	return o.stack[len(o.stack)-1].ctx
 }
 
-// handles returns the handles in the stack that belong to the same hold as l.
 func (o *owner) handles(l *mortise.Lock) (all []*mortise.Lock) {
 	for _, e := range o.stack {
 		if e.lock.Token() == l.Token() {
@@ -172,7 +170,7 @@ func (o *owner) run(steps int) {
 		default:
 			o.exit(o.stack[o.r.IntN(n)].lock)
 		}
-		time.Sleep(time.Duration(o.r.IntN(3)) * time.Millisecond) // fake time
+		time.Sleep(time.Duration(o.r.IntN(3)) * time.Millisecond)
 	}
 	o.exitAll()
 }
@@ -229,7 +227,7 @@ func TestACircleIsFoundBehindALockThatWasEnteredAgain(t *testing.T) {
 			}
 			refused <- errors.Join(err, other.Unlock(ctx))
 		}()
-		time.Sleep(time.Second) // fake time: the request waits for inner
+		time.Sleep(time.Second) // the request waits for inner
 		var deadlock *mortise.DeadlockError
 		if _, err := f.nodes[0].Lock(again.Context(inner.Context(outer.Context(ctx))), "other"); !errors.As(err,
 			&deadlock) {

@@ -39,7 +39,7 @@ func TestPanicOfRaftCostsOnlyTheVote(t *testing.T) {
 		if s := n.Status(); s.Votes || s.Err != nil {
 			t.Errorf("after a panic of raft the instance must go on without a vote:\n%v", s)
 		}
-		time.Sleep(10 * time.Second) // fake time
+		time.Sleep(10 * time.Second)
 		if s := n.Status(); !s.Votes || n.Replica().ID == before.ID {
 			t.Errorf("the instance has not been given a vote again, under another raft ID:\n%v", s)
 		}
@@ -59,7 +59,7 @@ func TestBrokenStateEndsTheNode(t *testing.T) {
 		n := f.nodes[victim]
 		mine := f.lock(victim, "k")
 		n.Replica().Retire(fmt.Errorf("%w: as after a panic of Apply", raftlog.ErrBroken))
-		time.Sleep(time.Second) // fake time
+		time.Sleep(time.Second)
 		if n.Err() == nil || mine.Err() == nil {
 			t.Errorf("node error %v, lock error %v; want both", n.Err(), mine.Err())
 		}
@@ -112,7 +112,7 @@ func TestRetirementAgainstRestart(t *testing.T) {
 		// group.
 		poison(f, 1)
 		for s := f.nodes[0].Status(); s.Group == old || s.Phase != mortise.PhaseMember; s = f.nodes[0].Status() {
-			time.Sleep(100 * time.Millisecond) // fake time
+			time.Sleep(100 * time.Millisecond)
 		}
 		founded := f.nodes[0].Replica()
 		close(let)
@@ -121,7 +121,7 @@ func TestRetirementAgainstRestart(t *testing.T) {
 		for i := range 3 {
 			unlock(t, f.lock(i, "k"))
 		}
-		// In fake time: an instance that claimed another group would count as silent, and would be
+		// An instance that claimed another group would count as silent, and would be
 		// replaced.
 		time.Sleep(20 * time.Second)
 		if now := f.nodes[0].Replica(); founded == nil || now == nil || now.Log != founded.Log {
@@ -149,7 +149,7 @@ func TestPlainMemberFindsTheNextLeader(t *testing.T) {
 						if err := f.nodes[f.leader()].Replica().Log.Transfer(t.Context(), 0); err != nil {
 							t.Fatal(err)
 						}
-						time.Sleep(5 * time.Second) // fake time
+						time.Sleep(5 * time.Second)
 						f.ready()
 					}
 					leader := f.leader()
@@ -157,7 +157,7 @@ func TestPlainMemberFindsTheNextLeader(t *testing.T) {
 					held := f.lock(voter, "k")
 					granted := make(chan *mortise.Lock, 1)
 					go func() { granted <- f.lock(3, "k") }()
-					time.Sleep(100 * time.Millisecond) // fake time
+					time.Sleep(100 * time.Millisecond)
 					lose(f, leader)
 					lost := time.Now()
 					unlock(t, held)
@@ -186,7 +186,7 @@ func TestLoneVoterRetires(t *testing.T) {
 		f.settle()
 		old := f.nodes[0].Status().Group
 		poison(f, f.leader())
-		time.Sleep(time.Minute) // fake time
+		time.Sleep(time.Minute)
 		f.ready()
 		if got := f.nodes[0].Status().Group; got == old {
 			t.Errorf("the group is still %s, whose only voter is gone", got)

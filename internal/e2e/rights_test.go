@@ -97,7 +97,6 @@ func (v *visitor) bind(r replica.Record) {
 	v.client.Rebind(b, voters(n))
 }
 
-// voters returns the endpoints of the voters that n knows.
 func voters(n *node) (list []nodeid.Endpoint) {
 	for _, v := range n.Cluster().Status().Voters {
 		list = append(list, nodeid.Endpoint{ID: v.Instance, Addr: v.Addr})
@@ -129,7 +128,6 @@ func (v *visitor) lock(keys ...string) error {
 	return hold.Release(brief(v.t))
 }
 
-// admin returns an admin client of node i.
 func (v *visitor) admin(i int) query.AdminClient {
 	return query.NewAdminClient(v.port.To(address(i), nodeid.ID{}))
 }

@@ -15,7 +15,7 @@ import (
 // the changes.
 type scaled struct {
 	*fleet
-	dir   string // empty means in memory
+	dir   string
 	group string
 }
 
@@ -161,7 +161,7 @@ func TestASoleFounderBehindACut(t *testing.T) {
 		s.depart(0, true)
 		s.isolate(0)
 		s.start(0, s.founded(0, 1))
-		time.Sleep(time.Minute) // fake time
+		time.Sleep(time.Minute)
 		if st := s.nodes[0].Status(); st.Phase != mortise.PhaseNewborn ||
 			!strings.Contains(st.Waiting, "no answer from 10.0.0.") {
 			t.Errorf("behind the cut: %v", st)
@@ -193,7 +193,7 @@ func TestALostVoteIsTold(t *testing.T) {
 				left, n := make(chan error, 1), s.nodes[0]
 				s.nodes[0] = nil
 				go func() { left <- n.Leave(context.Background()) }()
-				time.Sleep(9 * time.Second) // fake time
+				time.Sleep(9 * time.Second)
 				if s.votes() != 0 || held.Err() != nil {
 					t.Errorf("while the only founder leaves %d others vote, and a lock of another instance: %v",
 						s.votes(), held.Err())

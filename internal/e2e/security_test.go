@@ -41,7 +41,6 @@ func TestOneSecretIsEnough(t *testing.T) {
 	})
 }
 
-// lines collects log lines in memory.
 type lines struct {
 	mu   sync.Mutex // guards text
 	text bytes.Buffer
@@ -53,7 +52,6 @@ func (l *lines) Write(b []byte) (int, error) {
 	return l.text.Write(b)
 }
 
-// matching returns the lines that contain part.
 func (l *lines) matching(part string) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -98,7 +96,7 @@ func TestStrangersStayOutside(t *testing.T) {
 				c.changed(&stranger)
 				stranger.Logger = slog.New(slog.NewTextHandler(&theirs, nil))
 				f.start(3, stranger)
-				time.Sleep(15 * time.Second) // fake time: longer than a lease
+				time.Sleep(15 * time.Second) // longer than a lease
 				if err := mine.Err(); err != nil {
 					t.Errorf("a stranger cost a lock: %v", err)
 				}

@@ -47,7 +47,7 @@ func TestASessionOfOnesOwnHasItsOwnTTL(t *testing.T) {
 		if err := long.Err(); err != nil {
 			t.Error(err)
 		}
-		again := must(t, s, "short") // a new session follows the one that was lost
+		again := must(t, s, "short")
 		if again.Token() <= short.Token() {
 			t.Error("tokens")
 		}

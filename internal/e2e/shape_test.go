@@ -33,7 +33,7 @@ func TestFoundersWithDirectoriesAndPodsWithout(t *testing.T) {
 		for i := range 3 {
 			f.crash(i)
 		}
-		time.Sleep(time.Minute) // fake time
+		time.Sleep(time.Minute)
 		if err := held.Err(); !errors.Is(err, mortise.ErrLost) {
 			t.Errorf("no renewal was confirmed for a minute, and the lock is %v", err)
 		}

@@ -61,7 +61,7 @@ func TestEndWhileTheyElect(t *testing.T) {
 				granted <- err
 			}()
 			f.crash(leader)
-			time.Sleep(after) // fake time
+			time.Sleep(after)
 			f.endAll(after.String(), func(i int) bool { return i == (leader+1)%3 })
 			if err := <-granted; !errors.Is(err, mortise.ErrLeaving) && !errors.Is(err, mortise.ErrClosed) {
 				t.Errorf("the waiting call ended with %v", err)
@@ -79,7 +79,7 @@ func TestEndWhileTheyStartAnew(t *testing.T) {
 			f.lock(0, "k")
 			poison(f, 0)
 			poison(f, 1)
-			time.Sleep(after * 990 * time.Millisecond) // fake time
+			time.Sleep(after * 990 * time.Millisecond)
 			f.endAll(fmt.Sprint(after), func(i int) bool { return i == int(after)%3 })
 		})
 	}
@@ -118,19 +118,19 @@ func TestEndWhileASnapshotIsSent(t *testing.T) {
 				}
 				for range 8 { // commands that the state machine refuses make the log grow, too
 					sender.Propose(sender.Status().Term, bytes.Repeat([]byte{0xff}, 1<<20))
-					time.Sleep(100 * time.Millisecond) // fake time
+					time.Sleep(100 * time.Millisecond)
 				}
-				// In fake time the streams have ended, and the data on its way on them is lost.
+				// The streams have ended, and the data on its way on them is lost.
 				time.Sleep(25 * time.Second)
 				want := sender.Status().Applied
 				rate.Store(50_000) // the size of the state is 250 kB
 				f.rejoin(away)
-				time.Sleep(4 * time.Second) // fake time
+				time.Sleep(4 * time.Second)
 				if now := applied(); now >= want || sender.Status().Snapshots < 2 {
 					t.Fatalf("there is no snapshot under way: the voter that was away has applied %d of %d", now, want)
 				}
 				if what == "nobody" {
-					time.Sleep(30 * time.Second) // fake time
+					time.Sleep(30 * time.Second)
 					if now := applied(); now < want {
 						t.Errorf("the voter that was away has applied %d of %d", now, want)
 					}
@@ -175,7 +175,7 @@ func TestEndWithAFullQueue(t *testing.T) {
 							}
 						}()
 					}
-					time.Sleep(time.Second) // fake time
+					time.Sleep(time.Second)
 					began := time.Now()
 					f.nodes[i] = nil
 					if leave {
@@ -227,7 +227,7 @@ func TestLeaderLeavesWithWaiters(t *testing.T) {
 		n := f.nodes[leader]
 		f.nodes[leader] = nil
 		go func() { left <- n.Leave(t.Context()) }()
-		time.Sleep(time.Second) // fake time
+		time.Sleep(time.Second)
 		began := time.Now()
 		unlock(t, held)
 		last := held.Token()

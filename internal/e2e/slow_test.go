@@ -26,7 +26,7 @@ func (c thin) Read(b []byte) (int, error) {
 		return c.Conn.Read(b)
 	}
 	n, err := c.Conn.Read(b[:min(len(b), max(int(rate/50), 1))])
-	time.Sleep(time.Duration(n) * time.Second / time.Duration(rate)) // fake time
+	time.Sleep(time.Duration(n) * time.Second / time.Duration(rate))
 	return n, err
 }
 
@@ -72,7 +72,7 @@ func (f *fleet) throttle(rate *atomic.Int64) {
 func TestMemberThatReadsSlowly(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var rate atomic.Int64
-		longer := func(c *mortise.Config) { c.SessionTTL = 10 * time.Second } // the default TTL
+		longer := func(c *mortise.Config) { c.SessionTTL = 10 * time.Second }
 		f := startFleet(t, 3, longer)
 		f.throttle(&rate)
 		c := f.config(3, 3)
@@ -93,7 +93,7 @@ func TestMemberThatReadsSlowly(t *testing.T) {
 		for k := range burst {
 			calls.Go(func() { unlock(t, f.lock(3, fmt.Sprint(k))) })
 		}
-		// In fake time, all requests wait, and the member knows the holder.
+		// All requests wait, and the member knows the holder.
 		time.Sleep(9 * time.Second)
 		if got := f.nodes[3].Client.Status().Waiting; got != burst {
 			t.Fatalf("%d calls wait", got)
@@ -107,7 +107,7 @@ func TestMemberThatReadsSlowly(t *testing.T) {
 			asked := time.Now()
 			unlock(t, f.lock(n%3, "quick"))
 			slowest = max(slowest, time.Since(asked))
-			time.Sleep(20 * time.Millisecond) // fake time
+			time.Sleep(20 * time.Millisecond)
 		}
 		calls.Wait()
 		t.Logf("the slow member had all %d after %v; the slowest lock of the others took %v", burst,
@@ -150,7 +150,7 @@ func TestCallersThatNeverLook(t *testing.T) {
 		}
 		calls.Wait()
 		f.isolate(i)
-		time.Sleep(10 * time.Second) // fake time
+		time.Sleep(10 * time.Second)
 		for k := range held {
 			unlock(t, f.lock(other, fmt.Sprint(k)))
 			if held[k].Err() == nil {

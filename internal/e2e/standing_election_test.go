@@ -71,7 +71,7 @@ func (o *office) until(n int) {
 		if came >= n {
 			return
 		}
-		time.Sleep(10 * time.Millisecond) // fake time
+		time.Sleep(10 * time.Millisecond)
 	}
 	who, _ := o.who()
 	o.t.Fatalf("after a minute only %q have led", who)
@@ -101,13 +101,12 @@ func campaign(t *testing.T, o *office, nodes []*mortise.Node) *candidates {
 					return ctx.Err()
 				})
 		})
-		time.Sleep(100 * time.Millisecond) // fake time: the request is in the queue
+		time.Sleep(100 * time.Millisecond) // the request is in the queue
 		synctest.Wait()
 	}
 	return c
 }
 
-// stop ends all candidates that still run.
 func (c *candidates) stop() {
 	for i := range c.stops {
 		c.stops[i]()
@@ -337,7 +336,7 @@ func TestElectionFencesADeafLeader(t *testing.T) {
 		nodes, f := startNodes(t, 3)
 		o := newOffice(t)
 		var mu sync.Mutex
-		var highest mortise.Token // the highest token that the resource has seen
+		var highest mortise.Token
 		var refused int
 		write := func(token mortise.Token) {
 			mu.Lock()
@@ -356,9 +355,9 @@ func TestElectionFencesADeafLeader(t *testing.T) {
 					if turns++; turns == 2 {
 						return nil
 					}
-					for range 200 { // for 20 s
+					for range 200 {
 						write(l.Token())
-						time.Sleep(100 * time.Millisecond) // fake time
+						time.Sleep(100 * time.Millisecond)
 					}
 					if l.Err() == nil {
 						t.Error("was not cut off")

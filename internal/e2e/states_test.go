@@ -118,7 +118,6 @@ func (s *bigState) ready(nodes ...*node) {
 	}
 }
 
-// leader returns the node that leads.
 func (s *bigState) leader() *node {
 	for {
 		for _, n := range s.nodes {
@@ -130,7 +129,6 @@ func (s *bigState) leader() *node {
 	}
 }
 
-// fill takes the locks and opens the sessions.
 func (s *bigState) fill(locks, sessions int) {
 	before := liveHeap()
 	s.holds = make([]*mortise.Lock, locks)
@@ -184,7 +182,6 @@ func liveHeap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// sample is one call of Lock: when it returned, and how long it took.
 type sample struct{ at, took time.Duration }
 
 // load runs callers on the voters until it is stopped, each with its own key.
@@ -243,7 +240,6 @@ func (l *load) p99(w window) time.Duration {
 	return took[len(took)*99/100]
 }
 
-// voters returns the running nodes that vote.
 func (s *bigState) voters() (list []*node) {
 	for _, n := range s.nodes {
 		if n.Status().Votes && n.Err() == nil {
@@ -408,12 +404,10 @@ func restart(t *testing.T, locks, sessions int) {
 		short(ready), short(back), short(l.gap(w)))
 }
 
-// others returns all voters except one.
 func (s *bigState) others(but *node) []*node {
 	return slices.DeleteFunc(s.voters(), func(n *node) bool { return n == but })
 }
 
-// gap returns the longest time in a window without a grant.
 func (l *load) gap(w window) (longest time.Duration) {
 	var at []time.Duration
 	for _, samples := range l.samples {

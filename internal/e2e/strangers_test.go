@@ -37,7 +37,7 @@ func TestSoloNodeRefusesOthers(t *testing.T) {
 		f.start(0, c)
 		f.ready()
 		f.start(1, f.config(1, 2))
-		time.Sleep(20 * time.Second) // fake time
+		time.Sleep(20 * time.Second)
 		if s := f.nodes[1].Status(); s.Group != "" || !strings.Contains(s.Waiting, "Join") {
 			t.Errorf("a second instance must be refused with the way out:\n%v", s)
 		}
@@ -60,7 +60,7 @@ func TestSilentAddressBlocksBirthAndIsNamed(t *testing.T) {
 			c.Join = append(c.Join, "10.0.0.9:7947")
 			f.start(i, c)
 		}
-		time.Sleep(30 * time.Second) // fake time
+		time.Sleep(30 * time.Second)
 		for i, n := range f.nodes {
 			if s := n.Status(); s.Phase != mortise.PhaseNewborn || !strings.Contains(s.Waiting, "10.0.0.9:7947") {
 				t.Errorf("node %d does not say that it waits for the silent address:\n%v", i, s)
@@ -136,7 +136,7 @@ func TestGarbageOnThePortHarmsNoInstance(t *testing.T) {
 				_ = conn.Close()
 			}
 		}
-		time.Sleep(time.Minute) // fake time
+		time.Sleep(time.Minute)
 		if err := mine.Err(); err != nil {
 			t.Errorf("garbage on the port ended a lock: %v", err)
 		}
@@ -167,7 +167,7 @@ func TestForeignGroupDoesNotMix(t *testing.T) {
 		// It reaches both groups, and must join one of them.
 		probe.Join = []string{address(0), address(2)}
 		f.start(4, probe)
-		time.Sleep(time.Minute) // fake time
+		time.Sleep(time.Minute)
 		if err := errors.Join(mine.Err(), yours.Err()); err != nil {
 			t.Errorf("a group suffered from another: %v", err)
 		}

@@ -44,7 +44,7 @@ func TestLocksOfSurvivorsOutliveTheLeader(t *testing.T) {
 		leader := f.leader()
 		mine := f.lock((leader+1)%3, "k")
 		f.crash(leader)
-		time.Sleep(time.Minute) // fake time: many leases
+		time.Sleep(time.Minute) // many leases
 		if err := mine.Err(); err != nil {
 			t.Errorf("a survivor's lock was lost with the leader: %v", err)
 		}
@@ -114,9 +114,9 @@ func TestWaitersGoOnWhenTheLeaderCrashes(t *testing.T) {
 		mine := f.lock(holder, "k")
 		granted := make(chan *mortise.Lock, 1)
 		go func() { granted <- f.lock(waiter, "k") }()
-		time.Sleep(time.Second) // fake time
+		time.Sleep(time.Second)
 		f.crash(leader)
-		time.Sleep(5 * time.Second) // fake time
+		time.Sleep(5 * time.Second)
 		synctest.Wait()
 		select {
 		case <-granted:
@@ -136,7 +136,7 @@ func TestTokensRiseWhenAllStartAnew(t *testing.T) {
 		for i := range 3 {
 			f.crash(i)
 		}
-		time.Sleep(time.Second) // fake time
+		time.Sleep(time.Second)
 		for i := range 3 {
 			f.start(i, f.config(i, 3))
 		}
@@ -161,7 +161,7 @@ func TestGraceOfANewGroup(t *testing.T) {
 			f.start(i, c)
 		}
 		f.leader()
-		time.Sleep(5 * time.Second) // fake time: every instance has a session
+		time.Sleep(5 * time.Second) // every instance has a session
 		_, err := f.nodes[0].TryLock(t.Context(), "k")
 		wantIs(t, err, mortise.ErrNotReady)
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -237,7 +237,7 @@ func TestMinorityGrantsNothing(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		f.isolate(0)
-		time.Sleep(10 * time.Second) // fake time
+		time.Sleep(10 * time.Second)
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
 		if l, err := f.nodes[0].Lock(ctx, "k"); err == nil {

@@ -52,7 +52,7 @@ func TestUnlockSoonInARow(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		time.Sleep(time.Second) // fake time
+		time.Sleep(time.Second)
 		f.nothingLeft()
 	})
 }
@@ -65,7 +65,7 @@ func TestUnlockSoonSaysThatTheLockWasLost(t *testing.T) {
 		cut := f.follower()
 		lost := f.lock(cut, "k")
 		f.isolate(cut)
-		time.Sleep(10 * time.Second) // fake time
+		time.Sleep(10 * time.Second)
 		wantIs(t, lost.UnlockSoon(), mortise.ErrLost)
 		f.rejoin(cut)
 		f.ready()

@@ -22,7 +22,7 @@ type watcher struct {
 	data    map[string]string
 	last    uint64
 	resets  int
-	tokens  map[string]mortise.Token // the highest token of each key
+	tokens  map[string]mortise.Token
 	changes int
 	whole   bool
 }

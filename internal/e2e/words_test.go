@@ -77,7 +77,7 @@ func scenarios() []scenario {
 			w.found(3, false)
 			old := w.leader()
 			w.crash(old)
-			time.Sleep(20 * time.Second) // fake time
+			time.Sleep(20 * time.Second)
 			w.start(old, w.setup(old, 3))
 			w.ready()
 			w.settle()
@@ -86,7 +86,7 @@ func scenarios() []scenario {
 			w.found(3, true)
 			old := w.leader()
 			w.crash(old)
-			time.Sleep(20 * time.Second) // fake time
+			time.Sleep(20 * time.Second)
 			w.start(old, w.setup(old, 3))
 			w.ready()
 			w.settle()
@@ -99,7 +99,7 @@ func scenarios() []scenario {
 			for i := range 3 {
 				unlock(t, w.lock(i, "k"))
 			}
-			time.Sleep(20 * time.Second) // fake time
+			time.Sleep(20 * time.Second)
 		}},
 		{"a second instance has the name of a founder", false, secondName(true)},
 		{"a second instance has the name of another", false, secondName(false)},
@@ -112,7 +112,7 @@ func restarts(durable bool) func(*testing.T, *words) {
 		for _, i := range []int{w.follower(), w.leader()} {
 			unlock(t, w.lock(i, "k"))
 			w.close(i)
-			time.Sleep(time.Second) // fake time
+			time.Sleep(time.Second)
 			w.start(i, w.setup(i, 3))
 			w.ready()
 			w.settle()
@@ -126,7 +126,7 @@ func rolls(durable bool) func(*testing.T, *words) {
 		for i := range 3 {
 			unlock(t, w.lock(i, "k"))
 			w.depart(i, true)
-			time.Sleep(500 * time.Millisecond) // fake time
+			time.Sleep(500 * time.Millisecond)
 			w.start(i, w.setup(i, 3))
 			w.ready()
 			w.settle()
@@ -141,7 +141,7 @@ func cutsOfAll(durable bool) func(*testing.T, *words) {
 		for i := range 3 {
 			w.isolate(i)
 		}
-		time.Sleep(30 * time.Second) // fake time
+		time.Sleep(30 * time.Second)
 		for i := range 3 {
 			w.rejoin(i)
 		}
@@ -161,7 +161,7 @@ func secondName(founders bool) func(*testing.T, *words) {
 			c := w.setup(3, 3)
 			c.Name = w.config(i, 3).Name
 			w.start(3, c)
-			time.Sleep(time.Minute) // fake time
+			time.Sleep(time.Minute)
 			if s := w.nodes[3].Status(); s.Votes {
 				t.Errorf("a second instance called %s votes:\n%v", c.Name, s)
 			}
@@ -173,7 +173,7 @@ func secondName(founders bool) func(*testing.T, *words) {
 				}
 			}
 			w.close(3)
-			time.Sleep(20 * time.Second) // fake time
+			time.Sleep(20 * time.Second)
 		}
 	}
 }
@@ -183,9 +183,9 @@ type words struct {
 	*fleet
 	durable, founders bool
 	root              string
-	last              *disk // the disk of the node that was started last
+	last              *disk
 	disks             map[int]*disk
-	starts            map[string]int       // the number of starts of each name
+	starts            map[string]int
 	gone              map[int]*atomic.Bool // whether the process of each node was killed
 
 	watchers sync.WaitGroup
@@ -205,7 +205,6 @@ func (w *words) found(n int, durable bool) {
 	w.settle()
 }
 
-// setup returns the Config of node i in a fleet with n founders.
 func (w *words) setup(i, n int) mortise.Config {
 	c := w.config(i, n)
 	if w.founders {
@@ -275,7 +274,7 @@ func (w *words) add(kind, text string) {
 
 // watch records the texts of a node's Status until the node has ended.
 func (w *words) watch(n *node) {
-	for ; n.Err() == nil; time.Sleep(50 * time.Millisecond) { // fake time
+	for ; n.Err() == nil; time.Sleep(50 * time.Millisecond) {
 		s := n.Status()
 		w.add("Status.Waiting", s.Waiting)
 		if h := s.Health; h != nil {

@@ -21,7 +21,6 @@ type node struct {
 	config mortise.Config // with which it was started, with the default Cluster filled in
 }
 
-// start calls mortise.Start with the given World.
 func start(ctx context.Context, c mortise.Config, w outside.World) (*node, error) {
 	n := &node{config: c}
 	n.config.Cluster = cmp.Or(c.Cluster, "mortise")

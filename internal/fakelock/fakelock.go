@@ -120,7 +120,6 @@ func (l *Locks) remove(key string, e *entry) error {
 	return e.lost
 }
 
-// drop removes an entry from its queue. Call it with mu held.
 func (l *Locks) drop(key string, e *entry) {
 	l.queues[key] = slices.DeleteFunc(l.queues[key], func(other *entry) bool { return other == e })
 	l.grant(key)

@@ -9,12 +9,11 @@ import (
 	"testing"
 )
 
-// fakeHost is a machine with given addresses, routes and names.
 type fakeHost struct {
-	name   string            // its host name
+	name   string
 	nics   map[string]string // the name of an interface to its addresses, separated by spaces
 	routes map[string]string // a prefix to the source address; the longest prefix counts
-	hosts  map[string]string // the name of a host to its addresses
+	hosts  map[string]string
 }
 
 func (m fakeHost) env() env {

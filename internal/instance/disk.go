@@ -34,8 +34,8 @@ const (
 type DiskFault struct {
 	State  DiskState
 	Since  time.Time // when the instance noticed it, by its own wall clock
-	Cause  string    // the error text, including the path
-	Remedy string    // what the operator has to do
+	Cause  string
+	Remedy string // what the operator has to do
 }
 
 // DiskWords describes a state.

@@ -86,7 +86,6 @@ func (d *diskReports) all(now clock.Time) map[nodeid.ID]DiskFault {
 	return all
 }
 
-// shortText escapes and shortens a text from another instance.
 func shortText(s string) string {
 	return plain.Text(strings.ToValidUTF8(s[:min(len(s), maxDiskText)], ""))
 }

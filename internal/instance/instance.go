@@ -29,7 +29,7 @@ type Instance struct {
 	config  Config
 	env     env
 	logger  *slog.Logger
-	address string           // the advertised address
+	address string
 	self    credentials.Peer // contents of its certificate; the root tier without TLS
 	life    uint64           // number of starts with this directory; zero in memory
 	records *records         // nil if the instance keeps its state in memory
@@ -39,13 +39,13 @@ type Instance struct {
 	port     *transport.Port
 	services transport.Services // for other processes
 	client   *client.Client
-	own      ownSessions                     // the user's own sessions
+	own      ownSessions
 	members  atomic.Pointer[cluster.Cluster] // nil until the cluster is started
 	replica  atomic.Pointer[ownReplica]      // nil unless this instance votes
 	// The voters of the group, except this instance. Nil or empty means that none is known.
 	voters atomic.Pointer[[]nodeid.Endpoint]
 
-	disk        diskWatch   // the state of Config.Dir
+	disk        diskWatch
 	diskReports diskReports // the disk faults of other instances
 
 	key      atomic.Pointer[nodeid.Key] // of the present incarnation; its ID is the node ID
@@ -209,7 +209,6 @@ func (n *Instance) cluster() *cluster.Cluster { return n.members.Load() }
 // f, and returns false.
 func (n *Instance) spawn(f func()) bool { return n.goroutines.spawn(f) }
 
-// goroutines counts the goroutines that this instance starts by spawn.
 type goroutines struct {
 	mu    sync.Mutex // guards ended and all.Go
 	ended bool

@@ -19,7 +19,7 @@ const leaveTime = 10 * time.Second
 // the instance.
 func (n *Instance) Leave(ctx context.Context) error {
 	if n.Err() != nil {
-		return n.Close() // the instance has ended before
+		return n.Close()
 	}
 	if _, bounded := ctx.Deadline(); !bounded {
 		var cancel context.CancelFunc
@@ -49,7 +49,6 @@ func (n *Instance) Leave(ctx context.Context) error {
 	return errors.Join(held, lost, n.Close())
 }
 
-// depart executes the steps of a departure. The error names locks that are still held.
 func (n *Instance) depart(ctx context.Context) (d cluster.Departure, held error) {
 	for {
 		l := n.leaver(ctx)

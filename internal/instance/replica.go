@@ -37,7 +37,7 @@ type ownReplica struct {
 	cancel  context.CancelFunc
 
 	stopping atomic.Bool
-	stopped  chan struct{} // closed when stop has finished
+	stopped  chan struct{}
 
 	retired bool              // guarded by the field binding of the node
 	frame   []*raftpb.Message // memory that is reused, owned by the log's owner goroutine

@@ -89,7 +89,7 @@ func (n *Instance) Leaderless() time.Duration {
 // Picture is the state of an instance at one moment, without the knowledge of other instances.
 type Picture struct {
 	ID      nodeid.ID
-	Address string // the advertised address
+	Address string
 	Tier    credentials.Tier
 	// Whether the instance has a member's secret. It then neither votes nor serves other instances.
 	Member bool
@@ -115,11 +115,11 @@ type Picture struct {
 	MembersAge   time.Duration
 	MembersTotal int
 
-	Durable   bool         // whether the instance has a directory
-	Unread    error        // why the log of this voter cannot be used
-	BadDisk   bool         // whether Unread is a disk error
-	OnlyVoter bool         // whether no other instance is known to vote
-	Disk      *DiskFault   // the fault of this instance's disk
+	Durable   bool  // whether the instance has a directory
+	Unread    error // why the log of this voter cannot be used
+	BadDisk   bool
+	OnlyVoter bool // whether no other instance is known to vote
+	Disk      *DiskFault
 	Disks     []FaultyDisk // all faults that this instance knows
 
 	// Time since Start, and for how much of it locks could be granted.

@@ -43,7 +43,6 @@ type subject struct {
 	want  raftlog.State
 }
 
-// save saves a batch, applies it to want, and checks.
 func (s *subject) save(b raftlog.Batch) {
 	s.t.Helper()
 	if err := s.store.Save(b); err != nil {
@@ -161,7 +160,6 @@ func snapshot(index, term uint64, data string) *raftpb.Snapshot {
 		ConfState: &raftpb.ConfState{Voters: []uint64{5, 6, 1 << 63}, Learners: []uint64{9}, AutoLeave: new(false)}}}
 }
 
-// entries returns n entries that begin at an index.
 func entries(from, term uint64, n int) (out []*raftpb.Entry) {
 	for i := range uint64(n) {
 		e := &raftpb.Entry{Index: new(from + i), Term: new(term), Data: fmt.Appendf(nil, "%d/%d", from+i, term)}

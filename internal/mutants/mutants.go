@@ -93,10 +93,8 @@ func (l Layer) Environ(b Bug) []string {
 	return append(slices.Clone(l.Env), "MORTISE_SEEDS="+strconv.Itoa(b.Seeds))
 }
 
-// clusters is the name of the layer of internal/sim.
 const clusters = "clusters"
 
-// nodes is the name of the layer whose tests are selected by each bug.
 const nodes = "nodes"
 
 // Layers returns the layers from the fastest to the slowest.

@@ -18,9 +18,9 @@ import (
 // Inside gives the tests of whole nodes access to the parts of a node that no exported method
 // returns.
 type Inside struct {
-	Address string                  // the advertised address
-	Client  *client.Client          // the client of the node's own session
-	Clients func() []*client.Client // one client for each session
+	Address string
+	Client  *client.Client // the client of the node's own session
+	Clients func() []*client.Client
 	Port    *transport.Port
 	Handler transport.Handler // handles what arrives at the port
 	Key     func() nodeid.Key // key of the present incarnation
@@ -29,7 +29,7 @@ type Inside struct {
 	// Reports whether the instance is about to ask for the names of the replicas.
 	Learning func() bool
 
-	Services transport.Services // the services for other processes
+	Services transport.Services
 	// A connection to the instance that this instance takes for the leader.
 	Leader func() (transport.Conn, error)
 	// Look asks the replica of this node, if that replica leads.

@@ -27,7 +27,7 @@ type World struct {
 	Listen  func(address string) (net.Listener, error)
 	Dial    func(ctx context.Context, address string) (net.Conn, error)
 	Resolve func(ctx context.Context, host string) ([]string, error) // returns a host's addresses
-	Clock   clock.Clock                                              // the boot-time clock
+	Clock   clock.Clock
 	Wall    func() time.Time
 	Random  func([]byte)
 	Files   storage.FS

@@ -49,7 +49,6 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// child is the instance that runs in a child process.
 type child struct {
 	node *mortise.Node
 	mu   sync.Mutex // guards all below

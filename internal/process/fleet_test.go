@@ -106,7 +106,6 @@ func (f *fleet) start(i int) *instance {
 	return n
 }
 
-// kill ends instance i with SIGKILL and waits until the process has ended.
 func (f *fleet) kill(i int) {
 	_ = f.instances[i].cmd.Process.Kill()
 	_ = f.instances[i].cmd.Wait()
@@ -177,7 +176,6 @@ func (h held) unlock() {
 	}
 }
 
-// leader waits until one instance leads and returns its index.
 func (f *fleet) leader() int {
 	f.t.Helper()
 	end := time.Now().Add(patience)

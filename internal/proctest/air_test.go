@@ -31,7 +31,7 @@ type air struct {
 
 // packet is a packet under way.
 type packet struct {
-	at   time.Time // when it arrives
+	at   time.Time
 	data []byte
 }
 
@@ -57,7 +57,6 @@ func (a *air) silence(m *machine, cut bool) {
 	a.cut[netip.MustParseAddr(m.ip)] = cut
 }
 
-// plug gives a machine its TUN device.
 func (a *air) plug(t *testing.T, m *machine) {
 	t.Helper()
 	var device *os.File
@@ -96,7 +95,6 @@ func (a *air) plug(t *testing.T, m *machine) {
 	go give(device, port, over)
 }
 
-// take carries the packets that a machine sends.
 func (a *air) take(device *os.File) {
 	buffer := make([]byte, 64<<10)
 	for {

@@ -113,7 +113,6 @@ func (w *world) close() {
 	}
 }
 
-// depart makes instances leave, or kills them.
 func (w *world) depart(how string, in ...*instance) {
 	w.t.Helper()
 	if how == byLeave {

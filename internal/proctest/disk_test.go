@@ -28,7 +28,6 @@ const (
 	votesAgain = 2 * time.Minute
 )
 
-// disk is the disk that contains the directory of one instance.
 type disk struct {
 	t          *testing.T
 	dir, image string
@@ -250,7 +249,6 @@ func (in *instance) names(other *instance) bool {
 	return slices.ContainsFunc(in.status().FaultyDisks, func(d mortise.FaultyDisk) bool { return d.Name == other.name })
 }
 
-// log returns everything that an instance has logged.
 func (in *instance) log() string {
 	text, _ := os.ReadFile(in.w.file(in.life + ".log"))
 	return string(text)
@@ -299,7 +297,6 @@ func (d *disk) format() {
 
 func (d *disk) mount() { d.run("mount", "-o", "errors=remount-ro", d.loop, d.dir) }
 
-// fill uses up the remaining room.
 func (d *disk) fill() {
 	f, err := os.OpenFile(filepath.Join(d.dir, "filler"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	d.must(err)

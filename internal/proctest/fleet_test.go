@@ -106,7 +106,6 @@ func TestManyBirths(t *testing.T) {
 	}
 }
 
-// fleetName returns the name of the i-th instance of a fleet.
 func fleetName(i int) string { return fmt.Sprintf("pod-%d", i) }
 
 // startSlow starts the i-th instance of a fleet, with a load so small that one machine can run many

@@ -21,7 +21,7 @@ import (
 // instance is one process of a machine, from its start to its end.
 type instance struct {
 	w       *world
-	name    string // name of the node
+	name    string
 	life    string // prefix of the process's files
 	machine *machine
 	cmd     *exec.Cmd
@@ -170,7 +170,6 @@ func (in *instance) describe() string {
 	return strings.Join(strings.Fields(fmt.Sprint(e.Text, " ", errText(err))), " ")
 }
 
-// signal sends a signal to the process.
 func (in *instance) signal(s syscall.Signal) {
 	if err := in.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		in.w.t.Errorf("%s: %v", in.life, err)
@@ -186,7 +185,6 @@ func (in *instance) stopNow() {
 	<-in.ended
 }
 
-// logTail returns the last lines of the log.
 func (in *instance) logTail(lines int) string {
 	text, _ := os.ReadFile(in.w.file(in.life + ".log"))
 	all := strings.Split(strings.TrimSpace(string(text)), "\n")

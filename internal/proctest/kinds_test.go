@@ -129,7 +129,6 @@ func (f *forwarders) stand(t *testing.T, m *machine) {
 	}()
 }
 
-// forward carries the data of one connection.
 func (f *forwarders) forward(client net.Conn, m *machine) {
 	defer client.Close()
 	var server net.Conn
@@ -147,7 +146,6 @@ func (f *forwarders) forward(client net.Conn, m *machine) {
 	c.carry(server, client)
 }
 
-// carried is one connection that is forwarded.
 type carried struct {
 	f        *forwarders
 	from, to string

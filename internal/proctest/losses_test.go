@@ -75,7 +75,6 @@ func TestAllAtOnce(t *testing.T) {
 	})
 }
 
-// allLeave is how long Leave takes if all instances leave simultaneously.
 const allLeave = 2 * time.Second
 
 // restart ends a fleet of n instances simultaneously, starts it on new machines, and judges the
@@ -84,7 +83,7 @@ func (w *world) restart(n int, how string) {
 	w.t.Helper()
 	fleet := w.startAll(n)
 	w.waitReady(slack*readyTime, fleet...)
-	time.Sleep(2 * time.Second) // records some history
+	time.Sleep(2 * time.Second)
 	w.lose(fleet...)
 	w.depart(how, fleet...)
 	for _, d := range w.departures {

@@ -27,7 +27,6 @@ type names struct {
 	answer func(asker netip.Addr) []netip.Addr // nil means that the server does not answer
 }
 
-// serveNames starts a name server on its own machine.
 func serveNames(t *testing.T, m *machine) *names {
 	t.Helper()
 	s := &names{}

@@ -20,7 +20,6 @@ type network struct {
 	air      *air // nil means that a bridge carries the packets
 }
 
-// machine is a network namespace with one address.
 type machine struct {
 	space string // name of the namespace
 	ip    string
@@ -162,7 +161,6 @@ func (n *network) remove() {
 	}
 }
 
-// spaces returns the named namespaces of this system.
 func spaces() []string {
 	var names []string
 	entries, _ := os.ReadDir("/run/netns") // without the directory there are no names

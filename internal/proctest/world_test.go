@@ -96,7 +96,6 @@ func (w *world) list(machines ...*machine) {
 	w.names.say(func(netip.Addr) []netip.Addr { return found })
 }
 
-// machine makes a machine for an instance.
 func (w *world) machine() *machine {
 	w.t.Helper()
 	m := w.net.add()
@@ -139,10 +138,8 @@ func (w *world) startOn(machines ...*machine) []*instance {
 	return started
 }
 
-// nameOf returns the name of the i-th instance.
 func nameOf(i int) string { return string(rune('a' + i)) }
 
-// start starts an instance on a machine.
 func (w *world) start(name string, m *machine, more ...string) *instance {
 	return w.startProgram(present, name, m, more...)
 }
@@ -158,7 +155,6 @@ func (w *world) startProgram(program, name string, m *machine, more ...string) *
 	return in
 }
 
-// environment returns the environment variables of an instance.
 func (w *world) environment(name, life string, m *machine) []string {
 	vars := []string{
 		"PATH=" + os.Getenv("PATH"), "MORTISE_BUG=" + os.Getenv("MORTISE_BUG"),
@@ -205,12 +201,10 @@ func (w *world) lose(instances ...*instance) {
 	}
 }
 
-// without returns list without the instances in out.
 func without(list []*instance, out ...*instance) []*instance {
 	return slices.DeleteFunc(slices.Clone(list), func(in *instance) bool { return slices.Contains(out, in) })
 }
 
-// machinesOf returns the machines of instances.
 func machinesOf(instances []*instance) []*machine {
 	var machines []*machine
 	for _, in := range instances {
@@ -219,7 +213,6 @@ func machinesOf(instances []*instance) []*machine {
 	return machines
 }
 
-// file returns the path of a file of this world.
 func (w *world) file(name string) string { return filepath.Join(w.dir, name) }
 
 // living returns the instances that run.

@@ -76,7 +76,6 @@ func versionOf(root string) (string, error) {
 	return "", fmt.Errorf("doc.go has no line %q", "const version = ...")
 }
 
-// modules returns the directories that contain a go.mod.
 func modules(files []string) (rooms []string) {
 	for _, name := range files {
 		if path.Base(name) == "go.mod" {

@@ -20,13 +20,11 @@ import (
 // caught nor as missed: the machine may just be busy.
 const limit = 4 * time.Minute
 
-// bench holds the built test binaries.
 type bench struct {
 	dir    string
 	layers []mutants.Layer
 }
 
-// binary returns the path of the test binary of a package.
 func (b *bench) binary(pkg string) string {
 	return filepath.Join(b.dir, strings.NewReplacer("/", "_", ".", "root").Replace(pkg)+".test")
 }
@@ -86,8 +84,8 @@ func (b *bench) close() { _ = os.RemoveAll(b.dir) }
 type sighting struct {
 	layer  string
 	failed bool
-	slow   bool   // it did not finish within the limit
-	test   string // the first test that failed
+	slow   bool // it did not finish within the limit
+	test   string
 	seed   string // the seed with which it failed, if it has seeds
 	took   time.Duration
 	output []byte

@@ -43,7 +43,6 @@ func main() {
 	}
 }
 
-// choice holds the values of the flags.
 type choice struct {
 	some, passed, every bool
 	layers              string

@@ -38,7 +38,6 @@ type known struct {
 	said  *wire.Greeting // greeting of the instance on another connection
 }
 
-// attacker is one process that knows the secret.
 type attacker struct {
 	speaker *attack.Speaker
 	targets []known
@@ -55,7 +54,6 @@ type kind struct {
 	each  func(a *attacker, ctx context.Context, target known) tally
 }
 
-// attacks returns all kinds of attacks.
 func attacks() []kind {
 	return []kind{
 		{"impostors", 2, 5 * time.Millisecond, (*attacker).impostor},
@@ -71,7 +69,6 @@ func attacks() []kind {
 	}
 }
 
-// kinds returns the names of all kinds of attacks.
 func kinds() (names []string) {
 	for _, k := range attacks() {
 		names = append(names, k.name)
@@ -189,7 +186,6 @@ func (a *attacker) join(ctx context.Context, target known, key nodeid.Key, raft 
 	return c, err
 }
 
-// others returns all targets except one.
 func (a *attacker) others(target known) []known {
 	return slices.DeleteFunc(slices.Clone(a.targets), func(k known) bool { return k.addr == target.addr })
 }

@@ -91,7 +91,6 @@ func (a *attacker) snapshot(ctx context.Context, target known) tally {
 	return refused(err)
 }
 
-// raft sends a frame that contains very many tiny raft messages.
 func (a *attacker) raft(ctx context.Context, target known) tally {
 	c, err := a.join(ctx, target, nodeid.NewKey(random), a.others(target)[0].hello.Raft)
 	if err != nil {
@@ -110,7 +109,6 @@ func (a *attacker) raft(ctx context.Context, target known) tally {
 	return refused(err)
 }
 
-// commands sends commands of package session on a link.
 func commands(c *attack.Conn, all ...lockfsm.Command) error {
 	var b []byte
 	for _, one := range all {

@@ -34,18 +34,16 @@ type siege struct {
 	first   []picture // state of each instance at the beginning
 
 	mu     sync.Mutex // guards all below
-	faults []string   // descriptions of exceeded limits
+	faults []string
 	terms  map[uint64]bool
 	tried  map[string]tally
 }
 
-// plan is the input of the attacker.
 type plan struct {
 	Secret string
 	Addrs  []string
 }
 
-// fault records that a limit was exceeded.
 func (s *siege) fault(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,7 +53,6 @@ func (s *siege) fault(format string, args ...any) {
 	}
 }
 
-// campaign runs all processes and reports the result.
 func campaign(ctx context.Context, f flags) (err error) {
 	s := &siege{flags: f, dir: f.keep, secret: credentials.GenerateSecret(), terms: map[uint64]bool{}}
 	if s.dir == "" {
@@ -236,7 +233,6 @@ func (s *siege) hear(out io.Reader) {
 	}
 }
 
-// wait returns after d, or when ctx ends.
 func wait(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

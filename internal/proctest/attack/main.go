@@ -40,7 +40,6 @@ import (
 	"time"
 )
 
-// flags holds the values of the command line.
 type flags struct {
 	instance string
 	keep     string

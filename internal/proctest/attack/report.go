@@ -69,7 +69,6 @@ func (s *siege) report(quietFrom, attackFrom, attackTo time.Time) error {
 	return nil
 }
 
-// recorded reads the histories of all instances.
 func (s *siege) recorded() ([]history.Event, error) {
 	var events []history.Event
 	for i, v := range s.victims {
@@ -90,7 +89,6 @@ func (s *siege) recorded() ([]history.Event, error) {
 	return events, nil
 }
 
-// spread describes how long calls took.
 type spread struct {
 	count         int
 	p50, p99, max time.Duration
@@ -101,7 +99,6 @@ func (s spread) String() string {
 	return fmt.Sprintf("%d calls, p50 %v, p99 %v, max %v", s.count, round(s.p50), round(s.p99), round(s.max))
 }
 
-// call identifies one call in one history.
 type call struct {
 	stream int
 	op     uint64

@@ -20,7 +20,6 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// victim is one instance under attack.
 type victim struct {
 	name, addr string
 	dir        string // contains its log and history
@@ -107,7 +106,6 @@ func (v *victim) read(out io.Reader) {
 	close(v.ended)
 }
 
-// ask sends a request and waits for the answer.
 func (v *victim) ask(op string, within time.Duration) (event, error) {
 	reply := make(chan event, 1)
 	v.mu.Lock()

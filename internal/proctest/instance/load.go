@@ -14,8 +14,8 @@ import (
 // results. Nothing in load is random.
 type load struct {
 	node *mortise.Node
-	name string // name of the instance
-	slow int    // factor of all pauses
+	name string
+	slow int // factor of all pauses
 	// ID of the process, part of the keys that it holds for long: they must not wait for a killed
 	// predecessor.
 	life int
@@ -29,7 +29,6 @@ const (
 	callerPause = 10 * time.Millisecond // pause of each further caller
 )
 
-// startLoad starts the goroutines. The method stop ends them.
 func startLoad(node *mortise.Node, name string, pause time.Duration, slow, callers int) *load {
 	l := &load{node: node, name: name, slow: slow, life: os.Getpid()}
 	l.ctx, l.end = context.WithCancel(context.Background())

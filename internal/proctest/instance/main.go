@@ -115,7 +115,6 @@ func (i *instance) leave() error {
 	return nil
 }
 
-// serve answers requests until source ends.
 func (i *instance) serve(source io.Reader) {
 	lines := bufio.NewScanner(source)
 	for lines.Scan() {
@@ -128,7 +127,6 @@ func (i *instance) serve(source io.Reader) {
 	}
 }
 
-// answer executes a request and sends its result.
 func (i *instance) answer(r request) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(r.Within))
 	defer cancel()
