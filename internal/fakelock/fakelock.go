@@ -161,9 +161,9 @@ func (in *Instance) Leave() {
 	in.stop(mortise.ErrLeaving)
 }
 
-// Crash ends the instance as the end of its process would: its locks remain taken for ttl, the time
-// that its session has left. The contexts of its holds end with mortise.ErrClosed, because a test
-// cannot end a goroutine.
+// Crash ends the instance like the end of its process: its locks remain taken for ttl, the rest of
+// its session. The contexts of its holds end with mortise.ErrClosed, because a test cannot end a
+// goroutine.
 func (in *Instance) Crash(ttl time.Duration) {
 	l := in.locks
 	l.mu.Lock()

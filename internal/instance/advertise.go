@@ -102,8 +102,8 @@ func (f *addressFinder) usable(a netip.Addr) bool {
 }
 
 // towards returns the address from which this machine reaches the first host of Join that has a
-// route or, if all of Join is loopback, the loopback address. A loopback address beside other hosts
-// is ignored, because it may be the address of this machine itself.
+// route or, if all of Join is loopback, the loopback address. Other loopback addresses are ignored,
+// because they may mean this machine itself.
 func (f *addressFinder) towards(ctx context.Context, c *Config) (ip, loopback netip.Addr) {
 	local := len(c.Join) > 0 && c.JoinFunc == nil
 	for _, entry := range c.Join {
@@ -150,8 +150,8 @@ func (f *addressFinder) lookup(ctx context.Context, host string) []netip.Addr {
 	return ips
 }
 
-// named returns the address of the machine's host name if all addresses of that name belong to one
-// interface. Some resolvers return the addresses of all interfaces.
+// named returns the address of the machine's host name if all its addresses belong to one
+// interface. Some resolvers return those of all interfaces.
 func (f *addressFinder) named(ctx context.Context, all []networkInterface) (ip netip.Addr) {
 	name, err := f.env.network.hostname()
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 )
 
 // warnNoRoom logs, at most once a minute for each replica, that a budget of bytes is used up. The
-// caller of the refused request gets an error as well as the log line.
+// caller gets an error each time.
 func (r *ownReplica) warnNoRoom(result *lockfsm.Result) {
 	err := client.BudgetErrorOf(result.Code, result.Budget)
 	if err == nil {

@@ -84,8 +84,8 @@ const (
 	stateFailed       = "failed"
 )
 
-// listen opens the port. A member and a node on its own serve no requests, so they get a listener
-// without a port: every user of the machine could connect to an open port.
+// listen opens the port. A member and a node on its own serve no requests, so their listener has no
+// port, to which every user of the machine could connect.
 func (c *Config) listen(e env) (net.Listener, error) {
 	if c.Self.Tier == credentials.Member {
 		return transport.Deaf(), nil

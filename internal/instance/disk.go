@@ -127,8 +127,7 @@ func (n *Instance) diskFault() *DiskFault {
 }
 
 // diskFailed records a disk error that has ended this instance's vote, or a directory that was
-// removed. It logs one ERROR line for a failure, and INFO lines for further states that follow from
-// that failure.
+// removed. It logs one ERROR line for a failure, and INFO lines for its consequences.
 func (n *Instance) diskFailed(state DiskState, cause error) {
 	first, news := n.noteDisk(state, cause)
 	switch {
@@ -140,8 +139,8 @@ func (n *Instance) diskFailed(state DiskState, cause error) {
 	}
 }
 
-// diskCause returns the text of an error without the names of the error kinds at its beginning and
-// without the advice at its end.
+// diskCause returns the text of an error without the kinds at its beginning and the advice at its
+// end.
 func diskCause(err error) string {
 	text := err.Error()
 	for _, kind := range []error{raftlog.ErrStorage, raftlog.ErrHung, storage.ErrLost} {
@@ -151,7 +150,7 @@ func diskCause(err error) string {
 	return text
 }
 
-// noteDisk records the fault for Status. It reports whether this is the first failure, and whether
+// noteDisk records the fault for Status. It reports whether it is the first failure, and whether
 // the state has changed.
 func (n *Instance) noteDisk(state DiskState, cause error) (first, news bool) {
 	f := &DiskFault{State: state, Since: n.env.wall(), Cause: plain.Text(diskCause(cause)), Remedy: remedy(state)}
@@ -208,8 +207,8 @@ func (n *Instance) passing(state DiskState, cause string) {
 }
 
 // diskWell clears a disk error once the replica of this instance has stored a configuration that
-// names the replica. The start of an empty replica is not enough: on a full disk an empty replica
-// fits into the reserved space, and then fails every minute when it stores the first snapshot.
+// names the replica. The start of an empty replica is not enough: on a full disk it fits into the
+// reserved space, and the replica fails with the first snapshot, every minute.
 func (n *Instance) diskWell(r *ownReplica) {
 	if n.replica.Load() != r || !r.IsNamed() {
 		return
@@ -221,7 +220,7 @@ func (n *Instance) diskWell(r *ownReplica) {
 	}
 }
 
-// isDisk reports whether err, with which a replica has retired or failed to start, is a disk error.
+// isDisk reports whether a replica has retired, or failed to start, because of the disk.
 func (n *Instance) isDisk(err error) bool {
 	if n.dir == nil || errors.Is(err, raftlog.ErrBroken) {
 		return false
@@ -267,9 +266,8 @@ func (s watchedStore) Prepare(ctx context.Context, snapshot *raftpb.Snapshot) er
 	return s.node.during(diskPrepares, func() error { return s.Store.Prepare(ctx, snapshot) })
 }
 
-// awaited returns the log text that describes what the instance waits for. Disk faults take
-// precedence over waiting, the text of package cluster, because they may be the reason that
-// reachable voters elect no leader.
+// awaited returns the log text for what the instance waits for. Disk faults take precedence over
+// the text of package cluster, since they may be the reason that reachable voters elect no leader.
 func (n *Instance) awaited(waiting string) string {
 	if n.dir == nil {
 		return waiting

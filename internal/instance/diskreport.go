@@ -20,10 +20,10 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// An instance whose disk has a fault continues without a vote, and the leader's raft only notices
-// that its messages stop. So the instance reports the fault to every voter, every two seconds until
-// the fault is over. As a result a new leader knows the fault when it is elected, and all voters
-// know it while no leader can be elected.
+// An instance whose disk has a fault continues without a vote, and raft's leader only notices its
+// silence. So the instance reports the fault to every voter, every two seconds until it is over.
+// Then a new leader knows the fault at its election, and all voters know it while no leader can be
+// elected.
 
 // FaultyDisk is an instance whose disk has a fault.
 type FaultyDisk struct {
@@ -224,10 +224,10 @@ func diskFaultIn(m *query.DiskFault) *DiskFault {
 		Remedy: shortText(m.Remedy)}
 }
 
-// mayYield reports whether an instance may give up its vote. It may if this replica leads, and if
-// the voters that are active, without that instance and without all instances with a faulty disk,
-// are a majority. Its caller has stored the report of that instance before, so if two of three
-// voters lose their directories simultaneously, both keep their votes.
+// mayYield reports whether an instance may give up its vote: this replica must lead, and without
+// that instance and all instances with a faulty disk, the active voters must be a majority. The
+// caller stores the report of the instance before, so if two of three voters lose their directories
+// simultaneously, both keep their votes.
 func (r *ownReplica) mayYield(now clock.Time, asks nodeid.ID) bool {
 	s := r.log.Survey()
 	if s.Term == 0 || s.Pending {
@@ -280,7 +280,7 @@ func (n *Instance) replicaFailed(err error) {
 }
 
 // askDisks returns all faulty disks that the leader or this instance knows. If the leader does not
-// answer it returns those that this instance knows.
+// answer, it returns only the latter.
 func (n *Instance) askDisks(ctx context.Context, leader nodeid.ID) []FaultyDisk {
 	mine := n.faultyDisks()
 	if n.dir == nil || leader == n.instance() {

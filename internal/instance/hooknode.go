@@ -13,8 +13,8 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// This file converts events of other packages to NodeEvents. Its functions run on the owner
-// goroutines of those packages, so they only queue the calls of hooks.
+// This file converts events of other packages to NodeEvents. It runs on their owner goroutines, so
+// it only queues the calls of hooks.
 
 func (n *Instance) tell(pick func(*Hooks) func(NodeEvent), e NodeEvent) {
 	if n.config.Hooks == nil {

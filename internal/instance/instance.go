@@ -84,9 +84,8 @@ func New(config Config) *Instance {
 	return n
 }
 
-// Start starts the instance. ctx limits only the duration of Start. It returns when the instance
-// listens, searches for the other instances and accepts requests. After an error no goroutine of
-// the instance is left running.
+// Start starts the instance. ctx limits only the start. Start returns when the instance listens,
+// searches for the others and accepts requests. After an error nothing is left running.
 func (n *Instance) Start(ctx context.Context) (err error) {
 	listener, err := n.config.listen(n.env)
 	if err != nil {
@@ -129,10 +128,9 @@ func (n *Instance) newTracer() *trace.Tracer {
 	return trace.New(t)
 }
 
-// newHistory returns the configured recorder, or nil. The times of the history are those of the
-// boot clock, plus an offset from one reading of the wall clock. So times of different machines are
-// as comparable as their wall clocks, and an adjustment of the wall clock does not affect a running
-// history.
+// newHistory returns the configured recorder, or nil. Its times are those of the boot clock, plus
+// an offset from one reading of the wall clock. So times of different machines are as comparable as
+// their wall clocks, and setting a wall clock does not affect a running history.
 func (n *Instance) newHistory() *history.Recorder {
 	if n.config.History == nil {
 		return nil
@@ -143,8 +141,8 @@ func (n *Instance) newHistory() *history.Recorder {
 	})
 }
 
-// prepare determines the address and opens the directory. It takes the key from the directory, or
-// makes a key if there is none.
+// prepare determines the address, opens the directory, and takes the key from the directory or
+// makes one.
 func (n *Instance) prepare(ctx context.Context, listening net.Addr) (err error) {
 	if n.address = listening.String(); !n.isMember() {
 		if n.address, err = advertised(ctx, &n.config, listening, n.env); err != nil {
@@ -205,8 +203,7 @@ func (n *Instance) instance() nodeid.ID { return n.key.Load().ID() }
 
 func (n *Instance) cluster() *cluster.Cluster { return n.members.Load() }
 
-// spawn runs f on a goroutine that Close waits for. Once the instance is closed, spawn does not run
-// f, and returns false.
+// spawn runs f on a goroutine that Close waits for. After Close it only returns false.
 func (n *Instance) spawn(f func()) bool { return n.goroutines.spawn(f) }
 
 type goroutines struct {
@@ -232,8 +229,8 @@ func (g *goroutines) end() {
 	g.all.Wait()
 }
 
-// Err returns nil as long as the instance can be used. After that it returns client.ErrClosed or
-// the failure that ended the instance.
+// Err returns nil while the instance can be used, and afterwards client.ErrClosed or the failure
+// that ended it.
 func (n *Instance) Err() error {
 	if err := n.failed.Load(); err != nil {
 		return *err
@@ -241,8 +238,8 @@ func (n *Instance) Err() error {
 	return nil
 }
 
-// isMember reports whether this instance has a member's secret. Such an instance locks, but neither
-// votes nor serves other instances.
+// isMember reports whether this instance has a member's secret. A member locks, but neither votes
+// nor serves.
 func (n *Instance) isMember() bool { return n.self.Tier == credentials.Member }
 
 // reach returns the address that this instance announces. It is empty for a member.

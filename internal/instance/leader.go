@@ -8,8 +8,7 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// leading holds the leader that this instance knows and the leader that was last reported to the
-// hooks.
+// leading holds the leader that this instance knows and the one last reported to hooks.
 type leading struct {
 	attached atomic.Bool // whether the instance's session is attached to a leader
 	// The time, a clock.Time, since which no leader is known. Zero means that a leader is known, or

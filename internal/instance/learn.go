@@ -9,17 +9,16 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// With this file an instance that does not gossip learns the names of its leader and of the other
+// With this file an instance that does not gossip learns the names of its leader and the other
 // replicas, for Status and hooks. It asks a leader whose name it does not know after a random
-// delay, so that a thousand instances do not ask simultaneously after a change of leader.
+// delay, so that after a change of leader a thousand instances do not ask simultaneously.
 
 const (
 	learnWithin = 10 * time.Second // limit of the random delay before each attempt
 	learnTries  = 3
 )
 
-// learnNames asks the leader for names after a delay, unless the leader's name is known when the
-// delay ends.
+// learnNames asks the leader for names after a delay, unless the leader's name is then known.
 func (n *Instance) learnNames() {
 	if n.knowsLeader() || !n.learning.CompareAndSwap(false, true) {
 		return
@@ -47,8 +46,8 @@ func (n *Instance) knowsLeader() bool {
 	return n.names(&s)[leader].Name != ""
 }
 
-// askNames asks the leader for names, and reports whether it has returned any. A new leader may not
-// know any names at first.
+// askNames asks for names, and reports whether the leader has returned any. A new leader may know
+// none at first.
 func (n *Instance) askNames() bool {
 	// Close ends the query by closing the port.
 	ctx, cancel := context.WithTimeout(context.Background(), replica.QuestionTime)

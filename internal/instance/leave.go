@@ -101,8 +101,8 @@ func (n *Instance) ask(ctx context.Context, raft uint64) *cluster.VoterStatus {
 
 func (n *Instance) now() time.Duration { return time.Duration(n.env.clock.Now()) }
 
-// leaver returns the state of this instance that a departure depends on, except for held locks,
-// which WaitReleased reports.
+// leaver returns the state that a departure depends on, except for held locks, which WaitReleased
+// reports.
 func (n *Instance) leaver(ctx context.Context) cluster.Leaver {
 	c, r := n.cluster(), n.replica.Load()
 	l := cluster.Leaver{Member: c != nil && c.Status().Phase == cluster.PhaseMember, TimeOver: ctx.Err() != nil}
@@ -131,8 +131,8 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// Close implements mortise's Node.Close: it stops the instance without waiting for locks and waits
-// until everything that the instance has started has ended.
+// Close implements mortise's Node.Close: it stops the instance without waiting for locks, and
+// returns when everything that it has started has ended.
 func (n *Instance) Close() error {
 	closed := client.ErrClosed
 	n.failed.CompareAndSwap(nil, &closed)
@@ -142,8 +142,8 @@ func (n *Instance) Close() error {
 	return errors.Join(err, n.trace.Close())
 }
 
-// shut stops client, cluster, replica and port, in an order in which none of them needs one that is
-// already stopped. A second call waits for the first; sync.Once would hold a lock during that wait.
+// shut stops client, cluster, replica and port, in an order in which none needs a stopped one. A
+// second call waits for the first; sync.Once would hold a lock meanwhile.
 func (n *Instance) shut() (err error) {
 	if !n.shutting.CompareAndSwap(false, true) {
 		<-n.shutDone

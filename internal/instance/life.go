@@ -14,12 +14,12 @@ import (
 )
 
 // life implements cluster.Host: it executes the decisions of package cluster about this instance,
-// such as becoming a member and the restart in place. Its methods are called one at a time, on the
+// such as joining a group and the restart in place. Its methods are called one at a time, on the
 // cluster's owner goroutine.
 type life struct{ n *Instance }
 
-// node waits until Instance.members is set: package cluster may call a method of life before
-// cluster.Start has returned.
+// node waits until Instance.members is set: package cluster may call a method before cluster.Start
+// has returned.
 func (l life) node() *Instance {
 	<-l.n.started
 	return l.n
@@ -105,9 +105,9 @@ func (l life) Restart(key nodeid.Key, reason error) {
 }
 
 // bind makes r, which may be nil, this instance's replica, and announces the new identity on all
-// streams. The change and its announcement are one atomic step for retire, which may be called at
-// any time; otherwise the instance could announce a group that it has left. Once the instance has
-// ended, bind changes nothing and reports false, because Close does not wait for a hanging disk.
+// streams. Both are one step for retire, which may run at any time; otherwise the instance could
+// announce a group that it has left. Once the instance has ended, bind only returns false, because
+// Close does not wait for a hanging disk.
 func (n *Instance) bind(r *ownReplica, group uint64) bool {
 	n.binding.Lock()
 	defer n.binding.Unlock()
@@ -137,7 +137,7 @@ func (n *Instance) identify(r *ownReplica, group uint64) {
 	n.port.Identify(id)
 }
 
-// retire ends a replica that can no longer work. If the state machine is broken the whole instance
+// retire ends a replica that can no longer work. If its state machine is broken the whole instance
 // ends, since its answers cannot be trusted. Otherwise the instance continues without a vote.
 func (n *Instance) retire(r *ownReplica, err error) {
 	// This comes before r.stop, because a call that hangs may return while the replica stops.
@@ -177,9 +177,9 @@ func (n *Instance) retire(r *ownReplica, err error) {
 	}
 }
 
-// sendRetired sends the notice to the other replicas, in the last frame under this raft ID, that
-// this replica has retired. If this replica was the leader, the others elect another one without
-// waiting for an election timeout.
+// sendRetired sends the others, in the last frame under this raft ID, the notice that this replica
+// has retired. If it was the leader, they then elect another one without waiting for an election
+// timeout.
 func (n *Instance) sendRetired(r *ownReplica) {
 	for _, v := range r.Others(n.instance()) {
 		// If the frame is lost, the others notice that this replica sends nothing any more.

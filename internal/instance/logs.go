@@ -22,9 +22,9 @@ func (s *seldom) warn(n *Instance, text string, args ...any) {
 	n.logger.Warn(text, args...)
 }
 
-// log logs when all locks of the session are lost, and when locks can be granted again after that.
-// It logs nothing for a session that is closed on purpose, nor for a restart in place, which is
-// logged elsewhere.
+// log logs when all locks of the session are lost, and when locks can be granted again. It logs
+// nothing for a session that is closed on purpose, nor for a restart in place, which has its own
+// line.
 func (w *observer) log(before, after *client.Status) {
 	say := w.node.logger
 	if w.own {

@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// maxOwnSessions limits the number of the user's own sessions of one node. The leader allows more
-// sessions, because old sessions remain for a while when a client opens a new one.
+// maxOwnSessions limits the user's own sessions of one node. The leader allows more, because old
+// sessions remain for a while when a client opens a new one.
 const maxOwnSessions = 128
 
 // Open begins a session of the user's own. Drop ends the session, and so does the end of this

@@ -13,8 +13,7 @@ import (
 )
 
 // picture holds what is known of the members without a query: the first page of the leader's last
-// list of members, and names and zones of voters. Its size is limited to that page and to votersKept
-// names.
+// list, and names and zones of voters. Its size is limited to that page and to votersKept.
 type picture struct {
 	mu sync.Mutex // guards the fields below; never held across a wait
 	at clock.Time // when the page was stored
@@ -57,8 +56,8 @@ func (p *picture) last(now clock.Time) (members *query.MemberList, age time.Dura
 	return p.members, max(now.Sub(p.at), 1)
 }
 
-// learn stores the name and zone of an instance. If the zone is empty, the zone that was stored
-// before is kept. The caller must hold mu.
+// learn stores a name and zone. An empty zone does not replace a known one. The caller must hold
+// mu.
 func (p *picture) learn(id nodeid.ID, is InstanceName) {
 	if p.voters == nil {
 		p.voters = InstanceNames{}
@@ -77,7 +76,7 @@ func (p *picture) learn(id nodeid.ID, is InstanceName) {
 const votersKept = 64
 
 // names returns the names and zones of the replicas and of the instances that gossip knows. It
-// stores those of the replicas, so that they remain known when gossip has lost these instances.
+// stores those of the replicas for the time after gossip has lost them.
 func (p *picture) names(c *cluster.Status) InstanceNames {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// This file sends queries about locks to the leader and, on the leader, answers them. Package
-// queries decides which queries are permitted, and package replica computes the answers.
+// This file sends queries about locks to the leader, and answers them on the leader. Package
+// queries decides which are permitted, and package replica computes the answers.
 
 // QueryOnce sends a query to the instance that this instance takes for the leader.
 func QueryOnce[Q, A any](ctx context.Context, n *Instance, method queries.Method[query.QueryClient, Q, A], q *Q) (*A,

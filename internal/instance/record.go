@@ -32,8 +32,8 @@ func (n *Instance) ownRecord() []byte {
 	return r.Encode()
 }
 
-// vouch implements the function Vouch of package keeper. It checks that the record of a new session
-// agrees with the identity that its connection has proved.
+// vouch implements package keeper's Vouch: the record of a new session must agree with the identity
+// that its connection has proved.
 func (n *Instance) vouch(from nodeid.ID, b []byte) (capability [32]byte, ok bool) {
 	proved := replica.Proof{Instance: from, Addr: n.address}
 	if from != n.instance() {

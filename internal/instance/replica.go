@@ -19,12 +19,11 @@ import (
 	"github.com/mortise-lock/mortise/transport"
 )
 
-// ownReplica is the replica of an instance that is a voter or a learner. It consists of a copy of
-// the log, the state machine, and the keeper, which is active while this replica leads. It starts
-// with a charter or with the Prepare of the leader. It ends with a restart in place, its removal,
-// its retirement, or the end of the node.
+// ownReplica is the replica of a voter or a learner: a copy of the log, its state machine, and the
+// keeper, which is active while this replica leads. It starts with a charter or with the leader's
+// Prepare. It ends with a restart in place, its removal, its retirement, or the end of the node.
 //
-// The methods that implement replica.Host run on the log's owner goroutine.
+// The methods of replica.Host run on the log's owner goroutine.
 type ownReplica struct {
 	node *Instance
 	*replica.View
@@ -46,7 +45,7 @@ type ownReplica struct {
 }
 
 // foundReplica starts this instance's replica of the group that the charter founds. If the log is
-// new, foundReplica writes the founding state to it first.
+// new, it first stores the founding state.
 func foundReplica(n *Instance, c founding.Charter, id uint64) (*ownReplica, error) {
 	machine, err := replica.Founded(&c, n.env.limits)
 	if err != nil {
@@ -70,8 +69,8 @@ func foundReplica(n *Instance, c founding.Charter, id uint64) (*ownReplica, erro
 }
 
 // joinReplica starts a replica under an ID that the leader has given to this instance. The replica
-// is empty, unless the directory contains its log. If the directory records that the log has begun,
-// but its files are missing, joinReplica fails.
+// is empty, unless the directory contains its log. If the log had begun and its files are missing,
+// joinReplica fails.
 func joinReplica(n *Instance, group, id uint64) (*ownReplica, error) {
 	store, fresh, err := n.store(group, id)
 	if err != nil {
@@ -85,9 +84,9 @@ func joinReplica(n *Instance, group, id uint64) (*ownReplica, error) {
 	return startReplica(n, group, id, store, nil)
 }
 
-// startReplica starts the log, its state machine and the keeper. machine is nil if the state
-// machine begins with the first snapshot of the leader. startReplica owns the store and closes it
-// after an error.
+// startReplica starts the log, its state machine and the keeper. machine is nil if the first
+// snapshot of the leader will contain the state. startReplica owns the store, and closes it after
+// an error.
 func startReplica(n *Instance, group, id uint64, store raftlog.Store, machine *lockfsm.Machine) (*ownReplica, error) {
 	r := &ownReplica{node: n, started: make(chan struct{}), stopped: make(chan struct{})}
 	r.ctx, r.cancel = context.WithCancel(context.Background())

@@ -29,8 +29,7 @@ func (n *Instance) Tracer() *trace.Tracer { return n.trace }
 // Leaving returns a channel that is closed when the instance begins to leave or is closed.
 func (n *Instance) Leaving() <-chan struct{} { return n.leaving }
 
-// Spawn runs f on a goroutine that Close waits for. Once the instance is closed, Spawn does not run
-// f, and returns false.
+// Spawn runs f on a goroutine that Close waits for. After Close it only returns false.
 func (n *Instance) Spawn(f func()) bool { return n.spawn(f) }
 
 // Now returns the time of the boot clock.
@@ -71,9 +70,8 @@ func (n *Instance) Recover(ctx context.Context, group uint64) error {
 	return n.cluster().Recover(ctx, group)
 }
 
-// seen returns the highest time, in Unix milliseconds, that is part of a token known to this
-// replica. A token is the founding time shifted left by 21 bits, plus the number of changes since
-// the founding.
+// seen returns the highest time, in Unix milliseconds, of a token known to this replica. A token is
+// the founding time shifted left by 21 bits, plus the number of changes since.
 func (r *ownReplica) seen() int64 { return int64(r.Revision() >> 21) }
 
 // Leaderless returns how long this instance has known no leader. It returns zero if a leader is
@@ -109,8 +107,8 @@ type Picture struct {
 	Report  *voters.Report // state of the voters; nil unless this instance leads
 	Remarks []string       // descriptions of settings that differ; only if this instance leads
 
-	// Members is the first page of the leader's last list of members. It must not be changed, and
-	// is nil if there is none.
+	// Members is the first page of the leader's last list, which must not be changed. Nil means
+	// that there is none.
 	Members      *query.MemberList
 	MembersAge   time.Duration
 	MembersTotal int

@@ -83,17 +83,17 @@ func (l life) Prepared(group, raft uint64) {
 	}
 }
 
-// unusable gives up a raft ID whose log can never be read again. It keeps a raft ID whose disk is
-// full or hangs. That fault may be over at the next start, and a group could not recover if a
-// majority gave up their raft IDs.
+// unusable gives up a raft ID whose log can never be read again. It keeps an ID whose disk is full
+// or hangs: that may be over at the next start, and a group could not recover if a majority gave up
+// their IDs.
 func (n *Instance) unusable(raft uint64, err error) {
 	if n.dir == nil || errors.Is(err, raftlog.ErrCorrupt) || errors.Is(err, storage.ErrEnded) {
 		n.cluster().Retired(raft)
 	}
 }
 
-// Removed implements cluster.Host. It reports that a replica has ended that does not run, because
-// it could not be started or has retired.
+// Removed implements cluster.Host. It reports the end of a replica that does not run, because it
+// could not be started or has retired.
 func (l life) Removed(raft uint64) {
 	n := l.node()
 	if r := n.replica.Load(); r == nil || r.ID != raft {

@@ -21,9 +21,8 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// This file connects the packages. It passes frames and calls from the port to the package that
-// serves them. It passes messages of a package to the port or, if the receiver is this instance,
-// directly to the receiver.
+// This file connects the packages. It passes everything from the port to the package that serves
+// it, and what a package sends to the port or, within this instance, directly to the receiver.
 
 // inbound implements transport.Handler.
 type inbound struct{ n *Instance }
@@ -54,8 +53,8 @@ func (in inbound) Frame(from transport.Identity, f transport.Frame) {
 	}
 }
 
-// ended returns the instance that the peer of a connection may report as ended. It is the peer's
-// own node ID, even if the peer claims the raft ID of another instance.
+// ended returns the instance that a peer may report as ended: only itself, whatever raft ID it
+// claims.
 func (in inbound) ended(from transport.Identity) nodeid.ID {
 	return from.Instance
 }
@@ -169,8 +168,8 @@ func (n *Instance) submit(to nodeid.Endpoint, renewals, commands []byte) error {
 	return nil
 }
 
-// reply sends the keeper's replies to an instance. It never dials, because an instance that has
-// sent a request has a stream.
+// reply sends the keeper's replies to an instance. It never dials, because a client that has sent a
+// request has a stream.
 func (n *Instance) reply(to nodeid.ID, replies []byte) error {
 	if to == n.instance() {
 		n.replied(to, replies)
@@ -214,8 +213,7 @@ func (n *Instance) prefer(voters []cluster.Voter) {
 }
 
 // memberSpareLinks is the number of voters, besides the leader, to which an instance without a vote
-// keeps links. With these links a change of leader needs no handshakes, however many instances
-// there are.
+// keeps links, so that a change of leader needs no handshakes, however many instances there are.
 const memberSpareLinks = 2
 
 // spare keeps links to voters that are not the leader. A voter keeps a link to each other voter, so

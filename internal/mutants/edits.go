@@ -17,9 +17,9 @@ import (
 	"strings"
 )
 
-// edits holds one file of edits for each package. An edit begins with "@@" and the name of the file
-// that it changes. Each further line of an edit begins with a sign, as in a unified diff: " " for a
-// line that is kept, "-" for a line that is removed, "+" for a line that is added.
+// edits has one file for each package. An edit begins with "@@" and the file that it changes. Each
+// further line begins with a sign, as in a unified diff: " " for a line that stays, "-" for a
+// removed line, "+" for an added one.
 //
 //go:embed edits
 var edits embed.FS
@@ -141,8 +141,7 @@ func bug(name string) bool { return name == planted }
 `
 
 // Overlay writes all files with bugs below dir and returns the name of a file for the flag -overlay
-// of go build and go test. In the resulting program the variable MORTISE_BUG selects the bug that
-// is switched on.
+// of go build and go test. In the built program MORTISE_BUG selects the bug.
 func Overlay(root, dir string) (string, error) {
 	root, err := filepath.Abs(root)
 	if err != nil {

@@ -31,9 +31,9 @@ type Bug struct {
 	Name string
 	// Package is the directory of the rule, "." for the root.
 	Package string
-	// Hazard is the number of the hazard in the list from which the design was made: 1-77 in its
-	// table, or A, B, L, S and a number for a counter-example. It is "none" if the list does not
-	// contain the hazard.
+	// Hazard is the hazard's number in the list from which the design was made: 1-77 of its table,
+	// or A, B, L, S and a number for its counter-examples. It is "none" for a bug that is not in
+	// the list.
 	Hazard string
 	// Breaks describes the resulting failure in plain words.
 	Breaks string
@@ -43,7 +43,7 @@ type Bug struct {
 	// Some is set for the bugs that CI runs at every merge.
 	Some bool
 	// Seeds is the number of seeds within which the simulated clusters catch the bug. Zero means
-	// unknown: they then run the layer's number of seeds.
+	// unknown: the number of the layer is used.
 	Seeds int
 }
 

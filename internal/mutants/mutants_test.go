@@ -26,8 +26,8 @@ func TestEditsFit(t *testing.T) {
 	}
 }
 
-// TestEditsThatDoNotFit checks that an edit is refused if its lines occur in no place or in two,
-// and that an edit without old lines is refused.
+// TestEditsThatDoNotFit checks that an edit is refused if its old lines are empty, missing, or
+// occur twice.
 func TestEditsThatDoNotFit(t *testing.T) {
 	lines := []string{"a", "b", "a", "b", "c"}
 	for _, tc := range []struct {
@@ -84,8 +84,8 @@ func TestListIsComplete(t *testing.T) {
 	}
 }
 
-// TestEveryBugHasALayer reports bugs that no layer can see, and bugs that name a test that does not
-// exist: a layer for such a bug would run no test and would not fail.
+// TestEveryBugHasALayer reports bugs that no layer can see, and bugs whose tests do not exist: a
+// layer without tests does not fail.
 func TestEveryBugHasALayer(t *testing.T) {
 	var tests []string
 	files, err := filepath.Glob(filepath.Join(root, "internal", "e2e", "*_test.go"))

@@ -53,8 +53,8 @@ func shells() []Bug {
 }
 
 // owners returns the bugs of the goroutines of the cluster, the client and the keeper: counts that
-// are not reset between turns, results that are ignored, and state that is kept after its
-// incarnation or its caller has ended.
+// are not reset between turns, ignored results, and state that outlives its incarnation or its
+// caller.
 func owners() []Bug {
 	return []Bug{
 		{Name: "peer-counted-on", Package: "session/keeper", Hazard: "none",

@@ -16,8 +16,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/mutants"
 )
 
-// limit is how long one layer may run against one bug. A layer that runs longer counts neither as
-// caught nor as missed: the machine may just be busy.
+// limit is how long one layer may run against one bug. A slower layer counts as neither caught nor
+// missed: the machine may be busy.
 const limit = 4 * time.Minute
 
 type bench struct {
@@ -150,8 +150,8 @@ func (b *bench) hunt(ctx context.Context, bug mutants.Bug, every bool) []sightin
 	return all
 }
 
-// healthy reports an error if a layer fails with no bug switched on, because the results of that
-// layer would then mean nothing.
+// healthy reports an error if a layer fails with no bug switched on, because its results would mean
+// nothing.
 func (b *bench) healthy(ctx context.Context, bugs []mutants.Bug, workers int) error {
 	var failed []error
 	seen := make([]sighting, len(b.layers))

@@ -92,8 +92,8 @@ func (c choice) layersFor(bugs []mutants.Bug) []mutants.Layer {
 	})
 }
 
-// each calls f for every index below n, in as many goroutines as workers. It calls next for every
-// index in ascending order, once f has returned for that index.
+// each calls f for every index below n, in that many workers. It calls next for each index in
+// ascending order, once f has returned for it.
 func each(n, workers int, f func(int), next func(int)) {
 	slots := make(chan struct{}, max(workers, 1))
 	done := make([]chan struct{}, n)
