@@ -114,9 +114,8 @@ func runPairs(b testing.TB, nodes []*mortise.Node, callers, pairs int) {
 	all.Wait()
 }
 
-// TestAllocationsOfAPair limits the allocations of a lock and its release on all three nodes
-// together. The limit is the figure of docs/SPEED.md plus a third for other work of the test
-// process.
+// TestAllocationsOfAPair limits the allocations of a lock and its release on all three nodes: to
+// the figure of docs/SPEED.md plus a third, for other work of the process.
 func TestAllocationsOfAPair(t *testing.T) {
 	if underRace {
 		t.Skip("the race detector allocates too")

@@ -48,10 +48,9 @@ func fillUp(t *testing.T, n *node, prefix string, value string) (held []*mortise
 	}
 }
 
-// TestBudgets checks that a group adopts the budgets of its instances. When the budget of a session
-// or of the group has no room, requests must fail with ErrNoRoom, which names the budget, both for
-// locks and for data. Locks must stay held, every Unlock must succeed, and an Unlock must make
-// room.
+// TestBudgets checks that a group adopts the budgets of its instances. Without room in the budget
+// of a session or of the group, requests for locks and data must fail with ErrNoRoom, which names
+// the budget. Held locks must remain, and every Unlock must succeed and make room.
 func TestBudgets(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3, func(c *mortise.Config) { c.MaxSessionBytes, c.MaxGroupBytes = 1<<20, 2<<20 })
@@ -129,10 +128,10 @@ func peak(t *testing.T) (stop func() uint64) {
 }
 
 // TestBudgetBoundsAVoter fills an eighth of the default budget of a group, in several ways that use
-// much memory, on a node that votes and owns all the requests. The live heap must never exceed an
+// much memory, on a node that votes and owns all requests. Its live heap must never exceed an
 // eighth of 512 MiB plus its size at rest. The collector lets the heap grow to twice the live heap,
-// so with the whole budget a voter stays below 1 GiB. Snapshots are taken meanwhile. With
-// MORTISE_BUDGETS=whole the test fills the whole budget.
+// so a voter stays below 1 GiB. Snapshots are taken meanwhile. With MORTISE_BUDGETS=whole the test
+// fills the whole budget.
 func TestBudgetBoundsAVoter(t *testing.T) {
 	if underRace || testing.Short() {
 		t.Skip("it measures memory")

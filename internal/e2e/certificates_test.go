@@ -7,9 +7,9 @@ import (
 	"github.com/mortise-lock/mortise/internal/outside"
 )
 
-// TestCertificatesAreRenewedUnderALock runs nine days, in which the first certificates of all nodes
-// expire, and renews every connection every 20 hours. One lock is held all the time, other locks
-// are taken and released, and an instance that starts on the last day must be able to join.
+// TestCertificatesAreRenewedUnderALock runs nine days, in which all first certificates expire, and
+// renews every connection every 20 hours. One lock is held all the time, others are taken and
+// released, and an instance that starts on the last day must join.
 func TestCertificatesAreRenewedUnderALock(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, machines := startMachines(t, withSecret(secretA))

@@ -78,9 +78,9 @@ func startMachines(t *testing.T, change ...func(*mortise.Config)) (*fleet, []*ma
 	return f, all
 }
 
-// suspend stops a machine while during runs. No packet reaches the machine, and nothing runs on it.
-// Its boot-time clock counts that time. If counts is false the clock does not count it, as a
-// monotonic clock would not.
+// suspend stops a machine while the function during runs: no packet reaches it, and its clock
+// stands still. Afterwards its boot-time clock has counted that time, unless counts is false, as
+// for a monotonic clock.
 func (f *fleet) suspend(m *machine, i int, counts bool, during func()) {
 	began := time.Now()
 	m.run(0, 0)
@@ -145,9 +145,9 @@ func TestLeaderSleeps(t *testing.T) {
 	})
 }
 
-// TestLeadersClockLeaps lets the leader's clock leap, so that all leases look expired, before a
-// follower starts an election. The leader must not end these leases, because it has not yet read
-// the renewals of that time. An instance that has crashed must still lose its locks.
+// TestLeadersClockLeaps lets the leader's clock leap before a follower starts an election, so that
+// all leases look expired. The leader must not end them, because it has not yet read the renewals
+// of that time. A crashed instance must still lose its locks.
 func TestLeadersClockLeaps(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, machines := startMachines(t)
@@ -175,10 +175,10 @@ func TestLeadersClockLeaps(t *testing.T) {
 	})
 }
 
-// TestClocksDrift holds a lock for an hour while the clocks of the holder and the leader differ by
-// 1 % in their rates, in both directions, and cuts the holder off repeatedly. At 1 % the holder
-// must know that the lock is lost before the next caller is granted it. At 10 % it must not know,
-// otherwise this test could not detect a failure.
+// TestClocksDrift holds a lock for an hour while the clocks of holder and leader run 1 % apart, in
+// both directions, and cuts the holder off repeatedly. The holder must know that its lock is lost
+// before the next caller is granted it. At 10 % it must not know, or the test could not detect a
+// failure.
 func TestClocksDrift(t *testing.T) {
 	for _, apart := range []float64{0.01, 0.1} {
 		t.Run(fmt.Sprint(apart), func(t *testing.T) {
@@ -220,8 +220,8 @@ func TestClocksDrift(t *testing.T) {
 	}
 }
 
-// TestWallClockIsSet sets the wall clock by an hour, forward and back, on the leader, on a holder,
-// and on all nodes. The leases must not change, and tokens must rise.
+// TestWallClockIsSet sets the wall clock by an hour, forward and back, on the leader, a holder, and
+// all nodes. Leases must not change, and tokens must rise.
 func TestWallClockIsSet(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, machines := startMachines(t, withSecret(secretA))
@@ -261,10 +261,10 @@ func TestWallClockIsSet(t *testing.T) {
 	})
 }
 
-// TestUnlockIsTheFirstToNotice checks an Unlock that is the first call to notice that a lock was
-// lost while its holder slept. The hook for lost locks must be called, and the history must record
-// since when the lock is lost. Otherwise the lock would appear as held until the Unlock, at the
-// same time as the next hold.
+// TestUnlockIsTheFirstToNotice checks an Unlock that is the first to notice that a lock was lost
+// while its holder slept. The hook for lost locks must be called, and the history must record since
+// when the lock is lost. Otherwise it would appear as held until the Unlock, together with the next
+// hold.
 func TestUnlockIsTheFirstToNotice(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var ear heard

@@ -26,8 +26,8 @@ func (f *fleet) healAll(n int) {
 }
 
 // TestAMinuteApart makes partitions of every shape for a minute. The side with the majority must
-// continue and replace the voters that it has lost. After the partition there must be one group,
-// the same as before, with the right number of voters.
+// continue and replace lost voters. Afterwards there must be one group, the same as before, with
+// the right number of voters.
 func TestAMinuteApart(t *testing.T) {
 	for name, shape := range map[string]func(f *fleet, leader int){
 		"a follower alone": func(f *fleet, l int) { f.isolate((l + 1) % 5) },

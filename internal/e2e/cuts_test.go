@@ -60,7 +60,7 @@ func (f *fleet) worksEverywhere() {
 }
 
 // TestLongCutHeals checks that two halves that have forgotten each other during a long cut find
-// each other without help when the cut ends.
+// each other again.
 func TestLongCutHeals(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFour(t)
@@ -90,9 +90,9 @@ func TestLongCutHeals(t *testing.T) {
 	})
 }
 
-// TestDeafWaiterIsPassedOver cuts the direction from the leader to a waiter. The waiter is granted
+// TestDeafWaiterIsPassedOver cuts the direction from the leader to a waiter, which is then granted
 // the lock without knowing it. The next waiter must be granted the lock after at most twice the
-// lease of the deaf waiter.
+// lease of the first.
 func TestDeafWaiterIsPassedOver(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFour(t)
@@ -221,9 +221,8 @@ func TestOneVoterOnOneWay(t *testing.T) {
 }
 
 // TestLeaderOnOneWay cuts all links of the leader in one direction. Another leader must follow
-// within a limited time, and the other instances must keep their locks. If the leader cannot
-// receive, this takes longer: its heartbeats prevent elections until it has noticed that no peer
-// answers.
+// within a limit, and the others must keep their locks. It takes longer if the leader cannot
+// receive: its heartbeats prevent elections until it notices that no peer answers.
 func TestLeaderOnOneWay(t *testing.T) {
 	for name, cut := range map[string]func(f *fleet, leader int){
 		"mute": func(f *fleet, leader int) { f.each(leader, f.net.CutOneWay) },
@@ -261,7 +260,7 @@ func TestLeaderOnOneWay(t *testing.T) {
 }
 
 // TestTwoFollowersCutApart cuts the link between two instances that do not lead. Both reach all
-// other instances, so nothing may change for any instance.
+// others, so nothing may change.
 func TestTwoFollowersCutApart(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFour(t)

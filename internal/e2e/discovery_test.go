@@ -56,8 +56,8 @@ func (s *headlessService) set(ip string, node *node) {
 }
 
 // TestANameWithoutAddressesUntilAPodIsReady uses a Service that lists only ready pods. No instance
-// is ready before the group is founded, so the instances would wait forever. They must report the
-// reason, found nothing meanwhile, and continue without help once the Service is corrected.
+// is ready before the founding, so they would wait forever. They must report the reason, found
+// nothing, and continue once the Service is corrected.
 func TestANameWithoutAddressesUntilAPodIsReady(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		service := &headlessService{pods: map[string]*node{}}

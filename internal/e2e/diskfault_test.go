@@ -110,9 +110,9 @@ var breaks = map[string]struct {
 	"hung": {func(d *disk) { d.delay.Store(int64(time.Minute)) }, mortise.DiskHung, ""},
 }
 
-// TestABrokenDiskIsTold breaks the disk of one voter. The Status of that instance must say what is
-// wrong, since when, and what to do. Health must name the disk on every instance, the log of the
-// instance must contain one ERROR line, and no lock may be lost.
+// TestABrokenDiskIsTold breaks the disk of one voter. Its Status must say what is wrong, since
+// when, and what to do. Health on every instance must name the disk, the log must have one ERROR
+// line, and no lock may be lost.
 func TestABrokenDiskIsTold(t *testing.T) {
 	for name, b := range breaks {
 		for _, who := range []string{"leader", "follower"} {
@@ -164,9 +164,9 @@ func TestABrokenDiskIsTold(t *testing.T) {
 	}
 }
 
-// TestADiskThatStaysFull keeps a disk full. The instance is given an empty replica again each
-// minute, and the start of that replica says nothing about the disk. So until the replica has
-// stored a snapshot, there must be one fault with one ERROR line.
+// TestADiskThatStaysFull keeps a disk full. Each minute the instance is given an empty replica,
+// whose start says nothing about the disk. So until a replica has stored a snapshot, there must be
+// one fault with one ERROR line.
 func TestADiskThatStaysFull(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFaulty(t)
@@ -262,9 +262,9 @@ func TestAllDisksBroken(t *testing.T) {
 	}
 }
 
-// TestAnIdleVoterNoticesItsDisk checks that a voter with nothing to write reports that its disk
-// does not work before that costs its vote, that the other instances name the disk, and that the
-// fault ends when the disk works again.
+// TestAnIdleVoterNoticesItsDisk checks that a voter with nothing to write reports a broken disk
+// before that costs its vote, that the others name the disk, and that the fault ends with the
+// repair.
 func TestAnIdleVoterNoticesItsDisk(t *testing.T) {
 	for name, b := range breaks {
 		t.Run(name, func(t *testing.T) {
@@ -301,8 +301,7 @@ func TestAnIdleVoterNoticesItsDisk(t *testing.T) {
 }
 
 // TestARemovedDirectoryIsNoticed checks that a voter reports that its directory was removed, hands
-// over its leadership and its vote if the other voters are a majority, and votes again after a
-// restart.
+// over leadership and vote if the others are a majority, and votes again after a restart.
 func TestARemovedDirectoryIsNoticed(t *testing.T) {
 	for _, who := range []string{"leader", "follower"} {
 		t.Run(who, func(t *testing.T) {
@@ -353,7 +352,7 @@ func (f *faultyFleet) restart(i int) *node {
 }
 
 // TestTwoRemovedDirectories removes the directories of two of three voters. Both must keep their
-// votes, so that the group continues, and no instance may be reported as safe to stop.
+// votes, and no instance may be reported as safe to stop.
 func TestTwoRemovedDirectories(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFaulty(t)

@@ -61,9 +61,9 @@ func TestAnInnerRequestIsHonouredOrRefused(t *testing.T) {
 	})
 }
 
-// TestAHandleEndsByItsOwnMaxHold checks that the inner handle ends after its MaxHold while the
-// outer handle continues. If the outer handle was unlocked before, the hold must end with the inner
-// one and keep its delay, because the code under the inner handle may still run.
+// TestAHandleEndsByItsOwnMaxHold checks that an inner handle ends after its MaxHold while the outer
+// one continues. If the outer handle was unlocked before, the hold must end with the inner one and
+// keep its delay, because code under it may still run.
 func TestAHandleEndsByItsOwnMaxHold(t *testing.T) {
 	for name, outlived := range map[string]bool{"the outer goes on": false, "the outer was unlocked": true} {
 		t.Run(name, func(t *testing.T) {

@@ -27,9 +27,9 @@ type flood struct {
 }
 
 // TestFloodOfValidCalls runs more callers on one member than the group allows, on their own keys
-// and on one key that all members want. These callers must get clear errors, and the group must
-// keep no more than its limits allow. The callers on other members must be granted their requests
-// in time, and keep their sessions and locks.
+// and on one common key. They must get clear errors, and the group must stay within its limits.
+// Callers on other members must be granted their requests in time, and keep their sessions and
+// locks.
 func TestFloodOfValidCalls(t *testing.T) {
 	for _, who := range []string{"leader", "follower"} {
 		t.Run(who, func(t *testing.T) {
@@ -86,8 +86,8 @@ func TestFloodOfValidCalls(t *testing.T) {
 	}
 }
 
-// call is one caller of the flood, which repeats its request. A third of the callers lock the same
-// key and hold it for a while, a third lock one of many keys, and a third only try to lock.
+// call is one caller of the flood, which repeats its request. A third of the callers hold the
+// common key for a while, a third lock one of many keys, and a third only try.
 func (got *flood) call(ctx context.Context, t *testing.T, n *node, c int) {
 	for round := 0; ctx.Err() == nil; round++ {
 		var l *mortise.Lock

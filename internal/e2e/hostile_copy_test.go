@@ -12,9 +12,9 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// TestHostileCopies runs a process that has a copied directory, and with it the key of a running
-// instance, and dials the other instances as that instance. The original must keep its links, its
-// vote and its lock, and the nodes must log both addresses.
+// TestHostileCopies runs a process with a copied directory, and so with the key of a running
+// instance, and dials the others as that instance. The original must keep its links, vote and lock,
+// and the nodes must log both addresses.
 func TestHostileCopies(t *testing.T) {
 	assaulted(t, []string{"secret"}, func(a *assault) {
 		victim := a.follower()

@@ -19,8 +19,7 @@ import (
 )
 
 // TestHostileImpostors has an attacker dial every instance in the name of every other one, and keep
-// the connections that it can. The existing links must remain, and a lock must be held all the
-// time.
+// the connections that it can. The existing links and a lock must remain.
 func TestHostileImpostors(t *testing.T) {
 	assaulted(t, everySecurity(), func(a *assault) {
 		a.join(3)
@@ -59,9 +58,9 @@ func (a *assault) secretsOf(i int) lockfsm.SessionInfo {
 	return info
 }
 
-// TestHostileTheftOfASession has the attacker dial the holder as the leader, and the leader with
-// the session, epoch and nonce of the holder. For three leases the holder must keep its lock, and
-// the instance that waits for the lock must not be granted it.
+// TestHostileTheftOfASession has an attacker dial the holder as the leader, and the leader with the
+// holder's session, epoch and nonce. For three leases the holder must keep its lock, and the waiter
+// must not be granted it.
 func TestHostileTheftOfASession(t *testing.T) {
 	assaulted(t, everySecurity(), func(a *assault) {
 		leader := a.leader()
@@ -147,9 +146,8 @@ func (a *assault) steal(h *hostile, leader int, s lockfsm.SessionInfo) {
 	say(transport.Frame{Commands: end.Append(nil)})
 }
 
-// TestHostileRelay has a new instance connect to an attacker, whose address is in Join. The
-// attacker relays the greeting of the instance to the members, byte by byte. The members must
-// refuse the greeting.
+// TestHostileRelay has a new instance connect to an attacker in its Join. The attacker relays the
+// greeting to the members, byte by byte, and they must refuse it.
 func TestHostileRelay(t *testing.T) {
 	assaulted(t, everySecurity(), func(a *assault) {
 		l, err := a.net.Listen("10.0.0.66:7947")

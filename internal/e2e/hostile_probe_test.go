@@ -32,9 +32,9 @@ func (d *diverted) alter(e *outside.World) {
 	}
 }
 
-// TestHostileProbes cuts a voter off, and lets an impostor answer at its address without proving an
-// identity. That answer must not end the voter's membership earlier: the voter must be replaced
-// after the same time of silence as without the answer.
+// TestHostileProbes cuts a voter off, and lets an impostor without a proved identity answer at its
+// address. The answer must not end the voter's membership: it must be replaced after the same time
+// of silence as without the answer.
 func TestHostileProbes(t *testing.T) {
 	imposter := func(key nodeid.Key, signed bool) func(*attack.Speaker, *wire.Greeting) *wire.Greeting {
 		return func(s *attack.Speaker, said *wire.Greeting) *wire.Greeting {

@@ -37,9 +37,8 @@ type assault struct {
 // linkLatency makes the latency of locks in fake time greater than zero.
 const linkLatency = time.Millisecond
 
-// everySecurity returns all kinds of security that assaulted supports. With TLS and TLSFiles all
-// instances share one certificate. Tests whose result does not depend on the connection use only a
-// secret.
+// everySecurity returns all kinds of security. With TLS and TLSFiles all instances share one
+// certificate. Tests that do not depend on the connection use only a secret.
 func everySecurity() []string { return []string{"plain", "secret", "TLS", "TLSFiles"} }
 
 // assaulted runs a test with each of the given kinds of security.
@@ -169,8 +168,8 @@ func (a *assault) p99(least time.Duration, during func()) time.Duration {
 	return all[len(all)*99/100]
 }
 
-// attack runs an attack for at least the time least. It fails if an instance loses its vote or the
-// leader its leadership, or if the latency of locks grows to more than ten times the usual.
+// attack runs an attack for at least the duration least. It fails if an instance loses its vote or
+// its leadership, or if the latency of locks grows tenfold.
 func (a *assault) attack(least time.Duration, do func()) {
 	a.t.Helper()
 	before := a.nodes[a.leader()].Status()
@@ -218,9 +217,9 @@ func (a *assault) warned(texts ...string) bool {
 	return false
 }
 
-// impostors returns greetings in the name of victim, as an attacker can make them without the
-// victim's private key. binding is the binding of the connection for which they are made. seen is a
-// greeting of the victim from another connection.
+// impostors returns greetings in the name of victim, as an attacker can make them without its
+// private key. They are for the connection with that binding. seen is a greeting of the victim from
+// another connection.
 func (a *assault) impostors(victim *node, kind wire.Hello_Kind, binding []byte,
 	seen *wire.Greeting) map[string]*wire.Greeting {
 	r := victim.Replica()
@@ -260,8 +259,8 @@ func (a *assault) overhear(i int) *wire.Greeting {
 }
 
 // impersonate dials instance at in the name of the victim, in every way. It fails unless each
-// attempt is refused and, if the two instances are linked, the log names the victim, the address of
-// its link, and the attacker's address.
+// attempt is refused and, if the two are linked, the log names the victim, its address, and the
+// attacker's address.
 func (a *assault) impersonate(victim, at int) {
 	a.t.Helper()
 	seen := a.overhear(victim)

@@ -66,7 +66,7 @@ func newHostileWith(f *fleet, raft uint64, security transport.Security) *hostile
 	return h
 }
 
-// hostile implements transport.Handler.
+// The methods below implement transport.Handler.
 func (h *hostile) Frame(_ transport.Identity, f transport.Frame) {
 	h.heard.Add(int64(len(f.Commands)))
 	if h.onReplies != nil && len(f.Replies) > 0 {

@@ -44,9 +44,9 @@ func (a *assault) unmoved(least time.Duration, do func()) {
 	}
 }
 
-// TestHostileHearsay has an instance of the attacker claim to every other instance that the
-// attacker is the only voter, ask each to start a replica, and answer every request as the leader
-// of the group. Then a voter crashes, and the group must replace it.
+// TestHostileHearsay has an attacker claim to every instance that it is the only voter, ask each to
+// start a replica, and answer every request as the leader. Then a voter crashes, and the group must
+// replace it.
 func TestHostileHearsay(t *testing.T) {
 	assaulted(t, []string{"secret"}, func(a *assault) {
 		a.join(3)
@@ -129,9 +129,9 @@ func (a *assault) wantVoters(n int) {
 	a.t.Fatalf("there are no %d voters on which all agree", n)
 }
 
-// TestHostileGossip sends gossip in the name of every instance, with a higher incarnation number.
-// It claims that the instance has another ID, another address, another group that has a leader, or
-// a configuration of the far future.
+// TestHostileGossip sends gossip in the name of every instance, with a higher incarnation number:
+// about another ID, another address, another group that has a leader, and a configuration of the
+// far future.
 func TestHostileGossip(t *testing.T) {
 	assaulted(t, []string{"secret"}, func(a *assault) {
 		a.join(3)

@@ -36,9 +36,9 @@ func memberNames(list []mortise.Member) string {
 	return strings.Join(names, " ")
 }
 
-// TestMembersAreTheLeadersTable checks that every node with the right to read lists the instances
-// of every tier, each once. The list must contain neither the user's own sessions nor a session
-// that has expired and only keeps a lock.
+// TestMembersAreTheLeadersTable checks that every node lists the instances of every tier, each
+// once, without the user's own sessions, and without a session that has expired and only keeps a
+// lock.
 func TestMembersAreTheLeadersTable(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3, withFounders, func(c *mortise.Config) { c.Zone = "zone of " + c.Name })
@@ -115,7 +115,7 @@ func TestMembersAreTheLeadersTable(t *testing.T) {
 }
 
 // TestMembersTakeTheRightToReadAll checks that a program needs the right to read all keys to list
-// the members, both from its own node and by a call to an instance. The same holds for Sessions.
+// the members, on its own node and by a call to an instance.
 func TestMembersTakeTheRightToReadAll(t *testing.T) {
 	for rights, want := range map[string]bool{"read a": false, "lock *": false, "read *": true} {
 		bubble(t, func(t *testing.T) {

@@ -19,9 +19,9 @@ const (
 )
 
 // TestALeaderEndsOnALossyNetwork limits the outage after the end of a leader on a network that
-// loses packets. Two measures shorten it: raft messages are sent on two connections, and the voters
-// are already connected to each other. At 20 % loss the medians are 1.1 and 1.6 s; without the two
-// measures each was 2.3 s.
+// loses packets. It is short because raft messages are sent on two connections, and the voters are
+// already connected. At 20 % loss the medians are 1.1 and 1.6 s; without both measures each was 2.3
+// s.
 func TestALeaderEndsOnALossyNetwork(t *testing.T) {
 	for _, c := range []struct {
 		loss           float64

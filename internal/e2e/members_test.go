@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// This file tests members that join and leave. A group in memory replaces lost voters, a leaving
-// instance hands over its vote, and the remaining instances notice at most one failover.
+// This file tests members that join and leave: a group in memory replaces lost voters, a leaving
+// instance hands over its vote, and the others notice at most one failover.
 
 const (
 	// gapLeaving and gapKilled limit how long no free lock may be granted when an instance
@@ -361,8 +361,8 @@ func TestScale(t *testing.T) {
 	})
 }
 
-// TestSoleVoterOfTwoIsLost loses the only voter, and with it the group. A new group must be founded
-// when there are as many instances as the settings require.
+// TestSoleVoterOfTwoIsLost loses the only voter, and so the group. A new group must be founded when
+// there are enough instances.
 func TestSoleVoterOfTwoIsLost(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 2)
@@ -455,9 +455,9 @@ func TestAMemberKeepsSpareLinks(t *testing.T) {
 	})
 }
 
-// TestVotersKeepLinksToEachOther checks that the others elect the next leader without delay when
-// the leader of seven is lost. The links of the first election are cut before. If each follower
-// kept only two links, they could not connect all of them.
+// TestVotersKeepLinksToEachOther checks that when the leader of seven is lost, the others elect the
+// next one without delay, with the links of the first election cut before. Two links for each
+// follower could not connect all of them.
 func TestVotersKeepLinksToEachOther(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 7, func(c *mortise.Config) { c.Voters = 7 })

@@ -94,8 +94,8 @@ func (c *company) files(name string, peers ...string) func(*mortise.Config) {
 }
 
 // TestOtherServicesOfTheAuthorityStayOutside checks that a certificate of the same authority, for
-// another service or for a laptop, is accepted neither from a dialer nor from a listener. Instances
-// that share one certificate must form a group.
+// another service or a laptop, is refused in both directions. Instances that share one certificate
+// must form a group.
 func TestOtherServicesOfTheAuthorityStayOutside(t *testing.T) {
 	ca := newCompany(t)
 	for _, name := range []string{"billing.internal", "laptop.example"} {

@@ -113,8 +113,8 @@ func TestFullQueueIsAClearError(t *testing.T) {
 }
 
 // TestMemberThatStopsReading checks that the data queued for a member that does not read is
-// limited. At the limit the leader must drop the data together with the attachment, and no other
-// member may have to wait.
+// limited. At the limit the leader must drop the data and the attachment, without delaying other
+// members.
 func TestMemberThatStopsReading(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

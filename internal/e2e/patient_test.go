@@ -13,8 +13,8 @@ import (
 )
 
 // TestAWaiterIsInTheQueueSoon checks requests for a held lock, which need no log entry of their
-// own. They must nevertheless be in the queue within 4 ms, name the holder for which they wait, and
-// be granted without delay when the lock is released.
+// own. They must be in the queue within 4 ms, name the holder, and be granted without delay when
+// the lock is released.
 func TestAWaiterIsInTheQueueSoon(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -50,9 +50,8 @@ func TestAWaiterIsInTheQueueSoon(t *testing.T) {
 	})
 }
 
-// TestHandoverTakesOneEntry checks the number of log entries while a lock passes from holder to
-// holder. The next request of a caller that has released the lock must share a log entry with the
-// next Unlock.
+// TestHandoverTakesOneEntry passes a lock from holder to holder. The next request of a caller that
+// has released the lock must share a log entry with the next Unlock.
 func TestHandoverTakesOneEntry(t *testing.T) {
 	const turns = 200
 	bubble(t, func(t *testing.T) {

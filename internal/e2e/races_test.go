@@ -13,13 +13,12 @@ import (
 )
 
 // oneWay is the latency of every byte in these tests. A lock on a follower takes it four times: to
-// the leader, to the other voters, back to the leader, and back to the caller. A lock on the leader
-// takes it twice.
+// the leader, to the other voters, and back both ways. A lock on the leader takes it twice.
 const oneWay = time.Millisecond
 
-// step is the distance between two moments that a test tries. Moments at whole milliseconds
-// coincide with a step of the protocol, so the scheduling of goroutines decides the order. The
-// other moments are between two steps.
+// step is the distance between two moments that a test tries. At whole milliseconds, at which a
+// step of the protocol happens too, the scheduling of goroutines decides the order. The other
+// moments are between two steps.
 func step() time.Duration {
 	if underRace {
 		return 500 * time.Microsecond
@@ -41,9 +40,9 @@ func (f *fleet) mustBeFree(i int, key, why string) {
 	unlock(f.t, l)
 }
 
-// TestGivingUpAtEveryStep cancels the context of a Lock, a TryLock and a Do at every step of a
-// request: before it is sent, on its way, queued, decided, answered, and just returned. An error
-// must mean that nothing is held, now or later.
+// TestGivingUpAtEveryStep cancels a Lock, a TryLock and a Do at every step of a request: before it
+// is sent, on its way, queued, decided, answered, and just returned. An error must mean that
+// nothing is held, now or later.
 func TestGivingUpAtEveryStep(t *testing.T) {
 	for _, where := range []string{"leader", "follower", "member"} {
 		t.Run(where, func(t *testing.T) {
@@ -171,9 +170,9 @@ func TestGivingUpWhileTheLeaderIsLost(t *testing.T) {
 	})
 }
 
-// TestUnlockAgainstLoss cuts a holder off and unlocks at every moment around its deadline, in
-// several goroutines. Whatever Unlock returns, the handle must not be held afterwards, the calls
-// must return the same result, and no other request may have been granted the lock before.
+// TestUnlockAgainstLoss cuts a holder off and unlocks at moments around its deadline, in several
+// goroutines. Afterwards the handle must not be held, all calls must return the same result, and no
+// other request may have been granted the lock before.
 func TestUnlockAgainstLoss(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -227,8 +226,8 @@ func TestUnlockAgainstLoss(t *testing.T) {
 }
 
 // TestCloseAgainstEverything calls every method from many goroutines while the node closes or
-// leaves. All calls must return soon, with an error that names the reason or with a lock that has
-// ended. The bubble checks that no goroutine is left.
+// leaves. All calls must return soon, with the reason or with a lock that has ended, and no
+// goroutine may be left.
 func TestCloseAgainstEverything(t *testing.T) {
 	for _, how := range []string{"Close", "Leave", "both"} {
 		t.Run(how, func(t *testing.T) {

@@ -104,8 +104,8 @@ func TestRecoveredWithoutTheLate(t *testing.T) {
 }
 
 // TestDurableVoterIsReplaced checks that a durable voter is replaced after a minute of silence if
-// another instance can take its place. When it returns it must be a member without a vote, which
-// may get a vote again under another ID.
+// another instance can take its place. When it returns it must have no vote, and may get one under
+// another ID.
 func TestDurableVoterIsReplaced(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		root := t.TempDir()

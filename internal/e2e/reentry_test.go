@@ -101,8 +101,8 @@ func (o *owner) enter(key string) {
 	}
 }
 
-// exit unlocks a handle at any place of the stack. If that ends the hold, the contexts of all
-// handles that were made under it have ended, so exit unlocks these handles, too.
+// exit unlocks a handle anywhere in the stack. If that ends the hold, the contexts of all handles
+// made under it have ended, so exit unlocks these, too.
 func (o *owner) exit(l *mortise.Lock) {
 	last := len(o.handles(l)) == 1
 	o.judge.tell(func() error { return o.judge.Leave(l.Key(), o.who) })
@@ -176,9 +176,8 @@ func (o *owner) run(steps int) {
 }
 
 // TestEntriesAreCounted runs many random owners on several instances. It checks with check.Reentry
-// that a lock is held by one owner alone until that owner has unlocked it as often as it has
-// entered it, that its token does not change meanwhile, and that the next holder has a higher
-// token.
+// that one owner alone holds a lock until it has unlocked it as often as entered it, that the token
+// does not change meanwhile, and that the next holder has a higher one.
 func TestEntriesAreCounted(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -201,8 +200,8 @@ func TestEntriesAreCounted(t *testing.T) {
 }
 
 // TestACircleIsFoundBehindALockThatWasEnteredAgain checks that a deadlock is found if an owner of
-// an inner lock enters an outer lock again. A request under that handle must count as waiting under
-// the inner lock, too.
+// an inner lock enters an outer lock again: a request under that handle waits under the inner lock,
+// too.
 func TestACircleIsFoundBehindALockThatWasEnteredAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

@@ -23,9 +23,9 @@ func (c *turnClock) Now() clock.Time {
 }
 
 // TestANodeOnItsOwnRests checks that the goroutines of a node on its own, which holds a lock, are
-// woken at most a few times a second. The node has no follower to send heartbeats to, and checks its
-// own session once in a TTL. The test counts the readings of the clock. A goroutine that is woken
-// reads the clock a few times; 106 readings a second cost 0.7 % of a core.
+// woken at most a few times a second. It has no follower to send heartbeats to, and checks its
+// session once in a TTL. A goroutine that is woken reads the clock a few times; 106 readings a
+// second cost 0.7 % of a core.
 func TestANodeOnItsOwnRests(t *testing.T) {
 	for name, dir := range map[string]bool{"in memory": false, "with Dir": true} {
 		t.Run(name, func(t *testing.T) {

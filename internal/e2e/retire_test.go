@@ -91,9 +91,8 @@ func (h stalled) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// TestRetirementAgainstRestart restarts an instance in place in another group while the retirement
-// of its voter is still being executed. The instance must not continue to claim that it belongs to
-// the old group.
+// TestRetirementAgainstRestart restarts an instance in place in another group while its voter still
+// retires. The instance must not continue to claim that it belongs to the old group.
 func TestRetirementAgainstRestart(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		let := make(chan struct{})
@@ -131,8 +130,8 @@ func TestRetirementAgainstRestart(t *testing.T) {
 }
 
 // TestPlainMemberFindsTheNextLeader loses a leader that is cut off, crashes or retires. For an
-// instance without a vote, this must cost at most one failover, even if the lease is long and the
-// leader has changed before.
+// instance without a vote that must cost one failover at most, with any lease, even if the leader
+// has changed before.
 func TestPlainMemberFindsTheNextLeader(t *testing.T) {
 	for _, ttl := range []time.Duration{2 * time.Second, 10 * time.Second, 10 * time.Minute} {
 		for how, lose := range map[string]func(f *fleet, i int){"cut off": (*fleet).isolate, "retires": poison,

@@ -308,9 +308,8 @@ func looks[Q, A any](t *testing.T, n *node, method queries.Method[query.QueryCli
 	return err
 }
 
-// TestAGuestIsNoInstance checks that no instance answers a guest's requests among instances, that
-// none dials a guest, and that a record does not make a guest an instance. The same must hold for a
-// member.
+// TestAGuestIsNoInstance checks that no instance answers a guest's requests among instances or
+// dials a guest, and that no record makes a guest an instance. The same must hold for a member.
 func TestAGuestIsNoInstance(t *testing.T) {
 	for _, rights := range []string{"lock *", "member"} {
 		bubble(t, func(t *testing.T) {

@@ -40,8 +40,8 @@ func (s *scaled) enter(i, founders int) {
 	s.ready()
 }
 
-// leave makes node i leave while every other node holds a lock. It checks that no lock is lost,
-// that no free lock waits for longer than gapLeaving, and that the other nodes remain in the group.
+// leave makes node i leave while every other node holds a lock. No lock may be lost, no free lock
+// may wait longer than gapLeaving, and the others must remain in the group.
 func (s *scaled) leave(i int, again func()) {
 	s.t.Helper()
 	held, probes := map[int]*mortise.Lock{}, map[int]*prober{}
@@ -125,9 +125,9 @@ func (s *scaled) rests(founders int) {
 	}
 }
 
-// TestShrinkingFromTheLast restarts the nodes as a StatefulSet does, from the last to the first. So
-// the founder that remains restarts when all others name it as the only founder. One of the four
-// nodes does not vote, so that the vote of a leaving node is handed over in several steps.
+// TestShrinkingFromTheLast restarts the nodes from the last to the first, as a StatefulSet does. So
+// the remaining founder restarts when all others name it alone. One of the four nodes does not
+// vote, so that the vote of a leaving node is handed over in several steps.
 func TestShrinkingFromTheLast(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := &scaled{fleet: newFleet(t)}
@@ -146,9 +146,8 @@ func TestShrinkingFromTheLast(t *testing.T) {
 	})
 }
 
-// TestASoleFounderBehindACut shrinks three founders to one. The remaining founder restarts with
-// only itself in Founders while the network is cut. It must not found a second group in addition to
-// the group of the others.
+// TestASoleFounderBehindACut shrinks three founders to one. That founder restarts with only itself
+// in Founders while the network is cut, and must not found a second group.
 func TestASoleFounderBehindACut(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := &scaled{fleet: newFleet(t)}
@@ -177,9 +176,8 @@ func TestASoleFounderBehindACut(t *testing.T) {
 }
 
 // TestALostVoteIsTold makes the only voting founder leave while no other instance may take its
-// vote, because a remaining instance does not name the others in Founders. Until the limit of Leave
-// no lock may be lost and no vote may move. Then Leave must return an error that says what to
-// change.
+// vote, because a remaining one does not name the others in Founders. Until the limit of Leave no
+// lock may be lost and no vote may move. Then Leave must return an error that says what to change.
 func TestALostVoteIsTold(t *testing.T) {
 	for name, founders := range map[string][2]int{"none names others": {1, 1}, "one names others": {3, 1}} {
 		t.Run(name, func(t *testing.T) {

@@ -64,9 +64,9 @@ func (l *lines) matching(part string) []string {
 	return found
 }
 
-// TestStrangersStayOutside starts an instance with another secret than the group, with no secret,
-// or with a secret where the group has none. It must be refused, both sides must report the reason,
-// and the group must not be affected.
+// TestStrangersStayOutside starts an instance with another secret than the group, with none, or
+// with one where the group has none. It must be refused with the reason on both sides, without
+// affecting the group.
 func TestStrangersStayOutside(t *testing.T) {
 	const addrs = `10\.0\.0\.1:7947, 10\.0\.0\.2:7947, 10\.0\.0\.3:7947`
 	other := `founding waits: 1 of 3 instances \(Replicas: 3\) are here \(node-3\); ` +

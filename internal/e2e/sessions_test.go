@@ -28,9 +28,8 @@ func must(t *testing.T, s *mortise.Session, key string) *mortise.Lock {
 	return l
 }
 
-// TestASessionOfOnesOwnHasItsOwnTTL checks that after a crash the locks of a user's own session
-// with a shorter TTL are free sooner than those of the node's session, and that a short outage
-// loses only the former.
+// TestASessionOfOnesOwnHasItsOwnTTL checks that the locks of a user's own session with a shorter
+// TTL are free sooner after a crash than the node's, and that a short outage loses only them.
 func TestASessionOfOnesOwnHasItsOwnTTL(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 5, func(c *mortise.Config) { c.SessionTTL = 10 * time.Second })

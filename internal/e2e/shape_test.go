@@ -8,10 +8,10 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestFoundersWithDirectoriesAndPodsWithout tests the layout for an autoscaler (docs/OPERATION.md).
-// Founders keep directories. Other instances, which no Join lists, keep none; they lock and never
-// vote. All founders are down for many leases and return. Then one of the other instances is killed
-// and another one is started, as in a Deployment.
+// TestFoundersWithDirectoriesAndPodsWithout tests the layout for an autoscaler (docs/OPERATION.md):
+// founders keep directories; other instances, which no Join lists, keep none, lock, and never vote.
+// All founders are down for many leases and return. Then one of the others is killed and replaced,
+// as in a Deployment.
 func TestFoundersWithDirectoriesAndPodsWithout(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		root := t.TempDir()

@@ -86,7 +86,7 @@ func TestEndWhileTheyStartAnew(t *testing.T) {
 }
 
 // TestEndWhileASnapshotIsSent ends the sender, the receiver or both while a snapshot is sent over a
-// slow connection to a voter whose log is too old. If neither ends, the snapshot must arrive.
+// slow connection to a voter whose log is too old. If none ends, it must arrive.
 func TestEndWhileASnapshotIsSent(t *testing.T) {
 	for _, what := range []string{"nobody", "sender", "receiver", "both"} {
 		t.Run(what, func(t *testing.T) {
@@ -149,8 +149,8 @@ func TestEndWhileASnapshotIsSent(t *testing.T) {
 	}
 }
 
-// TestEndWithAFullQueue ends a node on which two thousand calls wait, for a held lock or for a
-// leader that cannot be reached. All calls must return without delay and with the node's reason.
+// TestEndWithAFullQueue ends a node on which two thousand calls wait, for a lock or for an
+// unreachable leader. All must return without delay and with the node's reason.
 func TestEndWithAFullQueue(t *testing.T) {
 	for name, cut := range map[string]bool{"for a lock": false, "for a leader": true} {
 		for _, leave := range []bool{false, true} {
@@ -194,8 +194,8 @@ func TestEndWithAFullQueue(t *testing.T) {
 	}
 }
 
-// TestAllInstancesLeave ends all instances, as when a deployment is deleted. Each holds a lock that
-// it releases when asked to, and none may wait for a successor that does not exist.
+// TestAllInstancesLeave ends all instances, as when a deployment is deleted. Each releases its lock
+// when asked to, and none may wait for a successor.
 func TestAllInstancesLeave(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFour(t)
@@ -250,8 +250,7 @@ func TestLeaderLeavesWithWaiters(t *testing.T) {
 }
 
 // TestStartIsCancelled ends the context of Start before, during or after the start. Start must
-// return a node, which does not depend on the context any more, or an error after which nothing is
-// left.
+// return a node that does not depend on the context any more, or an error and leave nothing.
 func TestStartIsCancelled(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFleet(t)

@@ -67,8 +67,8 @@ func (f *fleet) throttle(rate *atomic.Int64) {
 
 // TestMemberThatReadsSlowly grants a thousand locks to a member in one turn, over a connection that
 // takes seconds for the answers. The member must get all of them, and no other member may be
-// affected. (If the answers to all requests of a member take longer than a lease, the connection is
-// too slow: the member opens a new session again and again.)
+// affected. (If the answers take longer than a lease, the connection is too slow: the member opens
+// a new session again and again.)
 func TestMemberThatReadsSlowly(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var rate atomic.Int64

@@ -22,8 +22,8 @@ const (
 	electionFailover = 3 * time.Second // a generous limit: one second is usual
 )
 
-// office is a position that at most one leader may have at a time. It checks that, checks that
-// tokens rise, and records the leaders.
+// office checks that there is at most one leader at a time and that tokens rise. It records the
+// leaders.
 type office struct {
 	t       *testing.T
 	mu      sync.Mutex // guards all below
@@ -329,8 +329,8 @@ func TestElectionIsNotEnteredAgain(t *testing.T) {
 }
 
 // TestElectionFencesADeafLeader cuts off a leader that ignores its context and continues to write.
-// Others lead meanwhile, and the token makes the resource refuse its writes. When the function has
-// returned it must become a candidate again.
+// Others lead meanwhile, and the resource must refuse its writes. When its function returns it must
+// become a candidate again.
 func TestElectionFencesADeafLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes, f := startNodes(t, 3)

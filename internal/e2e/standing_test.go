@@ -29,8 +29,8 @@ func startNodes(t *testing.T, n int) ([]*mortise.Node, *fleet) {
 // time. The packages have further tests of their own.
 
 // TestTicksOnWholeNodes runs a job of a millisecond once per tick, on three nodes whose clocks
-// differ by up to 4 s. One node crashes in the middle of a tick. Another node must run that tick
-// when the session of the crashed node has expired.
+// differ by up to 4 s. One crashes in the middle of a tick. Another must run that tick when the
+// session of the first has expired.
 func TestTicksOnWholeNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes, f := startNodes(t, 3)

@@ -22,8 +22,8 @@ import (
 )
 
 // TestBigStates measures the cost of large states, and how long they delay requests for locks. It
-// takes minutes and has its own command, scripts/states. That command writes the output to
-// bench/states.md, the last section of docs/SPEED.md.
+// takes minutes; its command scripts/states writes the output to bench/states.md, the last section
+// of docs/SPEED.md.
 func TestBigStates(t *testing.T) {
 	wanted := os.Getenv("MORTISE_STATES")
 	if wanted == "" {

@@ -45,9 +45,8 @@ func TestSoloNodeRefusesOthers(t *testing.T) {
 	})
 }
 
-// TestSilentAddressBlocksBirthAndIsNamed checks that an address that accepts connections and never
-// answers prevents the founding, since it may belong to an instance of an existing group, and that
-// Status names the address.
+// TestSilentAddressBlocksBirthAndIsNamed checks that an address that never answers prevents the
+// founding, since it may belong to an instance of a group, and that Status names the address.
 func TestSilentAddressBlocksBirthAndIsNamed(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFleet(t)

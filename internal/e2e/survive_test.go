@@ -11,8 +11,8 @@ import (
 )
 
 // failoverLimit is the longest time that the loss of a leader may cost: an election timeout of at
-// most twice 500 ms, the same time again in case two candidates split the votes, and the time that
-// clients need to find the new leader.
+// most twice 500 ms, the same again if two candidates split the votes, and the clients' search for
+// the new leader.
 const failoverLimit = 3 * time.Second
 
 func TestCrashedLeaderCostsOneFailover(t *testing.T) {

@@ -73,9 +73,8 @@ func (w *watcher) see(e mortise.Event) {
 	}
 }
 
-// TestWatchTellsEverything watches a busy group through the loss of a leader. From before the watch
-// begins until after it ends, each hold must be reported once and in order, and the watcher's state
-// must equal the state of the group at the end.
+// TestWatchTellsEverything watches a busy group through the loss of a leader. Each hold must be
+// reported once and in order, and at the end the watcher's state must equal the state of the group.
 func TestWatchTellsEverything(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 5)
@@ -213,7 +212,7 @@ func TestWatchBeginsWithWhatThereIs(t *testing.T) {
 }
 
 // TestWatchGoesOn resumes a watch at another instance, after the last event that was seen. No event
-// may be missing. If there were too many events since, the watch must begin with a reset.
+// may be missing, unless there were too many since: then the watch must begin with a reset.
 func TestWatchGoesOn(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

@@ -253,7 +253,7 @@ func (w *words) crash(i int) {
 }
 
 // line records a log line. again is set if the instance has started before with the same directory.
-// A line that must be false in this state gets the kind FALSE, if the line alone shows that.
+// A line that shows by itself that it is false gets the kind FALSE.
 func (w *words) line(line string, again bool) {
 	if again && strings.Contains(line, "the group is founded") || strings.HasPrefix(line, "level=WARN") &&
 		strings.Contains(line, "locks=0") {

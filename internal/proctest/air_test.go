@@ -15,8 +15,7 @@ import (
 )
 
 // air is a network that delays and loses packets. Not every kernel has netem, so each machine has a
-// TUN device, and this process carries the packets between the devices. TCP is that of the kernel,
-// which retransmits lost packets.
+// TUN device, and this process carries the packets. The kernel's TCP retransmits lost packets.
 type air struct {
 	mu      sync.Mutex // guards all below
 	ports   map[netip.Addr]chan packet

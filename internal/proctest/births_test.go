@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// parts lists the ways to separate n instances, by the sizes of the parts. It does not matter which
-// instance is in which part, since none has a role in the founding before it begins.
+// parts lists the ways to separate n instances, by the sizes of the parts. Which instance is in
+// which part does not matter, since none has a role in the founding before.
 var parts = [...]struct {
 	n     int
 	sizes [][]int

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// TestNamesOfOneself has the name server return only the address of the asking instance, as a
-// service does that lists ready instances. It checks that no instance founds a group alone, and
-// that all found one group when the name server returns all addresses.
+// TestNamesOfOneself has the name server return only the address of the asking instance, like a
+// service that lists ready instances. No instance may found a group alone, and all must found one
+// when they get all addresses.
 func TestNamesOfOneself(t *testing.T) {
 	begin(t, always)
 	w := newWorld(t, settings{replicas: 3})
@@ -24,9 +24,9 @@ func TestNamesOfOneself(t *testing.T) {
 	w.verdict(slack * readyTime)
 }
 
-// TestNamesOfNoneUntilReady has the name server list an instance only when it is ready. No instance
-// becomes ready, so no group is founded: the documentation requires a list of instances before they
-// are ready. Once there is a group, new instances join it although they are not listed themselves.
+// TestNamesOfNoneUntilReady has the name server list an instance only when it is ready. None
+// becomes ready, so no group is founded: the documentation requires the list before. Once there is
+// a group, new instances join it although they are not listed.
 func TestNamesOfNoneUntilReady(t *testing.T) {
 	begin(t, whole)
 	w := newWorld(t, settings{replicas: 3})

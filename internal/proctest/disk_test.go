@@ -60,9 +60,9 @@ var diskFaults = []diskFault{
 		restart: true},
 }
 
-// TestDisks breaks the disk of one of three voters in each way. It checks that the other voters
-// continue, that all instances name the faulty disk, and that the instance gets its vote back as
-// its Status says: by itself, or after a restart.
+// TestDisks breaks the disk of one of three voters in each way. The others must continue, all must
+// name the faulty disk, and the instance must get its vote back as its Status says: by itself, or
+// after a restart.
 func TestDisks(t *testing.T) {
 	begin(t, whole)
 	for _, f := range diskFaults {
@@ -81,9 +81,9 @@ func TestDisks(t *testing.T) {
 	}
 }
 
-// TestAllDisksFull fills the disks of all voters simultaneously. When two voters have noticed the
-// fault, no lock is granted. Every instance must then name both disks, and say that the two
-// instances have to be restarted when their disks have room.
+// TestAllDisksFull fills the disks of all voters. When two have noticed that, no lock is granted.
+// Every instance must then name both disks, and say that both instances have to be restarted when
+// there is room.
 func TestAllDisksFull(t *testing.T) {
 	begin(t, whole)
 	w, disks, fleet := diskWorld(t, (*disk).small)
@@ -206,8 +206,8 @@ func (w *world) diskRound(f diskFault, d *disk, ill *instance, fleet []*instance
 }
 
 // keepFull has an instance put new data, and fills all free room on the disks, until the returned
-// function is called. Each new snapshot is larger than the old one whose room it can reuse, so a
-// write fails within seconds.
+// function is called. Each new snapshot is larger than the old one, so a write fails within
+// seconds.
 func (w *world) keepFull(in *instance, disks ...*disk) (stop func()) {
 	ended := make(chan struct{})
 	prefix := fmt.Sprintf("data/%d", time.Now().UnixNano())

@@ -19,8 +19,8 @@ const (
 	fleetBorn = 45 * time.Second
 )
 
-// TestFleet tests a service with many instances. All start simultaneously, the leader is killed,
-// all are replaced by a deployment, a third is cut off for a while, and the new leader is killed.
+// TestFleet tests a service with many instances: all start simultaneously, the leader is killed, a
+// deployment replaces all, a third is cut off for a while, and the new leader is killed.
 func TestFleet(t *testing.T) {
 	begin(t, whole)
 	size := 200

@@ -27,11 +27,10 @@ const (
 )
 
 // Without TLS each side begins a connection with the preface, 32 random bytes, the length of its
-// greeting in four bytes, and the greeting. Then follow the frames of a link, or HTTP/2. The first
-// request of HTTP/2 contains the name of its method in the Huffman code of HPACK. The constants
-// below are results of hpack.AppendHuffmanString, in hexadecimal: for
-// "/mortise.transport.v1.Peer/Snapshot", and for "/mortise.", the beginning of every method,
-// without its last bits.
+// greeting in four bytes, and the greeting. Then follow the frames of a link, or HTTP/2, whose
+// first request names its method in the Huffman code of HPACK. The constants are results of
+// hpack.AppendHuffmanString, in hexadecimal: for "/mortise.transport.v1.Peer/Snapshot", and for
+// "/mortise.", the beginning of every method, without its last bits.
 const (
 	preface        = "mortise\n"
 	randomBytes    = 32

@@ -15,10 +15,10 @@ const (
 	lossyRest = 5 * time.Second // from the return of one leader to the end of the next
 )
 
-// TestLossyNetwork removes leaders on a network that delays each packet and loses some. One leader
-// after the other is cut off, or killed and started again. The test limits how long no other
-// instance is granted a free lock. A network that loses a fifth of all packets sometimes delivers
-// nothing for half a second, so the goal rises with the loss.
+// TestLossyNetwork cuts off, or kills and restarts, one leader after the other on a network that
+// delays each packet and loses some. It limits how long no other instance is granted a free lock. A
+// network that loses a fifth of all packets sometimes delivers nothing for half a second, so the
+// goal rises with the loss.
 func TestLossyNetwork(t *testing.T) {
 	for _, c := range []struct {
 		loss float64

@@ -98,8 +98,8 @@ func (w *world) restart(n int, how string) {
 	w.verdict(slack * readyTime)
 }
 
-// TestSoleVoterOfTwo kills the only voter of two instances. The other instance cannot know whether
-// the voter runs, so it is granted nothing until the voter is back. Then the two found a new group.
+// TestSoleVoterOfTwo kills the only voter of two instances. The other cannot know whether the voter
+// runs, so it is granted nothing until the voter returns and the two found a new group.
 func TestSoleVoterOfTwo(t *testing.T) {
 	begin(t, always)
 	w := newWorld(t, settings{replicas: 2, ttl: 2 * time.Second, grace: true, groups: 2})

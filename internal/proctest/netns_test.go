@@ -99,8 +99,8 @@ func (n *network) heal() {
 	}
 }
 
-// neighborTable limits the neighbor addresses in all namespaces of this system together. The usual
-// limit of 1,024 is too low for two hundred machines, each of which communicates with a few others.
+// neighborTable limits the neighbor addresses in all namespaces together. The usual 1,024 are too
+// few for two hundred machines, each of which communicates with a few others.
 const neighborTable = 65536
 
 // roomForNeighbors sets the limit to neighborTable until the test ends.
@@ -119,8 +119,8 @@ func (n *network) roomForNeighbors() {
 	}
 }
 
-// part cuts some machines off from all others, in both directions, with two commands for each
-// machine. It moves them to a bridge of their own, so they reach each other.
+// part cuts some machines off from all others, in both directions, with two commands for each. It
+// moves them to their own bridge, so they reach each other.
 func (n *network) part(some []*machine) {
 	n.t.Helper()
 	n.ip(fmt.Sprintf("-n %s link add name bridge1 type bridge", n.bridge()), fmt.Sprintf("-n %s link set bridge1 up",

@@ -16,8 +16,7 @@ import (
 const outagesEnv = "MORTISE_OUTAGES"
 
 // recovery is the longest time from the end of an outage until a group grants locks, if no process
-// has ended: a dial of a second that is under way, the pause of half a second after it, and an
-// election.
+// has ended: a dial of a second under way, its pause of half a second, and an election.
 const recovery = 1500*time.Millisecond + failover
 
 // outage is one kind of outage: in a group of that many instances, all links are cut for the time
@@ -43,8 +42,8 @@ func outages() []outage {
 }
 
 // TestOutages cuts all links of a group in memory, while no process ends, and restores them. The
-// group must never be given up, so settings.groups is one. The test makes one world for each size
-// and TTL, with several outages.
+// group must never be given up, so settings.groups is one. One world of each size and TTL has
+// several outages.
 func TestOutages(t *testing.T) {
 	begin(t, whole)
 	rounds, err := strconv.Atoi(os.Getenv(outagesEnv))

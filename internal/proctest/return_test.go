@@ -25,11 +25,10 @@ const (
 	returnGoal = 300 * time.Millisecond
 )
 
-// TestReturn stops the leader of a durable group for longer than its lease and continues it. The
-// directories of all instances are on one disk, as on a machine with several containers: the writes
-// of the returning voter, which catches up, delay the syncs of the others. The group has elected a
-// new leader before the old one continues. That leader must keep its leadership, and locks must be
-// granted all the time.
+// TestReturn stops the leader of a durable group for longer than its lease and continues it. All
+// directories are on one disk, as on a machine with several containers: the writes of the returning
+// voter, which catches up, delay the others' syncs. The group has then elected a new leader, which
+// must keep its leadership, and locks must be granted all the time.
 func TestReturn(t *testing.T) {
 	begin(t, whole)
 	rounds := times(t, returnsEnv, 3)
@@ -89,8 +88,7 @@ type spell struct {
 }
 
 // spells prints for each spell the longest time in which none of the other instances was granted a
-// free lock, and the longest time in which a single one of them was not. It compares the former
-// with the goals.
+// free lock, and the same for a single one. It compares the former with the goals.
 func (w *world) spells(list []spell, goals map[string]time.Duration) {
 	w.t.Helper()
 	probes := w.probes(w.recorded())

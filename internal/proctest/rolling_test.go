@@ -32,9 +32,8 @@ func TestRolling(t *testing.T) {
 }
 
 // roll replaces every instance by a new process. With surge the new process starts first, on a new
-// machine and under a new name, and the old one ends when the new one is ready, as in a Deployment.
-// Without surge the old process ends first, and the new one runs on the same machine, as in a
-// StatefulSet.
+// machine and under a new name, as in a Deployment. Without surge the old process ends first, and
+// the new one runs on the same machine, as in a StatefulSet.
 func (w *world) roll(fleet []*instance, how string, surge bool) {
 	w.t.Helper()
 	for i, old := range fleet {

@@ -14,9 +14,9 @@ import (
 	"github.com/mortise-lock/mortise/internal/history"
 )
 
-// clocks limits the difference between the clocks of two instances' histories. Each clock is set
-// once, by two readings of the common wall clock and the boot clock, and the process may lose the
-// processor between the two readings.
+// clocks limits the difference between the clocks of two histories. Each clock is set once, by
+// readings of the common wall clock and the boot clock, between which the process may lose the
+// processor.
 const clocks = 200 * time.Millisecond
 
 // verdict ends a scenario. It waits until all running instances are ready, within the given time,

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestVersions deploys the next version of the rules over this version, one instance at a time, and
-// this version over the next. Until every instance runs the next version, the group uses the
-// version that all instances know, so that a deploy can be reversed at any time before its end.
+// TestVersions deploys the next version of the rules over this one, one instance at a time, and the
+// reverse. Until every instance runs the next version, the group uses the version that all know, so
+// that a deploy can be reversed before its end.
 func TestVersions(t *testing.T) {
 	begin(t, always)
 	if _, err := os.Stat(filepath.Join(os.Getenv(programsEnv), next)); err != nil {

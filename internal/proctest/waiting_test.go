@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// readyTime is how long an instance of a healthy group takes from its start until it is ready. In
-// this time the group finds the instance, opens its session, and finishes a change of voters that
-// is due.
+// readyTime is how long an instance of a healthy group takes to be ready: until the group has found
+// it, it has a session, and a change of voters that is due has finished.
 const readyTime = 12 * time.Second
 
 // failover is the longest time that a group with a majority has no leader.
@@ -65,7 +64,7 @@ func (w *world) leader(of ...*instance) *instance {
 	return found
 }
 
-// until polls until holds returns true. The test fails when the time within has passed.
+// until polls the function holds until it returns true. The test fails after the duration within.
 func (w *world) until(within time.Duration, what string, holds func() bool) {
 	w.t.Helper()
 	for limit := time.Now().Add(within); !holds(); time.Sleep(50 * time.Millisecond) {
