@@ -4,11 +4,11 @@
 #
 #   ./test.sh [-long]
 #
-#   -long  the race detector on every test, more seeds, every planted bug and all of
-#          scripts/proctest: about two hours, every night
+#   -long  run every test with the race detector, more seeds, every planted bug and all of
+#          scripts/proctest; this takes about two hours, and CI does it every night
 #
-# It prints each step and the time at which it begins. A step is skipped, with a message, if
-# something that it needs is not installed.
+# It prints each step and the time at which the step begins. A step whose programs are not installed
+# is skipped with a message.
 set -euo pipefail
 cd "$(dirname "$0")"
 # The garbage collector runs less often than by default, which saves a quarter of the CPU time.
@@ -23,7 +23,7 @@ steps=$(grep -c '^ *step "' "$0") at=0
 if $long; then
   steps=$((steps + $(grep -c '^nightly "' "$0")))
 fi
-step() { # its name, and the command
+step() { # its arguments: a name and the command
   at=$((at + 1))
   printf '\n[%d of %d, %dm%02ds] %s\n' "$at" "$steps" $((SECONDS / 60)) $((SECONDS % 60)) "$1" >&2
   "${@:2}"
@@ -46,38 +46,38 @@ systems() {
     GOOS=$system go vet ./... # type-checks every package and test for that system
   done
 }
-ended() { # the process and its output
+ended() { # its arguments: the process and its output
   local failed=0
   wait "$1" || failed=$?
   cat "$2"
   return "$failed"
 }
-fips() { # FIPS 140-3
+fips() { # runs tests in FIPS 140-3 mode
   for mode in on only; do
     GODEBUG=fips140=$mode go test -count=1 ./internal/credentials ./internal/capability \
       ./internal/nodeid
   done
-  # The same with the frozen module. Go 1.26's own module finds no entropy in fake time, in which
-  # most tests of transport run.
+  # The same mode with the frozen module. Most tests of transport run in fake time, in which Go
+  # 1.26's own module finds no entropy.
   GOFIPS140=v1.0.0 go test -count=1 -run 'TLS|Real|Hello|Impostor|ManInTheMiddle' ./transport
 }
 
-# These packages run without the race detector. The cores have no goroutines, so it would find
-# nothing and take ten times as long. Programs and pages take minutes under it, so they run under it
-# every night only.
+# The tests of these packages run without the race detector. The cores have no goroutines, so the
+# detector would find nothing and make them ten times slower. The tests of programs and pages take
+# minutes with it, so they run with it only every night.
 plain=$(go list ./cluster/founding ./cluster/voters ./lockfsm/... \
   ./internal/{policy,plain,mutants/...,sim,history,process} ./examples/... ./console ./cmd/...)
-longest=$(go list ./internal/e2e) # it takes longest, so it begins first
+longest=$(go list ./internal/e2e) # begins first, because it takes longest
 raced="$longest $(go list ./... | grep -vxF "$plain" | grep -vxF "$longest")"
-# These tests take minutes under the race detector, and others run the same code under it. So they
-# run without it.
+# These tests take minutes with the race detector. They run without it, because other tests run the
+# same code with it.
 hours='ALossyNetwork|TestScale$|TestRecover$|RecoveredWithoutTheLate'
 hours+='|ShrinkingFromTheLast|FlappingMember|PlainMemberFinds|StrangersStayOutside'
 hours+='|RemovedDirector|IdleVoterNotices|DiskThatStaysFull|Scaling|DisksBroken'
 hours+='|BrokenDiskIsTold|Hostile|FloodOfValidCalls|AHoldOutlivesItsProcess'
 hours+='|ADerivedSecretEndsInTime|WhatRepeatsIsSaidSeldom|EachHoldStaysForItsOwnDelay'
 hours+='|LargeCluster'
-# These tests would fail under the race detector, or have one goroutine only.
+# These tests would fail with the race detector, or have only one goroutine.
 never='AnHour|ClocksDrift|AllocationsOfAPair|Words'
 there=$(go list -f '{{.Dir}}' $raced | while read -r dir; do
   ! grep -qsE "^func Test\w*(${hours//$/\\(}|$never)" "$dir"/*_test.go || echo "$dir"
@@ -91,19 +91,20 @@ fi
 
 step "format" formatted
 step "vet, on three systems" systems
-absent() { # what is skipped, and the package that it needs
+absent() { # its arguments: the step to skip, and the package that the step needs
   printf '\n*** SKIPPED: %s. %s is not installed: %s %s ***\n\n' "$1" "$2" \
     'apt-get install -y --no-install-recommends' "$2" >&2
 }
 command -v chromium >/dev/null || absent "the console in a real browser" chromium
-step "cores, programs and pages" go test -p=4 -count=1 $plain # programs and pages mostly wait
-# Each test binary gets one processor. Otherwise two goroutines in a bubble of testing/synctest may
-# fire timers at once in one context of the race detector, which then crashes inside itself (Go
-# 1.26, golang.org/issue/78156; rarely, and with SIGSEGV or "ThreadSanitizer: CHECK failed"). Three
-# binaries run at a time, since many wait for the network.
+# Four run at a time, because the tests of programs and pages mostly wait.
+step "cores, programs and pages" go test -p=4 -count=1 $plain
+# Each test binary gets one processor. With more, two goroutines in a bubble of testing/synctest may
+# fire timers simultaneously in one context of the race detector, which then rarely crashes with
+# SIGSEGV or "ThreadSanitizer: CHECK failed" (Go 1.26, golang.org/issue/78156). Three binaries run
+# at a time, because many wait for the network.
 step "all else, under the race detector" \
   go test -race -p=3 -cpu=1 -count=1 -timeout=60m -skip "$skip" $raced
-# Long times are mostly waited for, and real processes wait too, so others run at the same time.
+# These steps mostly wait, so they run at the same time.
 times=$(mktemp) machines=$(mktemp) attacks=$(mktemp)
 trap 'kill $(jobs -p) 2>/dev/null || true; rm -f "$times" "$machines" "$attacks"' EXIT
 go test -count=1 -p=2 -run "$hours|$never" $there >"$times" 2>&1 &

@@ -14,12 +14,14 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// realFleet starts three nodes over loopback TCP, on real time.
+// realFleet starts three nodes over loopback TCP, in real time.
 func realFleet(b testing.TB) []*mortise.Node {
 	b.Helper()
 	var addresses []string
 	for range 3 {
-		l, err := net.Listen("tcp", "127.0.0.1:0") // a port of an outgoing connection: good enough for a benchmark
+		// Another process may take the port before the node binds it. That is acceptable in a
+		// benchmark.
+		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -49,7 +51,7 @@ func realFleet(b testing.TB) []*mortise.Node {
 	return nodes
 }
 
-// BenchmarkFollower is the uncontended Lock and Unlock of an instance that does not lead.
+// BenchmarkFollower measures an uncontended Lock and Unlock on an instance that does not lead.
 func BenchmarkFollower(b *testing.B) {
 	for _, n := range realFleet(b) {
 		if n.Status().Leading {
@@ -73,7 +75,6 @@ func BenchmarkFollower(b *testing.B) {
 	}
 }
 
-// BenchmarkCrowd is callers with keys of their own, spread over three instances.
 func BenchmarkCrowd(b *testing.B) {
 	for _, callers := range []int{64, 1024} {
 		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) { crowd(b, realFleet(b), callers) })
@@ -87,7 +88,7 @@ func crowd(b *testing.B, nodes []*mortise.Node, callers int) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "pairs/s")
 }
 
-// runPairs lets callers, spread over the nodes, lock and unlock until there were so many pairs.
+// runPairs runs callers on all nodes, which lock and unlock until they have made that many pairs.
 func runPairs(b testing.TB, nodes []*mortise.Node, callers, pairs int) {
 	var left atomic.Int64
 	left.Store(int64(pairs))
@@ -95,7 +96,8 @@ func runPairs(b testing.TB, nodes []*mortise.Node, callers, pairs int) {
 	for i := range callers {
 		all.Go(func() {
 			key, node := fmt.Sprintf("key/%d", i), nodes[i%len(nodes)]
-			ctx, cancel := context.WithCancel(context.Background()) // one for all would be a lock that all contend for
+			// A context that all callers share would be a contended lock.
+			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
 			for left.Add(-1) >= 0 {
 				l, err := node.Lock(ctx, key)
@@ -112,8 +114,8 @@ func runPairs(b testing.TB, nodes []*mortise.Node, callers, pairs int) {
 	all.Wait()
 }
 
-// TestAllocationsOfAPair guards what a lock and its release leave behind on all three nodes
-// together: what docs/SPEED.md says, and a third for what else a test process does meanwhile.
+// TestAllocationsOfAPair limits the allocations of a lock and its release on all three nodes: to
+// the figure of docs/SPEED.md plus a third, for other work of the process.
 func TestAllocationsOfAPair(t *testing.T) {
 	if underRace {
 		t.Skip("the race detector allocates too")
@@ -123,7 +125,7 @@ func TestAllocationsOfAPair(t *testing.T) {
 		callers, pairs int
 		most           float64
 	}{{1, 2_000, 580}, {64, 50_000, 27}, {1024, 200_000, 8}} {
-		runPairs(t, nodes, run.callers, 10*run.callers) // so that what is used again is there
+		runPairs(t, nodes, run.callers, 10*run.callers) // fills the pools of reused objects
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		runPairs(t, nodes, run.callers, run.pairs)

@@ -18,20 +18,20 @@ import (
 	"github.com/mortise-lock/mortise/internal/outside"
 )
 
-// fleet is a set of whole nodes on a network in memory, inside a synctest bubble: real gossip, gRPC
-// and raft, fake time.
+// fleet is a set of whole nodes on a network in memory, inside a synctest bubble: gossip, gRPC and
+// raft are real, the time is fake.
 type fleet struct {
 	t     *testing.T
 	net   *memnet.Network
-	nodes []*node              // nil where the node has crashed
-	alter func(*outside.World) // of every node, if set
-	begun func(*node)          // is given every node that starts, if set
+	nodes []*node              // nil if the node has crashed
+	alter func(*outside.World) // changes the World of every node, if set
+	begun func(*node)          // called with every node that starts, if set
 
-	tapes    []*tapeFile // what the nodes recorded, judged at the end
-	unjudged bool        // clocks or groups are apart on purpose, or a node records nothing
+	tapes    []*tapeFile // the histories of the nodes, judged at the end
+	unjudged bool        // the test separates clocks or groups, or a node records nothing
 }
 
-// bubble runs a test on fake time. Every goroutine that a node leaves behind fails the test.
+// bubble runs a test in fake time. A goroutine that is left at the end fails the test.
 func bubble(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	synctest.Test(t, f)
@@ -40,7 +40,7 @@ func bubble(t *testing.T, f func(t *testing.T)) {
 func host(i int) string    { return fmt.Sprintf("10.0.0.%d", i+1) }
 func address(i int) string { return host(i) + ":7947" }
 
-// newFleet prepares an empty fleet, which is closed at the end of the test.
+// newFleet makes an empty fleet, which is closed and judged at the end of the test.
 func newFleet(t *testing.T) *fleet {
 	f := &fleet{t: t, net: memnet.New()}
 	t.Cleanup(func() {
@@ -52,7 +52,6 @@ func newFleet(t *testing.T) *fleet {
 	return f
 }
 
-// config is that of node i of a fleet of n.
 func (f *fleet) config(i, n int) mortise.Config {
 	c := mortise.Config{
 		Name: fmt.Sprintf("node-%d", i), Bind: address(i), Replicas: n, SessionTTL: 2 * time.Second, Grace: -1,
@@ -66,7 +65,6 @@ func (f *fleet) config(i, n int) mortise.Config {
 	return c
 }
 
-// env gives node i its place in the network.
 func (f *fleet) world(i int) outside.World {
 	e := realWorld()
 	e.Listen = func(a string) (net.Listener, error) { return f.net.Listen(a) }
@@ -79,7 +77,6 @@ func (f *fleet) world(i int) outside.World {
 	return e
 }
 
-// start starts node i.
 func (f *fleet) start(i int, c mortise.Config) *node {
 	f.t.Helper()
 	if tape, ours := c.History.(*tapeFile); ours {
@@ -116,7 +113,6 @@ func startFleet(t *testing.T, n int, change ...func(*mortise.Config)) *fleet {
 	return f
 }
 
-// ready waits until every living node is ready.
 func (f *fleet) ready() {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(f.t.Context(), 2*time.Minute)
@@ -140,13 +136,14 @@ func (f *fleet) close(i int) {
 	}
 }
 
-// crash ends node i as the end of its process does: its connections are reset, and nothing is said.
+// crash ends node i as the end of its process would: its connections are reset, and no message
+// announces its end.
 func (f *fleet) crash(i int) {
 	f.net.Crash(host(i))
 	f.close(i)
 }
 
-// isolate cuts a node off from all others, silently; rejoin ends it.
+// isolate cuts a node off from all others by losing all packets between them. rejoin ends the cut.
 func (f *fleet) isolate(i int) { f.each(i, f.net.Cut) }
 func (f *fleet) rejoin(i int)  { f.each(i, f.net.Heal) }
 
@@ -158,7 +155,7 @@ func (f *fleet) each(i int, do func(a, b string)) {
 	}
 }
 
-// leader waits until a node leads and returns its place.
+// leader waits until a node leads and returns its index.
 func (f *fleet) leader() int {
 	f.t.Helper()
 	for range 1000 {
@@ -167,13 +164,13 @@ func (f *fleet) leader() int {
 				return i
 			}
 		}
-		time.Sleep(20 * time.Millisecond) // fake time
+		time.Sleep(20 * time.Millisecond)
 	}
 	f.t.Fatal("there is no leader after 20 s")
 	return -1
 }
 
-// follower returns the place of a living node that does not lead.
+// follower returns the index of a running node that does not lead.
 func (f *fleet) follower() int {
 	leader := f.leader()
 	for i, n := range f.nodes {
@@ -185,7 +182,7 @@ func (f *fleet) follower() int {
 	return -1
 }
 
-// lock locks key on node i within a generous time.
+// lock locks key on node i, with a generous limit of time.
 func (f *fleet) lock(i int, key string) *mortise.Lock {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(f.t.Context(), 5*time.Minute)
@@ -204,8 +201,8 @@ func unlock(t *testing.T, l *mortise.Lock) {
 	}
 }
 
-// leftover counts what a node still has of calls that are over: requests of its client, and on a
-// voter the queues of the replicated state. All leak tests use it.
+// leftover counts what a node keeps of calls that have ended: requests of its client and, on a
+// voter, the queues of the replicated state. All leak tests use it.
 func (n *node) leftover() int {
 	left := n.Client.Status().Requests
 	if r := n.Replica(); r != nil {
@@ -215,11 +212,10 @@ func (n *node) leftover() int {
 	return left
 }
 
-// nothingLeft fails if any living node keeps anything of calls that are over, a while after the
-// last one.
+// nothingLeft fails if a running node keeps anything of calls that have ended.
 func (f *fleet) nothingLeft() {
 	f.t.Helper()
-	time.Sleep(30 * time.Second) // fake time: the cancels have long been settled
+	time.Sleep(30 * time.Second) // all cancels have been applied
 	synctest.Wait()
 	for i, n := range f.nodes {
 		if n == nil {
@@ -246,10 +242,10 @@ func (f *fleet) living() int {
 	return living
 }
 
-// tapeFile is a history in memory. It is read when its node is closed.
+// tapeFile is a history in memory, which is read when its node is closed.
 type tapeFile struct{ bytes.Buffer }
 
-// judge holds what all callers and voters of the test have seen to the rules of a history.
+// judge checks the histories of all nodes against the rules of package history.
 func (f *fleet) judge() {
 	if f.unjudged {
 		return

@@ -18,7 +18,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/outside"
 )
 
-// adopted waits until a node's group has the budgets of its Config.
+// adopted waits until a node's group uses the budgets of the node's Config.
 func adopted(t *testing.T, n *node) {
 	t.Helper()
 	for ctx := brief(t); ; {
@@ -36,7 +36,7 @@ func adopted(t *testing.T, n *node) {
 	}
 }
 
-// fillUp locks keys until one is refused, and returns the locks and the refusal.
+// fillUp locks keys until a request is refused. It returns the locks and the error.
 func fillUp(t *testing.T, n *node, prefix string, value string) (held []*mortise.Lock, refused error) {
 	t.Helper()
 	for i := 0; ; i++ {
@@ -48,9 +48,9 @@ func fillUp(t *testing.T, n *node, prefix string, value string) (held []*mortise
 	}
 }
 
-// TestBudgets: a group adopts the budgets of its instances. What a session's has no room for is
-// ErrNoRoom, which names it, and so is what the group's has no room for, with data and with locks
-// of others. What is held stays, every Unlock succeeds, and makes room.
+// TestBudgets checks that a group adopts the budgets of its instances. Without room in the budget
+// of a session or of the group, requests for locks and data must fail with ErrNoRoom, which names
+// the budget. Held locks must remain, and every Unlock must succeed and make room.
 func TestBudgets(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3, func(c *mortise.Config) { c.MaxSessionBytes, c.MaxGroupBytes = 1<<20, 2<<20 })
@@ -63,7 +63,7 @@ func TestBudgets(t *testing.T) {
 			!strings.Contains(text, "Config.MaxSessionBytes") {
 			t.Errorf("%q does not name the session's budget", text)
 		}
-		if len(held) < 140 || len(held) > 160 { // 6,842 bytes each
+		if len(held) < 140 || len(held) > 160 { // each lock is charged 6,842 bytes
 			t.Errorf("%d locks had room", len(held))
 		}
 		for _, l := range held {
@@ -88,7 +88,8 @@ func TestBudgets(t *testing.T) {
 		if !strings.Contains(fmt.Sprint(err), "group's budget of 2 MiB") {
 			t.Errorf("Put: %v does not name the group's budget", err)
 		}
-		s, err := other.NewSession(brief(t), time.Minute) // there is a reserve for sessions
+		// A part of the budget is reserved for sessions.
+		s, err := other.NewSession(brief(t), time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +107,7 @@ func TestBudgets(t *testing.T) {
 	})
 }
 
-// peak looks at the live heap until it is stopped, and keeps the largest.
+// peak measures the live heap until stop is called, which returns the largest value.
 func peak(t *testing.T) (stop func() uint64) {
 	var most atomic.Uint64
 	end, done := make(chan struct{}), make(chan struct{})
@@ -126,17 +127,18 @@ func peak(t *testing.T) (stop func() uint64) {
 	return sync.OnceValue(func() uint64 { close(end); <-done; return most.Load() })
 }
 
-// TestBudgetBoundsAVoter fills an eighth of the default budget of a group with what costs most, on
-// a node that votes and holds all of it itself, and wants its live heap never above an eighth of
-// 512 MiB and what is there at rest: the collector lets the heap grow to twice what lives, so a
-// voter stays below 1 GiB. Snapshots are taken meanwhile. With MORTISE_BUDGETS=whole it fills the
-// whole budget.
+// TestBudgetBoundsAVoter fills an eighth of the default budget of a group, in several ways that use
+// much memory, on a node that votes and owns all requests. Its live heap must never exceed an
+// eighth of 512 MiB plus its size at rest. The collector lets the heap grow to twice the live heap,
+// so a voter stays below 1 GiB. Snapshots are taken meanwhile. With MORTISE_BUDGETS=whole the test
+// fills the whole budget.
 func TestBudgetBoundsAVoter(t *testing.T) {
 	if underRace || testing.Short() {
 		t.Skip("it measures memory")
 	}
 	share := int64(8)
-	if os.Getenv("MORTISE_BUDGETS") == "whole" { // the defaults themselves: half a minute, and a GiB of memory
+	// The default budgets take half a minute and a GiB of memory.
+	if os.Getenv("MORTISE_BUDGETS") == "whole" {
 		share = 1
 	}
 	most := 512 << 20 / share

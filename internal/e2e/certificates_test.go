@@ -7,9 +7,9 @@ import (
 	"github.com/mortise-lock/mortise/internal/outside"
 )
 
-// TestCertificatesAreRenewedUnderALock: nine days, in which the first certificates of all expire,
-// with every connection made anew every 20 hours. A lock is held all the time, others come and go,
-// and an instance that starts on the last day comes in.
+// TestCertificatesAreRenewedUnderALock runs nine days, in which all first certificates expire, and
+// renews every connection every 20 hours. One lock is held all the time, others are taken and
+// released, and an instance that starts on the last day must join.
 func TestCertificatesAreRenewedUnderALock(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, machines := startMachines(t, withSecret(secretA))
@@ -20,14 +20,14 @@ func TestCertificatesAreRenewedUnderALock(t *testing.T) {
 				m.setWall(time.Duration(hours) * time.Hour)
 				f.net.Reset(host(i))
 			}
-			time.Sleep(time.Second) // fake time
+			time.Sleep(time.Second)
 			if err := mine.Err(); err != nil {
 				t.Fatalf("after %d hours: %v", hours, err)
 			}
 			unlock(t, f.lock(hours%3, "k"))
 		}
 		f.alter = func(e *outside.World) { e.Wall = machines[0].wall }
-		f.unjudged = true // so its history is days ahead of the others'
+		f.unjudged = true // its history is days ahead of the others'
 		late := f.config(3, 3)
 		withSecret(secretA)(&late)
 		f.start(3, late)

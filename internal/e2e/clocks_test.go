@@ -16,19 +16,18 @@ import (
 	"github.com/mortise-lock/mortise/internal/outside"
 )
 
-// machine has the clocks of one machine: a boot-time clock that can run fast or slow, stand still
-// and leap, and a wall clock that is set.
+// machine has the clocks of one machine: a boot-time clock that can run fast or slow, stop and
+// leap, and a wall clock that can be set.
 type machine struct {
 	mu     sync.Mutex // guards all below
-	since  time.Time  // of the bubble
-	base   clock.Time // what the boot-time clock showed then
+	since  time.Time
+	base   clock.Time // value of the boot-time clock at since
 	rate   float64
-	offset time.Duration // of the wall clock
+	offset time.Duration
 }
 
 func newMachine() *machine { return &machine{since: time.Now(), base: clock.Time(time.Hour), rate: 1} }
 
-// Now implements clock.Clock.
 func (m *machine) Now() clock.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -39,7 +38,7 @@ func (m *machine) now() clock.Time {
 	return m.base.Add(time.Duration(float64(time.Since(m.since)) * m.rate))
 }
 
-// run lets the boot-time clock leap, and go on at a rate; 0 stops it.
+// run makes the boot-time clock leap, and then run at a rate. The rate 0 stops it.
 func (m *machine) run(leap time.Duration, rate float64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -58,7 +57,7 @@ func (m *machine) setWall(d time.Duration) {
 	m.offset = d
 }
 
-// startMachines starts three nodes on a machine each.
+// startMachines starts three nodes, each on its own machine.
 func startMachines(t *testing.T, change ...func(*mortise.Config)) (*fleet, []*machine) {
 	t.Helper()
 	f := newFleet(t)
@@ -66,7 +65,7 @@ func startMachines(t *testing.T, change ...func(*mortise.Config)) (*fleet, []*ma
 	for i := range 3 {
 		m := newMachine()
 		all = append(all, m)
-		f.unjudged = true // the clocks are apart
+		f.unjudged = true // the clocks differ
 		f.alter = func(e *outside.World) { e.Clock, e.Wall = m, m.wall }
 		c := f.config(i, 3)
 		c.SessionTTL = 5 * time.Second
@@ -79,9 +78,9 @@ func startMachines(t *testing.T, change ...func(*mortise.Config)) (*fleet, []*ma
 	return f, all
 }
 
-// suspend stops a machine for as long as during runs. Nothing reaches it, and nothing on it
-// happens. Its boot-time clock counts the time; with counts false it does not, as the monotonic
-// clock would not.
+// suspend stops a machine while the function during runs: no packet reaches it, and its clock
+// stands still. Afterwards its boot-time clock has counted that time, unless counts is false, as
+// for a monotonic clock.
 func (f *fleet) suspend(m *machine, i int, counts bool, during func()) {
 	began := time.Now()
 	m.run(0, 0)
@@ -94,8 +93,8 @@ func (f *fleet) suspend(m *machine, i int, counts bool, during func()) {
 	m.run(asleep, 1)
 }
 
-// TestHolderSleeps: a laptop's lid is shut over a held lock. The first call after it opens must say
-// that the lock is lost.
+// TestHolderSleeps suspends a machine that holds a lock, as when a laptop is closed. The first call
+// after the machine wakes must report that the lock is lost.
 func TestHolderSleeps(t *testing.T) {
 	for _, counts := range []bool{true, false} {
 		t.Run(fmt.Sprint("the clock counts sleep: ", counts), func(t *testing.T) {
@@ -122,8 +121,8 @@ func TestHolderSleeps(t *testing.T) {
 	}
 }
 
-// TestLeaderSleeps: the leader's machine is suspended. The others go on; when it wakes, it reports
-// its own lock as lost, and takes no other lock away.
+// TestLeaderSleeps suspends the leader's machine. The other nodes must continue without it. When it
+// wakes, it must report its own lock as lost, and end no other lock.
 func TestLeaderSleeps(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, machines := startMachines(t)
@@ -131,11 +130,11 @@ func TestLeaderSleeps(t *testing.T) {
 		own, others := f.lock(leader, "own"), f.lock((leader+1)%3, "others")
 		f.suspend(machines[leader], leader, true, func() {
 			unlock(t, f.lock((leader+2)%3, "own"))
-			time.Sleep(time.Minute) // fake time
+			time.Sleep(time.Minute)
 		})
 		wantIs(t, own.Err(), mortise.ErrLost)
 		f.rejoin(leader)
-		time.Sleep(20 * time.Second) // fake time
+		time.Sleep(20 * time.Second)
 		if err := others.Err(); err != nil {
 			t.Errorf("a leader that slept cost another its lock: %v", err)
 		}
@@ -146,9 +145,9 @@ func TestLeaderSleeps(t *testing.T) {
 	})
 }
 
-// TestLeadersClockLeaps: the leader wakes before any follower has missed it, and every lease looks
-// expired to it. It must not end them, since the renewals of that time are still to be read. An
-// instance that has really crashed still loses its locks.
+// TestLeadersClockLeaps lets the leader's clock leap before a follower starts an election, so that
+// all leases look expired. The leader must not end them, because it has not yet read the renewals
+// of that time. A crashed instance must still lose its locks.
 func TestLeadersClockLeaps(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, machines := startMachines(t)
@@ -159,7 +158,7 @@ func TestLeadersClockLeaps(t *testing.T) {
 		granted := f.lockLater(alive, "dead")
 		for range 5 {
 			machines[leader].run(time.Minute, 1)
-			time.Sleep(3 * time.Second) // fake time
+			time.Sleep(3 * time.Second)
 			if err := mine.Err(); err != nil {
 				t.Fatalf("a leap of the leader's clock cost a lock: %v", err)
 			}
@@ -176,9 +175,10 @@ func TestLeadersClockLeaps(t *testing.T) {
 	})
 }
 
-// TestClocksDrift holds a lock for an hour while the holder's clock and the leader's run 1% apart,
-// either way, and cuts the holder off now and then: it must know before the next one is granted the
-// lock. At 10% it must not, or this test sees nothing.
+// TestClocksDrift holds a lock for an hour while the clocks of holder and leader run 1 % apart, in
+// both directions, and cuts the holder off repeatedly. The holder must know that its lock is lost
+// before the next caller is granted it. At 10 % it must not know, or the test could not detect a
+// failure.
 func TestClocksDrift(t *testing.T) {
 	for _, apart := range []float64{0.01, 0.1} {
 		t.Run(fmt.Sprint(apart), func(t *testing.T) {
@@ -195,7 +195,7 @@ func TestClocksDrift(t *testing.T) {
 					machines[leader].run(0, 1+fast)
 					machines[holder].run(0, 1-fast)
 					mine := f.lock(holder, "k")
-					time.Sleep(time.Duration(7+turn%5*11) * time.Second) // fake time
+					time.Sleep(time.Duration(7+turn%5*11) * time.Second)
 					if err := mine.Err(); err != nil {
 						t.Fatalf("drift cost a lock: %v", err)
 					}
@@ -220,8 +220,8 @@ func TestClocksDrift(t *testing.T) {
 	}
 }
 
-// TestWallClockIsSet: by an hour, forward and back, on the leader, on a holder, on all. Nothing
-// changes for leases, and tokens rise.
+// TestWallClockIsSet sets the wall clock by an hour, forward and back, on the leader, a holder, and
+// all nodes. Leases must not change, and tokens must rise.
 func TestWallClockIsSet(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, machines := startMachines(t, withSecret(secretA))
@@ -234,7 +234,7 @@ func TestWallClockIsSet(t *testing.T) {
 				for _, i := range who {
 					machines[i].setWall(offset)
 				}
-				time.Sleep(3 * time.Second) // fake time
+				time.Sleep(3 * time.Second)
 				l := f.lock((leader+2)%3, "k")
 				if l.Token() <= last {
 					t.Errorf("token %d after %d", l.Token(), last)
@@ -261,9 +261,10 @@ func TestWallClockIsSet(t *testing.T) {
 	})
 }
 
-// TestUnlockIsTheFirstToNotice that a lock was lost while its holder slept. The hook of lost locks
-// hears of it too, and a history says since when: else the lock would seem held until the unlock,
-// beside the next one's.
+// TestUnlockIsTheFirstToNotice checks an Unlock that is the first to notice that a lock was lost
+// while its holder slept. The hook for lost locks must be called, and the history must record since
+// when the lock is lost. Otherwise it would appear as held until the Unlock, together with the next
+// hold.
 func TestUnlockIsTheFirstToNotice(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var ear heard

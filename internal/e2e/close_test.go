@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestCloseInEveryState closes nodes at many moments of start and birth. The bubble fails if a
-// goroutine is left.
+// TestCloseInEveryState closes nodes at many moments of their start and of the founding. The bubble
+// fails if a goroutine is left.
 func TestCloseInEveryState(t *testing.T) {
 	for _, after := range []time.Duration{
 		0, time.Millisecond, 10 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond,
@@ -25,7 +25,7 @@ func TestCloseInEveryState(t *testing.T) {
 				for i := range 3 {
 					f.start(i, f.config(i, 3))
 				}
-				time.Sleep(after) // fake time
+				time.Sleep(after)
 				began := time.Now()
 				for i := range 3 {
 					f.close(i)
@@ -43,8 +43,8 @@ func TestCloseAlone(t *testing.T) {
 		t.Run(after.String(), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				f := newFleet(t)
-				f.start(0, f.config(0, 3)) // the others never come
-				time.Sleep(after)          // fake time
+				f.start(0, f.config(0, 3)) // the other founders never start
+				time.Sleep(after)
 				f.close(0)
 			})
 		})
@@ -63,7 +63,7 @@ func TestCloseEndsWaitsAndLocks(t *testing.T) {
 			_, err := n.Lock(t.Context(), "theirs")
 			waiting <- err
 		}()
-		time.Sleep(time.Second) // fake time
+		time.Sleep(time.Second)
 		f.close(0)
 		wantIs(t, <-waiting, mortise.ErrClosed)
 		<-ctx.Done()
@@ -83,7 +83,8 @@ func TestCloseEndsWaitsAndLocks(t *testing.T) {
 	})
 }
 
-// TestCloseDoesNotFreeWhatIsHeld: code under the lock may still run, so the lock must expire.
+// TestCloseDoesNotFreeWhatIsHeld checks that locks expire after Close and are not released by it,
+// because code under a lock may still run.
 func TestCloseDoesNotFreeWhatIsHeld(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -112,14 +113,14 @@ func TestLeaveHandsOnAtOnce(t *testing.T) {
 				t.Errorf("Leave: %v", err)
 			}
 		})
-		<-ctx.Done() // the holder is told to finish
+		<-ctx.Done() // asks the holder to finish
 		wantIs(t, context.Cause(ctx), mortise.ErrLeaving)
 		if err := mine.Err(); err != nil {
 			t.Errorf("Leave took a lock away: %v", err)
 		}
 		_, err := n.Lock(t.Context(), "other")
 		wantIs(t, err, mortise.ErrLeaving)
-		time.Sleep(time.Second) // fake time: the holder finishes its work
+		time.Sleep(time.Second) // the holder finishes its work
 		began := time.Now()
 		unlock(t, mine)
 		next := f.lock((leader+1)%3, "k")
@@ -154,8 +155,8 @@ func TestLeaveWithALockThatIsNotUnlocked(t *testing.T) {
 	})
 }
 
-// TestLeaveEndsWaitingCalls: a call that waits when Leave begins must end, or it could be granted a
-// lock that Leave then leaves behind.
+// TestLeaveEndsWaitingCalls checks that Leave ends calls that wait. Such a call could otherwise be
+// granted a lock that Leave does not release.
 func TestLeaveEndsWaitingCalls(t *testing.T) {
 	for _, who := range []string{"leader", "follower"} {
 		t.Run(who, func(t *testing.T) {
@@ -171,11 +172,11 @@ func TestLeaveEndsWaitingCalls(t *testing.T) {
 					_, err := f.nodes[leaver].Lock(context.Background(), "k")
 					waiting <- err
 				}()
-				time.Sleep(100 * time.Millisecond) // fake time
+				time.Sleep(100 * time.Millisecond)
 				left := make(chan error, 1)
 				go func() { left <- f.nodes[leaver].Leave(context.Background()) }()
 				wantIs(t, <-waiting, mortise.ErrLeaving)
-				// or it would be sent work that it cannot do
+				// If Ready succeeded, the service would be sent work that it cannot do.
 				wantIs(t, f.nodes[leaver].Ready(t.Context()), mortise.ErrLeaving)
 				unlock(t, mine)
 				if err := <-left; err != nil {

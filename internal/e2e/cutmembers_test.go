@@ -7,7 +7,6 @@ import (
 	"time"
 )
 
-// cut cuts the nodes of one side from those of the other.
 func (f *fleet) cut(one, other []int) {
 	for _, a := range one {
 		for _, b := range other {
@@ -16,7 +15,6 @@ func (f *fleet) cut(one, other []int) {
 	}
 }
 
-// healAll heals every cut of a fleet of n.
 func (f *fleet) healAll(n int) {
 	for a := range n {
 		for b := range n {
@@ -27,9 +25,9 @@ func (f *fleet) healAll(n int) {
 	}
 }
 
-// TestAMinuteApart: partitions of every shape for a minute, then heal: the side with the majority
-// goes on and replaces whom it has lost; when all are together again there is one group, the one of
-// before, with as many voters as it should have.
+// TestAMinuteApart makes partitions of every shape for a minute. The side with the majority must
+// continue and replace lost voters. Afterwards there must be one group, the same as before, with
+// the right number of voters.
 func TestAMinuteApart(t *testing.T) {
 	for name, shape := range map[string]func(f *fleet, leader int){
 		"a follower alone": func(f *fleet, l int) { f.isolate((l + 1) % 5) },
@@ -45,7 +43,7 @@ func TestAMinuteApart(t *testing.T) {
 		"one reaches both":    func(f *fleet, l int) { f.cut([]int{l, (l + 1) % 5}, []int{(l + 3) % 5, (l + 4) % 5}) },
 		"leader and follower": func(f *fleet, l int) { f.cut([]int{l}, []int{(l + 1) % 5}) },
 	} {
-		if underRace && !strings.HasPrefix(name, "two") { // the race detector makes it long
+		if underRace && !strings.HasPrefix(name, "two") { // the race detector makes the test slow
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
@@ -56,10 +54,10 @@ func TestAMinuteApart(t *testing.T) {
 				before := f.lock(f.leader(), "k")
 				unlock(t, before)
 				shape(f, f.leader())
-				time.Sleep(time.Minute) // fake time
+				time.Sleep(time.Minute)
 				f.healAll(5)
 				f.ready()
-				time.Sleep(30 * time.Second) // fake time: gossip finds together
+				time.Sleep(30 * time.Second) // gossip finds all members again
 				f.wantVotes(3)
 				for i, n := range f.nodes {
 					if got := n.Status().Group; got != group {
@@ -77,8 +75,8 @@ func TestAMinuteApart(t *testing.T) {
 	}
 }
 
-// TestSettingsAreAdopted (rule 15): a rolling deployment changes Voters and SessionTTL. Until all
-// instances name the new values the old ones hold, and both are shown.
+// TestSettingsAreAdopted changes Voters and SessionTTL by a rolling deployment. Until all instances
+// name the new values, the group must use the old values, and Health must report the difference.
 func TestSettingsAreAdopted(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 5)
@@ -102,7 +100,7 @@ func TestSettingsAreAdopted(t *testing.T) {
 				}
 			}
 		}
-		time.Sleep(20 * time.Second) // fake time
+		time.Sleep(20 * time.Second)
 		f.wantVotes(5)
 		h, err := f.nodes[0].Health(t.Context())
 		if err != nil || len(h.Differs) != 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// farApart is longer than gossip remembers whom it has lost, which is about 40 s.
+// farApart is longer than gossip remembers a lost member, which is about 40 s.
 func farApart() time.Duration {
 	if underRace {
 		return 75 * time.Second
@@ -16,10 +16,11 @@ func farApart() time.Duration {
 	return 5 * time.Minute
 }
 
-// startFour starts three voters and, as node 3, a plain member.
+// startFour starts three voters and, as node 3, an instance without a vote.
 func startFour(t *testing.T, change ...func(*mortise.Config)) *fleet {
 	t.Helper()
-	f := startFleet(t, 3, change...) // first: the birth lists all instances that answer
+	// Before node 3, because the charter lists all instances that answer.
+	f := startFleet(t, 3, change...)
 	c := f.config(3, 3)
 	for _, apply := range change {
 		apply(&c)
@@ -29,7 +30,7 @@ func startFour(t *testing.T, change ...func(*mortise.Config)) *fleet {
 	return f
 }
 
-// pairs does something to the way from each of some nodes to each of others.
+// pairs calls do for each pair of a node in from and a node in to.
 func (f *fleet) pairs(from, to []int, do func(a, b string)) {
 	for _, i := range from {
 		for _, j := range to {
@@ -38,7 +39,7 @@ func (f *fleet) pairs(from, to []int, do func(a, b string)) {
 	}
 }
 
-// seen counts whom gossip shows to each node.
+// seen returns how many members gossip reports on each node.
 func (f *fleet) seen() (counts []int) {
 	for _, n := range f.nodes {
 		counts = append(counts, len(n.Cluster().Members()))
@@ -46,7 +47,7 @@ func (f *fleet) seen() (counts []int) {
 	return counts
 }
 
-// worksEverywhere locks and unlocks on every node, and then nothing may be left of it.
+// worksEverywhere locks and unlocks on every node, and checks that nothing of it is left.
 func (f *fleet) worksEverywhere() {
 	f.t.Helper()
 	f.ready()
@@ -58,8 +59,8 @@ func (f *fleet) worksEverywhere() {
 	f.nothingLeft()
 }
 
-// TestLongCutHeals: both halves have long forgotten each other when the cut ends, and find each
-// other again by themselves.
+// TestLongCutHeals checks that two halves that have forgotten each other during a long cut find
+// each other again.
 func TestLongCutHeals(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFour(t)
@@ -74,7 +75,7 @@ func TestLongCutHeals(t *testing.T) {
 		f.pairs(ours, theirs, f.net.Heal)
 		healed := time.Now()
 		for fmt.Sprint(f.seen()) != "[4 4 4 4]" && time.Since(healed) < 2*time.Minute {
-			time.Sleep(100 * time.Millisecond) // fake time
+			time.Sleep(100 * time.Millisecond)
 		}
 		took := time.Since(healed)
 		t.Logf("all instances saw each other %v after the cut had ended", took)
@@ -89,9 +90,9 @@ func TestLongCutHeals(t *testing.T) {
 	})
 }
 
-// TestDeafWaiterIsPassedOver: a waiter that the leader hears and that hears nothing is granted the
-// lock without ever knowing. The next one in the queue must not wait for more than the lease of the
-// deaf one and as much again.
+// TestDeafWaiterIsPassedOver cuts the direction from the leader to a waiter, which is then granted
+// the lock without knowing it. The next waiter must be granted the lock after at most twice the
+// lease of the first.
 func TestDeafWaiterIsPassedOver(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFour(t)
@@ -120,16 +121,16 @@ func TestDeafWaiterIsPassedOver(t *testing.T) {
 	})
 }
 
-// lockLater locks on another goroutine. It returns when the request stands in the queue.
+// lockLater locks in another goroutine. It returns when the request is in the queue.
 func (f *fleet) lockLater(i int, key string) <-chan *mortise.Lock {
 	granted := make(chan *mortise.Lock, 1)
 	go func() { granted <- f.lock(i, key) }()
-	time.Sleep(50 * time.Millisecond) // fake time: far more than a request takes
+	time.Sleep(50 * time.Millisecond) // much longer than a request takes
 	return granted
 }
 
-// TestHolderOnOneWay: a holder that is cut off in one direction loses its lock before the lock is
-// granted to the next waiter. When the cut ends the instance becomes ready again.
+// TestHolderOnOneWay checks that a holder that is cut off in one direction loses its lock before
+// the lock is granted to the next waiter, and that the instance is ready again after the cut.
 func TestHolderOnOneWay(t *testing.T) {
 	for name, cut := range map[string]func(f *fleet, leader int){
 		"hears but is not heard":     func(f *fleet, leader int) { f.net.CutOneWay(host(3), host(leader)) },
@@ -154,7 +155,8 @@ func TestHolderOnOneWay(t *testing.T) {
 				if took > 2*f.config(0, 3).SessionTTL+time.Second {
 					t.Errorf("the next one was granted only after %v", took)
 				}
-				time.Sleep(20 * time.Second) // fake time: beyond the keepalive of the streams
+				// Longer than the keepalive limit of the streams.
+				time.Sleep(20 * time.Second)
 				s := f.nodes[3].Status()
 				t.Logf("it says: %s", s.Waiting)
 				if s.Session == mortise.SessionAttached || s.Waiting == "" {
@@ -180,8 +182,8 @@ func TestHolderOnOneWay(t *testing.T) {
 	}
 }
 
-// TestOneVoterOnOneWay: a cut between the leader and one voter, in one direction or both, disturbs
-// no other instance and causes no election.
+// TestOneVoterOnOneWay checks that a cut between the leader and one voter, in one direction or
+// both, disturbs no other instance and causes no election.
 func TestOneVoterOnOneWay(t *testing.T) {
 	for name, cut := range map[string]func(f *fleet, leader, voter string){
 		"leader to voter": func(f *fleet, leader, voter string) { f.net.CutOneWay(leader, voter) },
@@ -198,7 +200,7 @@ func TestOneVoterOnOneWay(t *testing.T) {
 				cut(f, host(leader), host(voter))
 				for range 6 {
 					unlock(t, f.lock(3, "k"))
-					time.Sleep(3 * time.Second) // fake time
+					time.Sleep(3 * time.Second)
 				}
 				for _, l := range []*mortise.Lock{mine, theirs} {
 					if err := l.Err(); err != nil {
@@ -218,9 +220,9 @@ func TestOneVoterOnOneWay(t *testing.T) {
 	}
 }
 
-// TestLeaderOnOneWay: a leader that only hears, or is only heard, is followed by another within a
-// bounded time. Locks of the others live on. The deaf one is followed later, since its heartbeats
-// keep the others from standing until it has noticed that no peer answers.
+// TestLeaderOnOneWay cuts all links of the leader in one direction. Another leader must follow
+// within a limit, and the others must keep their locks. It takes longer if the leader cannot
+// receive: its heartbeats prevent elections until it notices that no peer answers.
 func TestLeaderOnOneWay(t *testing.T) {
 	for name, cut := range map[string]func(f *fleet, leader int){
 		"mute": func(f *fleet, leader int) { f.each(leader, f.net.CutOneWay) },
@@ -243,7 +245,7 @@ func TestLeaderOnOneWay(t *testing.T) {
 				if mine.Err() == nil {
 					t.Error("two hold the lock")
 				}
-				time.Sleep(10 * time.Second) // fake time
+				time.Sleep(10 * time.Second)
 				if err := others.Err(); err != nil {
 					t.Errorf("a leader that was cut off in one direction cost another a lock: %v", err)
 				}
@@ -257,8 +259,8 @@ func TestLeaderOnOneWay(t *testing.T) {
 	}
 }
 
-// TestTwoFollowersCutApart: neither leads and both reach every other instance, so they need not
-// even notice.
+// TestTwoFollowersCutApart cuts the link between two instances that do not lead. Both reach all
+// others, so nothing may change.
 func TestTwoFollowersCutApart(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFour(t)
@@ -268,7 +270,7 @@ func TestTwoFollowersCutApart(t *testing.T) {
 		one, two := f.lock(a, "one"), f.lock(b, "two")
 		f.net.Cut(host(a), host(b))
 		for second := range 60 {
-			time.Sleep(time.Second) // fake time
+			time.Sleep(time.Second)
 			if got := fmt.Sprint(f.seen()); got != "[4 4 4 4]" {
 				t.Fatalf("gossip goes round by others, but after %d s they see %v", second, got)
 			}

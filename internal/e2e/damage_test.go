@@ -12,8 +12,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// No other instance can take the place of the only voter: a person has to, and needs to know which
-// file is damaged and what to do.
+// TestADamagedLogOfTheOnlyVoterIsTold checks that the only voter reports which file of its log is
+// damaged, and what an operator has to do. No other instance can take its place.
 func TestADamagedLogOfTheOnlyVoterIsTold(t *testing.T) {
 	var log lines
 	c := mortise.Config{Dir: filepath.Join(t.TempDir(), "d"), Grace: -1,
@@ -78,7 +78,7 @@ func TestADamagedLogOfTheOnlyVoterIsTold(t *testing.T) {
 	if err := n.Close(); err != nil {
 		t.Error(err)
 	}
-	if err := os.RemoveAll(c.Dir); err != nil { // as it said
+	if err := os.RemoveAll(c.Dir); err != nil { // as the error text advises
 		t.Fatal(err)
 	}
 	if err := use().Close(); err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestPutComparesAndSets: many count at once, on all instances, through the loss of a leader; no
-// step is lost or done twice.
+// TestPutComparesAndSets increments a counter from many callers on all instances while a leader is
+// lost. No increment may be lost or made twice.
 func TestPutComparesAndSets(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 5)
@@ -82,7 +82,8 @@ func TestDataStaysAndGoes(t *testing.T) {
 		if revision, err := n.Put(ctx, "k", nil, first); revision != 0 || err != nil {
 			t.Errorf("%d, %v", revision, err)
 		}
-		if revision, err := n.Put(ctx, "k", nil, first); revision != 0 || err != nil { // as if the answer had been lost
+		// The first call is repeated, as if its answer had been lost.
+		if revision, err := n.Put(ctx, "k", nil, first); revision != 0 || err != nil {
 			t.Errorf("%d, %v", revision, err)
 		}
 		if info, err := n.Peek(ctx, "k"); info.Revision != 0 || err != nil {
@@ -98,12 +99,12 @@ func TestDataStaysAndGoes(t *testing.T) {
 	})
 }
 
-// TestDataIsTheCallersOwn: a caller that writes into a returned value changes only that value, even
-// if the group's state is in the same process.
+// TestDataIsTheCallersOwn checks that a caller that changes a returned value changes only its own
+// copy, even if the group's state is in the same process.
 func TestDataIsTheCallersOwn(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
-		for _, n := range f.nodes { // one of them leads
+		for _, n := range f.nodes {
 			ctx, key := brief(t), "k/"+n.config.Name
 			revision, err := n.Put(ctx, key, []byte("right"), 0)
 			if err != nil {

@@ -18,16 +18,17 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// deskProgram is the ID of the program that desks speaks for.
+// deskProgram is the node ID of the program whose admin calls these tests make.
 var deskProgram = nodeidtest.ID(77)
 
-// program returns a client as a program has it that is no instance.
+// program returns the client of an admin program at node i.
 func (f *fleet) program(i int) query.AdminClient {
 	return query.NewAdminClient(f.nodes[i].Services.As(transport.Identity{Instance: deskProgram,
 		Peer: capability.Peer{Tier: capability.Root}}))
 }
 
-// asks puts a question. What was answered instead is a failure; every other error fails the test.
+// asks makes an admin call. It returns the answer or the failure that the instance reports. Any
+// other error fails the test.
 func asks[C, Q, A any](t *testing.T, client C, method queries.Method[C, Q, A], q *Q) (*A, *queries.Failed) {
 	t.Helper()
 	a, err := queries.Ask(brief(t), client, method, q)
@@ -38,7 +39,6 @@ func asks[C, Q, A any](t *testing.T, client C, method queries.Method[C, Q, A], q
 	return a, failed
 }
 
-// keysOf reads the keys of an answer.
 func keysOf(t *testing.T, a *query.KeysAnswer, failed *queries.Failed) (keys []mortise.KeyInfo) {
 	t.Helper()
 	if err := json.Unmarshal(a.GetKeys(), &keys); err != nil || failed != nil {
@@ -47,8 +47,8 @@ func keysOf(t *testing.T, a *query.KeysAnswer, failed *queries.Failed) (keys []m
 	return keys
 }
 
-// TestAnyInstanceAnswersAGuest: the leader, a voter, and one that does not vote say the same of
-// what is held.
+// TestAnyInstanceAnswersAGuest checks that the leader, a voter, and an instance without a vote
+// return the same list of locks.
 func TestAnyInstanceAnswersAGuest(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 4)
@@ -83,7 +83,7 @@ func TestAnyInstanceAnswersAGuest(t *testing.T) {
 				t.Errorf("node %d: %+v, %v", i, h, err)
 			}
 		}
-		// To end a hold needs a name, a reason that fits, and the token.
+		// Ending a hold requires a name, a valid reason, and the token.
 		q := &query.EvictRequest{Key: []byte("k/7"), Token: uint64(locks[7].Token()), By: []byte("operator"),
 			Reason: []byte("a test")}
 		for what, wrong := range map[string]*query.EvictRequest{
@@ -109,7 +109,7 @@ func TestAnyInstanceAnswersAGuest(t *testing.T) {
 			t.Fatalf("%+v, %v", a, failed)
 		}
 		<-locks[7].Done()
-		proven := "operator (instance " + deskProgram.String() + ")" // the name is its own word, the ID is not
+		proven := "operator (instance " + deskProgram.String() + ")" // only the ID is proved
 		if err := locks[7].Err(); !strings.Contains(fmt.Sprint(err), proven) ||
 			!strings.Contains(fmt.Sprint(err), "a test") {
 			t.Error(err)
@@ -128,7 +128,7 @@ func TestAnyInstanceAnswersAGuest(t *testing.T) {
 				After: after})
 			return a, eventsIn(a, failed)
 		}
-		for i := range f.nodes { // what there is now, then what happens, then nothing for a while
+		for i := range f.nodes { // first the present holds, then events, then a time without events
 			a, events := watch(i, "k/", 0)
 			if len(events) != len(locks)+1 || events[0].What != mortise.EventReset ||
 				events[len(events)-1].What != mortise.EventCurrent || a.Position == 0 {
@@ -160,8 +160,8 @@ func TestAnyInstanceAnswersAGuest(t *testing.T) {
 	})
 }
 
-// TestAGuestSeesTheSessions: each with what it holds and waits for, page by page, from any
-// instance.
+// TestAGuestSeesTheSessions checks that any instance lists the sessions, each with its holds and
+// its waiting requests, page by page.
 func TestAGuestSeesTheSessions(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -193,8 +193,8 @@ func TestAGuestSeesTheSessions(t *testing.T) {
 	})
 }
 
-// TestAGuestPutsData: at the revision that it has seen, and a question that it repeats takes effect
-// once.
+// TestAGuestPutsData checks that Put succeeds only at the revision that the program has seen, and
+// that a repeated call takes effect once.
 func TestAGuestPutsData(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -241,8 +241,8 @@ func TestAGuestPutsData(t *testing.T) {
 	})
 }
 
-// TestAGuestIsToldThatThereIsNoLeader: what needs no leader is answered, with how long there has
-// been none; what needs one is refused in time.
+// TestAGuestIsToldThatThereIsNoLeader checks that calls that need no leader are answered and report
+// how long there has been no leader, and that other calls fail within their time.
 func TestAGuestIsToldThatThereIsNoLeader(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

@@ -14,11 +14,11 @@ import (
 	"github.com/mortise-lock/mortise/internal/outside"
 )
 
-// headlessService is what a headless Service of Kubernetes answers: the pods that are ready, or all
-// of them if it is told so.
+// headlessService resolves a name as a headless Service of Kubernetes does: to the pods that are
+// ready, or to all pods if publish is set.
 type headlessService struct {
-	mu      sync.Mutex // guards the rest
-	publish bool       // publishNotReadyAddresses
+	mu      sync.Mutex // guards the fields below
+	publish bool       // the option publishNotReadyAddresses
 	pods    map[string]*node
 }
 
@@ -26,7 +26,9 @@ func (s *headlessService) resolve(_ context.Context, name string) ([]string, err
 	if net.ParseIP(name) != nil {
 		return []string{name}, nil
 	}
-	s.mu.Lock() // not held while ready is called: fake time stands still for a goroutine that waits for a mutex
+	// The mutex is not held while ready runs, because fake time stops while a goroutine waits for a
+	// mutex.
+	s.mu.Lock()
 	publish, pods := s.publish, maps.Clone(s.pods)
 	s.mu.Unlock()
 	var ips []string
@@ -53,9 +55,9 @@ func (s *headlessService) set(ip string, node *node) {
 	s.pods[ip] = node
 }
 
-// TestANameWithoutAddressesUntilAPodIsReady: no instance is ready before the group is founded,
-// so it would wait forever (HAZARDS L8). It must say why, found nothing meanwhile, and go on by
-// itself once the Service is mended.
+// TestANameWithoutAddressesUntilAPodIsReady uses a Service that lists only ready pods. No instance
+// is ready before the founding, so they would wait forever. They must report the reason, found
+// nothing, and continue once the Service is corrected.
 func TestANameWithoutAddressesUntilAPodIsReady(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		service := &headlessService{pods: map[string]*node{}}
@@ -90,8 +92,7 @@ func TestANameWithoutAddressesUntilAPodIsReady(t *testing.T) {
 		unlock(t, f.lock(1, "k"))
 		group := f.nodes[1].Status().Group
 
-		// A pod goes and comes back at another address, and no list has that address until the pod
-		// is ready.
+		// A pod ends and returns at another address, which no list contains until the pod is ready.
 		service.mu.Lock()
 		service.publish = false
 		delete(service.pods, host(2))
@@ -110,14 +111,14 @@ func TestANameWithoutAddressesUntilAPodIsReady(t *testing.T) {
 	})
 }
 
-// TestAFunctionInPlaceOfJoin finds the others by a function alone, which also panics now and then.
+// TestAFunctionInPlaceOfJoin finds the other instances only by JoinFunc, which sometimes panics.
 func TestAFunctionInPlaceOfJoin(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFleet(t)
 		for i := range 3 {
 			c := f.config(i, 3)
 			c.Join = nil
-			calls := 0 // never two at a time
+			calls := 0 // not atomic, because there are never two calls at a time
 			c.JoinFunc = func(context.Context) ([]string, error) {
 				if calls++; calls%2 == 1 {
 					panic(fmt.Sprint("call ", calls))

@@ -13,15 +13,17 @@ import (
 	"github.com/mortise-lock/mortise/raftlog/storage"
 )
 
-// disk is the file system of one node: it counts syncs and, when told to, fails or delays them.
+// disk is the file system of one node. It counts syncs, and fails or delays them if the test asks
+// for it.
 type disk struct {
 	storage.FS
 	syncs  atomic.Int64
 	broken atomic.Bool
-	full   atomic.Bool  // a snapshot finds no room; what is reserved for the log can be written
-	cause  error        // why calls fail while it is broken. Nil means errDisk
-	room   atomic.Int64 // bytes that are left. Zero means no limit
-	delay  atomic.Int64 // how long each sync takes, a time.Duration
+	// A snapshot has no room, but the space reserved for the log can be written.
+	full  atomic.Bool
+	cause error        // the error of calls while broken is set; nil means errDisk
+	room  atomic.Int64 // the remaining bytes; zero means no limit
+	delay atomic.Int64 // duration of each sync, as a time.Duration
 }
 
 type diskFile struct {
@@ -62,11 +64,11 @@ func (f diskFile) Sync() error {
 	if f.disk.broken.Load() {
 		return cmp.Or(f.disk.cause, errDisk)
 	}
-	time.Sleep(time.Duration(f.disk.delay.Load())) // fake time
+	time.Sleep(time.Duration(f.disk.delay.Load()))
 	return f.File.Sync()
 }
 
-// startDurable starts three nodes with a disk of their own each.
+// startDurable starts three nodes, each with its own disk.
 func startDurable(t *testing.T) (*fleet, []*disk) {
 	root := t.TempDir()
 	f := newFleet(t)
@@ -85,32 +87,34 @@ func startDurable(t *testing.T) (*fleet, []*disk) {
 	return f, disks
 }
 
-// TestDurableLockCostsOneSync: one log entry, one sync on each voter, and nothing else.
+// TestDurableLockCostsOneSync checks that a lock costs one log entry and one sync on each voter,
+// and nothing else.
 func TestDurableLockCostsOneSync(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, disks := startDurable(t)
 		unlock(t, f.lock(f.follower(), "warm"))
-		time.Sleep(200 * time.Millisecond) // fake time: the commit of the last entry has reached every replica
+		// Every replica knows the commit of the last entry.
+		time.Sleep(200 * time.Millisecond)
 		for range 10 {
 			var before [3]int64
 			for i, d := range disks {
 				before[i] = d.syncs.Load()
 			}
 			l := f.lock(f.follower(), "k")
-			time.Sleep(200 * time.Millisecond) // fake time
+			time.Sleep(200 * time.Millisecond)
 			for i, d := range disks {
 				if n := d.syncs.Load() - before[i]; n != 1 {
 					t.Errorf("a Lock cost %d syncs on node %d, want 1", n, i)
 				}
 			}
 			unlock(t, l)
-			time.Sleep(200 * time.Millisecond) // fake time
+			time.Sleep(200 * time.Millisecond)
 		}
 	})
 }
 
-// TestBrokenDiskCostsOnlyTheVote: the first failed sync is final for the voter, the instance goes
-// on, and the group is unharmed.
+// TestBrokenDiskCostsOnlyTheVote checks that a voter loses its vote with the first sync that fails,
+// while the instance and the group continue.
 func TestBrokenDiskCostsOnlyTheVote(t *testing.T) {
 	for _, who := range []string{"leader", "follower"} {
 		t.Run(who, func(t *testing.T) {
@@ -123,7 +127,7 @@ func TestBrokenDiskCostsOnlyTheVote(t *testing.T) {
 				mine := f.lock(victim, "k")
 				disks[victim].broken.Store(true)
 				other := f.lock((victim+1)%3, "makes every voter write")
-				time.Sleep(10 * time.Second) // fake time
+				time.Sleep(10 * time.Second)
 				disks[victim].broken.Store(false)
 				if s := f.nodes[victim].Status(); s.Votes || s.Err != nil {
 					t.Errorf("a voter whose disk has failed once must not vote, and the instance go on:\n%v", s)
@@ -140,8 +144,8 @@ func TestBrokenDiskCostsOnlyTheVote(t *testing.T) {
 	}
 }
 
-// TestHungDiskOfTheLeader: raft itself would let it lead forever: its followers commit, but it
-// answers no request.
+// TestHungDiskOfTheLeader checks that a leader whose disk hangs loses its leadership. Raft alone
+// would not end it: the followers commit entries, but the leader answers no requests.
 func TestHungDiskOfTheLeader(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, disks := startDurable(t)
@@ -161,7 +165,7 @@ func TestHungDiskOfTheLeader(t *testing.T) {
 		disks[leader].delay.Store(0)
 		unlock(t, mine)
 		unlock(t, other)
-		time.Sleep(2 * time.Minute) // fake time: the sync that hung has returned
+		time.Sleep(2 * time.Minute) // the sync that hung has returned
 		f.nothingLeft()
 	})
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/mortise-lock/mortise/raftlog/storage"
 )
 
-const diskLookEvery = 2 * time.Second // between two looks of a node at its directory
+const diskLookEvery = 2 * time.Second // between two checks of the directory
 
-// diskWords is what people are told of a state.
+// diskWords returns the description of a state that operators see.
 func diskWords(state mortise.DiskState) string {
 	return map[mortise.DiskState]string{
 		mortise.DiskFailed: "its disk has failed", mortise.DiskHung: "its disk does not answer",
@@ -26,7 +26,6 @@ func diskWords(state mortise.DiskState) string {
 	}[state]
 }
 
-// errorLines collects the ERROR lines of one node.
 type errorLines struct {
 	slog.Handler
 	mu    *sync.Mutex
@@ -46,14 +45,14 @@ func (h errorLines) Handle(ctx context.Context, r slog.Record) error {
 	return h.Handler.Handle(ctx, r)
 }
 
-// faultyFleet is a durable fleet of three whose disks can fail, and what each node logs as an
-// error.
+// faultyFleet is a durable fleet of three nodes whose disks can fail. It collects the error lines
+// of each node.
 type faultyFleet struct {
 	*fleet
 	root  string
 	disks []*disk
 	lines [3][]string
-	stray [3]bool // a line of the log says that the voters answer and none is elected
+	stray [3]bool
 	mu    sync.Mutex
 }
 
@@ -74,8 +73,8 @@ func startFaulty(t *testing.T) *faultyFleet {
 	return f
 }
 
-// healthy asks every node how the voters stand, and fails the test if one says that any instance
-// may be stopped, or does not contain each text.
+// health calls Health on every node. It fails the test if an answer says that any instance may be
+// stopped, or does not contain each of the texts.
 func (f *faultyFleet) health(texts ...string) {
 	f.t.Helper()
 	for i, n := range f.nodes {
@@ -97,7 +96,7 @@ func (f *faultyFleet) health(texts ...string) {
 	}
 }
 
-// breaks are the faults of a disk, and what Status says of each.
+// breaks lists the faults of a disk, and the state and cause that Status must report for each.
 var breaks = map[string]struct {
 	fault func(d *disk)
 	state mortise.DiskState
@@ -111,8 +110,9 @@ var breaks = map[string]struct {
 	"hung": {func(d *disk) { d.delay.Store(int64(time.Minute)) }, mortise.DiskHung, ""},
 }
 
-// TestABrokenDiskIsTold: the instance itself says what is wrong with its disk, since when and what
-// to do; Health names it on every instance; its log has one ERROR line; and no lock is lost.
+// TestABrokenDiskIsTold breaks the disk of one voter. Its Status must say what is wrong, since
+// when, and what to do. Health on every instance must name the disk, the log must have one ERROR
+// line, and no lock may be lost.
 func TestABrokenDiskIsTold(t *testing.T) {
 	for name, b := range breaks {
 		for _, who := range []string{"leader", "follower"} {
@@ -127,7 +127,7 @@ func TestABrokenDiskIsTold(t *testing.T) {
 					began := time.Now()
 					b.fault(f.disks[victim])
 					other := f.lock((victim+1)%3, "makes every voter write")
-					time.Sleep(10 * time.Second) // fake time
+					time.Sleep(10 * time.Second)
 					s := f.nodes[victim].Status()
 					switch {
 					case s.Disk == nil:
@@ -152,7 +152,8 @@ func TestABrokenDiskIsTold(t *testing.T) {
 					f.disks[victim].delay.Store(0)
 					unlock(t, mine)
 					unlock(t, other)
-					time.Sleep(4 * time.Minute) // fake time: what hung has returned, and the old replica is given up
+					// The hung call has returned, and the old replica is removed.
+					time.Sleep(4 * time.Minute)
 					if s := f.nodes[victim].Status(); !s.Votes || s.Disk != nil || len(s.FaultyDisks) != 0 {
 						t.Errorf("the disk is well, and the instance does not vote again by itself:\n%v", s)
 					}
@@ -163,9 +164,9 @@ func TestABrokenDiskIsTold(t *testing.T) {
 	}
 }
 
-// TestADiskThatStaysFull: an instance is given an empty replica again each minute. That it starts
-// says nothing about the disk, so until it has stored what it was sent there is one fault, with one
-// ERROR line.
+// TestADiskThatStaysFull keeps a disk full. Each minute the instance is given an empty replica,
+// whose start says nothing about the disk. So until a replica has stored a snapshot, there must be
+// one fault with one ERROR line.
 func TestADiskThatStaysFull(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFaulty(t)
@@ -174,15 +175,16 @@ func TestADiskThatStaysFull(t *testing.T) {
 		f.disks[victim].cause = syscall.ENOSPC
 		f.disks[victim].broken.Store(true)
 		other := f.lock((victim+1)%3, "makes every voter write")
-		time.Sleep(10 * time.Second) // fake time
+		time.Sleep(10 * time.Second)
 		f.disks[victim].full.Store(true)
-		f.disks[victim].broken.Store(false) // the log has room for a replica without state
+		// The log has room for a replica without state.
+		f.disks[victim].broken.Store(false)
 		first := f.nodes[victim].Status().Disk
 		if first == nil {
 			t.Fatalf("Status says nothing about the disk:\n%v", f.nodes[victim].Status())
 		}
 		for range 5 * 60 * 10 {
-			time.Sleep(time.Second / 10) // fake time
+			time.Sleep(time.Second / 10)
 			if d := f.nodes[victim].Status().Disk; d == nil || d.State != mortise.DiskFailed ||
 				!d.Since.Equal(first.Since) {
 				t.Fatalf("the disk is full since %v, and Status says: %v", first.Since, d)
@@ -194,7 +196,7 @@ func TestADiskThatStaysFull(t *testing.T) {
 		}
 		f.mu.Unlock()
 		f.disks[victim].full.Store(false)
-		time.Sleep(4 * time.Minute) // fake time
+		time.Sleep(4 * time.Minute)
 		if s := f.nodes[victim].Status(); !s.Votes || s.Disk != nil || len(s.FaultyDisks) != 0 {
 			t.Errorf("there is room again, and the instance does not vote again by itself:\n%v", s)
 		}
@@ -207,15 +209,16 @@ func TestADiskThatStaysFull(t *testing.T) {
 	})
 }
 
-// TestAllDisksBroken: without a majority of disks every instance says so, and not that the voters
-// answer and none is elected.
+// TestAllDisksBroken breaks the disks of a majority. Every instance must report the broken disks,
+// instead of reporting that the voters answer and none is elected.
 func TestAllDisksBroken(t *testing.T) {
 	for name, b := range breaks {
 		for _, healthy := range []int{0, 1} {
 			t.Run(fmt.Sprintf("%s but %d", name, healthy), func(t *testing.T) {
 				bubble(t, func(t *testing.T) {
 					f := startFaulty(t)
-					f.unjudged = true // nothing can be written to the history's group any more
+					// Nothing can be written to the history's group any more.
+					f.unjudged = true
 					for _, d := range f.disks[healthy:] {
 						b.fault(d)
 					}
@@ -225,7 +228,7 @@ func TestAllDisksBroken(t *testing.T) {
 						go func() { _, _ = n.Lock(ctx, fmt.Sprint("makes them write", i)) }()
 					}
 					<-ctx.Done()
-					time.Sleep(5 * time.Second) // fake time
+					time.Sleep(5 * time.Second)
 					told := 0
 					for i, n := range f.nodes {
 						s := n.Status()
@@ -244,22 +247,24 @@ func TestAllDisksBroken(t *testing.T) {
 						}
 					}
 					f.mu.Unlock()
-					if want := 3 - healthy; told != want { // also one with nothing to write any more
+					// An instance with nothing to write counts too.
+					if want := 3 - healthy; told != want {
 						t.Errorf("%d instances say that their disk is broken, want %d", told, want)
 					}
 					for _, d := range f.disks {
 						d.broken.Store(false)
 						d.delay.Store(0)
 					}
-					time.Sleep(5 * time.Minute) // fake time: what hung has returned
+					time.Sleep(5 * time.Minute) // the hung calls have returned
 				})
 			})
 		}
 	}
 }
 
-// TestAnIdleVoterNoticesItsDisk: a voter with nothing to write says that its disk does not work,
-// before that costs a vote; the others name it; and it is well again once the disk is.
+// TestAnIdleVoterNoticesItsDisk checks that a voter with nothing to write reports a broken disk
+// before that costs its vote, that the others name the disk, and that the fault ends with the
+// repair.
 func TestAnIdleVoterNoticesItsDisk(t *testing.T) {
 	for name, b := range breaks {
 		t.Run(name, func(t *testing.T) {
@@ -267,10 +272,10 @@ func TestAnIdleVoterNoticesItsDisk(t *testing.T) {
 				f := startFaulty(t)
 				victim := f.follower()
 				mine := f.lock(victim, "k")
-				time.Sleep(time.Minute) // fake time: whatever is still to be written
+				time.Sleep(time.Minute) // all pending writes are finished
 				term := f.nodes[victim].Status().Term
 				b.fault(f.disks[victim])
-				time.Sleep(7 * diskLookEvery) // fake time: a look that writes, and its limit
+				time.Sleep(7 * diskLookEvery) // a check that writes, and its limit
 				s := f.nodes[victim].Status()
 				if s.Disk == nil || s.Disk.State != b.state || !strings.Contains(s.Disk.Cause, b.cause) ||
 					strings.Contains(s.Disk.Cause, "raftlog") || !s.Votes {
@@ -279,7 +284,7 @@ func TestAnIdleVoterNoticesItsDisk(t *testing.T) {
 				f.health(fmt.Sprintf("node-%d answers and locks; %s", victim, diskWords(b.state)))
 				f.disks[victim].broken.Store(false)
 				f.disks[victim].delay.Store(0)
-				time.Sleep(time.Minute + 2*diskLookEvery) // fake time: what hung has returned
+				time.Sleep(time.Minute + 2*diskLookEvery) // the hung call has returned
 				if s = f.nodes[victim].Status(); s.Disk != nil || !s.Votes || s.Term != term {
 					t.Errorf("the disk is well, and the voter says:\n%v", s)
 				}
@@ -295,8 +300,8 @@ func TestAnIdleVoterNoticesItsDisk(t *testing.T) {
 	}
 }
 
-// TestARemovedDirectoryIsNoticed: the voter says so, hands over its lead and its vote while the
-// others have a majority, and after a restart votes again.
+// TestARemovedDirectoryIsNoticed checks that a voter reports that its directory was removed, hands
+// over leadership and vote if the others are a majority, and votes again after a restart.
 func TestARemovedDirectoryIsNoticed(t *testing.T) {
 	for _, who := range []string{"leader", "follower"} {
 		t.Run(who, func(t *testing.T) {
@@ -311,7 +316,7 @@ func TestARemovedDirectoryIsNoticed(t *testing.T) {
 				if err := os.RemoveAll(dir); err != nil {
 					t.Fatal(err)
 				}
-				time.Sleep(6 * time.Second) // fake time: a look, and what follows
+				time.Sleep(6 * time.Second) // a check and its consequences
 				s := f.nodes[victim].Status()
 				if s.Disk == nil || s.Disk.State != mortise.DiskRemoved || strings.Contains(s.Disk.Cause, "raftlog") {
 					t.Errorf("Status does not say that the directory is gone:\n%v", s)
@@ -327,7 +332,7 @@ func TestARemovedDirectoryIsNoticed(t *testing.T) {
 				f.close(victim)
 				f.nodes[victim] = f.restart(victim)
 				f.ready()
-				time.Sleep(3 * time.Minute) // fake time: its old replica is given up
+				time.Sleep(3 * time.Minute) // the old replica is removed
 				if s := f.nodes[victim].Status(); !s.Votes || s.Disk != nil {
 					t.Errorf("after a restart it does not vote again:\n%v", s)
 				}
@@ -338,7 +343,6 @@ func TestARemovedDirectoryIsNoticed(t *testing.T) {
 	}
 }
 
-// restart starts node i again with what is in its directory.
 func (f *faultyFleet) restart(i int) *node {
 	n, err := start(f.t.Context(), durableConfig(f.fleet, f.root, i, i), f.world(i))
 	if err != nil {
@@ -347,8 +351,8 @@ func (f *faultyFleet) restart(i int) *node {
 	return n
 }
 
-// TestTwoRemovedDirectories: a majority that has lost its directories stays the majority: the group
-// goes on, and no instance is reported as safe to stop.
+// TestTwoRemovedDirectories removes the directories of two of three voters. Both must keep their
+// votes, and no instance may be reported as safe to stop.
 func TestTwoRemovedDirectories(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFaulty(t)
@@ -359,7 +363,7 @@ func TestTwoRemovedDirectories(t *testing.T) {
 			}
 		}
 		for range 10 {
-			time.Sleep(3 * time.Second) // fake time
+			time.Sleep(3 * time.Second)
 			f.health("node-1 answers and locks", "node-2 answers and locks")
 		}
 		if err := mine.Err(); err != nil {
@@ -373,12 +377,13 @@ func TestTwoRemovedDirectories(t *testing.T) {
 	})
 }
 
-// TestAFullDiskIsForetold: a warning before the disk is full, and none once there is room again.
+// TestAFullDiskIsForetold checks that an instance warns before its disk is full, and that the
+// warning ends when there is room again.
 func TestAFullDiskIsForetold(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFaulty(t)
 		f.disks[1].room.Store(10 << 20)
-		time.Sleep(5 * time.Second) // fake time
+		time.Sleep(5 * time.Second)
 		if s := f.nodes[1].Status(); s.Disk == nil || s.Disk.State != mortise.DiskLow || !s.Votes ||
 			!strings.Contains(s.Disk.Cause, "10 MiB") {
 			t.Errorf("Status does not warn:\n%v", s)
@@ -392,7 +397,7 @@ func TestAFullDiskIsForetold(t *testing.T) {
 			}
 		}
 		f.disks[1].room.Store(1 << 30)
-		time.Sleep(5 * time.Second) // fake time
+		time.Sleep(5 * time.Second)
 		for i, n := range f.nodes {
 			if s := n.Status(); s.Disk != nil || len(s.FaultyDisks) != 0 {
 				t.Errorf("node %d still warns:\n%v", i, s)

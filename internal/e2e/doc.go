@@ -1,7 +1,8 @@
-// Package e2e has the tests of whole nodes: real gossip, gRPC, TLS, raft and files, most of them on
-// a network in memory and in fake time. It has no code of its own. Begin with bubble_test.go, which
-// starts a fleet of nodes, and world_test.go, which gives a node its world and the test its inside.
+// Package e2e contains the tests of whole nodes. They use real gossip, gRPC, TLS, raft and files,
+// most of them with a network in memory and in fake time. The package contains no other code. Read
+// bubble_test.go first, which starts a fleet of nodes, and then world_test.go, which gives a node
+// its World and gives the test access to the node's internals.
 //
-// Limits: a test here starts nodes as a program does, by mortise.Start. What one package decides is
-// tested in that package.
+// Limits: these tests start nodes by mortise.Start, as a program does. A rule that one package
+// decides is tested in that package.
 package e2e

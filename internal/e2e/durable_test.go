@@ -10,18 +10,17 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// inDir gives every node of a fleet a directory of its own.
 func inDir(root string) func(*mortise.Config) {
 	return func(c *mortise.Config) { c.Dir = filepath.Join(root, c.Name) }
 }
 
-// durableConfig is that of node i of three with directories, at the place of node at in the
-// network.
+// durableConfig returns the Config of node i of three nodes with directories, with the address of
+// node at.
 func durableConfig(f *fleet, root string, i, at int) mortise.Config {
 	c := f.config(i, 3)
 	c.SessionTTL = 10 * time.Second
 	c.Bind = address(at)
-	for j := 3; j < 6; j++ { // where they may come back
+	for j := 3; j < 6; j++ { // addresses at which they may return
 		c.Join = append(c.Join, address(j))
 	}
 	inDir(root)(&c)
@@ -31,7 +30,7 @@ func durableConfig(f *fleet, root string, i, at int) mortise.Config {
 func TestDurableGroupSurvivesTheLossOfAll(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		at   [3]int // where the nodes come back
+		at   [3]int // index of the address at which each node returns
 	}{
 		{"same addresses", [3]int{0, 1, 2}},
 		{"new addresses", [3]int{3, 4, 5}},
@@ -85,8 +84,8 @@ func TestDurableGroupSurvivesTheLossOfAll(t *testing.T) {
 	}
 }
 
-// TestLocksOutliveTheRestartOfAllVoters: an instance that does not vote holds a lock while all
-// voters are killed and come back.
+// TestLocksOutliveTheRestartOfAllVoters kills and restarts all voters while an instance without a
+// vote holds a lock.
 func TestLocksOutliveTheRestartOfAllVoters(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		root := t.TempDir()
@@ -101,11 +100,11 @@ func TestLocksOutliveTheRestartOfAllVoters(t *testing.T) {
 		for i := range 3 {
 			f.crash(i)
 		}
-		time.Sleep(time.Second) // fake time
+		time.Sleep(time.Second)
 		for i := range 3 {
 			f.start(i, durableConfig(f, root, i, i))
 		}
-		time.Sleep(time.Minute) // fake time: many leases
+		time.Sleep(time.Minute) // many leases
 		if err := mine.Err(); err != nil {
 			t.Errorf("the lock was lost with the restart of the voters: %v", err)
 		}
@@ -127,7 +126,8 @@ func TestDurableVoterVotesAgain(t *testing.T) {
 		}
 		f.ready()
 		var last mortise.Token
-		for round := range 6 { // each voter is killed twice; two kills of memory voters would have lost the group
+		// Each voter is killed twice. Two kills of voters in memory would have lost the group.
+		for round := range 6 {
 			victim := round % 3
 			f.crash(victim)
 			l := f.lock((victim+1)%3, "k")
@@ -184,8 +184,8 @@ func TestDirectoryMistakes(t *testing.T) {
 	})
 }
 
-// TestWipedDirectoryIsANewInstance: the disk of one voter is lost; it joins as a new instance, and
-// its old replica ID never votes again.
+// TestWipedDirectoryIsANewInstance removes the directory of one voter. The instance must join as a
+// new one, and its old replica ID must never vote again.
 func TestWipedDirectoryIsANewInstance(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		root := t.TempDir()

@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestAnInnerRequestIsHonouredOrRefused: a request that enters a lock again gets what it asks for,
-// or an error that names the field. It is never left without what it counts on.
+// TestAnInnerRequestIsHonouredOrRefused checks that a request that enters a lock again either gets
+// what it asks for, or fails with an error that names the field.
 func TestAnInnerRequestIsHonouredOrRefused(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 1)
@@ -61,9 +61,9 @@ func TestAnInnerRequestIsHonouredOrRefused(t *testing.T) {
 	})
 }
 
-// TestAHandleEndsByItsOwnMaxHold: the inner handle is over when its time is, and the outer one goes
-// on. If the outer one was unlocked before, the hold ends with the inner one, and stays for its
-// delay, since the code under it runs on.
+// TestAHandleEndsByItsOwnMaxHold checks that an inner handle ends after its MaxHold while the outer
+// one continues. If the outer handle was unlocked before, the hold must end with the inner one and
+// keep its delay, because code under it may still run.
 func TestAHandleEndsByItsOwnMaxHold(t *testing.T) {
 	for name, outlived := range map[string]bool{"the outer goes on": false, "the outer was unlocked": true} {
 		t.Run(name, func(t *testing.T) {

@@ -12,10 +12,12 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// nasty has what clears a terminal, begins a line, rings, and turns the direction of writing.
+// nasty contains characters that clear a terminal, begin a line, ring the bell, and change the
+// direction of writing.
 const nasty = "x\x1b[2J\r\n\a\u009b\u202ey"
 
-// Where only ordinary text belongs nothing else enters.
+// TestRawTextIsRefused checks that settings and requests that accept only ordinary text refuse
+// other characters.
 func TestRawTextIsRefused(t *testing.T) {
 	if _, err := mortise.Start(t.Context(), mortise.Config{Name: "a\u202eb"}); err == nil ||
 		!strings.Contains(err.Error(),
@@ -40,7 +42,8 @@ func TestRawTextIsRefused(t *testing.T) {
 	})
 }
 
-// A hostile instance asks the leader itself, and leaves the checks of its own side out.
+// TestARawReasonIsRefusedByTheLeader checks that the leader refuses such a text from a hostile
+// instance, which sends it without the checks of a correct instance.
 func TestARawReasonIsRefusedByTheLeader(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -58,7 +61,7 @@ func TestARawReasonIsRefusedByTheLeader(t *testing.T) {
 				t.Errorf("%q, %q: %+v, %v", q.By, q.Reason, s, err)
 			}
 		}
-		time.Sleep(time.Second) // fake time
+		time.Sleep(time.Second)
 		if err := l.Err(); err != nil {
 			t.Errorf("the hold has ended: %v", err)
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// inside counts who is inside a critical section and remembers tokens: the checker of exclusion for
-// whole nodes.
+// inside checks mutual exclusion for whole nodes. It counts the callers inside each critical
+// section, and remembers the last token of each key.
 type inside struct {
 	errorf func(format string, args ...any)
 	mu     sync.Mutex // guards all below
@@ -55,7 +55,7 @@ func TestCheckerOfExclusionCatches(t *testing.T) {
 		unlock(t, older)
 		newer := f.lock(0, "k")
 		check.enter(newer)
-		check.enter(older) // a second one inside, with a token that fell
+		check.enter(older) // a second caller inside, with a lower token
 		if faults != 2 {
 			t.Errorf("the checker saw %d faults, want 2", faults)
 		}
@@ -107,7 +107,8 @@ func TestFirstComeFirstServed(t *testing.T) {
 				mu.Unlock()
 				unlock(t, l)
 			})
-			time.Sleep(10 * time.Millisecond) // fake time: request i is committed before request i+1 is made
+			// Request i is committed before request i+1 is made.
+			time.Sleep(10 * time.Millisecond)
 			synctest.Wait()
 		}
 		unlock(t, first)
@@ -179,8 +180,8 @@ func TestTryLockWithoutQuorumIsNotReady(t *testing.T) {
 	})
 }
 
-// TestCancelStorm has 200 callers that give up at random moments on all nodes while the leader
-// changes. Afterwards nothing of them is left anywhere.
+// TestCancelStorm runs 200 callers on all nodes, which cancel at random moments, while the leader
+// changes. Afterwards no node may keep anything of their calls.
 func TestCancelStorm(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -197,10 +198,12 @@ func TestCancelStorm(t *testing.T) {
 						granted.Add(1)
 						if l.Err() == nil {
 							check.enter(l)
-							time.Sleep(7 * time.Millisecond) // fake time: so that others wait, and some give up
+							// Others wait, and some of them cancel.
+							time.Sleep(7 * time.Millisecond)
 							check.leave(l)
 						}
-						_ = l.Unlock(ctx) // lost or not confirmed in time: it holds nothing all the same
+						// The lock is not held, even if the release was not confirmed in time.
+						_ = l.Unlock(ctx)
 					} else {
 						cancelled.Add(1)
 					}
@@ -209,7 +212,7 @@ func TestCancelStorm(t *testing.T) {
 			})
 		}
 		for range 3 {
-			time.Sleep(300 * time.Millisecond) // fake time
+			time.Sleep(300 * time.Millisecond)
 			if r := f.nodes[f.leader()].Replica(); r != nil {
 				_ = r.Log.Transfer(t.Context(), 0)
 			}

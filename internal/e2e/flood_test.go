@@ -13,23 +13,23 @@ import (
 	"github.com/mortise-lock/mortise/internal/outside"
 )
 
-// The limits of a flooded group: so low that a thousand callers reach all of them.
+// The limits of a flooded group are so low that a thousand callers reach all of them.
 const (
 	floodEntries = 400
 	floodWaiters = 200
 	flooders     = 1200
-	floodTime    = 6 * time.Second // fake time: three leases
+	floodTime    = 6 * time.Second // three leases
 )
 
-// flood is what the callers of a member get that asks for more than its share.
+// flood counts the results of the callers on a member that requests more than its share.
 type flood struct {
 	granted, held, overloaded, full atomic.Int64
 }
 
-// TestFloodOfValidCalls: a member with more callers than the group allows, on keys of their own and
-// on one key that all members want. Its callers are told clearly, the group keeps no more than its
-// limits allow, and the others go on as if nothing were: each of them is granted what it asks for,
-// in time, and keeps session and locks.
+// TestFloodOfValidCalls runs more callers on one member than the group allows, on their own keys
+// and on one common key. They must get clear errors, and the group must stay within its limits.
+// Callers on other members must be granted their requests in time, and keep their sessions and
+// locks.
 func TestFloodOfValidCalls(t *testing.T) {
 	for _, who := range []string{"leader", "follower"} {
 		t.Run(who, func(t *testing.T) {
@@ -86,8 +86,8 @@ func TestFloodOfValidCalls(t *testing.T) {
 	}
 }
 
-// call is one caller of the flood, who asks again and again. A third of them want the same key and
-// hold it for a while, a third want one of many keys, and a third only try.
+// call is one caller of the flood, which repeats its request. A third of the callers hold the
+// common key for a while, a third lock one of many keys, and a third only try.
 func (got *flood) call(ctx context.Context, t *testing.T, n *node, c int) {
 	for round := 0; ctx.Err() == nil; round++ {
 		var l *mortise.Lock
@@ -103,7 +103,7 @@ func (got *flood) call(ctx context.Context, t *testing.T, n *node, c int) {
 		switch {
 		case err == nil:
 			got.granted.Add(1)
-			time.Sleep(300 * time.Millisecond) // fake time
+			time.Sleep(300 * time.Millisecond)
 			if err := l.Unlock(context.Background()); err != nil {
 				t.Errorf("unlock: %v", err)
 			}
@@ -116,11 +116,12 @@ func (got *flood) call(ctx context.Context, t *testing.T, n *node, c int) {
 		case !errors.Is(err, context.DeadlineExceeded):
 			t.Errorf("a caller of the flood got %v", err)
 		}
-		time.Sleep(time.Duration(200+c%100) * time.Millisecond) // fake time
+		time.Sleep(time.Duration(200+c%100) * time.Millisecond)
 	}
 }
 
-// lockOn locks and unlocks on a node that does not flood. A key of its own must come at once.
+// lockOn locks and unlocks on a node that does not flood. Its own key must be granted without
+// delay.
 func (f *fleet) lockOn(ctx context.Context, i int) {
 	for round := 0; ctx.Err() == nil; round++ {
 		began := time.Now()
@@ -135,11 +136,10 @@ func (f *fleet) lockOn(ctx context.Context, i int) {
 		if err := l.Unlock(context.Background()); err != nil {
 			f.t.Errorf("node %d: unlock: %v", i, err)
 		}
-		time.Sleep(20 * time.Millisecond) // fake time
+		time.Sleep(20 * time.Millisecond)
 	}
 }
 
-// watchLimits looks at what the group and the leader keep, all the time.
 func (f *fleet) watchLimits(ctx context.Context, flooder int) {
 	for ctx.Err() == nil {
 		for i, n := range f.nodes {
@@ -148,7 +148,7 @@ func (f *fleet) watchLimits(ctx context.Context, flooder int) {
 				f.t.Errorf("node %d no longer votes", i)
 				return
 			}
-			// The others hold and ask for four things at most.
+			// The other members hold and request at most four keys.
 			if c := r.Counts(); c.Entries > floodEntries+8 || c.Waiters > floodWaiters+8 || c.Sessions > 3 {
 				f.t.Errorf("node %d keeps %+v", i, c)
 			}
@@ -159,6 +159,6 @@ func (f *fleet) watchLimits(ctx context.Context, flooder int) {
 		if s := f.nodes[flooder].Client.Status(); s.Requests > flooders+1 {
 			f.t.Errorf("the flooder keeps %d requests of %d callers", s.Requests, flooders)
 		}
-		time.Sleep(50 * time.Millisecond) // fake time
+		time.Sleep(50 * time.Millisecond)
 	}
 }

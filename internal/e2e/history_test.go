@@ -18,8 +18,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/history"
 )
 
-// recordStorm lets callers on three nodes lock, try, give up and hold too long, crashes the leader
-// in the middle, and returns what all instances have recorded.
+// recordStorm runs callers on n nodes that lock, try, cancel and hold for too long, crashes the
+// leader in the middle, and returns the recorded events of all instances.
 func recordStorm(t *testing.T, n int) []history.Event {
 	t.Helper()
 	files := make([]bytes.Buffer, n+1)
@@ -37,7 +37,7 @@ func recordStorm(t *testing.T, n int) []history.Event {
 				l, err := node.Acquire(ctx, mortise.Request{Key: fmt.Sprint("key-", rng.IntN(3)),
 					Try: rng.IntN(4) == 0})
 				if err == nil {
-					time.Sleep(time.Duration(rng.IntN(30)) * time.Millisecond) // fake time
+					time.Sleep(time.Duration(rng.IntN(30)) * time.Millisecond)
 					_ = l.Unlock(t.Context())
 				}
 				cancel()
@@ -50,14 +50,14 @@ func recordStorm(t *testing.T, n int) []history.Event {
 			storm(i, caller)
 		}
 	}
-	time.Sleep(500 * time.Millisecond) // fake time
+	time.Sleep(500 * time.Millisecond)
 	victim := f.leader()
 	f.lock(victim, "of the dead")
 	f.crash(victim)
 	callers.Wait()
 	c := f.config(victim, n)
 	c.History = &files[n]
-	f.start(victim, c) // it comes back as a new incarnation
+	f.start(victim, c) // returns as a new incarnation
 	f.ready()
 	unlock(t, f.lock(victim, "of the dead"))
 	f.nothingLeft()
@@ -76,7 +76,8 @@ func recordStorm(t *testing.T, n int) []history.Event {
 	return events
 }
 
-// keep leaves the recording where go test -artifacts puts such things; judge/testdata has one.
+// keep writes the histories to the directory of go test -artifacts. judge/testdata contains one
+// such history.
 func keep(t *testing.T, files []bytes.Buffer) {
 	t.Helper()
 	for i := range files {
@@ -109,11 +110,12 @@ func TestRecordedHistoryIsRight(t *testing.T) {
 	})
 }
 
-// tamper changes one event at a time, and each time the history must not pass.
+// tamper changes one event at a time, and checks that the judge refuses each changed history.
 func tamper(t *testing.T, events []history.Event, o history.Options) {
 	for _, c := range []struct {
-		name   string
-		change func(e *history.Event) bool // reports whether it was the one to change
+		name string
+		// Reports whether e was the event to change.
+		change func(e *history.Event) bool
 	}{
 		{"a token", func(e *history.Event) bool {
 			e.Token++
@@ -145,7 +147,7 @@ func tamper(t *testing.T, events []history.Event, o history.Options) {
 	}
 }
 
-// TestHistoryThatCannotBeWritten: a writer that fails or hangs costs the history, and nothing else.
+// TestHistoryThatCannotBeWritten checks that a writer that fails or hangs costs only the history.
 func TestHistoryThatCannotBeWritten(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		stuck, unstick := io.Pipe()

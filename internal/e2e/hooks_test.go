@@ -14,7 +14,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// heard is what the hooks of a node were told, one line for an event.
+// heard records the calls of a node's hooks, one line for each event.
 type heard struct {
 	mu    sync.Mutex
 	lines []string
@@ -40,7 +40,6 @@ func (h *heard) node(hook string) func(mortise.NodeEvent) {
 	}
 }
 
-// hooks are all of them.
 func (h *heard) hooks() *mortise.Hooks {
 	acquired, unlocked := h.lock("acquired"), h.lock("unlocked")
 	return &mortise.Hooks{
@@ -52,7 +51,6 @@ func (h *heard) hooks() *mortise.Hooks {
 	}
 }
 
-// last returns the last event of a lock.
 func (h *heard) last(t *testing.T) mortise.LockEvent {
 	t.Helper()
 	synctest.Wait()
@@ -64,7 +62,7 @@ func (h *heard) last(t *testing.T) mortise.LockEvent {
 	return h.locks[len(h.locks)-1]
 }
 
-// of lists what was told beginning with one of the words, and forgets everything.
+// of returns the lines that begin with one of the words, and removes all lines.
 func (h *heard) of(words ...string) (lines []string) {
 	synctest.Wait()
 	h.mu.Lock()
@@ -78,7 +76,7 @@ func (h *heard) of(words ...string) (lines []string) {
 	return lines
 }
 
-// hookedFleet is a fleet whose hooks are heard, each node by one of its own.
+// hookedFleet starts a fleet and records the hook calls of each node separately.
 func hookedFleet(t *testing.T, n int, change ...func(*mortise.Config)) (*fleet, []*heard) {
 	var ears []*heard
 	f := startFleet(t, n, append(change, func(c *mortise.Config) {
@@ -161,7 +159,7 @@ func TestHooksTellHowAcquireEnds(t *testing.T) {
 			}
 		}
 		waiter := f.later(at, mortise.Request{Key: "k"})
-		time.Sleep(10 * time.Second) // fake time
+		time.Sleep(10 * time.Second)
 		if _, err := n.Acquire(t.Context(), mortise.Request{Key: "k", MaxWaiting: 1}); !errors.Is(err,
 			mortise.ErrQueueFull) || ear.last(t).Outcome != mortise.OutcomeQueueFull {
 			t.Errorf("%v, %+v", err, ear.last(t))
@@ -184,7 +182,7 @@ func TestHooksTellHowAcquireEnds(t *testing.T) {
 		}
 		unlock(t, next)
 		f.isolate(at)
-		time.Sleep(10 * time.Second) // fake time
+		time.Sleep(10 * time.Second)
 		if _, err := n.TryLock(t.Context(), "k"); !errors.Is(err, mortise.ErrNotReady) ||
 			ear.last(t).Outcome != mortise.OutcomeNotReady {
 			t.Errorf("%v, %+v", err, ear.last(t))
@@ -203,8 +201,8 @@ func TestHooksTellHowUnlockEnds(t *testing.T) {
 		at := (f.leader() + 1) % 3
 		ear := ears[at]
 		l := f.lock(at, "k")
-		time.Sleep(3 * time.Second) // fake time
-		for range 2 {               // the second causes no event
+		time.Sleep(3 * time.Second)
+		for range 2 { // the second unlock causes no event
 			unlock(t, l)
 		}
 		if e := ear.last(t); e.Outcome != mortise.OutcomeConfirmed || e.Held != 3*time.Second ||
@@ -220,7 +218,7 @@ func TestHooksTellHowUnlockEnds(t *testing.T) {
 			t.Errorf("%q", got)
 		}
 		l = f.acquire(at, mortise.Request{Key: "k", MaxHold: time.Second})
-		time.Sleep(2 * time.Second) // fake time
+		time.Sleep(2 * time.Second)
 		if e := ear.last(t); e.Outcome != mortise.OutcomeOverdue || e.Held < time.Second || e.Held > 2*time.Second ||
 			!errors.Is(e.Err, mortise.ErrLost) || e.Tag != "tag of k" {
 			t.Errorf("%+v", e)
@@ -249,13 +247,13 @@ func TestHooksTellWhyALockWasLost(t *testing.T) {
 		if ended, err := f.nodes[b].ForceUnlock(t.Context(), "forced", forced.Token(), "test"); !ended || err != nil {
 			t.Fatal(ended, err)
 		}
-		time.Sleep(time.Second) // fake time
+		time.Sleep(time.Second)
 		if got := ears[a].of("lost"); !slices.Equal(got, []string{"lost forced"}) {
 			t.Errorf("%q", got)
 		}
 		f.lock(a, "of one that is cut off")
 		f.isolate(a)
-		time.Sleep(10 * time.Second) // fake time
+		time.Sleep(10 * time.Second)
 		ears[a].mu.Lock()
 		if !slices.Contains(ears[a].lines, "renewed unanswered") {
 			t.Errorf("no renewal stayed without an answer: %q", ears[a].lines)
@@ -281,8 +279,8 @@ func TestHooksTellWhyALockWasLost(t *testing.T) {
 	})
 }
 
-// TestHooksTellWhatBecomesOfTheNode: what a voter that lives hears while the leader dies and comes
-// back.
+// TestHooksTellWhatBecomesOfTheNode checks the hook calls of a voter while the leader crashes and
+// returns.
 func TestHooksTellWhatBecomesOfTheNode(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, ears := hookedFleet(t, 3)
@@ -296,7 +294,7 @@ func TestHooksTellWhatBecomesOfTheNode(t *testing.T) {
 				t.Errorf("%q is not among %q", want, start)
 			}
 		}
-		time.Sleep(20 * time.Second) // fake time
+		time.Sleep(20 * time.Second)
 		ear.mu.Lock()
 		acknowledged := 0
 		for _, e := range ear.nodes {
@@ -312,7 +310,7 @@ func TestHooksTellWhatBecomesOfTheNode(t *testing.T) {
 		f.crash(leader)
 		f.leader()
 		f.ready()
-		time.Sleep(20 * time.Second) // fake time
+		time.Sleep(20 * time.Second)
 		got := ear.of("member", "leader", "available", "session")
 		next := "leader new " + f.nodes[f.leader()].config.Name
 		for _, want := range []string{"member left " + victim, "leader none", next, "available unavailable",

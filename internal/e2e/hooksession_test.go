@@ -8,8 +8,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestHooksHearOfSessionsOfTheUsersOwn: of their leases, and of what is locked, detached and taken
-// up in them.
+// TestHooksHearOfSessionsOfTheUsersOwn checks the hook calls for the leases of the user's own
+// sessions, and for locks that are locked, detached and resumed in them.
 func TestHooksHearOfSessionsOfTheUsersOwn(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, ears := hookedFleet(t, 3)
@@ -31,7 +31,7 @@ func TestHooksHearOfSessionsOfTheUsersOwn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(5 * time.Second) // fake time
+		time.Sleep(5 * time.Second)
 		ears[a].mu.Lock()
 		own := 0
 		for _, e := range ears[a].nodes {
@@ -59,7 +59,7 @@ func TestHooksHearOfSessionsOfTheUsersOwn(t *testing.T) {
 			t.Errorf("%+v", e)
 		}
 		again := f.acquire(a, mortise.Request{Key: "saga", Resume: taken.Token()})
-		time.Sleep(time.Second) // fake time
+		time.Sleep(time.Second)
 		if got := ears[b].of("lost"); !slices.Equal(got, []string{"lost resumed"}) {
 			t.Errorf("%q", got)
 		}

@@ -18,8 +18,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/trace"
 )
 
-// TestASlowHookStopsNothing: a hook that does not return delays no grant, and no other event is
-// lost that there is room for.
+// TestASlowHookStopsNothing checks that a hook that does not return delays no grant, and that no
+// event is lost as long as the queue has room.
 func TestASlowHookStopsNothing(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		let := make(chan struct{})
@@ -36,7 +36,7 @@ func TestASlowHookStopsNothing(t *testing.T) {
 		for i := range locks {
 			f.acquire(0, mortise.Request{Key: fmt.Sprint(i), MaxHold: time.Second})
 		}
-		time.Sleep(2 * time.Second) // fake time
+		time.Sleep(2 * time.Second)
 		began := time.Now()
 		unlock(t, f.lock(0, "k"))
 		if took := time.Since(began); took > 100*time.Millisecond {
@@ -56,7 +56,8 @@ func TestASlowHookStopsNothing(t *testing.T) {
 	})
 }
 
-// TestCloseGivesUpOnAHook: and a panic, or the end of its goroutine, ends no hook and no node.
+// TestCloseGivesUpOnAHook checks that Close stops waiting for a hook that does not return, and
+// reports an error.
 func TestCloseGivesUpOnAHook(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		let := make(chan struct{})
@@ -67,7 +68,7 @@ func TestCloseGivesUpOnAHook(t *testing.T) {
 		f.ready()
 		f.acquire(0, mortise.Request{Key: "a", MaxHold: time.Second})
 		f.acquire(0, mortise.Request{Key: "b", MaxHold: time.Second})
-		time.Sleep(2 * time.Second) // fake time
+		time.Sleep(2 * time.Second)
 		began := time.Now()
 		if err := n.Close(); !errors.Is(err, trace.ErrHangs) {
 			t.Errorf("%v", err)
@@ -106,7 +107,7 @@ func TestHooksThatPanicAreCalledAgain(t *testing.T) {
 			unlock(t, f.lock(0, "k"))
 			f.acquire(0, mortise.Request{Key: fmt.Sprint(i), MaxHold: time.Second})
 		}
-		time.Sleep(10 * time.Second) // fake time
+		time.Sleep(10 * time.Second)
 		unlock(t, f.lock(0, "k"))
 		f.close(0)
 		for _, c := range []struct {
@@ -125,7 +126,7 @@ func TestHooksThatPanicAreCalledAgain(t *testing.T) {
 	})
 }
 
-// TestALeakedLockIsFound needs the garbage collector, and so real time: it runs outside a bubble.
+// TestALeakedLockIsFound needs the garbage collector, and so real time. It runs outside a bubble.
 func TestALeakedLockIsFound(t *testing.T) {
 	leaks := make(chan mortise.LockEvent, 10)
 	n, err := mortise.Start(t.Context(), mortise.Config{
@@ -148,7 +149,7 @@ func TestALeakedLockIsFound(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	for range 3 {
-		runtime.GC() // nothing more
+		runtime.GC() // another collection finds nothing more
 	}
 	time.Sleep(10 * time.Millisecond)
 	if len(leaks) != 3 {
@@ -176,7 +177,7 @@ func TestALeakedLockIsFound(t *testing.T) {
 	unlock(t, kept)
 }
 
-// forget locks a few keys and forgets three handles, one of them of a session of its own.
+// forget locks a few keys and drops three handles, one of them of a session of the user's own.
 //
 //go:noinline
 func forget(t *testing.T, n *mortise.Node) mortise.Token {
@@ -216,8 +217,8 @@ func forget(t *testing.T, n *mortise.Node) mortise.Token {
 	return l.Token()
 }
 
-// TestAWatchedHandleMayEndAtOnce: the end of MaxHold is another goroutine, which may come before
-// Acquire has returned. The race detector sees whether it meets a handle that is not complete.
+// TestAWatchedHandleMayEndAtOnce lets MaxHold end, in its own goroutine, before Acquire has
+// returned. The race detector reports if that goroutine uses a handle that is not complete.
 func TestAWatchedHandleMayEndAtOnce(t *testing.T) {
 	n, err := mortise.Start(t.Context(), mortise.Config{Logger: slog.New(slog.DiscardHandler),
 		Hooks: &mortise.Hooks{Leaked: func(mortise.LockEvent) {}}})
@@ -243,7 +244,8 @@ func TestAWatchedHandleMayEndAtOnce(t *testing.T) {
 	unlock(t, outer)
 }
 
-// TestWhatHooksOfLocksCost: what the comments of Hooks say, in allocations for each lock.
+// TestWhatHooksOfLocksCost checks the number of allocations for each lock that the comments of
+// Hooks state.
 func TestWhatHooksOfLocksCost(t *testing.T) {
 	if underRace {
 		t.Skip("the race detector allocates too")

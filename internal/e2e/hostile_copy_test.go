@@ -12,9 +12,9 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// TestHostileCopies: a process that has a copied directory, and with it the key of an instance that
-// runs, dials the others as that instance. The original keeps its links, its vote and its lock, and
-// both sides log both addresses.
+// TestHostileCopies runs a process with a copied directory, and so with the key of a running
+// instance, and dials the others as that instance. The original must keep its links, vote and lock,
+// and the nodes must log both addresses.
 func TestHostileCopies(t *testing.T) {
 	assaulted(t, []string{"secret"}, func(a *assault) {
 		victim := a.follower()
@@ -37,7 +37,7 @@ func TestHostileCopies(t *testing.T) {
 	})
 }
 
-// twin dials an instance with the key of another one that runs.
+// twin dials node at with the key of the running node n, and checks that the connection is refused.
 func (a *assault) twin(n *node, at int) {
 	a.t.Helper()
 	c, err := a.speaker.Open(a.t.Context(), address(at))
@@ -58,8 +58,8 @@ func (a *assault) twin(n *node, at int) {
 	}
 }
 
-// TestACopiedDirectoryWhileTheOriginalRuns: a whole instance is started on a copied directory,
-// elsewhere. It does not start, and the original stays.
+// TestACopiedDirectoryWhileTheOriginalRuns starts a whole instance on a copied directory, at
+// another address. It must not start, and the original must continue.
 func TestACopiedDirectoryWhileTheOriginalRuns(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		root := t.TempDir()
@@ -84,7 +84,7 @@ func TestACopiedDirectoryWhileTheOriginalRuns(t *testing.T) {
 		if err == nil {
 			f.nodes = append(f.nodes, twin)
 		}
-		time.Sleep(time.Minute) // fake time: six leases
+		time.Sleep(time.Minute) // six leases
 		if err == nil {
 			err = twin.Err()
 		}

@@ -18,8 +18,8 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// TestHostileImpostors: an attacker dials every instance as every other one, and holds what
-// connections it can: the live links stay, and a lock is held through it.
+// TestHostileImpostors has an attacker dial every instance in the name of every other one, and keep
+// the connections that it can. The existing links and a lock must remain.
 func TestHostileImpostors(t *testing.T) {
 	assaulted(t, everySecurity(), func(a *assault) {
 		a.join(3)
@@ -46,7 +46,7 @@ func TestHostileImpostors(t *testing.T) {
 	})
 }
 
-// secretsOf returns what a former voter knows about the session of an instance.
+// secretsOf returns the knowledge of a former voter about the session of an instance.
 func (a *assault) secretsOf(i int) lockfsm.SessionInfo {
 	a.t.Helper()
 	synctest.Wait()
@@ -58,9 +58,9 @@ func (a *assault) secretsOf(i int) lockfsm.SessionInfo {
 	return info
 }
 
-// TestHostileTheftOfASession: the attacker dials the holder as the leader, and the leader with the
-// session, epoch and nonce of the holder. The holder keeps its lock, and the instance that waits
-// for it gets nothing, for three leases.
+// TestHostileTheftOfASession has an attacker dial the holder as the leader, and the leader with the
+// holder's session, epoch and nonce. For three leases the holder must keep its lock, and the waiter
+// must not be granted it.
 func TestHostileTheftOfASession(t *testing.T) {
 	assaulted(t, everySecurity(), func(a *assault) {
 		leader := a.leader()
@@ -76,7 +76,7 @@ func TestHostileTheftOfASession(t *testing.T) {
 			}
 			close(granted)
 		}()
-		time.Sleep(time.Second) // fake time
+		time.Sleep(time.Second)
 		known := a.secretsOf(holder)
 		h := newHostileWith(a.fleet, 0, a.security)
 		defer h.Close()
@@ -108,7 +108,7 @@ func TestHostileTheftOfASession(t *testing.T) {
 	})
 }
 
-// lure says to an instance, under the attacker's own ID, that the attacker leads.
+// lure claims to an instance, under the attacker's own ID, that the attacker is the leader.
 func (a *assault) lure(h *hostile, at int) {
 	self := h.id.Instance()
 	lure := append(uvarints(8, 1<<40), self[:]...)
@@ -120,13 +120,14 @@ func (a *assault) lure(h *hostile, at int) {
 	}
 }
 
-// steal says to the leader, under the attacker's own ID, what only the owner of a session may say.
+// steal sends to the leader, under the attacker's own ID, messages that only the owner of a session
+// may send.
 func (a *assault) steal(h *hostile, leader int, s lockfsm.SessionInfo) {
 	to := nodeid.Endpoint{ID: a.nodes[leader].ID(), Addr: address(leader)}
 	say := func(f transport.Frame) {
 		_ = h.Send(to, f)
 		synctest.Wait()
-		time.Sleep(50 * time.Millisecond) // fake time
+		time.Sleep(50 * time.Millisecond)
 	}
 	for _, epoch := range []lockfsm.Epoch{s.Epoch + 1, s.Epoch, s.Epoch + 1<<20} {
 		attach := lockfsm.Command{Kind: lockfsm.Attach, Session: s.ID, Epoch: epoch, Number: 1 << 20, Nonce: s.Nonce}
@@ -145,8 +146,8 @@ func (a *assault) steal(h *hostile, leader int, s lockfsm.SessionInfo) {
 	say(transport.Frame{Commands: end.Append(nil)})
 }
 
-// TestHostileRelay: what a newborn instance says to an attacker whose address is behind Join is
-// passed on, byte by byte, to the members.
+// TestHostileRelay has a new instance connect to an attacker in its Join. The attacker relays the
+// greeting to the members, byte by byte, and they must refuse it.
 func TestHostileRelay(t *testing.T) {
 	assaulted(t, everySecurity(), func(a *assault) {
 		l, err := a.net.Listen("10.0.0.66:7947")
@@ -186,8 +187,8 @@ func TestHostileRelay(t *testing.T) {
 	})
 }
 
-// relay passes a dialer's greeting on to every member, and says what came of it if that is not a
-// refusal.
+// relay passes a dialer's greeting on to every member. It returns a description of the result, or
+// "" if every member refuses the greeting.
 func (a *assault) relay(raw net.Conn) string {
 	var server *tls.Config
 	if a.security != nil {
@@ -195,7 +196,7 @@ func (a *assault) relay(raw net.Conn) string {
 	}
 	_, said, err := attack.Accept(raw, server)
 	if err != nil {
-		return "" // it has hung up
+		return "" // the dialer has closed the connection
 	}
 	for at := range 3 {
 		c, err := a.speaker.Open(a.t.Context(), address(at))

@@ -12,13 +12,13 @@ import (
 	"github.com/mortise-lock/mortise/transport"
 )
 
-// TestHostileNames: an instance of the attacker registers under the name of each voter, which is a
-// claim, and all connections are reset again and again. No voter that lives is taken for an earlier
-// life of the attacker's instance.
+// TestHostileNames has an instance of the attacker claim the name of each voter, while all
+// connections are reset repeatedly. No running voter may be taken for an earlier incarnation of the
+// attacker's instance.
 func TestHostileNames(t *testing.T) {
 	assaulted(t, []string{"secret"}, func(a *assault) {
 		a.join(3)
-		time.Sleep(10 * time.Second) // fake time: all know the same
+		time.Sleep(10 * time.Second) // all nodes have the same state
 		h := newHostileWith(a.fleet, 0, a.security)
 		defer h.Close()
 		before := book(a.nodes[0])
@@ -37,13 +37,13 @@ func TestHostileNames(t *testing.T) {
 				_ = h.Send(to, transport.Frame{Commands: open.Append(nil)})
 			}
 			synctest.Wait()
-			time.Sleep(100 * time.Millisecond) // fake time
+			time.Sleep(100 * time.Millisecond)
 			for i, n := range a.nodes {
 				if i != leader && n.Status().Votes {
 					a.net.Reset(host(i))
 				}
 			}
-			time.Sleep(900 * time.Millisecond) // fake time
+			time.Sleep(900 * time.Millisecond)
 		}
 		for i, n := range a.nodes {
 			if raft := raftOf(n); raft != voters[i] {

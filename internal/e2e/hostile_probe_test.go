@@ -15,8 +15,8 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// diverted is a fleet in which what is dialed at one address can be led to another, as by an
-// address that several services share.
+// diverted redirects dials from one address to another, like an address that several services
+// share.
 type diverted struct {
 	from, to string
 	on       atomic.Bool
@@ -32,9 +32,9 @@ func (d *diverted) alter(e *outside.World) {
 	}
 }
 
-// TestHostileProbes: a voter is cut off, and something else answers at its address. What answers
-// there and has proved nothing does not end the voter's membership: it is replaced when it has been
-// silent for as long as without the answer, and not sooner.
+// TestHostileProbes cuts a voter off, and lets an impostor without a proved identity answer at its
+// address. The answer must not end the voter's membership: it must be replaced after the same time
+// of silence as without the answer.
 func TestHostileProbes(t *testing.T) {
 	imposter := func(key nodeid.Key, signed bool) func(*attack.Speaker, *wire.Greeting) *wire.Greeting {
 		return func(s *attack.Speaker, said *wire.Greeting) *wire.Greeting {
@@ -78,15 +78,15 @@ func TestHostileProbes(t *testing.T) {
 	}
 }
 
-// replacedAfter is after what time a voter that is cut off is replaced, with something that answers
-// at its address. Nil means nothing.
+// replacedAfter returns the time after which a voter that is cut off is replaced while answer
+// handles connections to its address. If answer is nil, nothing listens at the address.
 func replacedAfter(t *testing.T, name string, answer func(a *assault, conn net.Conn)) (took time.Duration) {
 	t.Run(name, func(t *testing.T) {
 		bubble(t, func(t *testing.T) {
 			d := &diverted{to: "10.0.0.77:7947"}
 			a := newAssaultWith(t, withSecret(secretA), d.alter)
 			a.join(3)
-			time.Sleep(5 * time.Second) // fake time
+			time.Sleep(5 * time.Second)
 			victim := a.follower()
 			if victim == 3 {
 				t.Fatal("the fourth instance votes")
@@ -110,10 +110,11 @@ func replacedAfter(t *testing.T, name string, answer func(a *assault, conn net.C
 				d.on.Store(true)
 			}
 			a.isolate(victim)
-			a.net.Reset(host(victim)) // the leader sees no link, and looks whether the voter is there
+			// The leader has no link any more, and probes the voter.
+			a.net.Reset(host(victim))
 			began := time.Now()
 			for still := true; still; {
-				time.Sleep(50 * time.Millisecond) // fake time
+				time.Sleep(50 * time.Millisecond)
 				if took = time.Since(began); took > time.Minute {
 					t.Fatal("the voter was not replaced")
 				}

@@ -21,27 +21,27 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// assault is a working group with an attacker beside it that may come in: it has the secret, or the
-// one certificate that all instances share.
+// assault is a working group and an attacker that can open connections to it, because it has the
+// secret, or the one certificate that all instances share.
 type assault struct {
 	*fleet
 	t        *testing.T
 	change   func(*mortise.Config)
 	security transport.Security // nil means plain text
 	speaker  *attack.Speaker
-	log      *lines // what all instances log
+	log      *lines
 	key      nodeid.Key
-	quiet    time.Duration // p99 of a lock and unlock, before the attack
+	quiet    time.Duration // p99 of a lock and unlock before the attack
 }
 
-// linkLatency makes the latency of locks in fake time more than nothing.
+// linkLatency makes the latency of locks in fake time greater than zero.
 const linkLatency = time.Millisecond
 
-// everySecurity is all that assaulted can be run with. In TLS and TLSFiles all instances share one
-// certificate. What is no matter of the connection itself is tested with a secret only.
+// everySecurity returns all kinds of security. With TLS and TLSFiles all instances share one
+// certificate. Tests that do not depend on the connection use only a secret.
 func everySecurity() []string { return []string{"plain", "secret", "TLS", "TLSFiles"} }
 
-// assaulted runs a test with each kind of security that is named.
+// assaulted runs a test with each of the given kinds of security.
 func assaulted(t *testing.T, kinds []string, test func(a *assault)) {
 	modes := map[string]func(*testing.T) func(*mortise.Config){
 		"plain":  func(*testing.T) func(*mortise.Config) { return func(*mortise.Config) {} },
@@ -60,12 +60,12 @@ func assaulted(t *testing.T, kinds []string, test func(a *assault)) {
 	}
 }
 
-// newAssault starts three instances.
 func newAssault(t *testing.T, change func(*mortise.Config)) *assault {
 	return newAssaultWith(t, change, nil)
 }
 
-// newAssaultWith is newAssault with a change to the world of each instance. Nil means none.
+// newAssaultWith starts three instances. alter changes the World of each instance. Nil means no
+// change.
 func newAssaultWith(t *testing.T, change func(*mortise.Config), alter func(*outside.World)) *assault {
 	t.Helper()
 	a := &assault{t: t, change: change, log: &lines{}, key: nodeidtest.Key(hostileInstance), fleet: newFleet(t)}
@@ -91,7 +91,7 @@ func newAssaultWith(t *testing.T, change func(*mortise.Config), alter func(*outs
 	return a
 }
 
-// credentialsOf makes what the configured kind of security stands on. Nil means plain text.
+// credentialsOf returns the credentials of the configured kind of security. Nil means plain text.
 func credentialsOf(c mortise.Config, cluster string) (*credentials.Source, error) {
 	names := credentials.Names{Peers: c.TLSPeers, Guests: c.TLSGuests}
 	switch {
@@ -108,13 +108,12 @@ func credentialsOf(c mortise.Config, cluster string) (*credentials.Source, error
 	return nil, nil
 }
 
-// configure is what the configurations of all instances have in common.
 func (a *assault) configure(c *mortise.Config) {
 	a.change(c)
 	c.Logger = slog.New(slog.NewTextHandler(a.log, nil)).With("node", c.Name)
 }
 
-// join starts one more instance, which does not vote as long as three others do.
+// join starts one more instance, which gets no vote as long as three others vote.
 func (a *assault) join(i int) {
 	a.t.Helper()
 	c := a.config(i, 3)
@@ -123,12 +122,12 @@ func (a *assault) join(i int) {
 	a.ready()
 }
 
-// p99 is of the time to lock and unlock a free key, on every instance, for as long as during runs
-// and at least for least.
+// p99 returns the 99th percentile of the time to lock and unlock a free key on every instance,
+// while during runs, and for at least the time least.
 func (a *assault) p99(least time.Duration, during func()) time.Duration {
 	a.t.Helper()
 	ctx, stop := context.WithCancel(a.t.Context())
-	var mu sync.Mutex // guards all
+	var mu sync.Mutex // guards all below
 	var all []time.Duration
 	var callers sync.WaitGroup
 	for i, n := range a.nodes {
@@ -138,7 +137,7 @@ func (a *assault) p99(least time.Duration, during func()) time.Duration {
 		callers.Go(func() {
 			for ctx.Err() == nil {
 				began := time.Now()
-				patience, cancel := context.WithTimeout(a.t.Context(), 30*time.Second) // fake time
+				patience, cancel := context.WithTimeout(a.t.Context(), 30*time.Second)
 				l, err := n.Lock(patience, fmt.Sprint("timed ", i))
 				if err == nil {
 					err = l.Unlock(patience)
@@ -151,7 +150,7 @@ func (a *assault) p99(least time.Duration, during func()) time.Duration {
 				mu.Lock()
 				all = append(all, time.Since(began))
 				mu.Unlock()
-				time.Sleep(20 * time.Millisecond) // fake time
+				time.Sleep(20 * time.Millisecond)
 			}
 		})
 	}
@@ -159,7 +158,7 @@ func (a *assault) p99(least time.Duration, during func()) time.Duration {
 	if during != nil {
 		during()
 	}
-	time.Sleep(max(0, least-time.Since(began))) // fake time
+	time.Sleep(max(0, least-time.Since(began)))
 	stop()
 	callers.Wait()
 	if len(all) == 0 {
@@ -169,8 +168,8 @@ func (a *assault) p99(least time.Duration, during func()) time.Duration {
 	return all[len(all)*99/100]
 }
 
-// attack runs an attack, and until least has passed. It fails if that costs an instance its vote,
-// the leader its lead, or the locks ten times their latency.
+// attack runs an attack for at least the duration least. It fails if an instance loses its vote or
+// its leadership, or if the latency of locks grows tenfold.
 func (a *assault) attack(least time.Duration, do func()) {
 	a.t.Helper()
 	before := a.nodes[a.leader()].Status()
@@ -196,7 +195,6 @@ func (a *assault) attack(least time.Duration, do func()) {
 	}
 }
 
-// raftOf is the raft ID of an instance, 0 for one that does not vote.
 func raftOf(n *node) uint64 {
 	if r := n.Replica(); r != nil {
 		return r.ID
@@ -204,7 +202,6 @@ func raftOf(n *node) uint64 {
 	return 0
 }
 
-// warned reports whether an instance has logged a warning with all of these texts.
 func (a *assault) warned(texts ...string) bool {
 	a.log.mu.Lock()
 	defer a.log.mu.Unlock()
@@ -220,9 +217,9 @@ func (a *assault) warned(texts ...string) bool {
 	return false
 }
 
-// impostors returns greetings that claim to be from victim, as an attacker can make them that has
-// not its private key. binding is of the connection that they are for, seen is a greeting of the
-// victim from another connection.
+// impostors returns greetings in the name of victim, as an attacker can make them without its
+// private key. They are for the connection with that binding. seen is a greeting of the victim from
+// another connection.
 func (a *assault) impostors(victim *node, kind wire.Hello_Kind, binding []byte,
 	seen *wire.Greeting) map[string]*wire.Greeting {
 	r := victim.Replica()
@@ -245,7 +242,7 @@ func (a *assault) impostors(victim *node, kind wire.Hello_Kind, binding []byte,
 	}
 }
 
-// overhear is what an instance says to any dialer that may come in.
+// overhear returns the greeting that an instance sends to any dialer that is not refused.
 func (a *assault) overhear(i int) *wire.Greeting {
 	a.t.Helper()
 	c, err := a.speaker.Open(a.t.Context(), address(i))
@@ -261,9 +258,9 @@ func (a *assault) overhear(i int) *wire.Greeting {
 	return answer
 }
 
-// impersonate dials instance at as the victim, in every way. It fails unless each is refused and
-// the log names the victim, the attacker's address and, if the two are linked, the other end of
-// their link.
+// impersonate dials instance at in the name of the victim, in every way. It fails unless each
+// attempt is refused and, if the two are linked, the log names the victim, its address, and the
+// attacker's address.
 func (a *assault) impersonate(victim, at int) {
 	a.t.Helper()
 	seen := a.overhear(victim)
@@ -278,7 +275,8 @@ func (a *assault) impersonate(victim, at int) {
 				a.t.Errorf("node %d believes in an impostor of node %d, %s: %v, %v", at, victim, how, answer, err)
 			}
 			if answer.GetRefusal() == nil {
-				continue // it stays, as an idle connection that holds the victim's place
+				// The connection stays open and idle, and holds the victim's place.
+				continue
 			}
 			if !c.Ended(2 * time.Second) {
 				a.t.Errorf("node %d still listens to an impostor %s", at, how)

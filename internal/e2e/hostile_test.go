@@ -24,24 +24,25 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// hostile is a member that has the door's key and says what no mortise would: a bare port in the
-// right cluster and group.
+// hostile is a member that is admitted to the group and sends what no correct instance sends. It is
+// a bare port with the right cluster and group.
 type hostile struct {
 	*transport.Port
 	f     *fleet
 	id    transport.Self
-	heard atomic.Int64 // bytes of commands: no instance may take it for a leader
+	heard atomic.Int64 // bytes of commands; they stay 0 if no instance takes it for a leader
 
-	onReplies func([]byte) // may block; set while nothing comes
-	answer    []byte       // to every question; nil means garbage
+	onReplies func([]byte) // may block; must be set while no replies arrive
+	answer    []byte       // sent to every request; nil means garbage
 }
 
 const hostileInstance = 0x666
 
-// newHostile joins the group's wire as an instance of its own. With raft it claims that raft ID.
+// newHostile connects to the group as an instance of its own. If raft is not zero, it claims that
+// raft ID.
 func newHostile(f *fleet, raft uint64) *hostile { return newHostileWith(f, raft, nil) }
 
-// newHostileWith is newHostile with TLS. Nil means plain text.
+// newHostileWith is like newHostile, with TLS. A nil security means plain text.
 func newHostileWith(f *fleet, raft uint64, security transport.Security) *hostile {
 	f.t.Helper()
 	n := f.nodes[f.leader()]
@@ -65,7 +66,7 @@ func newHostileWith(f *fleet, raft uint64, security transport.Security) *hostile
 	return h
 }
 
-// hostile implements transport.Handler.
+// The methods below implement transport.Handler.
 func (h *hostile) Frame(_ transport.Identity, f transport.Frame) {
 	h.heard.Add(int64(len(f.Commands)))
 	if h.onReplies != nil && len(f.Replies) > 0 {
@@ -74,7 +75,6 @@ func (h *hostile) Frame(_ transport.Identity, f transport.Frame) {
 }
 func (h *hostile) Down(transport.Identity, error) {}
 
-// hostileAnswers is what a hostile answers.
 type hostileAnswers struct {
 	query.UnimplementedClusterServer
 	h *hostile
@@ -97,7 +97,8 @@ func (h *hostile) MaySendSnapshot(transport.Identity, *raftpb.Message) error {
 }
 func (h *hostile) Snapshot(transport.Identity, *raftpb.Message) error { return nil }
 
-// say sends a frame to every node. A link that was ended because of the last one is dialed anew.
+// say sends a frame to every node. It dials a new link if the last frame has ended the previous
+// one.
 func (h *hostile) say(frame transport.Frame) {
 	for i, n := range h.f.nodes {
 		_ = h.Send(nodeid.Endpoint{ID: n.ID(), Addr: address(i)}, frame)
@@ -133,11 +134,10 @@ func uvarints(vs ...uint64) (b []byte) {
 	return b
 }
 
-// sized frames a reply of the session room: its size, its kind, its fields.
 func sized(body []byte) []byte { return append(uvarints(uint64(len(body))), body...) }
 
-// attacks are what the hostile member does, by name. None may cost the leader its lead or a holder
-// its lock.
+// attacks returns the attacks of the hostile member by name. None of them may cost the leader its
+// leadership or a holder its lock.
 func attacks() map[string]func(h *hostile) {
 	return map[string]func(h *hostile){
 		"thousands of sessions": func(h *hostile) {
@@ -219,8 +219,8 @@ func attacks() map[string]func(h *hostile) {
 	}
 }
 
-// unharmed runs an attack on a working group and checks that no instance has lost a lock or its
-// lead by it.
+// unharmed runs an attack on a working group and checks that no holder loses its lock, and the
+// leader does not lose its leadership.
 func unharmed(t *testing.T, raft func(f *fleet) uint64, attack func(h *hostile)) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -231,14 +231,14 @@ func unharmed(t *testing.T, raft func(f *fleet) uint64, attack func(h *hostile))
 		before := f.nodes[f.leader()].Status()
 		h := newHostile(f, raft(f))
 		attack(h)
-		for i, n := range f.nodes { // before what is left can expire
+		for i, n := range f.nodes { // before the locks can expire
 			if r := n.Replica(); r == nil {
 				t.Fatalf("node %d does not vote any more", i)
 			} else if s := r.Keeper.Status(); s.Sessions > 3+256 || s.Attachments > 3 {
 				t.Errorf("node %d keeps %+v", i, s)
 			}
 		}
-		time.Sleep(20 * time.Second) // fake time: ten leases
+		time.Sleep(20 * time.Second) // ten leases
 		for i, l := range locks {
 			if err := l.Err(); err != nil {
 				t.Errorf("node %d has lost its lock: %v", i, err)
@@ -275,8 +275,8 @@ func TestHostileMember(t *testing.T) {
 	}
 }
 
-// TestHostileRaftMessages: a hello can claim any raft ID, a message any sender. Only an instance of
-// the address book is shown to raft.
+// TestHostileRaftMessages checks that raft receives messages only from an instance of the address
+// book, although a hello can claim any raft ID, and a message any sender.
 func TestHostileRaftMessages(t *testing.T) {
 	for name, raft := range map[string]func(f *fleet) uint64{
 		"as a voter":    func(f *fleet) uint64 { return f.nodes[f.follower()].Replica().ID },
@@ -315,8 +315,8 @@ func TestHostileRaftMessages(t *testing.T) {
 	}
 }
 
-// TestHostileSnapshots: a snapshot under the leader's raft ID, from an instance that does not have
-// it, is refused on its first chunk.
+// TestHostileSnapshots checks that a snapshot under the leader's raft ID, from an instance that
+// does not own that ID, is refused at its first chunk.
 func TestHostileSnapshots(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -350,8 +350,8 @@ func TestHostileSnapshots(t *testing.T) {
 	})
 }
 
-// TestHostileGhosts: members that a process with the secret makes up are seen up to a bound, and
-// locks are had as before.
+// TestHostileGhosts has a process with the secret invent members. Gossip must limit their number,
+// and locks must be granted as before.
 func TestHostileGhosts(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -379,7 +379,6 @@ func TestHostileGhosts(t *testing.T) {
 	})
 }
 
-// ghost is a packet of gossip about a member that does not exist.
 func ghost(label string, i int) []byte {
 	name := fmt.Sprint("ghost-", i)
 	at := attack.Member{Name: name, IP: []byte{10, 66, byte(i / 250), byte(i % 250)}, Port: 7947}

@@ -20,7 +20,6 @@ import (
 	"github.com/mortise-lock/mortise/transport"
 )
 
-// book is an instance's view of the voters.
 func book(n *node) (all []string) {
 	for _, v := range n.Status().Voters {
 		all = append(all, fmt.Sprint(v.Instance, " at ", v.Address))
@@ -29,10 +28,10 @@ func book(n *node) (all []string) {
 	return all
 }
 
-// unmoved runs an attack and fails if any instance's view of the voters has changed after it.
+// unmoved runs an attack and fails if an instance knows other voters after it.
 func (a *assault) unmoved(least time.Duration, do func()) {
 	a.t.Helper()
-	time.Sleep(10 * time.Second) // fake time: all know the same
+	time.Sleep(10 * time.Second) // all nodes have the same state
 	var before [][]string
 	for _, n := range a.nodes {
 		before = append(before, book(n))
@@ -45,9 +44,9 @@ func (a *assault) unmoved(least time.Duration, do func()) {
 	}
 }
 
-// TestHostileHearsay: an instance of the attacker tells every other one that the attacker is the
-// only voter, asks each for a replica, and answers every question as the leader of the group.
-// Afterwards a voter crashes, and the group replaces it.
+// TestHostileHearsay has an attacker claim to every instance that it is the only voter, ask each to
+// start a replica, and answer every request as the leader. Then a voter crashes, and the group must
+// replace it.
 func TestHostileHearsay(t *testing.T) {
 	assaulted(t, []string{"secret"}, func(a *assault) {
 		a.join(3)
@@ -77,7 +76,7 @@ func TestHostileHearsay(t *testing.T) {
 	})
 }
 
-// slander says to one instance all that moves a configuration.
+// slander sends to one instance all messages that change its view of the configuration.
 func (a *assault) slander(h *hostile, at int, group uint64, me []attack.Replica) {
 	n := a.nodes[at]
 	ask := func(body []byte) {
@@ -103,7 +102,7 @@ func (a *assault) slander(h *hostile, at int, group uint64, me []attack.Replica)
 	ask(attack.InstanceInfo("node-9", h.id.Addr, group, 1<<50, me))
 }
 
-// wantVoters waits until all instances that live agree on that many voters, all of which live.
+// wantVoters waits until all running instances agree on n voters, all of which run.
 func (a *assault) wantVoters(n int) {
 	a.t.Helper()
 	for range 600 {
@@ -120,7 +119,7 @@ func (a *assault) wantVoters(n int) {
 		if voting == n && len(books) == 1 {
 			return
 		}
-		time.Sleep(100 * time.Millisecond) // fake time
+		time.Sleep(100 * time.Millisecond)
 	}
 	for i, node := range a.nodes {
 		if node != nil {
@@ -130,9 +129,9 @@ func (a *assault) wantVoters(n int) {
 	a.t.Fatalf("there are no %d voters on which all agree", n)
 }
 
-// TestHostileGossip: packets of gossip under the name of every instance, with a higher incarnation,
-// say that it is another instance, at another address, in another group that has a leader, and
-// knows a configuration of the far future.
+// TestHostileGossip sends gossip in the name of every instance, with a higher incarnation number:
+// about another ID, another address, another group that has a leader, and a configuration of the
+// far future.
 func TestHostileGossip(t *testing.T) {
 	assaulted(t, []string{"secret"}, func(a *assault) {
 		a.join(3)
@@ -143,7 +142,9 @@ func TestHostileGossip(t *testing.T) {
 		a.unmoved(time.Minute, func() {
 			rival := attack.Member{Name: "0123456789abcdef01234567", IP: []byte{10, 0, 0, 66}, Port: 7947}
 			for round := range uint32(60) {
-				for at, n := range a.nodes { // one that stays, since its word is renewed before it counts as dead
+				// This member remains in the lists, since a new packet arrives before it counts as
+				// dead.
+				for at, n := range a.nodes {
 					_ = h.Gossip().WriteTo(attack.Alive(n.config.Cluster, rival, 1+round, attack.Meta{
 						Instance: h.id.Instance(), Group: 77, At: 3, Leader: true, Name: "node-9", Addr: h.id.Addr,
 					}), address(at))
@@ -162,7 +163,7 @@ func TestHostileGossip(t *testing.T) {
 						}
 					}
 				}
-				time.Sleep(time.Second) // fake time
+				time.Sleep(time.Second)
 			}
 		})
 		if n := h.heard.Load(); n != 0 {
@@ -179,11 +180,11 @@ func TestHostileGossip(t *testing.T) {
 	})
 }
 
-// gossipMembers asks an instance for everything that gossip knows, and returns it in the order of
-// the instances.
+// gossipMembers asks an instance for all members that gossip knows, and returns them in the order
+// of the instances.
 func (a *assault) gossipMembers(h *hostile) []attack.Member {
 	a.t.Helper()
-	time.Sleep(5 * time.Second) // fake time: it has every member in its list
+	time.Sleep(5 * time.Second) // its gossip lists every member
 	ctx, cancel := context.WithTimeout(a.t.Context(), 5*time.Second)
 	defer cancel()
 	conn, err := h.Gossip().DialStream(ctx, address(0))
@@ -204,8 +205,8 @@ func (a *assault) gossipMembers(h *hostile) []attack.Member {
 	return members
 }
 
-// TestHostileEnds: an instance that claims another's raft ID says that it has retired, and ends its
-// link: that is believed of nothing but itself.
+// TestHostileEnds has an instance that claims another's raft ID report that it has retired, and end
+// its link. The other instances must apply that only to the reporting instance.
 func TestHostileEnds(t *testing.T) {
 	for name, victim := range map[string]func(f *fleet) int{"of a voter": (*fleet).follower,
 		"of the leader": (*fleet).leader} {
@@ -215,7 +216,7 @@ func TestHostileEnds(t *testing.T) {
 					h.say(transport.Frame{Retired: true})
 					for i := range h.f.nodes {
 						h.f.net.Reset("10.0.0.66")
-						time.Sleep(200 * time.Millisecond) // fake time: a dial after a failed one
+						time.Sleep(200 * time.Millisecond) // the pause between two dials
 						_ = h.Send(nodeid.Endpoint{ID: h.f.nodes[i].ID(), Addr: address(i)},
 							transport.Frame{Retired: true})
 						synctest.Wait()
@@ -226,8 +227,8 @@ func TestHostileEnds(t *testing.T) {
 	}
 }
 
-// TestHostileRecords: a session whose record names an instance or an address that its connection
-// does not prove is not opened.
+// TestHostileRecords checks that a session is not opened if its record names an instance or an
+// address that its connection does not prove.
 func TestHostileRecords(t *testing.T) {
 	assaulted(t, []string{"secret"}, func(a *assault) {
 		h := newHostileWith(a.fleet, 0, a.security)
@@ -244,7 +245,7 @@ func TestHostileRecords(t *testing.T) {
 				fmt.Sprintf(`{"instance":"%s","name":"node-9","rules":1}`, strings.Repeat("f", 31)),
 			} {
 				h.commands(lockfsm.Command{Kind: lockfsm.Open, Nonce: nonce(i), TTL: time.Hour, Record: []byte(record)})
-				time.Sleep(300 * time.Millisecond) // fake time
+				time.Sleep(300 * time.Millisecond)
 				if after := leader.Replica().Keeper.Status().Sessions; after != before {
 					a.t.Errorf("a session was opened by the record %s", record)
 				}

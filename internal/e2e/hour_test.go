@@ -16,8 +16,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/outside"
 )
 
-// anHour is as long as the tests of long lives run in fake time. A ping policy that does not suit
-// bites within a minute and a half.
+// anHour returns how long the tests of long runs last in fake time. A wrong ping policy of gRPC
+// would end connections within 90 s.
 func anHour() time.Duration {
 	if underRace {
 		return 75 * time.Second
@@ -25,7 +25,7 @@ func anHour() time.Duration {
 	return time.Hour
 }
 
-// calm is what must not change in a healthy group, on any instance and at any time.
+// calm is the state that must not change in a healthy group, on any instance and at any time.
 type calm struct {
 	leader     int
 	term       uint64
@@ -34,7 +34,7 @@ type calm struct {
 	goroutines int
 }
 
-// watched starts n nodes, counts their dials and collects what they warn of.
+// watched starts n nodes, counts their dials and collects their warnings.
 func watched(t *testing.T, n int) (f *fleet, dials *atomic.Int64, log *lines) {
 	dials, log = new(atomic.Int64), new(lines)
 	f = newFleet(t)
@@ -51,7 +51,8 @@ func watched(t *testing.T, n int) (f *fleet, dials *atomic.Int64, log *lines) {
 		f.start(i, c)
 	}
 	f.ready()
-	time.Sleep(30 * time.Second) // fake time: what is only needed at the beginning has been closed
+	// Connections that are needed only at the beginning have been closed.
+	time.Sleep(30 * time.Second)
 	log.reset()
 	return f, dials, log
 }
@@ -72,14 +73,14 @@ func (f *fleet) calm(dials *atomic.Int64) calm {
 	return c
 }
 
-// TestAnHourOfNothing: no connection ends, no election happens, nothing grows, and a lock that is
-// held all the time stays held.
+// TestAnHourOfNothing checks that an idle group ends no connection, holds no election and uses no
+// more memory, and that a lock stays held all the time.
 func TestAnHourOfNothing(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		f, dials, log := watched(t, 4) // three voters and a plain member
+		f, dials, log := watched(t, 4) // three voters and an instance without a vote
 		mine := f.lock(3, "k")
 		before := f.calm(dials)
-		time.Sleep(anHour()) // fake time
+		time.Sleep(anHour())
 		if after := f.calm(dials); after != before {
 			t.Errorf("it began with %+v and ended with %+v", before, after)
 		}
@@ -96,7 +97,7 @@ func TestAnHourOfNothing(t *testing.T) {
 	})
 }
 
-// TestAnHourOfLittle: a lock every half minute or so, from each node in turn.
+// TestAnHourOfLittle takes a lock about every half minute, from each node in turn.
 func TestAnHourOfLittle(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, dials, log := watched(t, 4)
@@ -110,7 +111,7 @@ func TestAnHourOfLittle(t *testing.T) {
 				t.Errorf("token %d after %d", l.Token(), last)
 			}
 			last = l.Token()
-			time.Sleep(time.Duration(20+turn%17) * time.Second) // fake time
+			time.Sleep(time.Duration(20+turn%17) * time.Second)
 			if err := errors.Join(mine.Err(), l.Err()); err != nil {
 				t.Fatalf("turn %d: %v", turn, err)
 			}

@@ -11,14 +11,15 @@ import (
 	"github.com/mortise-lock/mortise/raftlog/storage"
 )
 
-// hungLimit is what Node.Close says: 5 s for each thing that may hang, and a little.
+// hungLimit is the limit that Node.Close documents, 5 s for each call that may hang, plus some
+// margin.
 const hungLimit = 20 * time.Second
 
-// hungRecords are the records of one node, on a disk that no longer answers once it is told to.
+// hungRecords are the records of one node on a disk that stops answering when the test says so.
 type hungRecords struct {
 	cluster.Records
-	hangs chan struct{} // Save waits until it is closed
-	saves chan struct{} // one is sent for each Save that waits
+	hangs chan struct{} // Save blocks until it is closed
+	saves chan struct{} // receives a value for each Save that blocks
 }
 
 func (h *hungRecords) Save(changes map[string][]byte) error {
@@ -27,8 +28,8 @@ func (h *hungRecords) Save(changes map[string][]byte) error {
 	return h.Records.Save(changes)
 }
 
-// TestCloseDoesNotWaitForRecords: the cluster room hangs in a Save; Close comes back all the same,
-// and what the Save would have decided is not carried out when the disk answers after all.
+// TestCloseDoesNotWaitForRecords hangs package cluster in a Save. Close must return. When the disk
+// answers at last, the decision that waited for the Save must not be executed.
 func TestCloseDoesNotWaitForRecords(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		root, f := t.TempDir(), newFleet(t)
@@ -61,7 +62,7 @@ func TestCloseDoesNotWaitForRecords(t *testing.T) {
 		wantIs(t, f.nodes[1].Close(), nil)
 		wantIs(t, f.nodes[1].Err(), mortise.ErrClosed)
 		close(h.hangs)
-		time.Sleep(time.Minute) // fake time: whatever it would do it has done
+		time.Sleep(time.Minute) // all effects would have happened
 		if r := f.nodes[1].Replica(); r != nil {
 			t.Error("a closed node has got a replica")
 		}
@@ -71,7 +72,7 @@ func TestCloseDoesNotWaitForRecords(t *testing.T) {
 	})
 }
 
-// savedOnce lets the first Save pass, which belongs to Start.
+// savedOnce lets the first Save succeed, which belongs to Start.
 type savedOnce struct {
 	*hungRecords
 	begun *bool
@@ -85,7 +86,8 @@ func (s savedOnce) Save(changes map[string][]byte) error {
 	return s.hungRecords.Save(changes)
 }
 
-// TestCloseDoesNotWaitForTheLog: the disk hangs under the log, at any time of a voter's life.
+// TestCloseDoesNotWaitForTheLog checks that Close returns while the disk hangs under the log, at
+// several times after the start.
 func TestCloseDoesNotWaitForTheLog(t *testing.T) {
 	for _, after := range []time.Duration{0, time.Second, 3 * time.Second, 30 * time.Second} {
 		t.Run(after.String(), func(t *testing.T) {
@@ -101,11 +103,12 @@ func TestCloseDoesNotWaitForTheLog(t *testing.T) {
 					}
 					f.nodes, disks = append(f.nodes, n), append(disks, d)
 				}
-				time.Sleep(after) // fake time
+				time.Sleep(after)
 				for _, d := range disks {
 					d.delay.Store(int64(time.Hour))
 				}
-				time.Sleep(2 * time.Second) // fake time: who founds a group now hangs in its first write
+				// An instance that founds a group now hangs in its first write.
+				time.Sleep(2 * time.Second)
 				for i, n := range f.nodes {
 					began := time.Now()
 					err := n.Close()
@@ -121,7 +124,7 @@ func TestCloseDoesNotWaitForTheLog(t *testing.T) {
 				for _, d := range disks {
 					d.delay.Store(0)
 				}
-				time.Sleep(3 * time.Hour) // fake time: they have answered
+				time.Sleep(3 * time.Hour) // the hung calls have returned
 				for _, n := range f.nodes {
 					if n.Replica() != nil {
 						t.Error("a closed node has got a replica")

@@ -18,7 +18,7 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// bytesPerRun returns how much f allocates, the mean of a thousand runs.
+// bytesPerRun returns how many bytes f allocates, as the mean of a thousand runs.
 func bytesPerRun(f func()) uint64 {
 	const runs = 1000
 	var before, after runtime.MemStats
@@ -30,7 +30,7 @@ func bytesPerRun(f func()) uint64 {
 	return (after.TotalAlloc - before.TotalAlloc) / runs
 }
 
-// idle adds n sessions that do nothing to the state of the group that a node leads, past what its
+// idle adds n sessions that do nothing to the state of the group that a node leads, more than its
 // clients may open.
 func idle(t testing.TB, node *node, from, n int) {
 	r := node.Replica()
@@ -45,16 +45,16 @@ func idle(t testing.TB, node *node, from, n int) {
 			time.Sleep(time.Millisecond)
 		}
 	}
-	for r.SessionIndex.Members() < from+n { // applied, and looked at
+	for r.SessionIndex.Members() < from+n { // applied, and indexed
 		if time.Sleep(time.Millisecond); t.Context().Err() != nil {
 			t.Fatal("the sessions are not there")
 		}
 	}
 }
 
-// TestALockCostsTheSameBesideIdleSessions: what it allocates on a node that leads does not grow
-// with the sessions at rest. The time is logged; BenchmarkLockBesideIdleSessions is the measure of
-// it.
+// TestALockCostsTheSameBesideIdleSessions checks that the allocations of a lock on the leader do
+// not grow with the number of idle sessions. It logs the time, which
+// BenchmarkLockBesideIdleSessions measures better.
 func TestALockCostsTheSameBesideIdleSessions(t *testing.T) {
 	node := leaderAlone(t)
 	pair := func() { unlock(t, mustLock(t, node)) }
@@ -76,10 +76,11 @@ func TestALockCostsTheSameBesideIdleSessions(t *testing.T) {
 	}
 }
 
-// leaderAlone starts a node that founds a group by itself, as others without a vote could join it,
-// and whose sessions stay for ten minutes.
+// leaderAlone starts a node that founds a group with one founder, which other instances could join.
+// Its sessions last for ten minutes.
 func leaderAlone(t testing.TB) *node {
-	l, err := net.Listen("tcp", "127.0.0.1:0") // a port of an outgoing connection: good enough here
+	// Another process may take the port before the node binds it. That is acceptable here.
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,8 +108,8 @@ func mustLock(t testing.TB, node *node) *mortise.Lock {
 	return lock
 }
 
-// BenchmarkLockBesideIdleSessions: a lock and its unlock on a node that leads, beside sessions at
-// rest.
+// BenchmarkLockBesideIdleSessions measures a lock and its unlock on the leader while there are many
+// idle sessions.
 func BenchmarkLockBesideIdleSessions(b *testing.B) {
 	for _, n := range []int{100, 1000, 10_000, 20_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -124,8 +125,8 @@ func BenchmarkLockBesideIdleSessions(b *testing.B) {
 	}
 }
 
-// BenchmarkMembersPage: a page of the members, from the question to the answer, on the node that
-// leads.
+// BenchmarkMembersPage measures a query for a page of the members on the leader, from the request
+// to the answer.
 func BenchmarkMembersPage(b *testing.B) {
 	for _, n := range []int{100, 1000, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

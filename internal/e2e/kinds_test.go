@@ -12,7 +12,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// acquire asks for a lock on node i within a generous time.
+// acquire makes a request on node i, with a generous limit of time.
 func (f *fleet) acquire(i int, r mortise.Request) *mortise.Lock {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(f.t.Context(), 5*time.Minute)
@@ -24,7 +24,7 @@ func (f *fleet) acquire(i int, r mortise.Request) *mortise.Lock {
 	return l
 }
 
-// later asks in a goroutine of its own, and returns where the lock will be.
+// later makes a request in another goroutine, and returns a channel that receives the lock.
 func (f *fleet) later(i int, r mortise.Request) <-chan *mortise.Lock {
 	granted := make(chan *mortise.Lock, 1)
 	go func() {
@@ -32,14 +32,14 @@ func (f *fleet) later(i int, r mortise.Request) <-chan *mortise.Lock {
 			granted <- l
 		}
 	}()
-	time.Sleep(50 * time.Millisecond) // fake time: it stands in its queue
+	time.Sleep(50 * time.Millisecond) // the request is in its queue
 	return granted
 }
 
-// waits wants that nothing has come yet, comes wants that something has.
+// waits fails the test if the lock was granted. comes fails the test if it was not.
 func waits(t *testing.T, who string, granted <-chan *mortise.Lock) {
 	t.Helper()
-	time.Sleep(50 * time.Millisecond) // fake time
+	time.Sleep(50 * time.Millisecond)
 	synctest.Wait()
 	select {
 	case <-granted:
@@ -50,7 +50,7 @@ func waits(t *testing.T, who string, granted <-chan *mortise.Lock) {
 
 func comes(t *testing.T, who string, granted <-chan *mortise.Lock) *mortise.Lock {
 	t.Helper()
-	time.Sleep(50 * time.Millisecond) // fake time
+	time.Sleep(50 * time.Millisecond)
 	synctest.Wait()
 	select {
 	case l := <-granted:
@@ -102,7 +102,7 @@ func TestSemaphoreGivesAsManyPermitsAsThereAre(t *testing.T) {
 				if now := held.Add(int64(permits)); now > most.Load() {
 					most.Store(now)
 				}
-				time.Sleep(100 * time.Millisecond) // fake time
+				time.Sleep(100 * time.Millisecond)
 				held.Add(-int64(permits))
 				unlock(t, l)
 			}()
@@ -149,7 +149,8 @@ func TestSeveralKeysAtOnce(t *testing.T) {
 	})
 }
 
-// TestSeveralKeysInAnyOrder: requests for the same keys in opposite orders cannot deadlock.
+// TestSeveralKeysInAnyOrder checks that requests for the same keys in opposite orders cannot
+// deadlock.
 func TestSeveralKeysInAnyOrder(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -242,10 +243,10 @@ func TestALockIsEnteredAgainUnderItsContext(t *testing.T) {
 			t.Fatal(err)
 		}
 		other := f.later(1, mortise.Request{Key: "a"})
-		for _, l := range []*mortise.Lock{l, again} { // in whatever order
+		for _, l := range []*mortise.Lock{l, again} { // the order does not matter
 			unlock(t, l)
 			wantIs(t, l.Err(), mortise.ErrUnlocked)
-			unlock(t, l) // again
+			unlock(t, l) // a second time
 			waits(t, "another instance", other)
 		}
 		if err := reader.Err(); err != nil {
@@ -253,7 +254,7 @@ func TestALockIsEnteredAgainUnderItsContext(t *testing.T) {
 		}
 		unlock(t, reader)
 		wantIs(t, reader.Err(), mortise.ErrUnlocked)
-		<-ctx.Done() // soon: a goroutine of the node ends it
+		<-ctx.Done() // a goroutine of the node ends it soon
 		wantIs(t, context.Cause(ctx), mortise.ErrUnlocked)
 		unlock(t, comes(t, "another instance", other))
 
@@ -274,8 +275,8 @@ func TestALockIsEnteredAgainUnderItsContext(t *testing.T) {
 	})
 }
 
-// TestALostLockIsNotEnteredAgain: neither by a context that has ended with it nor by one that does
-// not end.
+// TestALostLockIsNotEnteredAgain checks that a lost lock cannot be entered again, neither with a
+// context that has ended with the lock nor with one that does not end.
 func TestALostLockIsNotEnteredAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -320,7 +321,7 @@ func TestDeadlockIsToldToTheYoungest(t *testing.T) {
 				}
 				granted <- l
 			}()
-			time.Sleep(50 * time.Millisecond) // fake time
+			time.Sleep(50 * time.Millisecond)
 		}
 		_, err := second(2)
 		var deadlock *mortise.DeadlockError
@@ -352,7 +353,7 @@ func TestMaxHoldEndsAHoldByTheClock(t *testing.T) {
 		l := f.acquire(0, mortise.Request{Key: "k", MaxHold: time.Minute})
 		next := f.later(1, mortise.Request{Key: "k"})
 		ctx := l.Context(t.Context())
-		time.Sleep(50 * time.Second) // fake time
+		time.Sleep(50 * time.Second)
 		if err := l.Err(); err != nil {
 			t.Fatalf("before its end: %v", err)
 		}
@@ -369,8 +370,8 @@ func TestMaxHoldEndsAHoldByTheClock(t *testing.T) {
 	})
 }
 
-// TestAnOverdueHoldKeepsItsDelay: the code that has overstayed may run on, so the next waits for
-// the delay, and the audit says what happened.
+// TestAnOverdueHoldKeepsItsDelay checks that after the end of MaxHold the next waiter waits for the
+// delay, because code under the lock may still run, and that the audit log records the end.
 func TestAnOverdueHoldKeepsItsDelay(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -439,7 +440,7 @@ func TestAHolderIsToldThatACallWaits(t *testing.T) {
 		again := f.acquire(a, mortise.Request{Key: "m", Notice: true})
 		f.crash(leader)
 		third := f.later(b, mortise.Request{Key: "m"})
-		time.Sleep(5 * time.Second) // fake time
+		time.Sleep(5 * time.Second)
 		if !told(again) {
 			t.Error("a new leader does not tell the holder")
 		}
@@ -473,7 +474,7 @@ func TestLockDelayAfterTheEndOfItsHolder(t *testing.T) {
 		if held, err := f.nodes[other].Check(brief(t), "k", token); held || err != nil {
 			t.Errorf("the token of a holder that is gone: %v, %v", held, err)
 		}
-		f.crash(f.leader()) // the next leader counts anew
+		f.crash(f.leader()) // the next leader counts the time from its own beginning
 		anew := time.Now()
 		for i, n := range f.nodes {
 			if n != nil {
@@ -496,8 +497,9 @@ func TestLockDelayAfterTheEndOfItsHolder(t *testing.T) {
 	})
 }
 
-// TestHandlesUnlockedAtOnce: when Unlock returns, its handle is unlocked, however many calls unlock
-// it and its siblings at the same time. The last one releases the lock.
+// TestHandlesUnlockedAtOnce unlocks a handle and other handles of the same hold from many
+// goroutines. When Unlock returns, its handle must be unlocked. The last Unlock must release the
+// lock.
 func TestHandlesUnlockedAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 1)
@@ -538,8 +540,8 @@ func TestHandlesUnlockedAtOnce(t *testing.T) {
 	})
 }
 
-// TestWorkersUnderOneLockWaitForEachOther: goroutines that work under one lock and want the same
-// key are no circle: the first ends without the second.
+// TestWorkersUnderOneLockWaitForEachOther checks that goroutines that work under one lock and want
+// the same key are not reported as a deadlock: the first of them ends without the second.
 func TestWorkersUnderOneLockWaitForEachOther(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -554,7 +556,6 @@ func TestWorkersUnderOneLockWaitForEachOther(t *testing.T) {
 			go func() {
 				defer func() { done <- struct{}{} }()
 				if err := node.Do(ctx, "row", func(ctx context.Context, _ mortise.Token) error {
-					// fake time
 					return node.Do(ctx, "cell", func(context.Context,
 						mortise.Token) error {
 						time.Sleep(time.Millisecond)

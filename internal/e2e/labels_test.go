@@ -9,8 +9,9 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestLabelsAreShown: labels are in the error of a refused request and in the answer of Peek.
-// Every value comes back unchanged, even one that looks like the encoding of a value with labels.
+// TestLabelsAreShown checks that the error of a refused request and the answer of Peek contain the
+// labels, and that every value is returned unchanged, even one that looks like an encoding with
+// labels.
 func TestLabelsAreShown(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

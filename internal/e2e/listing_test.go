@@ -15,7 +15,7 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// members returns what node i lists behind a session.
+// members returns the members that node i lists after the session after.
 func (f *fleet) members(i int, after string) (list []mortise.Member) {
 	f.t.Helper()
 	for m, err := range f.nodes[i].Members(brief(f.t), after) {
@@ -36,9 +36,9 @@ func memberNames(list []mortise.Member) string {
 	return strings.Join(names, " ")
 }
 
-// TestMembersAreTheLeadersTable: instances of every tier are listed, each once, on every node that
-// is asked; the sessions that a user opens beside are none, nor is one that has expired and only
-// keeps a lock.
+// TestMembersAreTheLeadersTable checks that every node lists the instances of every tier, each
+// once, without the user's own sessions, and without a session that has expired and only keeps a
+// lock.
 func TestMembersAreTheLeadersTable(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3, withFounders, func(c *mortise.Config) { c.Zone = "zone of " + c.Name })
@@ -66,7 +66,7 @@ func TestMembersAreTheLeadersTable(t *testing.T) {
 		const want = "cron/guest node-0/root node-1/root node-2/root node-3/root node-4/member"
 		for i := range f.nodes {
 			if i == 4 {
-				continue // its rights are those of its secret
+				continue // has only the rights of its secret
 			}
 			if s := f.nodes[i].Status(); s.MembersAge != 0 || len(s.Members) != 0 {
 				t.Errorf("node %d has a picture of %d members that it never asked for, %v old", i, len(s.Members),
@@ -114,8 +114,8 @@ func TestMembersAreTheLeadersTable(t *testing.T) {
 	})
 }
 
-// TestMembersTakeTheRightToReadAll, as Sessions do: for the program itself and for what it asks an
-// instance.
+// TestMembersTakeTheRightToReadAll checks that a program needs the right to read all keys to list
+// the members, on its own node and by a call to an instance.
 func TestMembersTakeTheRightToReadAll(t *testing.T) {
 	for rights, want := range map[string]bool{"read a": false, "lock *": false, "read *": true} {
 		bubble(t, func(t *testing.T) {
@@ -128,8 +128,8 @@ func TestMembersTakeTheRightToReadAll(t *testing.T) {
 	}
 }
 
-// TestMembersWithoutALeader: the question ends with its context, the last picture stays, and its
-// age is told.
+// TestMembersWithoutALeader checks that without a leader the query ends with its context, and that
+// Status keeps the last list of members and reports its age.
 func TestMembersWithoutALeader(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -156,7 +156,8 @@ func TestMembersWithoutALeader(t *testing.T) {
 	})
 }
 
-// TestThePictureIsBounded: of any fleet an instance keeps one page, and the names of a few voters.
+// TestThePictureIsBounded checks that an instance keeps one page of members and the names of a few
+// voters, however large the fleet is.
 func TestThePictureIsBounded(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -164,7 +165,7 @@ func TestThePictureIsBounded(t *testing.T) {
 		for i := range 3 * replica.MaxPage {
 			sessions = append(sessions, f.session(i%3, 2*time.Second))
 		}
-		time.Sleep(time.Second) // fake time: until the leader has looked
+		time.Sleep(time.Second) // the leader has indexed them
 		conn, err := f.nodes[f.leader()].Leader()
 		if err != nil {
 			t.Fatal(err)
@@ -187,9 +188,8 @@ func TestThePictureIsBounded(t *testing.T) {
 	})
 }
 
-// TestNamesAreLearnedWithoutGossip: an instance to which gossip shows nothing asks once how its
-// leader and the other replicas are called, and not at once; and nothing more while nothing
-// changes.
+// TestNamesAreLearnedWithoutGossip checks that an instance without gossip asks once, after a delay,
+// for the names of its leader and the other replicas, and does not ask again while nothing changes.
 func TestNamesAreLearnedWithoutGossip(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3, withFounders)

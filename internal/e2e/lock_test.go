@@ -21,7 +21,7 @@ func TestUnlockReleasesEvenIfItsContextHasEnded(t *testing.T) {
 			t.Errorf("Unlock: %v", err)
 		}
 		wantIs(t, l.Err(), mortise.ErrUnlocked)
-		unlock(t, f.lock(1, "k")) // another instance gets it
+		unlock(t, f.lock(1, "k")) // another instance is granted it
 		f.nothingLeft()
 	})
 }
@@ -35,7 +35,7 @@ func TestUnlockAgainIsHarmless(t *testing.T) {
 		if err := old.Unlock(t.Context()); err != nil {
 			t.Errorf("a second Unlock: %v", err)
 		}
-		time.Sleep(time.Second) // fake time
+		time.Sleep(time.Second)
 		if err := mine.Err(); err != nil {
 			t.Errorf("a second Unlock of an old handle ended a newer lock of the same key: %v", err)
 		}
@@ -64,8 +64,8 @@ func TestContextOfALockEndsWithIt(t *testing.T) {
 	})
 }
 
-// The pattern lock.Context(ctx), then the effect, must not begin the effect under a lock that is
-// over.
+// TestContextOfALockThatIsOverHasEnded checks that Context returns a context that has ended if the
+// lock has ended, so that code that begins an effect with that context does not begin it.
 func TestContextOfALockThatIsOverHasEnded(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 1)
@@ -121,7 +121,7 @@ func TestTokenFromFindsTheInnermostLock(t *testing.T) {
 			if got, ok := mortise.TokenFrom(ctx); !ok || got != token {
 				t.Errorf("Do: token %d, %v, want %d", got, ok, token)
 			}
-			// a token on top does not hide the lock below
+			// A token that is added to the context does not hide the lock in it.
 			again, err := f.nodes[0].TryLock(mortise.ContextWithToken(ctx, 7), "k")
 			if err != nil {
 				return err

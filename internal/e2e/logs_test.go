@@ -16,7 +16,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// logged has the nodes of a fleet log into a buffer each, from that level on.
+// logged makes each node of a fleet log to its own buffer, from the given level on.
 func logged(level slog.Level) (logs map[string]*lines, into func(*mortise.Config)) {
 	logs = map[string]*lines{}
 	return logs, func(c *mortise.Config) {
@@ -27,15 +27,15 @@ func logged(level slog.Level) (logs map[string]*lines, into func(*mortise.Config
 	}
 }
 
-// take returns what was logged since the last call.
+// take returns the lines that were logged since the last call.
 func (l *lines) take() []string {
 	synctest.Wait()
 	defer l.reset()
 	return l.matching("")
 }
 
-// TestAtMostFiveLinesAtStart: from the start of all to a minute after they are ready, on every
-// node, and not nothing.
+// TestAtMostFiveLinesAtStart checks that every node logs at least one line and at most five, from
+// the start of all nodes to a minute after they are ready.
 func TestAtMostFiveLinesAtStart(t *testing.T) {
 	for name, c := range map[string]struct {
 		nodes  int
@@ -54,7 +54,7 @@ func TestAtMostFiveLinesAtStart(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				logs, into := logged(slog.LevelInfo)
 				startFleet(t, c.nodes, func(config *mortise.Config) { c.change(t, config) }, into)
-				time.Sleep(time.Minute) // fake time
+				time.Sleep(time.Minute)
 				for name, l := range logs {
 					if got := l.take(); len(got) > 5 || len(got) == 0 {
 						t.Errorf("%s wrote %d lines:\n%s", name, len(got), strings.Join(got, ""))
@@ -65,7 +65,8 @@ func TestAtMostFiveLinesAtStart(t *testing.T) {
 	}
 }
 
-// wantLines wants exactly these lines, by a part of each, in order.
+// wantLines fails the test unless got has as many lines as want, each with the corresponding part,
+// in order.
 func wantLines(t *testing.T, who string, got []string, want ...string) {
 	t.Helper()
 	ok := len(got) == len(want)
@@ -81,14 +82,14 @@ func TestOneLineForAChange(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		logs, into := logged(slog.LevelInfo)
 		f := startFleet(t, 4, into)
-		time.Sleep(time.Minute) // fake time
+		time.Sleep(time.Minute)
 		take := func(i int) []string { return logs[f.config(i, 4).Name].take() }
 		for i := range 4 {
 			take(i)
 		}
 		old := f.leader()
 		f.crash(old)
-		time.Sleep(time.Minute) // fake time
+		time.Sleep(time.Minute)
 		leader := f.leader()
 		wantLines(t, "the new leader", take(leader), "this replica is now the leader", "is added as a learner", "gets a vote")
 		follower := (old + 1) % 4
@@ -102,15 +103,14 @@ func TestOneLineForAChange(t *testing.T) {
 		}
 		f.lock(follower, "k")
 		f.isolate(follower)
-		// fake time
 		time.Sleep(time.Minute)
-		// if it votes
+		// This line is logged only if the instance votes.
 		got := slices.DeleteFunc(take(follower),
 			func(line string) bool { return strings.Contains(line, "has no leader") })
 		wantLines(t, "the instance that was cut off", got,
 			"a lease ran out, since no leader has answered: the locks of this session are lost")
 		f.rejoin(follower)
-		time.Sleep(time.Minute) // fake time
+		time.Sleep(time.Minute)
 		got = slices.DeleteFunc(take(follower), func(line string) bool { return !strings.Contains(line, "lease") })
 		wantLines(t, "the instance that is back", got, "the session has a lease again")
 		take(leader)
@@ -123,7 +123,7 @@ func TestWhatRepeatsIsSaidSeldom(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		logs, into := logged(slog.LevelInfo)
 		f := startFleet(t, 3, withSecret(secretA), into)
-		time.Sleep(time.Minute) // fake time
+		time.Sleep(time.Minute)
 		all := func(most int, what string) {
 			t.Helper()
 			for name, l := range logs {
@@ -138,7 +138,7 @@ func TestWhatRepeatsIsSaidSeldom(t *testing.T) {
 		to := uint64(12345) // no replica has this ID
 		for range 600 {
 			r.SendSnapshot(&raftpb.Message{To: &to}, func(bool) {})
-			time.Sleep(time.Second) // fake time
+			time.Sleep(time.Second)
 		}
 		if got := logs["node-0"].take(); len(got) < 9 || len(got) > 11 {
 			t.Errorf("of 600 snapshots in ten minutes that did not arrive %d lines speak:\n%s", len(got),
@@ -147,7 +147,7 @@ func TestWhatRepeatsIsSaidSeldom(t *testing.T) {
 		stranger := f.config(3, 3)
 		withSecret(secretB)(&stranger)
 		f.start(3, stranger)
-		time.Sleep(2 * time.Minute) // fake time
+		time.Sleep(2 * time.Minute)
 		f.close(3)
 		all(2*2*6+5, "two minutes of a stranger, two kinds of whose attempts may be told every ten seconds")
 		for i := range 3 {
@@ -155,12 +155,13 @@ func TestWhatRepeatsIsSaidSeldom(t *testing.T) {
 				f.net.Cut(host(i), host(j))
 			}
 		}
-		time.Sleep(10 * time.Minute) // fake time
+		time.Sleep(10 * time.Minute)
 		all(5, "ten minutes in pieces")
 	})
 }
 
-// TestGossipAndRaftSpeakThroughTheLogger: they log at their given levels, and to no other log.
+// TestGossipAndRaftSpeakThroughTheLogger checks that memberlist and raft log with their own levels
+// to the configured Logger, and to no other log.
 func TestGossipAndRaftSpeakThroughTheLogger(t *testing.T) {
 	var global bytes.Buffer
 	defer log.SetOutput(log.Writer())
@@ -169,7 +170,7 @@ func TestGossipAndRaftSpeakThroughTheLogger(t *testing.T) {
 		logs, into := logged(slog.LevelDebug)
 		f := startFleet(t, 3, into)
 		f.crash(f.leader())
-		time.Sleep(time.Minute) // fake time
+		time.Sleep(time.Minute)
 		for i := range f.nodes {
 			f.close(i)
 		}

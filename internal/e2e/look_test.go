@@ -14,9 +14,9 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// brief waits for what should be soon.
+// brief returns a context with a limit for calls that should return soon.
 func brief(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // fake time
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -32,7 +32,7 @@ func (f *fleet) peek(i int, key string) mortise.KeyInfo {
 
 func TestPeekTellsTheQueue(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		f := startFleet(t, 4) // one does not vote
+		f := startFleet(t, 4) // one of the four does not vote
 		l := f.acquire(0, mortise.Request{Key: "k", Value: "counts"})
 		all := f.later(1, mortise.Request{Keys: []string{"k", "l"}, Shared: true})
 		last := f.later(2, mortise.Request{Key: "k", Permits: 2, Of: 3})
@@ -97,8 +97,8 @@ func TestListWalksAllThatBeginWithAPrefix(t *testing.T) {
 	})
 }
 
-// TestCheckIsNeverOld: the answer of a check was true at some time after the call began, even if
-// the leader that answers has just taken over.
+// TestCheckIsNeverOld checks that the answer of Check was true at some time after the call began,
+// even if the leader that answers has just been elected.
 func TestCheckIsNeverOld(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -191,7 +191,7 @@ func TestForceUnlockAll(t *testing.T) {
 		if err != nil || ended != len(locks) {
 			t.Fatalf("%d of %d, %v", ended, len(locks), err)
 		}
-		time.Sleep(time.Second) // fake time
+		time.Sleep(time.Second)
 		for _, l := range locks {
 			wantIs(t, l.Err(), mortise.ErrLost)
 		}
@@ -203,8 +203,8 @@ func TestForceUnlockAll(t *testing.T) {
 	})
 }
 
-// TestAnOldEvictAnswersNoOtherCall: a leader that asks under the number of another one's Evict,
-// which is applied only now, is not answered by it.
+// TestAnOldEvictAnswersNoOtherCall lets an Evict of an earlier leader be applied late, under a
+// number that a query of the present leader also has. The Evict must not answer that query.
 func TestAnOldEvictAnswersNoOtherCall(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -228,7 +228,7 @@ func TestLookingEndsWithItsContext(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		f.isolate(0)
-		time.Sleep(5 * time.Second) // fake time
+		time.Sleep(5 * time.Second)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err := f.nodes[0].Peek(ctx, "k"); !errors.Is(err, context.DeadlineExceeded) ||
@@ -245,8 +245,8 @@ func TestLookingEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// TestSessionsAreTold: who has one and how long it lasts; and no nonce, which is a secret, leaves
-// the leader.
+// TestSessionsAreTold checks that Sessions returns the owner and the remaining lease of each
+// session, and that no answer of the leader contains a nonce, which is a secret.
 func TestSessionsAreTold(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 4)

@@ -13,18 +13,19 @@ import (
 )
 
 const (
-	lossLatency = 50 * time.Millisecond  // for each write, in one direction
-	lossPause   = 200 * time.Millisecond // until TCP sends again what was lost
-	lossWatched = 8 * time.Second        // after the leader's end
+	lossLatency = 50 * time.Millisecond  // delay of each write, in one direction
+	lossPause   = 200 * time.Millisecond // until TCP retransmits a lost packet
+	lossWatched = 8 * time.Second        // after the end of the leader
 )
 
-// TestALeaderEndsOnALossyNetwork: the loss of packets costs an outage little, since raft messages
-// travel on two connections and a voter does not have to connect to the others first. At 20 % the
-// medians are 1.1 and 1.6 s; without both they were 2.3 s each.
+// TestALeaderEndsOnALossyNetwork limits the outage after the end of a leader on a network that
+// loses packets. It is short because raft messages are sent on two connections, and the voters are
+// already connected. At 20 % loss the medians are 1.1 and 1.6 s; without both measures each was 2.3
+// s.
 func TestALeaderEndsOnALossyNetwork(t *testing.T) {
 	for _, c := range []struct {
 		loss           float64
-		killed, cutOff time.Duration // at most, of the medians
+		killed, cutOff time.Duration // limits of the medians
 	}{
 		{0, 650 * time.Millisecond, 1300 * time.Millisecond},
 		{0.05, 800 * time.Millisecond, 1400 * time.Millisecond},
@@ -53,7 +54,8 @@ func TestALeaderEndsOnALossyNetwork(t *testing.T) {
 	}
 }
 
-// lossyOutage ends the leader of three and returns the longest time without a grant at the others.
+// lossyOutage ends the leader of three nodes and returns the longest time in which the others were
+// granted no lock.
 func lossyOutage(t *testing.T, loss float64, seed uint64, end func(*fleet, int)) time.Duration {
 	f := startFleet(t, 3, withFounders, func(c *mortise.Config) {
 		c.SessionTTL, c.Logger = 10*time.Second, slog.New(slog.DiscardHandler)

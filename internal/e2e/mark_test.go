@@ -12,8 +12,8 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// TestAMarkTravelsWithTheLock: a request that waits or is refused on another instance gets the
-// holder's mark, and no reader of values sees it.
+// TestAMarkTravelsWithTheLock checks that hooks for a request that waits or is refused on another
+// instance get the holder's mark, and that no reader of values sees the mark.
 func TestAMarkTravelsWithTheLock(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var ears []*heard
@@ -26,7 +26,7 @@ func TestAMarkTravelsWithTheLock(t *testing.T) {
 		for i, value := range []string{"", "busy", strings.Repeat("x", lockfsm.MaxValueBytes)} {
 			want := "mark of node-0"
 			if i == 2 {
-				want = "" // there is no room
+				want = "" // the value leaves no room for the mark
 			}
 			l := f.acquire(0, mortise.Request{Key: "k", Value: value})
 			_, err := f.nodes[1].TryLock(t.Context(), "k")
@@ -42,7 +42,7 @@ func TestAMarkTravelsWithTheLock(t *testing.T) {
 				t.Errorf("Peek shows %q", info.Queue[0].Value)
 			}
 			next := f.later(2, mortise.Request{Key: "k"})
-			time.Sleep(time.Second) // fake time
+			time.Sleep(time.Second)
 			unlock(t, l)
 			unlock(t, comes(t, "the next", next))
 			synctest.Wait()

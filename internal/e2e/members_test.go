@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// This file is about members that come and go: the voters of a group in memory mode heal, a leaving
-// instance hands over, and those that stay notice at most one failover.
+// This file tests members that join and leave: a group in memory replaces lost voters, a leaving
+// instance hands over its vote, and the others notice at most one failover.
 
 const (
 	// gapLeaving and gapKilled limit how long no free lock may be granted when an instance
@@ -20,7 +20,7 @@ const (
 	gapKilled  = 2 * time.Second
 )
 
-// prober takes and frees uncontended locks, one after the other, and records the longest time
+// prober locks and unlocks uncontended keys, one after the other, and records the longest time
 // between two grants.
 type prober struct {
 	longest time.Duration
@@ -29,7 +29,7 @@ type prober struct {
 	done    chan struct{}
 }
 
-// probe starts a prober on node i, which rests so long between two locks.
+// probe starts a prober on node i, which waits for the time every between two locks.
 func (f *fleet) probe(i int, every time.Duration) *prober {
 	ctx, stop := context.WithCancel(f.t.Context())
 	p := &prober{last: time.Now(), stop: stop, done: make(chan struct{})}
@@ -51,14 +51,14 @@ func (f *fleet) probe(i int, every time.Duration) *prober {
 	return p
 }
 
-// gap ends the prober and returns the longest time without a grant.
+// gap stops the prober and returns the longest time without a grant.
 func (p *prober) gap() time.Duration {
 	p.stop()
 	<-p.done
 	return max(p.longest, time.Since(p.last))
 }
 
-// depart ends node i in one of two ways.
+// depart ends node i: by Leave, or by a crash if leave is false.
 func (f *fleet) depart(i int, leave bool) {
 	f.t.Helper()
 	if !leave {
@@ -74,7 +74,7 @@ func (f *fleet) depart(i int, leave bool) {
 	f.t.Logf("%s left in %v", n.config.Name, time.Since(began))
 }
 
-// roll restarts all nodes of a fleet of n, one after the other, while all others hold a lock each.
+// roll restarts all nodes of a fleet of n, one after the other, while each other node holds a lock.
 func (f *fleet) roll(n int, leave bool) {
 	f.t.Helper()
 	limit := gapKilled
@@ -134,8 +134,8 @@ func TestRollingRestart(t *testing.T) {
 	}
 }
 
-// TestLeaveHandsTheVoteOver: when Leave returns, a configuration without the leaver is applied at
-// another leader.
+// TestLeaveHandsTheVoteOver checks that when Leave returns, another leader has applied a
+// configuration without the leaving instance.
 func TestLeaveHandsTheVoteOver(t *testing.T) {
 	for name, pick := range map[string]func(f *fleet) int{"leader": (*fleet).leader,
 		"follower": (*fleet).votingFollower} {
@@ -162,8 +162,8 @@ func TestLeaveHandsTheVoteOver(t *testing.T) {
 	}
 }
 
-// TestLeaveSaysGoodbye: who gossips sees at once that an instance has left, and does not find out
-// by asking it in vain.
+// TestLeaveSaysGoodbye checks that the instances that gossip learn from a message that an instance
+// has left, and not from probes that fail.
 func TestLeaveSaysGoodbye(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 4)
@@ -185,7 +185,6 @@ func TestLeaveSaysGoodbye(t *testing.T) {
 	})
 }
 
-// votingFollower returns the place of a voter that does not lead.
 func (f *fleet) votingFollower() int {
 	leader := f.leader()
 	for i, n := range f.nodes {
@@ -197,8 +196,8 @@ func (f *fleet) votingFollower() int {
 	return -1
 }
 
-// settle waits until the leader has said for two seconds on end that no change of the voters is
-// due.
+// settle waits until the leader has reported for two seconds without interruption that no change of
+// the voters is due.
 func (f *fleet) settle() mortise.Health {
 	f.t.Helper()
 	var h mortise.Health
@@ -220,13 +219,12 @@ func (f *fleet) settle() mortise.Health {
 		if calm == 20 {
 			return h
 		}
-		time.Sleep(100 * time.Millisecond) // fake time
+		time.Sleep(100 * time.Millisecond)
 	}
 	f.t.Fatalf("the voters have not settled within a minute:\n%v", h)
 	return h
 }
 
-// votes counts the instances that say that they vote.
 func (f *fleet) votes() (n int) {
 	for _, node := range f.nodes {
 		if node != nil && node.Status().Votes {
@@ -236,7 +234,7 @@ func (f *fleet) votes() (n int) {
 	return n
 }
 
-// wantVotes checks how many vote once all has settled.
+// wantVotes checks the number of voters when no change of the voters is due.
 func (f *fleet) wantVotes(want int) {
 	f.t.Helper()
 	h := f.settle()
@@ -245,12 +243,12 @@ func (f *fleet) wantVotes(want int) {
 	}
 }
 
-// TestAnyTwoOfFiveVoters go, ten seconds apart, and none comes back: the group goes on, and
-// survives the loss of one more.
+// TestAnyTwoOfFiveVoters ends any two of five voters, ten seconds apart, and starts neither again.
+// The group must continue, and survive the loss of one more voter.
 func TestAnyTwoOfFiveVoters(t *testing.T) {
 	for a := range 5 {
 		for b := range 5 {
-			if a == b || underRace && (a+b)%4 != 1 { // the race detector makes it long
+			if a == b || underRace && (a+b)%4 != 1 { // the race detector makes the test slow
 				continue
 			}
 			bubble(t, func(t *testing.T) {
@@ -262,7 +260,7 @@ func TestAnyTwoOfFiveVoters(t *testing.T) {
 				}
 				mine := f.lock(keeper, "k")
 				f.crash(a)
-				time.Sleep(10 * time.Second) // fake time
+				time.Sleep(10 * time.Second)
 				f.crash(b)
 				f.wantVotes(3)
 				for i := range 5 {
@@ -284,8 +282,8 @@ func TestAnyTwoOfFiveVoters(t *testing.T) {
 	}
 }
 
-// TestFlappingMember is killed and started again every five seconds, for two minutes. No other
-// instance notices.
+// TestFlappingMember kills and starts a member again every five seconds for two minutes. No other
+// instance may be affected.
 func TestFlappingMember(t *testing.T) {
 	for _, founders := range []bool{false, true} {
 		if founders && underRace {
@@ -303,11 +301,11 @@ func TestFlappingMember(t *testing.T) {
 			p := f.probe(0, 50*time.Millisecond)
 			for range 24 {
 				f.crash(2)
-				time.Sleep(2500 * time.Millisecond) // fake time
+				time.Sleep(2500 * time.Millisecond)
 				c := f.config(2, 3)
 				change(&c)
 				f.start(2, c)
-				time.Sleep(2500 * time.Millisecond) // fake time
+				time.Sleep(2500 * time.Millisecond)
 			}
 			if gap := p.gap(); gap > gapKilled {
 				t.Errorf("no free lock was granted for %v", gap)
@@ -318,7 +316,7 @@ func TestFlappingMember(t *testing.T) {
 				}
 				unlock(t, l)
 			}
-			time.Sleep(3 * time.Minute) // fake time: it is forgiven
+			time.Sleep(3 * time.Minute) // it may get a vote again
 			f.wantVotes(3)
 			if got := f.nodes[0].Status().Group; got != group {
 				t.Errorf("the group is %s, and was %s", got, group)
@@ -327,7 +325,8 @@ func TestFlappingMember(t *testing.T) {
 	}
 }
 
-// TestScale: from one instance to nine and back to one, whichever leads.
+// TestScale grows a group from one instance to nine and shrinks it to one, with any of them as the
+// leader.
 func TestScale(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -362,15 +361,15 @@ func TestScale(t *testing.T) {
 	})
 }
 
-// TestSoleVoterOfTwoIsLost: the group is gone with it, and comes back when there are as many
-// instances again as the settings ask for.
+// TestSoleVoterOfTwoIsLost loses the only voter, and so the group. A new group must be founded when
+// there are enough instances.
 func TestSoleVoterOfTwoIsLost(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 2)
 		voter := f.leader()
 		before := f.lock(1-voter, "k")
 		f.crash(voter)
-		time.Sleep(10 * time.Second) // fake time
+		time.Sleep(10 * time.Second)
 		if before.Err() == nil {
 			t.Error("the lock is still reported as held although its group is gone")
 		}
@@ -384,7 +383,8 @@ func TestSoleVoterOfTwoIsLost(t *testing.T) {
 	})
 }
 
-// TestAllLeaveAtOnce: no instance waits for a successor.
+// TestAllLeaveAtOnce checks that no instance waits for a successor if all instances leave
+// simultaneously.
 func TestAllLeaveAtOnce(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 5} {
 		bubble(t, func(t *testing.T) {
@@ -413,8 +413,8 @@ func TestAllLeaveAtOnce(t *testing.T) {
 	}
 }
 
-// TestReadyPacesADeployment (hazard L6): instances are killed as soon as the one started before is
-// ready. The group survives.
+// TestReadyPacesADeployment kills each instance as soon as the one that was started before is
+// ready. The group must survive.
 func TestReadyPacesADeployment(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -436,12 +436,12 @@ func TestReadyPacesADeployment(t *testing.T) {
 	})
 }
 
-// TestAMemberKeepsSpareLinks: an instance that does not vote has links to all three voters, so a
-// change of leader needs no handshake.
+// TestAMemberKeepsSpareLinks checks that an instance without a vote has links to all three voters,
+// so that a change of leader needs no handshake.
 func TestAMemberKeepsSpareLinks(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 4)
-		time.Sleep(10 * time.Second) // a renewal or two
+		time.Sleep(10 * time.Second) // one or two renewals
 		for _, n := range f.nodes {
 			if n.Status().Votes {
 				continue
@@ -455,9 +455,9 @@ func TestAMemberKeepsSpareLinks(t *testing.T) {
 	})
 }
 
-// TestVotersKeepLinksToEachOther: when the leader of seven is gone, the others elect the next one
-// at once. The links that the first election has made are cut first. No choice of two links for
-// each follower could link all of them.
+// TestVotersKeepLinksToEachOther checks that when the leader of seven is lost, the others elect the
+// next one without delay, with the links of the first election cut before. Two links for each
+// follower could not connect all of them.
 func TestVotersKeepLinksToEachOther(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 7, func(c *mortise.Config) { c.Voters = 7 })
@@ -471,11 +471,11 @@ func TestVotersKeepLinksToEachOther(t *testing.T) {
 		for i, a := range followers {
 			f.pairs([]int{a}, followers[i+1:], f.net.Cut)
 		}
-		time.Sleep(time.Minute) // fake time: the links end
+		time.Sleep(time.Minute) // the links end
 		for i, a := range followers {
 			f.pairs([]int{a}, followers[i+1:], f.net.Heal)
 		}
-		time.Sleep(30 * time.Second) // fake time: a renewal or two
+		time.Sleep(30 * time.Second) // one or two renewals
 		for i, a := range followers {
 			for _, b := range followers[i+1:] {
 				if !f.nodes[a].Port.Linked(f.nodes[b].ID()) {

@@ -13,40 +13,41 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// Mistakes of a newcomer, and cases that look like one. Each has a test of its text, here where no
-// other file is named:
+// This file tests texts for mistakes of new users, and for cases that look like a mistake. The list
+// contains them all. If an item names no file, its test is in this file:
 //
-//  1. doctor beside a holder that was restarted under its name: TestHolderFate in
+//  1. doctor, if a holder was restarted with the same name: TestHolderFate in
 //     cmd/mortise/led_test.go, and the whole texts in cmd/mortise/testdata/states.md
 //  2. group IDs with a leading zero: TestIDsAreOfOneLength in internal/nodeid; recover:
 //     cmd/mortise/mistakes_test.go
-//  3. a healthy election is no alarm: TestWhatStandsFirst in console, TestCandidatesAreNoAlarm in
-//     adapters/mortiseotel, states.md
+//  3. a healthy election raises no alarm: TestWhatStandsFirst in console, TestCandidatesAreNoAlarm
+//     in adapters/mortiseotel, states.md
 //  4. figures from before the loss of the quorum are marked: TestStaleFiguresAreMarked in console
 //  5. the headline of doctor is the worst finding: TestTheHeadlineIsTheWorst in
 //     cmd/mortise/led_test.go
 //  6. Founders that match no instance
 //  7. two instances with one Name and Replicas
-//  8. another secret, none, or one where the group has none: TestStrangersStayOutside in
-//     security_test.go (Status, Lock); TestReadyzNamesTheSecret in console
+//  8. another secret than the group, no secret, or a secret where the group has none:
+//     TestStrangersStayOutside in security_test.go (Status, Lock), TestReadyzNamesTheSecret in
+//     console
 //  9. a command line without the secret, 10. without -join, 11. -env-prefix:
 //     cmd/mortise/mistakes_test.go
-//  12. an instance that starts again with its directory does not log that a group is born
+//  12. an instance that starts again with its directory does not log that a group is founded
 //  13. the agent keeps lock_delay: TestALostClientsLockKeepsItsDelay in cmd/mortise
-//  14. a lock is entered again for more than the hold has; TestAHandleEndsByItsOwnMaxHold in
+//  14. a lock is entered again with more than the hold has: TestAHandleEndsByItsOwnMaxHold in
 //      entered_test.go
-//  15. an end by MaxHold has its LockDelay, and a line in the audit; TestAnOverdueHoldKeepsItsDelay
-//      in kinds_test.go
-//  16. the holder of all permits asks for one more
-//  17. leaving after a tick takes no time, and a crash after it runs nothing again:
+//  15. an end by MaxHold keeps its LockDelay, and is in the audit log:
+//      TestAnOverdueHoldKeepsItsDelay in kinds_test.go
+//  16. the holder of all permits requests one more
+//  17. leaving after a tick takes no time, and after a crash its job is not run again:
 //      tick/finished_test.go
-//  18. a bad key, 19. one of 10 MiB, 20. a nil context, 21. waiting for oneself, 22. the number of
-//      those that wait,
+//  18. a bad key, 19. one of 10 MiB, 20. a nil context, 21. a caller that waits for itself,
+//      22. the number of waiters,
 //  23. Lock under RLock, 24. a lock that is lost in Do, 25. Leave names the keys that were not
 //      unlocked
 
-// TestMistakesAreNamed: what a newcomer does wrong, and the text of the error, which says what was
-// wrong and what to do.
+// TestMistakesAreNamed makes mistakes of new users, and checks that the text of each error says
+// what was wrong and what to do.
 func TestMistakesAreNamed(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 1)
@@ -86,7 +87,7 @@ func TestMistakesAreNamed(t *testing.T) {
 				`\(when this request was queued, this instance itself held it, SINCE, and no other request `+
 				`was waiting; to enter a lock again, pass lock\.Context\(ctx\)\)`)
 		second := f.later(0, mortise.Request{Key: "k"})
-		time.Sleep(time.Second) // fake time
+		time.Sleep(time.Second)
 		wants("behind another one", lock(soon(), "k"), context.DeadlineExceeded,
 			`.*, and 1 other request was waiting; .*`)
 		if err := l.Unlock(nil); err != nil { //nolint:staticcheck // it is the mistake
@@ -128,7 +129,7 @@ func TestMistakesAreNamed(t *testing.T) {
 		<-late.Done()
 		wants("an end by MaxHold", late.Err(), mortise.ErrLost,
 			`mortise: the lock was lost: it was held for as long as its request allows`)
-		time.Sleep(2 * time.Second) // fake time
+		time.Sleep(2 * time.Second)
 		ends, err := n.Audit(t.Context())
 		if err != nil || len(ends) != 2 || ends[0].What != mortise.EventLeft ||
 			ends[0].Cause != mortise.CauseExpired || ends[1].What != mortise.EventFreed {
@@ -155,8 +156,8 @@ func TestMistakesAreNamed(t *testing.T) {
 	})
 }
 
-// TestMistakesOfAClusterAreNamed: what an instance waits for that does not fit the others, or what
-// it says while it locks.
+// TestMistakesOfAClusterAreNamed checks what an instance reports if its settings do not fit those
+// of the others, while it waits or while it works.
 func TestMistakesOfAClusterAreNamed(t *testing.T) {
 	const addr = `10\.0\.0\.\d:7947`
 	three := func(c *mortise.Config) { c.Founders, c.Replicas = []string{"n1", "n2", "n3"}, 0 }
@@ -181,7 +182,7 @@ func TestMistakesOfAClusterAreNamed(t *testing.T) {
 					c.change(&config)
 					f.start(i, config)
 				}
-				time.Sleep(10 * time.Second) // fake time
+				time.Sleep(10 * time.Second)
 				waits := strings.ReplaceAll(c.waits, "ADDR", addr)
 				if s := f.nodes[0].Status(); !regexp.MustCompile("^" + waits + "$").MatchString(s.Waiting) {
 					t.Errorf("Status says\n%s, want\n%s", s.Waiting, waits)
@@ -203,7 +204,7 @@ func TestMistakesOfAClusterAreNamed(t *testing.T) {
 			second := f.config(3, 3)
 			second.Name = "node-1"
 			f.start(3, second)
-			time.Sleep(time.Minute) // fake time
+			time.Sleep(time.Minute)
 			for i, at := range map[int]string{1: address(3), 3: address(1)} {
 				want := `"node-1" is the name of another instance too, at ` + at +
 					`: only one of the two can vote; give each instance a Name of its own`

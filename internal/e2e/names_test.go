@@ -18,7 +18,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// company is the authority of a company, which issues certificates to all its services.
+// company is the certificate authority of a company, which issues certificates to all its services.
 type company struct {
 	t    *testing.T
 	key  ed25519.PrivateKey
@@ -53,7 +53,8 @@ func (c *company) sign(template *x509.Certificate, key ed25519.PrivateKey) tls.C
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
 }
 
-// named returns a change to a Config: a certificate of that name, and the names that are instances.
+// named returns a change of a Config that sets a certificate with that name, and peers as the names
+// of the instances.
 func (c *company) named(name string, peers ...string) func(*mortise.Config) {
 	_, key, _ := ed25519.GenerateKey(rand.Reader)
 	pair := c.sign(&x509.Certificate{DNSNames: []string{name}}, key)
@@ -65,7 +66,7 @@ func (c *company) named(name string, peers ...string) func(*mortise.Config) {
 	}
 }
 
-// files is named, with the certificate in files.
+// files is like named, with the certificate in files.
 func (c *company) files(name string, peers ...string) func(*mortise.Config) {
 	c.t.Helper()
 	_, key, _ := ed25519.GenerateKey(rand.Reader)
@@ -92,9 +93,9 @@ func (c *company) files(name string, peers ...string) func(*mortise.Config) {
 	}
 }
 
-// TestOtherServicesOfTheAuthorityStayOutside: certificates of the same authority, for another
-// service and for a laptop, neither come in nor are believed, and instances that share one
-// certificate are a cluster.
+// TestOtherServicesOfTheAuthorityStayOutside checks that a certificate of the same authority, for
+// another service or a laptop, is refused in both directions. Instances that share one certificate
+// must form a group.
 func TestOtherServicesOfTheAuthorityStayOutside(t *testing.T) {
 	ca := newCompany(t)
 	for _, name := range []string{"billing.internal", "laptop.example"} {
@@ -105,9 +106,10 @@ func TestOtherServicesOfTheAuthorityStayOutside(t *testing.T) {
 			})
 			mine := f.lock(0, "k")
 			stranger := f.config(3, 3)
-			ca.named(name, name, "orders.internal")(&stranger) // it would accept us
+			// This stranger would accept our instances.
+			ca.named(name, name, "orders.internal")(&stranger)
 			f.start(3, stranger)
-			time.Sleep(15 * time.Second) // fake time: longer than a lease
+			time.Sleep(15 * time.Second) // longer than a lease
 			if err := mine.Err(); err != nil {
 				t.Errorf("a stranger cost a lock: %v", err)
 			}

@@ -9,8 +9,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestAHoldOutlivesItsProcess: as a saga holds its lock from service to service, and through a
-// crash, a change of leader and a Leave.
+// TestAHoldOutlivesItsProcess passes the lock of a saga from service to service, through a crash, a
+// change of leader and a Leave.
 func TestAHoldOutlivesItsProcess(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 5)
@@ -20,7 +20,7 @@ func TestAHoldOutlivesItsProcess(t *testing.T) {
 		f.crash(first)
 		time.Sleep(30 * time.Minute)
 		f.crash(second)
-		time.Sleep(30 * time.Minute) // a new leader counts anew
+		time.Sleep(30 * time.Minute) // the new leader counts the time from its own beginning
 		third := f.follower()
 		info := f.peek(third, "order/42")
 		if info.Held != 1 || !info.Queue[0].Expired || info.Queue[0].Value != "saga 7" ||
@@ -39,7 +39,7 @@ func TestAHoldOutlivesItsProcess(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantIs(t, again.Err(), mortise.ErrUnlocked)
-		if err := f.nodes[third].Leave(brief(t)); err != nil { // nothing is held here any more
+		if err := f.nodes[third].Leave(brief(t)); err != nil { // this node holds nothing any more
 			t.Fatal(err)
 		}
 		f.nodes[third] = nil
@@ -50,15 +50,15 @@ func TestAHoldOutlivesItsProcess(t *testing.T) {
 		}
 		unlock(t, last)
 		select {
-		case <-waiting: // it was on a node that has crashed
+		case <-waiting: // the waiting call was on a node that has crashed
 		default:
 		}
 		f.nothingLeft()
 	})
 }
 
-// TestAHoldIsHandedOn: a hold passes to another instance while the old holder lives. The old holder
-// is told which instance took it.
+// TestAHoldIsHandedOn passes a hold to another instance while the old holder runs. The old holder
+// must be told which instance has it now.
 func TestAHoldIsHandedOn(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -89,7 +89,8 @@ func TestAHoldIsHandedOn(t *testing.T) {
 	})
 }
 
-// TestDetachWithoutADelayIsUnlock: and by force a hold that stays is ended as any other.
+// TestDetachWithoutADelayIsUnlock checks that Detach of a hold without a LockDelay releases it. It
+// also checks that a detached hold can be ended by force like any other.
 func TestDetachWithoutADelayIsUnlock(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -101,7 +102,8 @@ func TestDetachWithoutADelayIsUnlock(t *testing.T) {
 		if err := stays.Detach(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if err := stays.Unlock(t.Context()); err != nil { // it is Detach that was called first
+		// Returns the result of Detach, which was called first.
+		if err := stays.Unlock(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := f.nodes[2].TryLock(t.Context(), "k"); !errors.Is(err, mortise.ErrHeld) {
@@ -116,7 +118,8 @@ func TestDetachWithoutADelayIsUnlock(t *testing.T) {
 	})
 }
 
-// TestEachHoldStaysForItsOwnDelay: also where one instance had several, and died with all of them.
+// TestEachHoldStaysForItsOwnDelay checks that each hold of a crashed instance remains for its own
+// delay, even if that instance had several holds.
 func TestEachHoldStaysForItsOwnDelay(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 4)
@@ -131,7 +134,7 @@ func TestEachHoldStaysForItsOwnDelay(t *testing.T) {
 		f.crash(victim)
 		crashed := time.Now()
 		unlock(t, f.lock(other, "none"))
-		gone := time.Since(crashed) // the session has expired
+		gone := time.Since(crashed) // the time until the session has expired
 		kept := f.acquire(other, mortise.Request{Key: "taken up", Resume: tokens["taken up"]})
 		for _, key := range []string{"short", "again", "long"} {
 			l, err := f.nodes[other].Lock(t.Context(), key)

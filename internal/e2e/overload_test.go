@@ -19,17 +19,18 @@ import (
 	"github.com/mortise-lock/mortise/transport"
 )
 
-// TestTooManyCallers: a node that cannot pass its callers on refuses what it could not keep, at
-// once, and loses none of the others.
+// TestTooManyCallers checks that a node that cannot send requests to the leader refuses, without
+// delay, the calls that it cannot queue, and loses none of the others.
 func TestTooManyCallers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		// more in one instant than a recorder's buffer takes
+		// The nodes record no history: there are more events at one time than the buffer of a
+		// recorder holds.
 		f := startFleet(t, 3, func(c *mortise.Config) { c.History = nil })
 		i := f.follower()
 		held := f.lock((i+1)%3, "elsewhere")
 		f.isolate(i)
-		time.Sleep(5 * time.Second) // fake time: it has noticed
-		const callers = 18_000      // keys of 512 bytes: 8 MiB of them are 16,384
+		time.Sleep(5 * time.Second) // the node has noticed the cut
+		const callers = 18_000      // 8 MiB are 16,384 keys of 512 bytes
 		key := strings.Repeat("k", 500)
 		var granted, refused atomic.Int64
 		var calls sync.WaitGroup
@@ -65,8 +66,8 @@ func TestTooManyCallers(t *testing.T) {
 	})
 }
 
-// TestFullQueueIsAClearError: a request that finds the queue at its limit fails with an error that
-// says so, and the waiters keep their places.
+// TestFullQueueIsAClearError checks that a request that finds the queue at its limit fails with an
+// error that says so, and that the waiters keep their places.
 func TestFullQueueIsAClearError(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -94,7 +95,7 @@ func TestFullQueueIsAClearError(t *testing.T) {
 			wantIs(t, err, mortise.ErrQueueFull)
 		}
 		var mine []*mortise.Lock
-		for n := range 5 { // beside k and two that wait for it
+		for n := range 5 { // in addition to k and two requests that wait for it
 			mine = append(mine, f.lock(0, fmt.Sprint("mine ", n)))
 		}
 		_, err := f.nodes[0].Lock(t.Context(), "one too many")
@@ -111,8 +112,9 @@ func TestFullQueueIsAClearError(t *testing.T) {
 	})
 }
 
-// TestMemberThatStopsReading: the data queued for it is bounded, then dropped with its attachment;
-// no other member waits for it.
+// TestMemberThatStopsReading checks that the data queued for a member that does not read is
+// limited. At the limit the leader must drop the data and the attachment, without delaying other
+// members.
 func TestMemberThatStopsReading(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -128,7 +130,7 @@ func TestMemberThatStopsReading(t *testing.T) {
 			synctest.Wait()
 		}
 		var id lockfsm.SessionID
-		h.onReplies = func(b []byte) { // size, kind 1, nonce, code, session
+		h.onReplies = func(b []byte) { // format: size, kind 1, nonce, code, session
 			if len(b) > 20 && b[1] == 1 {
 				v, _ := binary.Uvarint(b[19:])
 				id = lockfsm.SessionID(v)
@@ -143,7 +145,9 @@ func TestMemberThatStopsReading(t *testing.T) {
 		silent := make(chan struct{})
 		h.onReplies = func([]byte) { <-silent }
 		n := lockfsm.Number(2)
-		for range 100 { // each answer says who holds the lock, in a thousand times as many bytes
+		// Each answer contains the record of the holder, which makes it a thousand times as long as
+		// the request.
+		for range 100 {
 			var b []byte
 			for range 1000 {
 				b = lockfsm.Command{Kind: lockfsm.Acquire, Session: id, Epoch: 1, Number: n, Key: "big",
@@ -165,7 +169,7 @@ func TestMemberThatStopsReading(t *testing.T) {
 			unlock(t, f.lock(i, "meanwhile"))
 		}
 		close(silent)
-		time.Sleep(20 * time.Second) // fake time: ten leases
+		time.Sleep(20 * time.Second) // ten leases
 		if err := lock.Err(); err != nil {
 			t.Errorf("a member that does not read cost another its lock: %v", err)
 		}

@@ -12,15 +12,16 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// A request for a held lock needs no log entry of its own. It is still in the queue within 4 ms,
-// reports which holder it waits for, and loses no time when the lock is released.
+// TestAWaiterIsInTheQueueSoon checks requests for a held lock, which need no log entry of their
+// own. They must be in the queue within 4 ms, name the holder, and be granted without delay when
+// the lock is released.
 func TestAWaiterIsInTheQueueSoon(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		ask := func(i int) <-chan *mortise.Lock {
 			granted := make(chan *mortise.Lock, 1)
 			go func() { granted <- f.lock(i, "k") }()
-			synctest.Wait() // it is with the leader, who has nothing else to do
+			synctest.Wait() // the leader has received the request and has no other work
 			return granted
 		}
 		held := f.lock(0, "k")
@@ -49,8 +50,8 @@ func TestAWaiterIsInTheQueueSoon(t *testing.T) {
 	})
 }
 
-// TestHandoverTakesOneEntry: where a lock passes from holder to holder, the next request of the
-// releasing one shares a log entry with the next Unlock.
+// TestHandoverTakesOneEntry passes a lock from holder to holder. The next request of a caller that
+// has released the lock must share a log entry with the next Unlock.
 func TestHandoverTakesOneEntry(t *testing.T) {
 	const turns = 200
 	bubble(t, func(t *testing.T) {

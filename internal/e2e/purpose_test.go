@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/purpose"
 )
 
-// TestTwoLivesOfOneName: a process that is started anew meets the lock of its life before. The
-// session tells the two apart, and the errors say so.
+// TestTwoLivesOfOneName checks that a restarted process whose predecessor still has a lock gets
+// errors that distinguish the two processes of the same name by their sessions.
 func TestTwoLivesOfOneName(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -31,7 +31,7 @@ func TestTwoLivesOfOneName(t *testing.T) {
 		f.crash(i)
 		f.start(i, f.config(i, 3))
 		for f.nodes[i].Status().Session != mortise.SessionAttached {
-			time.Sleep(100 * time.Millisecond) // fake time
+			time.Sleep(100 * time.Millisecond)
 		}
 		if len(f.peek(f.leader(), "k").Queue) == 0 {
 			t.Fatal("the session of the life before has ended already")
@@ -52,14 +52,14 @@ func TestTwoLivesOfOneName(t *testing.T) {
 	})
 }
 
-// TestStandby counts the calls whose purpose is to wait long.
+// TestStandby checks that calls that wait long by design are counted separately.
 func TestStandby(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 1)
 		leads := f.acquire(0, mortise.Request{Key: "leader", Labels: purpose.Of(purpose.Election)})
 		next := f.later(0, mortise.Request{Key: "leader", Labels: purpose.Of(purpose.Election)})
 		other := f.later(0, mortise.Request{Key: "leader"})
-		time.Sleep(time.Second) // fake time
+		time.Sleep(time.Second)
 		if s := f.nodes[0].Status(); s.Waiters != 2 || s.Standby != 1 {
 			t.Errorf("%d wait, %d of them as candidates do", s.Waiters, s.Standby)
 		}

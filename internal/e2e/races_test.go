@@ -12,14 +12,13 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// oneWay is how long every byte is under way in these tests. A lock from a follower takes four of
-// them: to the leader, to the other voters, back, and back to the caller; on the leader it takes
-// two.
+// oneWay is the latency of every byte in these tests. A lock on a follower takes it four times: to
+// the leader, to the other voters, and back both ways. A lock on the leader takes it twice.
 const oneWay = time.Millisecond
 
-// step lies between two moments that a test tries. Those at whole milliseconds are at the same
-// instant as a step of the protocol, where the order of goroutines decides; the others are between
-// two.
+// step is the distance between two moments that a test tries. At whole milliseconds, at which a
+// step of the protocol happens too, the scheduling of goroutines decides the order. The other
+// moments are between two steps.
 func step() time.Duration {
 	if underRace {
 		return 500 * time.Microsecond
@@ -27,11 +26,11 @@ func step() time.Duration {
 	return 125 * time.Microsecond
 }
 
-// mustBeFree fails if the key is held, or will be without a new request: another node gets it at
-// once.
+// mustBeFree fails the test unless another node is granted the key without delay, and so without
+// another event that would free it.
 func (f *fleet) mustBeFree(i int, key, why string) {
 	f.t.Helper()
-	time.Sleep(4 * oneWay) // fake time: a cancel needs as long as the request that it follows
+	time.Sleep(4 * oneWay) // a cancel takes as long as the request before it
 	ctx, cancel := context.WithTimeout(f.t.Context(), 20*oneWay)
 	defer cancel()
 	l, err := f.nodes[i].Lock(ctx, key)
@@ -41,9 +40,9 @@ func (f *fleet) mustBeFree(i int, key, why string) {
 	unlock(f.t, l)
 }
 
-// TestGivingUpAtEveryStep ends the context of a Lock, a TryLock and a Do at every step on the way
-// of a request: before it is sent, under way, queued, decided, answered, and just returned. Promise
-// 6: an error means that nothing is held, now or later.
+// TestGivingUpAtEveryStep cancels a Lock, a TryLock and a Do at every step of a request: before it
+// is sent, on its way, queued, decided, answered, and just returned. An error must mean that
+// nothing is held, now or later.
 func TestGivingUpAtEveryStep(t *testing.T) {
 	for _, where := range []string{"leader", "follower", "member"} {
 		t.Run(where, func(t *testing.T) {
@@ -95,7 +94,7 @@ func TestGivingUpAtEveryStep(t *testing.T) {
 	}
 }
 
-// lockOnce locks and unlocks. A lock that is returned is held.
+// lockOnce locks and unlocks. It checks that a lock that is returned is held.
 func lockOnce(t *testing.T, ctx context.Context, lock func(context.Context, string) (*mortise.Lock, error),
 	key string) error {
 	l, err := lock(ctx, key)
@@ -109,8 +108,9 @@ func lockOnce(t *testing.T, ctx context.Context, lock func(context.Context, stri
 	return nil
 }
 
-// TestGivingUpWhileTheGrantIsOnItsWay: the holder unlocks, and the waiter's context ends at every
-// moment around the grant. The waiter behind it gets the lock at once either way.
+// TestGivingUpWhileTheGrantIsOnItsWay unlocks a lock and cancels the context of its waiter, at
+// every moment around the grant. In each case the next waiter must be granted the lock without
+// delay.
 func TestGivingUpWhileTheGrantIsOnItsWay(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFour(t)
@@ -124,7 +124,7 @@ func TestGivingUpWhileTheGrantIsOnItsWay(t *testing.T) {
 			ctx, giveUp := context.WithCancel(t.Context())
 			waiter := make(chan error, 1)
 			go func() { waiter <- lockOnce(t, ctx, f.nodes[3].Lock, key) }()
-			time.Sleep(10 * oneWay) // fake time: it stands in the queue
+			time.Sleep(10 * oneWay) // the request is in the queue
 			behind := f.lockLater(next, key)
 			time.AfterFunc(after, giveUp)
 			began := time.Now()
@@ -148,8 +148,8 @@ func TestGivingUpWhileTheGrantIsOnItsWay(t *testing.T) {
 	})
 }
 
-// TestGivingUpWhileTheLeaderIsLost: the context ends shortly after the leader was cut off with the
-// request in its hands.
+// TestGivingUpWhileTheLeaderIsLost cancels the context shortly after the leader, which has received
+// the request, was cut off.
 func TestGivingUpWhileTheLeaderIsLost(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFour(t)
@@ -160,7 +160,7 @@ func TestGivingUpWhileTheLeaderIsLost(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), cutAt+oneWay+step())
 			err := lockOnce(t, ctx, f.nodes[3].Lock, "k")
 			cancel()
-			_ = err // either is right; what is held because of it is the question
+			_ = err // both results are correct; mustBeFree checks what is held
 			time.Sleep(cutAt + oneWay)
 			unlock(t, f.lock((leader+1)%3, "k"))
 			f.rejoin(leader)
@@ -170,14 +170,14 @@ func TestGivingUpWhileTheLeaderIsLost(t *testing.T) {
 	})
 }
 
-// TestUnlockAgainstLoss: a holder that is cut off unlocks at every moment around its deadline,
-// several times at once. Whatever Unlock says, the handle holds nothing, the calls agree, and no
-// other request was granted the lock before.
+// TestUnlockAgainstLoss cuts a holder off and unlocks at moments around its deadline, in several
+// goroutines. Afterwards the handle must not be held, all calls must return the same result, and no
+// other request may have been granted the lock before.
 func TestUnlockAgainstLoss(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		lost, released := 0, 0
-		// the leader waits TTL/50 longer, 40 ms
+		// The leader waits longer by TTL/50, which is 40 ms.
 		for turn, early := range []time.Duration{400 * time.Millisecond, 50 * time.Millisecond, time.Millisecond, 1,
 			0, -1, -time.Millisecond, -20 * time.Millisecond} {
 			leader := f.leader()
@@ -225,9 +225,9 @@ func TestUnlockAgainstLoss(t *testing.T) {
 	})
 }
 
-// TestCloseAgainstEverything: every method, from many goroutines, while the node closes or leaves.
-// All return soon, with an error that says why or a lock that is worth nothing any more; the bubble
-// sees what is left.
+// TestCloseAgainstEverything calls every method from many goroutines while the node closes or
+// leaves. All calls must return soon, with the reason or with a lock that has ended, and no
+// goroutine may be left.
 func TestCloseAgainstEverything(t *testing.T) {
 	for _, how := range []string{"Close", "Leave", "both"} {
 		t.Run(how, func(t *testing.T) {
@@ -240,7 +240,7 @@ func TestCloseAgainstEverything(t *testing.T) {
 					for c := range 40 {
 						calls.Go(func() { f.everything(n, c) })
 					}
-					time.Sleep(after) // fake time
+					time.Sleep(after)
 					began := time.Now()
 					if how != "Leave" {
 						calls.Go(func() { _ = n.Close() })
@@ -263,7 +263,6 @@ func TestCloseAgainstEverything(t *testing.T) {
 	}
 }
 
-// everything calls methods of a node until they say that it has ended.
 func (f *fleet) everything(n *node, caller int) {
 	ctx := f.t.Context()
 	for turn := caller; ; turn++ {
@@ -273,7 +272,7 @@ func (f *fleet) everything(n *node, caller int) {
 			var l *mortise.Lock
 			if l, err = n.Lock(ctx, key); err == nil {
 				inner := l.Context(ctx)
-				time.Sleep(oneWay / 2) // fake time
+				time.Sleep(oneWay / 2)
 				_ = l.Unlock(ctx)
 				<-inner.Done()
 			}
@@ -300,7 +299,7 @@ func (f *fleet) everything(n *node, caller int) {
 			return
 		case err == nil, errors.Is(err, mortise.ErrHeld), errors.Is(err, mortise.ErrLost),
 			errors.Is(err, mortise.ErrNotReady):
-			time.Sleep(oneWay / 4) // fake time
+			time.Sleep(oneWay / 4)
 		default:
 			f.t.Errorf("call %d: %v", turn%6, err)
 			return

@@ -9,7 +9,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// reborn starts node i again with its directory, or an empty one.
+// reborn starts node i again with its directory, or with an empty directory if wiped is set.
 func (f *fleet) reborn(root string, i int, wiped bool) {
 	f.t.Helper()
 	if wiped {
@@ -20,9 +20,8 @@ func (f *fleet) reborn(root string, i int, wiped bool) {
 	f.start(i, durableConfig(f, root, i, i))
 }
 
-// TestRecover: two of three directories are lost for good. The group does not come back by itself,
-// and nothing is granted; after Recover on the one that is left a new group is founded, and tokens
-// rise.
+// TestRecover loses two of three directories permanently. Without help nothing may be granted.
+// After Recover on the remaining instance a new group must be founded, and tokens must rise.
 func TestRecover(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		root := t.TempDir()
@@ -42,7 +41,7 @@ func TestRecover(t *testing.T) {
 		f.reborn(root, 0, false)
 		f.reborn(root, 1, true)
 		f.reborn(root, 2, true)
-		time.Sleep(2 * time.Minute) // fake time
+		time.Sleep(2 * time.Minute)
 		for i := range 3 {
 			s := f.nodes[i].Status()
 			t.Logf("%v", s)
@@ -69,8 +68,8 @@ func TestRecover(t *testing.T) {
 	})
 }
 
-// TestRecoveredWithoutTheLate: an instance of the old group that was down during the recovery
-// follows when it comes back.
+// TestRecoveredWithoutTheLate checks that an instance of the old group that was down during the
+// recovery joins the new group when it returns.
 func TestRecoveredWithoutTheLate(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		root := t.TempDir()
@@ -80,7 +79,7 @@ func TestRecoveredWithoutTheLate(t *testing.T) {
 		}
 		f.ready()
 		old := f.nodes[0].Status().Group
-		c := durableConfig(f, root, 3, 3) // a plain member, or a learner
+		c := durableConfig(f, root, 3, 3) // a member without a vote, or a learner
 		f.start(3, c)
 		f.ready()
 		for i := range 4 {
@@ -89,7 +88,7 @@ func TestRecoveredWithoutTheLate(t *testing.T) {
 		f.reborn(root, 0, false)
 		f.reborn(root, 1, true)
 		f.reborn(root, 2, true)
-		time.Sleep(10 * time.Second) // fake time
+		time.Sleep(10 * time.Second)
 		if err := f.nodes[0].Recover(t.Context(), old); err != nil {
 			t.Fatal(err)
 		}
@@ -104,8 +103,9 @@ func TestRecoveredWithoutTheLate(t *testing.T) {
 	})
 }
 
-// TestDurableVoterIsReplaced after a minute of silence, if another instance can take its place;
-// when it comes back it is a member like others, and may get a vote again, under another ID.
+// TestDurableVoterIsReplaced checks that a durable voter is replaced after a minute of silence if
+// another instance can take its place. When it returns it must have no vote, and may get one under
+// another ID.
 func TestDurableVoterIsReplaced(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		root := t.TempDir()
@@ -121,11 +121,11 @@ func TestDurableVoterIsReplaced(t *testing.T) {
 		}
 		before := f.nodes[gone].Replica().ID
 		f.crash(gone)
-		time.Sleep(50 * time.Second) // fake time
+		time.Sleep(50 * time.Second)
 		if got := f.votes(); got != 2 {
 			t.Errorf("%d vote before the minute is over", got)
 		}
-		time.Sleep(20 * time.Second) // fake time
+		time.Sleep(20 * time.Second)
 		f.wantVotes(3)
 		f.start(gone, durableConfig(f, root, gone, gone))
 		f.ready()

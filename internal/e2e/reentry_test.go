@@ -15,8 +15,8 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// owner is one user of reentrant locks: all that is done under the context of one lock. Its
-// random program is a stack of handles, each made under the context of the one below it.
+// owner is one random user of reentrant locks. It keeps a stack of handles, each acquired under the
+// context of the handle below it.
 type owner struct {
 	t     *testing.T
 	f     *fleet
@@ -25,8 +25,8 @@ type owner struct {
 	r     *rand.Rand
 	judge *reentries
 	stack []entered
-	made  int                   // handles so far
-	began map[mortise.Token]int // when each hold began, counted so
+	made  int                   // number of handles that were made
+	began map[mortise.Token]int // the value of made when each hold began
 }
 
 type entered struct {
@@ -35,10 +35,10 @@ type entered struct {
 	made int
 }
 
-// reentries is check.Reentry for many goroutines, and what happened.
+// reentries is check.Reentry for many goroutines, with counts of the events.
 type reentries struct {
 	t  *testing.T
-	mu sync.Mutex // guards what follows
+	mu sync.Mutex // guards all below
 	check.Reentry
 	entries, again, deadlocks, forced int
 }
@@ -51,7 +51,6 @@ func (j *reentries) tell(f func() error) {
 	}
 }
 
-// top is the context that the owner works under.
 func (o *owner) top() context.Context {
 	if len(o.stack) == 0 {
 		return o.t.Context()
@@ -59,7 +58,6 @@ func (o *owner) top() context.Context {
 	return o.stack[len(o.stack)-1].ctx
 }
 
-// handles returns the handles of the hold of l.
 func (o *owner) handles(l *mortise.Lock) (all []*mortise.Lock) {
 	for _, e := range o.stack {
 		if e.lock.Token() == l.Token() {
@@ -74,7 +72,8 @@ func (o *owner) enter(key string) {
 	for _, e := range o.stack {
 		mine = mine || e.lock.Key() == key
 	}
-	ctx, cancel := context.WithTimeout(o.top(), time.Minute) // a longer wait would be for its own lock
+	// Only a request that waits for a lock of its own owner would take longer.
+	ctx, cancel := context.WithTimeout(o.top(), time.Minute)
 	defer cancel()
 	l, err := o.node.Acquire(ctx, mortise.Request{Key: key, Try: o.r.IntN(4) == 0, Shared: mine && o.r.IntN(3) == 0})
 	var deadlock *mortise.DeadlockError
@@ -102,12 +101,12 @@ func (o *owner) enter(key string) {
 	}
 }
 
-// exit unlocks a handle, whichever of the stack it is. If that ends the hold the contexts have
-// ended of all that was made under it: that is unlocked too.
+// exit unlocks a handle anywhere in the stack. If that ends the hold, the contexts of all handles
+// made under it have ended, so exit unlocks these, too.
 func (o *owner) exit(l *mortise.Lock) {
 	last := len(o.handles(l)) == 1
 	o.judge.tell(func() error { return o.judge.Leave(l.Key(), o.who) })
-	for range 1 + o.r.IntN(2) { // to unlock again does nothing
+	for range 1 + o.r.IntN(2) { // a second Unlock does nothing
 		if err := l.Unlock(o.t.Context()); err != nil {
 			o.t.Errorf("%v unlocks %q: %v", o.who, l.Key(), err)
 		}
@@ -136,7 +135,7 @@ func (o *owner) exitAll() {
 	}
 }
 
-// force ends the hold of the lowest handle by force: for all of its handles at once.
+// force ends the hold of the lowest handle by force, and so all handles of that hold.
 func (o *owner) force() {
 	l, ctx := o.stack[0].lock, o.stack[0].ctx
 	handles := o.handles(l)
@@ -147,7 +146,7 @@ func (o *owner) force() {
 		o.t.Errorf("force: %v, %v", ended, err)
 	}
 	<-l.Done()
-	<-ctx.Done() // soon: a goroutine of the node ends it
+	<-ctx.Done() // a goroutine of the node ends it soon
 	if _, err := o.node.Lock(ctx, l.Key()); err == nil {
 		o.t.Errorf("%v enters %q again, which has ended by force", o.who, l.Key())
 	}
@@ -158,7 +157,7 @@ func (o *owner) force() {
 		o.drop(l)
 	}
 	o.judge.tell(func() error { o.judge.forced++; return nil })
-	o.exitAll() // it was the lowest
+	o.exitAll() // all other handles were made under that hold
 }
 
 func (o *owner) run(steps int) {
@@ -171,14 +170,14 @@ func (o *owner) run(steps int) {
 		default:
 			o.exit(o.stack[o.r.IntN(n)].lock)
 		}
-		time.Sleep(time.Duration(o.r.IntN(3)) * time.Millisecond) // fake time
+		time.Sleep(time.Duration(o.r.IntN(3)) * time.Millisecond)
 	}
 	o.exitAll()
 }
 
-// TestEntriesAreCounted: locks that are entered again, by many random owners on several instances,
-// are what check.Reentry says: held by their owner alone until it has left as often as it has
-// entered, with one token meanwhile and a higher one for the next holder.
+// TestEntriesAreCounted runs many random owners on several instances. It checks with check.Reentry
+// that one owner alone holds a lock until it has unlocked it as often as entered it, that the token
+// does not change meanwhile, and that the next holder has a higher one.
 func TestEntriesAreCounted(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -200,8 +199,9 @@ func TestEntriesAreCounted(t *testing.T) {
 	})
 }
 
-// TestACircleIsFoundBehindALockThatWasEnteredAgain: an owner that enters an outer lock again under
-// an inner one still waits under the inner one.
+// TestACircleIsFoundBehindALockThatWasEnteredAgain checks that a deadlock is found if an owner of
+// an inner lock enters an outer lock again: a request under that handle waits under the inner lock,
+// too.
 func TestACircleIsFoundBehindALockThatWasEnteredAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -226,7 +226,7 @@ func TestACircleIsFoundBehindALockThatWasEnteredAgain(t *testing.T) {
 			}
 			refused <- errors.Join(err, other.Unlock(ctx))
 		}()
-		time.Sleep(time.Second) // fake time: it waits for inner
+		time.Sleep(time.Second) // the request waits for inner
 		var deadlock *mortise.DeadlockError
 		if _, err := f.nodes[0].Lock(again.Context(inner.Context(outer.Context(ctx))), "other"); !errors.As(err,
 			&deadlock) {

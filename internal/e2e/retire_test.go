@@ -15,12 +15,12 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// poison makes raft panic on node i, as corrupt data would: a heartbeat that commits an entry that
-// no replica has.
+// poison makes raft panic on node i, as corrupt data would: it sends a heartbeat that commits an
+// entry that no replica has.
 func poison(f *fleet, i int) {
 	r := f.nodes[i].Replica()
 	status := r.Log.Status()
-	other := status.ID + 1 // raft asks only for the term
+	other := status.ID + 1 // raft checks only the term
 	r.Log.Step(&raftpb.Message{
 		Type: raftpb.MsgHeartbeat.Enum(), To: &status.ID, From: &other, Term: new(status.Term + 1),
 		Commit: new(uint64(1 << 40)),
@@ -39,7 +39,7 @@ func TestPanicOfRaftCostsOnlyTheVote(t *testing.T) {
 		if s := n.Status(); s.Votes || s.Err != nil {
 			t.Errorf("after a panic of raft the instance must go on without a vote:\n%v", s)
 		}
-		time.Sleep(10 * time.Second) // fake time
+		time.Sleep(10 * time.Second)
 		if s := n.Status(); !s.Votes || n.Replica().ID == before.ID {
 			t.Errorf("the instance has not been given a vote again, under another raft ID:\n%v", s)
 		}
@@ -59,14 +59,15 @@ func TestBrokenStateEndsTheNode(t *testing.T) {
 		n := f.nodes[victim]
 		mine := f.lock(victim, "k")
 		n.Replica().Retire(fmt.Errorf("%w: as after a panic of Apply", raftlog.ErrBroken))
-		time.Sleep(time.Second) // fake time
+		time.Sleep(time.Second)
 		if n.Err() == nil || mine.Err() == nil {
 			t.Errorf("node error %v, lock error %v; want both", n.Err(), mine.Err())
 		}
 		if _, err := n.Lock(t.Context(), "other"); err == nil {
 			t.Error("a node whose state is broken grants locks")
 		}
-		poison(f, f.leader()) // the group has lost its majority; the failed node must not take part in the next one
+		// The group loses its majority. The failed node must not take part in the next group.
+		poison(f, f.leader())
 		time.Sleep(time.Minute)
 		if s := n.Status(); s.Votes || s.Leading {
 			t.Errorf("a failed node votes:\n%v", s)
@@ -74,7 +75,7 @@ func TestBrokenStateEndsTheNode(t *testing.T) {
 	})
 }
 
-// stalled is a log sink that stands still at one line until it is let go, as a full pipe does.
+// stalled is a log handler that blocks at one line until let is closed, as a full pipe does.
 type stalled struct {
 	slog.Handler
 	at  string
@@ -90,9 +91,8 @@ func (h stalled) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// TestRetirementAgainstRestart: a voter retires, and while that is being carried out the instance
-// starts anew in another group. In an earlier version it went on claiming forever that it belonged
-// to the old one.
+// TestRetirementAgainstRestart restarts an instance in place in another group while its voter still
+// retires. The instance must not continue to claim that it belongs to the old group.
 func TestRetirementAgainstRestart(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		let := make(chan struct{})
@@ -107,9 +107,11 @@ func TestRetirementAgainstRestart(t *testing.T) {
 		f.ready()
 		old := f.nodes[0].Status().Group
 		poison(f, 0)
-		poison(f, 1) // the majority is lost at once, so no voter can be replaced; the group heals by itself
+		// The group loses its majority, so no voter can be replaced. The instances found a new
+		// group.
+		poison(f, 1)
 		for s := f.nodes[0].Status(); s.Group == old || s.Phase != mortise.PhaseMember; s = f.nodes[0].Status() {
-			time.Sleep(100 * time.Millisecond) // fake time
+			time.Sleep(100 * time.Millisecond)
 		}
 		founded := f.nodes[0].Replica()
 		close(let)
@@ -118,16 +120,18 @@ func TestRetirementAgainstRestart(t *testing.T) {
 		for i := range 3 {
 			unlock(t, f.lock(i, "k"))
 		}
-		time.Sleep(20 * time.Second) // fake time: who speaks for another group is silent to this one, and is replaced
+		// An instance that claimed another group would count as silent, and would be
+		// replaced.
+		time.Sleep(20 * time.Second)
 		if now := f.nodes[0].Replica(); founded == nil || now == nil || now.Log != founded.Log {
 			t.Error("the voter that retired in the old group was taken for silent in the new one")
 		}
 	})
 }
 
-// TestPlainMemberFindsTheNextLeader: however long the lease, and also when the lead has changed
-// before, the loss of a leader that falls silent or retires costs a plain member no more than a
-// failover.
+// TestPlainMemberFindsTheNextLeader loses a leader that is cut off, crashes or retires. For an
+// instance without a vote that must cost one failover at most, with any lease, even if the leader
+// has changed before.
 func TestPlainMemberFindsTheNextLeader(t *testing.T) {
 	for _, ttl := range []time.Duration{2 * time.Second, 10 * time.Second, 10 * time.Minute} {
 		for how, lose := range map[string]func(f *fleet, i int){"cut off": (*fleet).isolate, "retires": poison,
@@ -144,7 +148,7 @@ func TestPlainMemberFindsTheNextLeader(t *testing.T) {
 						if err := f.nodes[f.leader()].Replica().Log.Transfer(t.Context(), 0); err != nil {
 							t.Fatal(err)
 						}
-						time.Sleep(5 * time.Second) // fake time
+						time.Sleep(5 * time.Second)
 						f.ready()
 					}
 					leader := f.leader()
@@ -152,14 +156,15 @@ func TestPlainMemberFindsTheNextLeader(t *testing.T) {
 					held := f.lock(voter, "k")
 					granted := make(chan *mortise.Lock, 1)
 					go func() { granted <- f.lock(3, "k") }()
-					time.Sleep(100 * time.Millisecond) // fake time
+					time.Sleep(100 * time.Millisecond)
 					lose(f, leader)
 					lost := time.Now()
 					unlock(t, held)
 					unlock(t, <-granted)
 					took := time.Since(lost)
 					t.Logf("from the loss of the leader to the next grant: %v", took)
-					limit := 200 * time.Millisecond // its streams end, or it says so itself
+					// The leader's streams end, or it reports its retirement.
+					limit := 200 * time.Millisecond
 					if how == "cut off" {
 						limit = failoverLimit
 					}
@@ -172,15 +177,15 @@ func TestPlainMemberFindsTheNextLeader(t *testing.T) {
 	}
 }
 
-// TestLoneVoterRetires: no other instance can found the next group for it, or goes on reporting a
-// leader.
+// TestLoneVoterRetires checks that the instance whose replica was the only voter takes part in
+// founding the next group, and does not continue to report a leader.
 func TestLoneVoterRetires(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 2)
 		f.settle()
 		old := f.nodes[0].Status().Group
 		poison(f, f.leader())
-		time.Sleep(time.Minute) // fake time
+		time.Sleep(time.Minute)
 		f.ready()
 		if got := f.nodes[0].Status().Group; got == old {
 			t.Errorf("the group is still %s, whose only voter is gone", got)

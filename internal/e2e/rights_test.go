@@ -28,22 +28,23 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// visitor is a program with a secret of its own and nothing else: real TLS, a real link, a session.
+// visitor is a program with its own secret and without a node. It has real TLS, a real link, and a
+// session.
 type visitor struct {
 	t      *testing.T
 	fleet  *fleet
 	key    nodeid.Key
 	port   *transport.Port
 	client *client.Client
-	dialed atomic.Int64 // how often others have dialed the address that it names
+	dialed atomic.Int64 // how often other processes have dialed its address
 }
 
 const visitorAddr = "10.0.9.9:7947"
 
-// visit opens a visitor, which names an address at which it listens.
+// visit opens a visitor, which announces an address at which it listens.
 func (f *fleet) visit(secret string) *visitor {
 	f.t.Helper()
-	f.unjudged = true // it records nothing
+	f.unjudged = true // the visitor records no history
 	source, err := credentials.FromSecret(credentials.SecretConfig{Secret: secret, Cluster: "mortise", Now: time.Now})
 	if err != nil {
 		f.t.Fatal(err)
@@ -85,7 +86,7 @@ func (f *fleet) visit(secret string) *visitor {
 	return v
 }
 
-// bind begins a session with that record.
+// bind begins a session with the given record.
 func (v *visitor) bind(r replica.Record) {
 	n := v.fleet.nodes[0]
 	v.port.Identify(transport.Self{Key: v.key, Group: n.Cluster().Status().Group, Addr: visitorAddr})
@@ -96,7 +97,6 @@ func (v *visitor) bind(r replica.Record) {
 	v.client.Rebind(b, voters(n))
 }
 
-// voters are where a client finds a voter, as n knows them.
 func voters(n *node) (list []nodeid.Endpoint) {
 	for _, v := range n.Cluster().Status().Voters {
 		list = append(list, nodeid.Endpoint{ID: v.Instance, Addr: v.Addr})
@@ -104,7 +104,7 @@ func voters(n *node) (list []nodeid.Endpoint) {
 	return list
 }
 
-// errVisitor is what a peer gets that asks a visitor.
+// errVisitor is returned to a peer that sends a visitor a request.
 var errVisitor = errors.New("a visitor answers no questions")
 
 func (v *visitor) Frame(from transport.Identity, f transport.Frame) {
@@ -116,7 +116,7 @@ func (v *visitor) Down(from transport.Identity, _ error)                     { v
 func (v *visitor) MaySendSnapshot(transport.Identity, *raftpb.Message) error { return errVisitor }
 func (v *visitor) Snapshot(transport.Identity, *raftpb.Message) error        { return errVisitor }
 
-// lock tries to lock, and lets go at once.
+// lock tries to lock the keys, and releases the lock if it was granted.
 func (v *visitor) lock(keys ...string) error {
 	v.t.Helper()
 	keys = slices.Sorted(slices.Values(keys))
@@ -128,12 +128,12 @@ func (v *visitor) lock(keys ...string) error {
 	return hold.Release(brief(v.t))
 }
 
-// admin returns a client for node i.
 func (v *visitor) admin(i int) query.AdminClient {
 	return query.NewAdminClient(v.port.To(address(i), nodeid.ID{}))
 }
 
-// missing puts a question to node i, and returns which right is missing for it.
+// missing makes an admin call and returns the error about the missing right, or nil if the call is
+// allowed.
 func missing[Q, A any](t *testing.T, client query.AdminClient, method queries.Method[query.AdminClient, Q, A],
 	q *Q) *session.NotAllowedError {
 	t.Helper()
@@ -148,8 +148,8 @@ func missing[Q, A any](t *testing.T, client query.AdminClient, method queries.Me
 	return denied
 }
 
-// TestAGuestMayDoWhatItsTextSays goes through every verb and shape of key, through the leader and
-// through a follower.
+// TestAGuestMayDoWhatItsTextSays tests every right and form of key, through the leader and through
+// a follower.
 func TestAGuestMayDoWhatItsTextSays(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3, withSecret(secretA))
@@ -181,7 +181,7 @@ func TestAGuestMayDoWhatItsTextSays(t *testing.T) {
 			evict := func(key string, token mortise.Token) *query.EvictRequest {
 				return &query.EvictRequest{Key: []byte(key), Token: uint64(token), By: []byte("x"), Reason: []byte("r")}
 			}
-			// verb is what is missing. Empty means that the call is allowed.
+			// verb is the missing right. Empty means that the call is allowed.
 			want := func(what, verb string, err *session.NotAllowedError) {
 				if (err == nil) != (verb == "") || err != nil && (err.Verb != verb || err.For != "cron-host") {
 					t.Errorf("node %d, %s: %+v, want %q", i, what, err, verb)
@@ -204,7 +204,8 @@ func TestAGuestMayDoWhatItsTextSays(t *testing.T) {
 			want("recover", "root", missing(t, p, query.AdminClient.Recover, &query.RecoverRequest{Group: "1"}))
 			put := &query.PutRequest{Key: []byte("a/x"), Data: []byte("d"), Nonce: make([]byte, 16)}
 			want("put", "write", missing(t, p, query.AdminClient.Put, put))
-			put.Origin, put.Nonce[0] = &query.Origin{Rights: ""}, 1 // what it says of itself does not count
+			// A claim of the program about its own rights does not count.
+			put.Origin, put.Nonce[0] = &query.Origin{Rights: ""}, 1
 			want("put as another", "write", missing(t, p, query.AdminClient.Put, put))
 			want("evict b", "force", missing(t, p, query.AdminClient.Evict, evict("b", outside.Token())))
 			want("evict a/x", "force", missing(t, p, query.AdminClient.Evict, evict("a/x", 1)))
@@ -238,8 +239,8 @@ func TestAGuestMayDoWhatItsTextSays(t *testing.T) {
 	})
 }
 
-// TestRightsAreCheckedTwice: the asked instance refuses without a leader, and the leader refuses
-// what an instance has let pass.
+// TestRightsAreCheckedTwice checks that an instance refuses a call without asking a leader, and
+// that the leader refuses a call that an instance has passed on.
 func TestRightsAreCheckedTwice(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3, withSecret(secretA))
@@ -282,7 +283,7 @@ func TestRightsAreCheckedTwice(t *testing.T) {
 			t.Error("rights that cannot be read")
 		}
 		v := f.visit(derived(t, "lock a/*"))
-		for i := range f.nodes { // no instance is left that could lead
+		for i := range f.nodes { // the remaining instances cannot elect a leader
 			if i != from {
 				f.close(i)
 			}
@@ -294,7 +295,7 @@ func TestRightsAreCheckedTwice(t *testing.T) {
 	})
 }
 
-// looks puts a question to the leader, once.
+// looks sends one query to the leader.
 func looks[Q, A any](t *testing.T, n *node, method queries.Method[query.QueryClient, Q, A], q *Q) error {
 	t.Helper()
 	conn, err := n.Leader()
@@ -307,8 +308,8 @@ func looks[Q, A any](t *testing.T, n *node, method queries.Method[query.QueryCli
 	return err
 }
 
-// TestAGuestIsNoInstance: it is heard in no question of instances, it is not dialed, and no record
-// makes it one. Nor is a member.
+// TestAGuestIsNoInstance checks that no instance answers a guest's requests among instances or
+// dials a guest, and that no record makes a guest an instance. The same must hold for a member.
 func TestAGuestIsNoInstance(t *testing.T) {
 	for _, rights := range []string{"lock *", "member"} {
 		bubble(t, func(t *testing.T) {
@@ -366,7 +367,7 @@ func withFounders(c *mortise.Config) {
 	c.Replicas, c.Founders, c.Secret, c.Insecure = 0, []string{"node-0", "node-1", "node-2"}, secretA, false
 }
 
-// TestAMemberLocksAndNeverVotes: a node with a member's secret beside three founders.
+// TestAMemberLocksAndNeverVotes runs a node with a member's secret together with three founders.
 func TestAMemberLocksAndNeverVotes(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3, withFounders)
@@ -409,7 +410,7 @@ func TestAMemberLocksAndNeverVotes(t *testing.T) {
 			len(s.Voters) != 3 || f.nodes[0].Status().Tier != mortise.TierRoot {
 			t.Errorf("%+v", s)
 		}
-		f.close(f.follower()) // a place is free, and it does not take it
+		f.close(f.follower()) // a voter is missing, and the member does not replace it
 		time.Sleep(time.Minute)
 		for i, n := range f.nodes[:3] {
 			if n == nil {
@@ -431,8 +432,8 @@ func TestAMemberLocksAndNeverVotes(t *testing.T) {
 	})
 }
 
-// TestADerivedSecretDiesWithItsRoot: it is good as long as the root secret stands in Secret or
-// OldSecrets, its session and lock included, and no longer.
+// TestADerivedSecretDiesWithItsRoot checks that a derived secret, its session and its lock are
+// valid as long as Secret or OldSecrets contains its root secret, and no longer.
 func TestADerivedSecretDiesWithItsRoot(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3, withSecret(secretA))
@@ -480,7 +481,8 @@ func TestADerivedSecretDiesWithItsRoot(t *testing.T) {
 	})
 }
 
-// TestADerivedSecretEndsInTime: at its until the connection ends, and with it the session.
+// TestADerivedSecretEndsInTime checks that the connection, and with it the session, ends at the
+// time until which the secret is valid.
 func TestADerivedSecretEndsInTime(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3, withSecret(secretA))

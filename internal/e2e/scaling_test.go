@@ -11,15 +11,16 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// scaled is a fleet whose number of founders changes by rolling updates, and what it costs.
+// scaled is a fleet whose number of founders changes by rolling updates. It measures the cost of
+// the changes.
 type scaled struct {
 	*fleet
-	dir   string // empty: in memory
+	dir   string
 	group string
 }
 
-// founded gives node i the configuration of a fleet with that many founders. Join names all that
-// ever run.
+// founded returns the Config of node i in a fleet with that many founders. Join names all nodes
+// that ever run.
 func (s *scaled) founded(i, founders int) mortise.Config {
 	c := s.config(i, 5)
 	c.Replicas, c.Founders, c.Voters = 0, nil, max(3, founders-1+founders%2)
@@ -32,15 +33,15 @@ func (s *scaled) founded(i, founders int) mortise.Config {
 	return c
 }
 
-// enter starts node i with that many founders.
+// enter starts node i with that many founders, and waits until all nodes are ready.
 func (s *scaled) enter(i, founders int) {
 	s.t.Helper()
 	s.start(i, s.founded(i, founders))
 	s.ready()
 }
 
-// leave makes node i leave while every other node holds a lock. It checks that no lock is lost,
-// that no free lock waits for longer than gapLeaving, and that the other nodes stay in the group.
+// leave makes node i leave while every other node holds a lock. No lock may be lost, no free lock
+// may wait longer than gapLeaving, and the others must remain in the group.
 func (s *scaled) leave(i int, again func()) {
 	s.t.Helper()
 	held, probes := map[int]*mortise.Lock{}, map[int]*prober{}
@@ -72,13 +73,13 @@ func (s *scaled) leave(i int, again func()) {
 	}
 }
 
-// restart has node i leave and start anew with that many founders.
+// restart makes node i leave and start again with that many founders.
 func (s *scaled) restart(i, founders int) {
 	s.t.Helper()
 	s.leave(i, func() { s.enter(i, founders) })
 }
 
-// grow starts what is missing with the new founders, and restarts those that were there.
+// grow starts the new nodes with the new founders, and then restarts the old nodes.
 func (s *scaled) grow(from, to int) {
 	s.t.Helper()
 	for i := from; i < to; i++ {
@@ -93,7 +94,7 @@ func (s *scaled) grow(from, to int) {
 	s.rests(to)
 }
 
-// advises checks the next safe step as node i tells it.
+// advises checks the next safe step that Health of node i reports.
 func (s *scaled) advises(i int, want string) {
 	s.t.Helper()
 	h, err := s.nodes[i].Health(s.t.Context())
@@ -102,7 +103,7 @@ func (s *scaled) advises(i int, want string) {
 	}
 }
 
-// shrink restarts those that stay with the new founders, and then ends the others.
+// shrink restarts the remaining nodes with the new founders, and then ends the others.
 func (s *scaled) shrink(from, to int) {
 	s.t.Helper()
 	for i := to - 1; i >= 0; i-- {
@@ -114,7 +115,7 @@ func (s *scaled) shrink(from, to int) {
 	s.rests(to)
 }
 
-// rests checks that all founders vote and that nothing differs any more.
+// rests checks that all founders vote and that their settings do not differ.
 func (s *scaled) rests(founders int) {
 	s.t.Helper()
 	h := s.settle()
@@ -124,9 +125,9 @@ func (s *scaled) rests(founders int) {
 	}
 }
 
-// TestShrinkingFromTheLast: a StatefulSet restarts its pods from the last to the first, so the
-// founder that stays restarts when all others name it alone. Of four one does not vote, so that the
-// vote of one that leaves is handed over in several steps.
+// TestShrinkingFromTheLast restarts the nodes from the last to the first, as a StatefulSet does. So
+// the remaining founder restarts when all others name it alone. One of the four nodes does not
+// vote, so that the vote of a leaving node is handed over in several steps.
 func TestShrinkingFromTheLast(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := &scaled{fleet: newFleet(t)}
@@ -145,8 +146,8 @@ func TestShrinkingFromTheLast(t *testing.T) {
 	})
 }
 
-// TestASoleFounderBehindACut: three become one. The founder that stays restarts with itself alone
-// as Founders while the network is cut, and founds nothing beside the group of the others.
+// TestASoleFounderBehindACut shrinks three founders to one. That founder restarts with only itself
+// in Founders while the network is cut, and must not found a second group.
 func TestASoleFounderBehindACut(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := &scaled{fleet: newFleet(t)}
@@ -159,7 +160,7 @@ func TestASoleFounderBehindACut(t *testing.T) {
 		s.depart(0, true)
 		s.isolate(0)
 		s.start(0, s.founded(0, 1))
-		time.Sleep(time.Minute) // fake time
+		time.Sleep(time.Minute)
 		if st := s.nodes[0].Status(); st.Phase != mortise.PhaseNewborn ||
 			!strings.Contains(st.Waiting, "no answer from 10.0.0.") {
 			t.Errorf("behind the cut: %v", st)
@@ -174,9 +175,9 @@ func TestASoleFounderBehindACut(t *testing.T) {
 	})
 }
 
-// TestALostVoteIsTold: the only founder leaves, and no other instance may take its vote, since one
-// that stays does not name the others. Until the time of Leave is over no lock is lost and no vote
-// moves; then Leave returns an error that says what to change.
+// TestALostVoteIsTold makes the only voting founder leave while no other instance may take its
+// vote, because a remaining one does not name the others in Founders. Until the limit of Leave no
+// lock may be lost and no vote may move. Then Leave must return an error that says what to change.
 func TestALostVoteIsTold(t *testing.T) {
 	for name, founders := range map[string][2]int{"none names others": {1, 1}, "one names others": {3, 1}} {
 		t.Run(name, func(t *testing.T) {
@@ -190,7 +191,7 @@ func TestALostVoteIsTold(t *testing.T) {
 				left, n := make(chan error, 1), s.nodes[0]
 				s.nodes[0] = nil
 				go func() { left <- n.Leave(context.Background()) }()
-				time.Sleep(9 * time.Second) // fake time
+				time.Sleep(9 * time.Second)
 				if s.votes() != 0 || held.Err() != nil {
 					t.Errorf("while the only founder leaves %d others vote, and a lock of another instance: %v",
 						s.votes(), held.Err())
@@ -207,8 +208,8 @@ func TestALostVoteIsTold(t *testing.T) {
 	}
 }
 
-// TestScaling (issue "An outage takes nothing", 2): from one founder to three, to five and back by
-// the steps of docs/OPERATION.md.
+// TestScaling scales a group from one founder to three, to five and back, by the steps of
+// docs/OPERATION.md.
 func TestScaling(t *testing.T) {
 	for _, where := range []string{"in memory", "with Dir"} {
 		t.Run(where, func(t *testing.T) {

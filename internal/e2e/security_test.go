@@ -41,7 +41,6 @@ func TestOneSecretIsEnough(t *testing.T) {
 	})
 }
 
-// lines collects log lines.
 type lines struct {
 	mu   sync.Mutex // guards text
 	text bytes.Buffer
@@ -53,7 +52,6 @@ func (l *lines) Write(b []byte) (int, error) {
 	return l.text.Write(b)
 }
 
-// matching returns the lines that contain part.
 func (l *lines) matching(part string) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -66,8 +64,9 @@ func (l *lines) matching(part string) []string {
 	return found
 }
 
-// TestStrangersStayOutside: an instance that has another secret than the group, none, or one where
-// the group has none is refused, with the reason on each side, and the group does not suffer.
+// TestStrangersStayOutside starts an instance with another secret than the group, with none, or
+// with one where the group has none. It must be refused with the reason on both sides, without
+// affecting the group.
 func TestStrangersStayOutside(t *testing.T) {
 	const addrs = `10\.0\.0\.1:7947, 10\.0\.0\.2:7947, 10\.0\.0\.3:7947`
 	other := `founding waits: 1 of 3 instances \(Replicas: 3\) are here \(node-3\); ` +
@@ -75,7 +74,7 @@ func TestStrangersStayOutside(t *testing.T) {
 	for _, c := range []struct {
 		name           string
 		group, changed func(*mortise.Config)
-		waits          string // what Status and Lock of the stranger say
+		waits          string // what Status and Lock of the stranger report
 	}{
 		{"wrong secret", withSecret(secretA), withSecret(secretB), other +
 			`the other side has another secret \("mortise authority [0-9a-f]{16}"\): set the same Config\.Secret and .*\)`},
@@ -97,7 +96,7 @@ func TestStrangersStayOutside(t *testing.T) {
 				c.changed(&stranger)
 				stranger.Logger = slog.New(slog.NewTextHandler(&theirs, nil))
 				f.start(3, stranger)
-				time.Sleep(15 * time.Second) // fake time: longer than a lease
+				time.Sleep(15 * time.Second) // longer than a lease
 				if err := mine.Err(); err != nil {
 					t.Errorf("a stranger cost a lock: %v", err)
 				}
@@ -108,7 +107,7 @@ func TestStrangersStayOutside(t *testing.T) {
 				if n := len(f.nodes[0].Cluster().Members()); n != 3 {
 					t.Errorf("gossip sees %d members, want 3", n)
 				}
-				// one line per kind and ten seconds, on each of three nodes
+				// Each of three nodes logs one line for each kind in ten seconds.
 				if n := len(ours.matching("level=WARN")); n == 0 || n > 30 {
 					t.Errorf("the group logged %d warnings in 15 s:\n%s", n, ours.text.String())
 				}
@@ -140,14 +139,14 @@ func first(list []string) string {
 	return list[0]
 }
 
-// TestSecretIsReplacedByRollingDeploys goes through the three steps that Config.OldSecrets
-// describes, one instance at a time. The group keeps a leader and a lock is held throughout by an
-// instance that is restarted last.
+// TestSecretIsReplacedByRollingDeploys executes the three steps that Config.OldSecrets describes,
+// one instance at a time. The group must keep its leader, and an instance that is restarted last
+// holds a lock throughout.
 func TestSecretIsReplacedByRollingDeploys(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3, withSecret(secretA))
-		// Voters are not replaced yet, so a fourth instance goes through the steps; the three
-		// voters are told apart by it alone.
+		// A fourth instance executes the steps first, while the three voters keep the old secret.
+		// It alone is distinguished from them.
 		for step, change := range []func(*mortise.Config){withSecret(secretA), withSecret(secretA, secretB),
 			withSecret(secretB, secretA)} {
 			c := f.config(3, 3)
@@ -169,7 +168,7 @@ func TestSecretIsReplacedByRollingDeploys(t *testing.T) {
 	})
 }
 
-// derived returns a secret that was derived from secretA for the label of the tests.
+// derived returns a secret that is derived from secretA, with the label of these tests.
 func derived(t *testing.T, words ...string) string {
 	t.Helper()
 	c, err := capability.Build("cron-host", time.Time{}, words...)

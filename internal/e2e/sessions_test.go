@@ -28,8 +28,8 @@ func must(t *testing.T, s *mortise.Session, key string) *mortise.Lock {
 	return l
 }
 
-// TestASessionOfOnesOwnHasItsOwnTTL: after a crash its locks are free sooner, and a short outage
-// loses them and not the node's.
+// TestASessionOfOnesOwnHasItsOwnTTL checks that the locks of a user's own session with a shorter
+// TTL are free sooner after a crash than the node's, and that a short outage loses only them.
 func TestASessionOfOnesOwnHasItsOwnTTL(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 5, func(c *mortise.Config) { c.SessionTTL = 10 * time.Second })
@@ -46,7 +46,7 @@ func TestASessionOfOnesOwnHasItsOwnTTL(t *testing.T) {
 		if err := long.Err(); err != nil {
 			t.Error(err)
 		}
-		again := must(t, s, "short") // a session that was lost is followed by another
+		again := must(t, s, "short")
 		if again.Token() <= short.Token() {
 			t.Error("tokens")
 		}
@@ -63,8 +63,8 @@ func TestASessionOfOnesOwnHasItsOwnTTL(t *testing.T) {
 	})
 }
 
-// TestSessionsOutliveTheirLeader: and do not count as registrations: the group counts one for each
-// instance.
+// TestSessionsOutliveTheirLeader checks that a user's own sessions survive the loss of a leader,
+// and that they do not count as instances of the group.
 func TestSessionsOutliveTheirLeader(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 4)
@@ -88,7 +88,7 @@ func TestSessionsOutliveTheirLeader(t *testing.T) {
 			t.Fatalf("entered again: %v", err)
 		}
 		unlock(t, again)
-		// in another session, and so under nothing there
+		// The key is locked in another session, in which the context has no lock.
 		under, err := f.nodes[on].Lock(l.Context(t.Context()), "under")
 		if err != nil {
 			t.Fatal(err)
@@ -108,7 +108,8 @@ func TestSessionsOutliveTheirLeader(t *testing.T) {
 	})
 }
 
-// TestSessionsEndWithTheirNode: Leave waits for their locks too; and what cannot be had is refused.
+// TestSessionsEndWithTheirNode checks that Leave waits for the locks of the user's own sessions,
+// and that a session with a wrong TTL, or beyond the limit of their number, is refused.
 func TestSessionsEndWithTheirNode(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

@@ -8,10 +8,10 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestFoundersWithDirectoriesAndPodsWithout is the shape for an autoscaler (docs/OPERATION.md):
-// founders keep directories, and others, which no Join lists, keep none, lock, and never vote. All
-// founders are away for many leases and come back; then one of the others is killed and another one
-// comes, as in a Deployment.
+// TestFoundersWithDirectoriesAndPodsWithout tests the layout for an autoscaler (docs/OPERATION.md):
+// founders keep directories; other instances, which no Join lists, keep none, lock, and never vote.
+// All founders are down for many leases and return. Then one of the others is killed and replaced,
+// as in a Deployment.
 func TestFoundersWithDirectoriesAndPodsWithout(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		root := t.TempDir()
@@ -33,7 +33,7 @@ func TestFoundersWithDirectoriesAndPodsWithout(t *testing.T) {
 		for i := range 3 {
 			f.crash(i)
 		}
-		time.Sleep(time.Minute) // fake time
+		time.Sleep(time.Minute)
 		if err := held.Err(); !errors.Is(err, mortise.ErrLost) {
 			t.Errorf("no renewal was confirmed for a minute, and the lock is %v", err)
 		}

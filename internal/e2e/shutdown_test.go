@@ -15,12 +15,12 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// endLimit is what the end of all nodes at once may take: a leaver's search for a successor that
-// does not exist any more is the longest.
+// endLimit is the longest time that ending all nodes simultaneously may take. Most of it is the
+// search of a leaving node for a successor that does not exist.
 const endLimit = 15 * time.Second
 
-// endAll ends all living nodes at once, some by Close and some by Leave, and fails if that takes
-// long. The bubble sees what is left.
+// endAll ends all running nodes simultaneously, some by Close and some by Leave, and fails if that
+// takes too long. The bubble checks that no goroutine is left.
 func (f *fleet) endAll(what string, leave func(i int) bool) {
 	f.t.Helper()
 	began := time.Now()
@@ -32,7 +32,7 @@ func (f *fleet) endAll(what string, leave func(i int) bool) {
 		f.nodes[i] = nil
 		ends.Go(func() {
 			if leave(i) {
-				_ = n.Leave(context.Background()) // whether it could hand on is not the question here
+				_ = n.Leave(context.Background()) // the result does not matter here
 			} else if err := n.Close(); err != nil {
 				f.t.Errorf("%s: close node %d: %v", what, i, err)
 			}
@@ -47,7 +47,7 @@ func (f *fleet) endAll(what string, leave func(i int) bool) {
 	synctest.Wait()
 }
 
-// TestEndWhileTheyElect: all nodes end at moments of an election.
+// TestEndWhileTheyElect ends all nodes at several moments of an election.
 func TestEndWhileTheyElect(t *testing.T) {
 	for after := time.Duration(0); after < 1600*time.Millisecond; after += 190 * time.Millisecond {
 		bubble(t, func(t *testing.T) {
@@ -61,7 +61,7 @@ func TestEndWhileTheyElect(t *testing.T) {
 				granted <- err
 			}()
 			f.crash(leader)
-			time.Sleep(after) // fake time
+			time.Sleep(after)
 			f.endAll(after.String(), func(i int) bool { return i == (leader+1)%3 })
 			if err := <-granted; !errors.Is(err, mortise.ErrLeaving) && !errors.Is(err, mortise.ErrClosed) {
 				t.Errorf("the waiting call ended with %v", err)
@@ -70,8 +70,8 @@ func TestEndWhileTheyElect(t *testing.T) {
 	}
 }
 
-// TestEndWhileTheyStartAnew: a memory group has lost its majority and its instances start anew in
-// place; they end at moments of that.
+// TestEndWhileTheyStartAnew ends the instances of a group in memory that has lost its majority, at
+// several moments while they restart in place.
 func TestEndWhileTheyStartAnew(t *testing.T) {
 	for _, after := range []time.Duration{1, 3, 5, 6, 7, 8, 9, 10, 12} {
 		bubble(t, func(t *testing.T) {
@@ -79,15 +79,14 @@ func TestEndWhileTheyStartAnew(t *testing.T) {
 			f.lock(0, "k")
 			poison(f, 0)
 			poison(f, 1)
-			time.Sleep(after * 990 * time.Millisecond) // fake time
+			time.Sleep(after * 990 * time.Millisecond)
 			f.endAll(fmt.Sprint(after), func(i int) bool { return i == int(after)%3 })
 		})
 	}
 }
 
-// TestEndWhileASnapshotIsSent: a voter was away for longer than the log reaches back, and is sent
-// the state over a thin line; sender and receiver end in the middle of that. Left alone, it
-// arrives.
+// TestEndWhileASnapshotIsSent ends the sender, the receiver or both while a snapshot is sent over a
+// slow connection to a voter whose log is too old. If none ends, it must arrive.
 func TestEndWhileASnapshotIsSent(t *testing.T) {
 	for _, what := range []string{"nobody", "sender", "receiver", "both"} {
 		t.Run(what, func(t *testing.T) {
@@ -109,27 +108,29 @@ func TestEndWhileASnapshotIsSent(t *testing.T) {
 				}
 				calls.Wait()
 				sender := f.nodes[leader].Replica().Log
-				applied := func() uint64 { // by the voter that was away: it gets a new replica, under another raft ID
+				// Applied by the voter that was away, which gets a new replica under another raft
+				// ID.
+				applied := func() uint64 {
 					if r := f.nodes[away].Replica(); r != nil {
 						return r.Log.Status().Applied
 					}
 					return 0
 				}
-				for range 8 { // what the state machine refuses makes the log grow too
+				for range 8 { // commands that the state machine refuses make the log grow, too
 					sender.Propose(sender.Status().Term, bytes.Repeat([]byte{0xff}, 1<<20))
-					time.Sleep(100 * time.Millisecond) // fake time
+					time.Sleep(100 * time.Millisecond)
 				}
-				// fake time: the streams have ended, and what was under way on them is lost
+				// The streams have ended, and the data on its way on them is lost.
 				time.Sleep(25 * time.Second)
 				want := sender.Status().Applied
-				rate.Store(50_000) // the state has 250 kB
+				rate.Store(50_000) // the size of the state is 250 kB
 				f.rejoin(away)
-				time.Sleep(4 * time.Second) // fake time
+				time.Sleep(4 * time.Second)
 				if now := applied(); now >= want || sender.Status().Snapshots < 2 {
 					t.Fatalf("there is no snapshot under way: the voter that was away has applied %d of %d", now, want)
 				}
 				if what == "nobody" {
-					time.Sleep(30 * time.Second) // fake time
+					time.Sleep(30 * time.Second)
 					if now := applied(); now < want {
 						t.Errorf("the voter that was away has applied %d of %d", now, want)
 					}
@@ -148,8 +149,8 @@ func TestEndWhileASnapshotIsSent(t *testing.T) {
 	}
 }
 
-// TestEndWithAFullQueue: two thousand calls wait on a node, for a lock that is held or for a leader
-// that is out of reach. They all end with it, at once and with its reason.
+// TestEndWithAFullQueue ends a node on which two thousand calls wait, for a lock or for an
+// unreachable leader. All must return without delay and with the node's reason.
 func TestEndWithAFullQueue(t *testing.T) {
 	for name, cut := range map[string]bool{"for a lock": false, "for a leader": true} {
 		for _, leave := range []bool{false, true} {
@@ -174,7 +175,7 @@ func TestEndWithAFullQueue(t *testing.T) {
 							}
 						}()
 					}
-					time.Sleep(time.Second) // fake time
+					time.Sleep(time.Second)
 					began := time.Now()
 					f.nodes[i] = nil
 					if leave {
@@ -193,8 +194,8 @@ func TestEndWithAFullQueue(t *testing.T) {
 	}
 }
 
-// TestAllInstancesLeave: the deployment is deleted. Each holds a lock that it releases when told
-// to, and no instance waits for a successor that does not exist.
+// TestAllInstancesLeave ends all instances, as when a deployment is deleted. Each releases its lock
+// when asked to, and none may wait for a successor.
 func TestAllInstancesLeave(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFour(t)
@@ -203,15 +204,16 @@ func TestAllInstancesLeave(t *testing.T) {
 			ctx := l.Context(t.Context())
 			go func() {
 				<-ctx.Done()
-				_ = l.Unlock(context.Background()) // perhaps no instance is left to confirm it
+				// There may be no instance left that could confirm it.
+				_ = l.Unlock(context.Background())
 			}()
 		}
 		f.endAll("all", func(int) bool { return true })
 	})
 }
 
-// TestLeaderLeavesWithWaiters: requests that wait when the leader leaves keep their places, and are
-// served as soon as another instance leads.
+// TestLeaderLeavesWithWaiters checks that waiting requests keep their places when the leader
+// leaves, and are granted as soon as another instance leads.
 func TestLeaderLeavesWithWaiters(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFour(t)
@@ -225,7 +227,7 @@ func TestLeaderLeavesWithWaiters(t *testing.T) {
 		n := f.nodes[leader]
 		f.nodes[leader] = nil
 		go func() { left <- n.Leave(t.Context()) }()
-		time.Sleep(time.Second) // fake time
+		time.Sleep(time.Second)
 		began := time.Now()
 		unlock(t, held)
 		last := held.Token()
@@ -247,8 +249,8 @@ func TestLeaderLeavesWithWaiters(t *testing.T) {
 	})
 }
 
-// TestStartIsCancelled: the context of Start ends before, during or after it. There is a node,
-// which does not care any more, or an error, and then nothing is left.
+// TestStartIsCancelled ends the context of Start before, during or after the start. Start must
+// return a node that does not depend on the context any more, or an error and leave nothing.
 func TestStartIsCancelled(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -257,7 +259,7 @@ func TestStartIsCancelled(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), after)
 			e := f.world(0)
 			random := e.Random
-			e.Random = func(b []byte) { // Start takes some time
+			e.Random = func(b []byte) { // makes Start take some time
 				time.Sleep(time.Millisecond)
 				random(b)
 			}

@@ -14,7 +14,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/outside"
 )
 
-// thin is a connection whose owner reads only so many bytes a second. Zero means no limit.
+// thin is a connection that reads at most rate bytes a second. Zero means no limit.
 type thin struct {
 	net.Conn
 	rate *atomic.Int64
@@ -26,7 +26,7 @@ func (c thin) Read(b []byte) (int, error) {
 		return c.Conn.Read(b)
 	}
 	n, err := c.Conn.Read(b[:min(len(b), max(int(rate/50), 1))])
-	time.Sleep(time.Duration(n) * time.Second / time.Duration(rate)) // fake time
+	time.Sleep(time.Duration(n) * time.Second / time.Duration(rate))
 	return n, err
 }
 
@@ -43,7 +43,8 @@ func (l thinListener) Accept() (net.Conn, error) {
 	return thin{c, l.rate}, nil
 }
 
-// throttle makes the nodes that are started from now on read at a rate, each connection for itself.
+// throttle makes the nodes that are started afterwards read at that rate, each connection
+// separately.
 func (f *fleet) throttle(rate *atomic.Int64) {
 	f.alter = func(e *outside.World) {
 		listen, dial := e.Listen, e.Dial
@@ -64,13 +65,14 @@ func (f *fleet) throttle(rate *atomic.Int64) {
 	}
 }
 
-// TestMemberThatReadsSlowly is granted a thousand locks at once, over a line that needs seconds for
-// that. It gets them all, and no other member notices. (If the answers to all requests of a
-// member take longer than a lease, the connection is too slow: the member starts over forever.)
+// TestMemberThatReadsSlowly grants a thousand locks to a member in one turn, over a connection that
+// takes seconds for the answers. The member must get all of them, and no other member may be
+// affected. (If the answers take longer than a lease, the connection is too slow: the member opens
+// a new session again and again.)
 func TestMemberThatReadsSlowly(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var rate atomic.Int64
-		longer := func(c *mortise.Config) { c.SessionTTL = 10 * time.Second } // the default
+		longer := func(c *mortise.Config) { c.SessionTTL = 10 * time.Second }
 		f := startFleet(t, 3, longer)
 		f.throttle(&rate)
 		c := f.config(3, 3)
@@ -91,7 +93,8 @@ func TestMemberThatReadsSlowly(t *testing.T) {
 		for k := range burst {
 			calls.Go(func() { unlock(t, f.lock(3, fmt.Sprint(k))) })
 		}
-		time.Sleep(9 * time.Second) // fake time: all of them wait, and it knows for whom
+		// All requests wait, and the member knows the holder.
+		time.Sleep(9 * time.Second)
 		if got := f.nodes[3].Client.Status().Waiting; got != burst {
 			t.Fatalf("%d calls wait", got)
 		}
@@ -104,7 +107,7 @@ func TestMemberThatReadsSlowly(t *testing.T) {
 			asked := time.Now()
 			unlock(t, f.lock(n%3, "quick"))
 			slowest = max(slowest, time.Since(asked))
-			time.Sleep(20 * time.Millisecond) // fake time
+			time.Sleep(20 * time.Millisecond)
 		}
 		calls.Wait()
 		t.Logf("the slow member had all %d after %v; the slowest lock of the others took %v", burst,
@@ -124,8 +127,8 @@ func TestMemberThatReadsSlowly(t *testing.T) {
 	})
 }
 
-// TestCallersThatNeverLook take locks, ask for channels and contexts, and read none of them. Losing
-// all the locks at once blocks no other member.
+// TestCallersThatNeverLook takes locks and requests their channels and contexts without reading
+// them. The loss of all these locks must not block any other member.
 func TestCallersThatNeverLook(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -147,7 +150,7 @@ func TestCallersThatNeverLook(t *testing.T) {
 		}
 		calls.Wait()
 		f.isolate(i)
-		time.Sleep(10 * time.Second) // fake time
+		time.Sleep(10 * time.Second)
 		for k := range held {
 			unlock(t, f.lock(other, fmt.Sprint(k)))
 			if held[k].Err() == nil {

@@ -2,6 +2,6 @@
 
 package e2e
 
-// underRace shortens what is long in fake time: the race detector makes it ten times as long, and
-// sees nothing after the first minutes.
+// underRace makes tests with a long fake time shorter. The race detector makes them ten times
+// slower, and finds nothing new after the first minutes.
 const underRace = true

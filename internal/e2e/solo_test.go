@@ -9,8 +9,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// A node on its own has no use for a port, and through one every user of the machine could take and
-// break its locks.
+// TestANodeOnItsOwnListensNowhere checks that a node on its own opens no port. It needs none, and
+// every user of the machine could take and break its locks through it.
 func TestANodeOnItsOwnListensNowhere(t *testing.T) {
 	e, listened := realWorld(), 0
 	e.Listen = func(address string) (net.Listener, error) {

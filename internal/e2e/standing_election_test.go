@@ -14,22 +14,23 @@ import (
 	"github.com/mortise-lock/mortise/election"
 )
 
-// Package election on whole nodes in fake time. Their sessions last 2 s.
+// This file tests package election on whole nodes in fake time. The sessions of the nodes have a
+// TTL of 2 s.
 
 const (
 	electionTTL      = 2 * time.Second
-	electionFailover = 3 * time.Second // generous: a second is usual
+	electionFailover = 3 * time.Second // a generous limit: one second is usual
 )
 
-// office is where at most one leader sits. It checks that, fences by token, and remembers who came
-// when.
+// office checks that there is at most one leader at a time and that tokens rise. It records the
+// leaders.
 type office struct {
 	t       *testing.T
 	mu      sync.Mutex // guards all below
 	sits    map[string]mortise.Token
 	highest mortise.Token
 	came    []string
-	at      time.Time // when the last one came
+	at      time.Time // when the last leader began
 }
 
 func newOffice(t *testing.T) *office { return &office{t: t, sits: map[string]mortise.Token{}} }
@@ -53,14 +54,14 @@ func (o *office) exit(who string) {
 	delete(o.sits, who)
 }
 
-// who lists who came, and when the last one did.
+// who returns the names of the leaders in order, and when the last one began.
 func (o *office) who() (string, time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return strings.Join(o.came, " "), o.at
 }
 
-// until waits in fake time until so many have come.
+// until waits in fake time until there have been n leaders.
 func (o *office) until(n int) {
 	o.t.Helper()
 	for range 6000 {
@@ -70,17 +71,17 @@ func (o *office) until(n int) {
 		if came >= n {
 			return
 		}
-		time.Sleep(10 * time.Millisecond) // fake time
+		time.Sleep(10 * time.Millisecond)
 	}
 	who, _ := o.who()
 	o.t.Fatalf("after a minute only %q have led", who)
 }
 
-// candidates runs an election on some nodes, each of which leads until its context ends, one after
-// the other in the queue.
+// candidates runs an election on some nodes. Their requests are queued in the order of the nodes,
+// and each leads until its context ends.
 type candidates struct {
 	stops []context.CancelFunc
-	ended []func() error // waits for the end of Run
+	ended []func() error // each waits until Run has returned
 }
 
 func campaign(t *testing.T, o *office, nodes []*mortise.Node) *candidates {
@@ -100,13 +101,12 @@ func campaign(t *testing.T, o *office, nodes []*mortise.Node) *candidates {
 					return ctx.Err()
 				})
 		})
-		time.Sleep(100 * time.Millisecond) // fake time: its request is in the queue
+		time.Sleep(100 * time.Millisecond) // the request is in the queue
 		synctest.Wait()
 	}
 	return c
 }
 
-// stop ends all that still run.
 func (c *candidates) stop() {
 	for i := range c.stops {
 		c.stops[i]()
@@ -114,8 +114,8 @@ func (c *candidates) stop() {
 	}
 }
 
-// A leader that is asked to end is followed in milliseconds, in the order in which the others came;
-// every observer, on every node, is told.
+// TestElectionHandsOver checks that a leader that is asked to end is followed within milliseconds,
+// in the order of the queue, and that every observer on every node is told.
 func TestElectionHandsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes, _ := startNodes(t, 3)
@@ -167,8 +167,8 @@ func TestElectionHandsOver(t *testing.T) {
 	})
 }
 
-// Each leadership is told with its value, however short, to an observer on another node, and while
-// it is new.
+// TestElectionTellsItsObserversAtOnce checks that an observer on another node is told of each
+// leadership with its value without delay, even if the leadership is short.
 func TestElectionTellsItsObserversAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes, _ := startNodes(t, 3)
@@ -225,7 +225,8 @@ func TestElectionTellsItsObserversAtOnce(t *testing.T) {
 	})
 }
 
-// After the crash of a leader the next one leads when its session has ended.
+// TestElectionSurvivesTheCrashOfItsLeader checks that after the crash of a leader the next one
+// leads when the session of the crashed leader has expired.
 func TestElectionSurvivesTheCrashOfItsLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes, f := startNodes(t, 3)
@@ -246,12 +247,12 @@ func TestElectionSurvivesTheCrashOfItsLeader(t *testing.T) {
 	})
 }
 
-// A leader that is cut off has ended before the next one leads, and leads again when the cut is
-// over and its turn comes.
+// TestElectionUnderCuts checks that a leader that is cut off ends before the next one leads, and
+// leads again after the cut when its turn comes.
 func TestElectionUnderCuts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes, f := startNodes(t, 3)
-		o := newOffice(t) // fails if two lead at once
+		o := newOffice(t) // fails if there are two leaders at a time
 		c := campaign(t, o, nodes)
 		for i := range 6 {
 			began := time.Now()
@@ -261,7 +262,7 @@ func TestElectionUnderCuts(t *testing.T) {
 				t.Errorf("cut %d: the next one led after %v", i, at.Sub(began))
 			}
 			f.rejoin(i % 3)
-			time.Sleep(20 * time.Second) // back in the queue
+			time.Sleep(20 * time.Second) // it is in the queue again
 		}
 		if who, _ := o.who(); who != "0 1 2 0 1 2 0" {
 			t.Errorf("led in the order %s", who)
@@ -270,7 +271,8 @@ func TestElectionUnderCuts(t *testing.T) {
 	})
 }
 
-// Leave waits for the function, and the next one leads in milliseconds.
+// TestElectionWhenTheLeaderLeaves checks that Leave waits for the function of the leader, and that
+// the next candidate leads within milliseconds.
 func TestElectionWhenTheLeaderLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes, _ := startNodes(t, 3)
@@ -293,7 +295,8 @@ func TestElectionWhenTheLeaderLeaves(t *testing.T) {
 	})
 }
 
-// Under a leadership the same election cannot be entered again: it would lead twice.
+// TestElectionIsNotEnteredAgain checks that a leader cannot run the same election again under its
+// leadership, because it would lead twice.
 func TestElectionIsNotEnteredAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes, _ := startNodes(t, 1)
@@ -325,15 +328,15 @@ func TestElectionIsNotEnteredAgain(t *testing.T) {
 	})
 }
 
-// A leader that is cut off and does not look at its context goes on writing. The others lead
-// meanwhile, what it writes is refused by its token, and it is a candidate again when it has
-// returned.
+// TestElectionFencesADeafLeader cuts off a leader that ignores its context and continues to write.
+// Others lead meanwhile, and the resource must refuse its writes. When its function returns it must
+// become a candidate again.
 func TestElectionFencesADeafLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes, f := startNodes(t, 3)
 		o := newOffice(t)
 		var mu sync.Mutex
-		var highest mortise.Token // the register's
+		var highest mortise.Token
 		var refused int
 		write := func(token mortise.Token) {
 			mu.Lock()
@@ -352,9 +355,9 @@ func TestElectionFencesADeafLeader(t *testing.T) {
 					if turns++; turns == 2 {
 						return nil
 					}
-					for range 200 { // 20 s
+					for range 200 {
 						write(l.Token())
-						time.Sleep(100 * time.Millisecond) // fake time
+						time.Sleep(100 * time.Millisecond)
 					}
 					if l.Err() == nil {
 						t.Error("was not cut off")

@@ -15,7 +15,7 @@ import (
 	"github.com/mortise-lock/mortise/tick"
 )
 
-// startNodes is startFleet for what stands on package mortise.
+// startNodes starts a fleet for tests of the packages that use package mortise.
 func startNodes(t *testing.T, n int) ([]*mortise.Node, *fleet) {
 	f := startFleet(t, n)
 	var nodes []*mortise.Node
@@ -25,11 +25,12 @@ func startNodes(t *testing.T, n int) ([]*mortise.Node, *fleet) {
 	return nodes, f
 }
 
-// What stands on the exported names of this package, on whole nodes in fake time. The packages' own
-// tests have the rest.
+// This file tests packages that use the exported names of package mortise, on whole nodes in fake
+// time. The packages have further tests of their own.
 
-// Three nodes whose clocks are up to 4 s apart run a job of a millisecond once per tick. One
-// crashes in the middle of a tick: another takes it over when the session has expired.
+// TestTicksOnWholeNodes runs a job of a millisecond once per tick, on three nodes whose clocks
+// differ by up to 4 s. One crashes in the middle of a tick. Another must run that tick when the
+// session of the first has expired.
 func TestTicksOnWholeNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes, f := startNodes(t, 3)
@@ -40,7 +41,7 @@ func TestTicksOnWholeNodes(t *testing.T) {
 		base := time.Now().Truncate(time.Minute)
 		takes := time.Millisecond
 		ctx, cancel := context.WithCancel(t.Context())
-		time.Sleep(time.Until(base.Add(30 * time.Second))) // the tick of base is over
+		time.Sleep(time.Until(base.Add(30 * time.Second))) // the tick at base has ended
 		for i, node := range nodes {
 			off := []time.Duration{0, 2 * time.Second, -2 * time.Second}[i]
 			job := tick.Job{
@@ -71,7 +72,8 @@ func TestTicksOnWholeNodes(t *testing.T) {
 		mu.Lock()
 		takes = 3 * time.Second
 		mu.Unlock()
-		time.Sleep(time.Until(base.Add(4*time.Minute - time.Second))) // node 1 is in the middle of the fourth
+		// Node 1 is in the middle of the fourth tick.
+		time.Sleep(time.Until(base.Add(4*time.Minute - time.Second)))
 		f.crash(1)
 		time.Sleep(time.Until(base.Add(5*time.Minute + 40*time.Second)))
 		cancel()
@@ -88,7 +90,8 @@ func TestTicksOnWholeNodes(t *testing.T) {
 	})
 }
 
-// A node that leaves ends a Run that waits for a tick of tomorrow, and a flight that computes.
+// TestLeavingEndsWhatStandsOnANode checks that Leave ends a Run that waits for a tick of the next
+// day, and a flight that computes.
 func TestLeavingEndsWhatStandsOnANode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes, _ := startNodes(t, 3)
@@ -122,7 +125,8 @@ func TestLeavingEndsWhatStandsOnANode(t *testing.T) {
 	})
 }
 
-// Thirty callers on three nodes want a page that is not in the cache: one computes.
+// TestAFlightOnWholeNodes has thirty callers on three nodes request a page that is not in the
+// cache. Only one may compute it.
 func TestAFlightOnWholeNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes, _ := startNodes(t, 3)

@@ -21,9 +21,9 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// TestBigStates measures large states: what they cost, and how long they delay requests for locks.
-// It is a campaign of minutes and has its own command, scripts/states, which makes bench/states.md,
-// the last section of docs/SPEED.md, of what is printed here.
+// TestBigStates measures the cost of large states, and how long they delay requests for locks. It
+// takes minutes; its command scripts/states writes the output to bench/states.md, the last section
+// of docs/SPEED.md.
 func TestBigStates(t *testing.T) {
 	wanted := os.Getenv("MORTISE_STATES")
 	if wanted == "" {
@@ -51,25 +51,27 @@ const (
 	bigRuns    = 5
 )
 
-// bigState is three voters and an instance without a vote that holds all the locks, in one process,
-// over loopback TCP.
+// bigState is a group in one process, over loopback TCP: three voters and an instance without a
+// vote, which holds all the locks.
 type bigState struct {
 	t         *testing.T
 	addresses []string
-	nodes     []*node // three voters, the holder, and a later instance
+	nodes     []*node // three voters, the holder, and later instances
 	holder    *node
 	holds     []*mortise.Lock
-	usual     time.Duration // 99th percentile of Lock before there was anything
+	usual     time.Duration // 99th percentile of Lock with an empty state
 
 	heapLock, heapSession float64
 	taking                time.Duration
 }
 
-// newBigState starts them. Voter i keeps what it knows in dirs[i], if there is any.
+// newBigState starts the nodes. Voter i keeps its state in dirs[i], if dirs is not empty.
 func newBigState(t *testing.T, dirs ...string) *bigState {
 	s := &bigState{t: t}
 	for range 4 + bigRuns {
-		l, err := net.Listen("tcp", "127.0.0.1:0") // a port of an outgoing connection: good enough for a measurement
+		// Another process may take the port before the node binds it. That is acceptable in a
+		// measurement.
+		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +96,8 @@ func (s *bigState) start(i int, dir string) *node {
 	n, err := start(s.t.Context(), mortise.Config{
 		Name: fmt.Sprintf("node-%d", i), Bind: s.addresses[i], Join: s.addresses[:4], Replicas: 4,
 		SessionTTL: 10 * time.Minute, Grace: -1, Dir: dir, Logger: slog.New(slog.DiscardHandler),
-		MaxSessionBytes: 2 << 30, MaxGroupBytes: 4 << 30, // a million locks are above the defaults
+		// A million locks exceed the defaults.
+		MaxSessionBytes: 2 << 30, MaxGroupBytes: 4 << 30,
 	}, outside.World{})
 	if err != nil {
 		s.t.Fatal(err)
@@ -115,7 +118,6 @@ func (s *bigState) ready(nodes ...*node) {
 	}
 }
 
-// leader returns the leading node and its log.
 func (s *bigState) leader() *node {
 	for {
 		for _, n := range s.nodes {
@@ -127,7 +129,6 @@ func (s *bigState) leader() *node {
 	}
 }
 
-// fill takes the locks and opens the sessions.
 func (s *bigState) fill(locks, sessions int) {
 	before := liveHeap()
 	s.holds = make([]*mortise.Lock, locks)
@@ -154,7 +155,7 @@ func (s *bigState) fill(locks, sessions int) {
 	s.heapSession = float64(liveHeap()-before) / float64(sessions)
 }
 
-// open opens sessions without a client: they live for ten minutes.
+// open opens sessions that have no client. They last for ten minutes.
 func (s *bigState) open(sessions int) {
 	r := s.leader().Replica()
 	record := []byte(`{"instance":"0","name":"one of very many","addr":"10.0.0.1:7946"}`)
@@ -181,10 +182,9 @@ func liveHeap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// sample is one Lock: when it returned, and how long it took.
 type sample struct{ at, took time.Duration }
 
-// load is callers with a key each, on the voters, until it is stopped.
+// load runs callers on the voters until it is stopped, each with its own key.
 type load struct {
 	began    time.Time
 	stopping atomic.Bool
@@ -220,10 +220,10 @@ func (l *load) stop() {
 	l.all.Wait()
 }
 
-// window is a time in which something happens.
+// window is a period of a load in which something happens.
 type window struct{ from, to time.Duration }
 
-// p99 is the 99th percentile of the calls that were under way in a window.
+// p99 returns the 99th percentile of the duration of the calls that overlap a window.
 func (l *load) p99(w window) time.Duration {
 	var took []time.Duration
 	for _, samples := range l.samples {
@@ -240,7 +240,6 @@ func (l *load) p99(w window) time.Duration {
 	return took[len(took)*99/100]
 }
 
-// voters are those of the present configuration that run.
 func (s *bigState) voters() (list []*node) {
 	for _, n := range s.nodes {
 		if n.Status().Votes && n.Err() == nil {
@@ -250,7 +249,7 @@ func (s *bigState) voters() (list []*node) {
 	return list
 }
 
-// during returns the 99th percentile of a load for so long.
+// during returns the 99th percentile under a load that lasts for d.
 func (s *bigState) during(d time.Duration) time.Duration {
 	l := s.load(s.voters()...)
 	time.Sleep(d)
@@ -258,7 +257,7 @@ func (s *bigState) during(d time.Duration) time.Duration {
 	return l.p99(window{d / 10, d})
 }
 
-// snapshots runs a load until so many snapshots were taken on the leader.
+// snapshots runs a load until the leader has taken n snapshots.
 func (s *bigState) snapshots(n int) (seen []seen) {
 	log := s.leader().Replica().Log
 	l := s.load(s.voters()...)
@@ -279,8 +278,8 @@ func (s *bigState) snapshots(n int) (seen []seen) {
 	return l.seen(windows...)
 }
 
-// newcomers lets a voter leave, so often, while the others are under load, until another has taken
-// its place.
+// newcomers has a voter leave n times, under load, and each time waits until another instance has
+// taken its place.
 func (s *bigState) newcomers(n int) (seen []seen) {
 	for i := range n {
 		s.ready(s.start(4+i, ""))
@@ -312,7 +311,8 @@ func (s *bigState) newcomers(n int) (seen []seen) {
 	return seen
 }
 
-// seen is what callers have seen while something happened, and how long that took.
+// seen describes an event during a load: how long the event took, and the 99th percentile of the
+// calls meanwhile.
 type seen struct{ took, p99 time.Duration }
 
 func (l *load) seen(windows ...window) (list []seen) {
@@ -322,12 +322,12 @@ func (l *load) seen(windows ...window) (list []seen) {
 	return list
 }
 
-// row measures how requests for locks are delayed, and prints a line of the first table.
+// row measures how much requests for locks are delayed, and prints a line of the first table.
 func (s *bigState) row(locks, sessions int) {
 	resting := s.during(5 * time.Second)
 	taken, joined := s.snapshots(bigRuns), s.newcomers(bigRuns)
 	state := s.leader().Replica().Log.Status().StateBytes
-	session := "" // a hundred of them are lost in the noise
+	session := "" // a hundred sessions are too few to measure
 	if sessions >= 10_000 {
 		session = fmt.Sprintf("%.0f B", s.heapSession)
 	}
@@ -336,8 +336,8 @@ func (s *bigState) row(locks, sessions int) {
 		short(s.usual), short(resting), beside(resting, taken), beside(resting, joined))
 }
 
-// beside says how long something took, and how many times the usual the 99th percentile was
-// meanwhile: medians.
+// beside returns a text with two medians: how long the event took, and the ratio of the 99th
+// percentile during the event to the usual one.
 func beside(usual time.Duration, list []seen) string {
 	if len(list) == 0 {
 		return "none"
@@ -369,8 +369,8 @@ func number(n int) string {
 	return text
 }
 
-// restart measures how soon a voter with a directory is back, and how soon the others grant again
-// when their leader has crashed.
+// restart measures how soon a voter with a directory votes again, and how soon the others grant
+// locks after the crash of their leader.
 func restart(t *testing.T, locks, sessions int) {
 	dirs := []string{t.TempDir(), t.TempDir(), t.TempDir(), t.TempDir()}
 	s := newBigState(t, dirs...)
@@ -404,12 +404,10 @@ func restart(t *testing.T, locks, sessions int) {
 		short(ready), short(back), short(l.gap(w)))
 }
 
-// others are the voters but one.
 func (s *bigState) others(but *node) []*node {
 	return slices.DeleteFunc(s.voters(), func(n *node) bool { return n == but })
 }
 
-// gap is the longest time in a window without a grant.
 func (l *load) gap(w window) (longest time.Duration) {
 	var at []time.Duration
 	for _, samples := range l.samples {

@@ -37,7 +37,7 @@ func TestSoloNodeRefusesOthers(t *testing.T) {
 		f.start(0, c)
 		f.ready()
 		f.start(1, f.config(1, 2))
-		time.Sleep(20 * time.Second) // fake time
+		time.Sleep(20 * time.Second)
 		if s := f.nodes[1].Status(); s.Group != "" || !strings.Contains(s.Waiting, "Join") {
 			t.Errorf("a second instance must be refused with the way out:\n%v", s)
 		}
@@ -45,12 +45,12 @@ func TestSoloNodeRefusesOthers(t *testing.T) {
 	})
 }
 
-// TestSilentAddressBlocksBirthAndIsNamed: silence is not an answer, since a silent instance may
-// belong to a group.
+// TestSilentAddressBlocksBirthAndIsNamed checks that an address that never answers prevents the
+// founding, since it may belong to an instance of a group, and that Status names the address.
 func TestSilentAddressBlocksBirthAndIsNamed(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFleet(t)
-		silent, err := f.net.Listen("10.0.0.9:7947") // takes connections and never says a word
+		silent, err := f.net.Listen("10.0.0.9:7947") // accepts connections and sends nothing
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,19 +59,19 @@ func TestSilentAddressBlocksBirthAndIsNamed(t *testing.T) {
 			c.Join = append(c.Join, "10.0.0.9:7947")
 			f.start(i, c)
 		}
-		time.Sleep(30 * time.Second) // fake time
+		time.Sleep(30 * time.Second)
 		for i, n := range f.nodes {
 			if s := n.Status(); s.Phase != mortise.PhaseNewborn || !strings.Contains(s.Waiting, "10.0.0.9:7947") {
 				t.Errorf("node %d does not say that it waits for the silent address:\n%v", i, s)
 			}
 		}
-		_ = silent.Close() // now it refuses, and birth goes on
+		_ = silent.Close() // it now refuses connections, and the founding continues
 		f.ready()
 	})
 }
 
-// TestForeignAddressDoesNotMatter: a program that answers but is not an instance of ours has no
-// part in the founding.
+// TestForeignAddressDoesNotMatter checks that a program that answers but is no instance of this
+// cluster does not affect the founding.
 func TestForeignAddressDoesNotMatter(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -112,8 +112,8 @@ func answerAll(l net.Listener, text string) {
 	}
 }
 
-// TestGarbageOnThePortHarmsNoInstance throws what scanners and mistakes throw at every port of a
-// working group.
+// TestGarbageOnThePortHarmsNoInstance sends to every port of a working group the data that port
+// scanners and misconfigured clients send.
 func TestGarbageOnThePortHarmsNoInstance(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -135,7 +135,7 @@ func TestGarbageOnThePortHarmsNoInstance(t *testing.T) {
 				_ = conn.Close()
 			}
 		}
-		time.Sleep(time.Minute) // fake time
+		time.Sleep(time.Minute)
 		if err := mine.Err(); err != nil {
 			t.Errorf("garbage on the port ended a lock: %v", err)
 		}
@@ -144,17 +144,18 @@ func TestGarbageOnThePortHarmsNoInstance(t *testing.T) {
 	})
 }
 
-// TestForeignGroupDoesNotMix: two fleets that know each other's addresses only after both were born
-// refuse each other and work on.
+// TestForeignGroupDoesNotMix checks that two groups that learn each other's addresses only after
+// both were founded refuse each other and continue.
 func TestForeignGroupDoesNotMix(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFleet(t)
-		f.unjudged = true  // two groups hold one key, rightly
+		f.unjudged = true  // both groups may hold the same key
 		for i := range 2 { // the first group: nodes 0 and 1
 			f.start(i, f.config(i, 2))
 		}
 		f.ready()
-		for i := 2; i < 4; i++ { // the second: nodes 2 and 3, which find the first only later
+		// The second group: nodes 2 and 3, which learn the addresses of the first only later.
+		for i := 2; i < 4; i++ {
 			c := f.config(i, 2)
 			c.Join = []string{address(2), address(3)}
 			f.start(i, c)
@@ -162,9 +163,10 @@ func TestForeignGroupDoesNotMix(t *testing.T) {
 		f.ready()
 		mine, yours := f.lock(0, "k"), f.lock(2, "k")
 		probe := f.config(4, 2)
-		probe.Join = []string{address(0), address(2)} // reaches both groups, and must end in one of them
+		// It reaches both groups, and must join one of them.
+		probe.Join = []string{address(0), address(2)}
 		f.start(4, probe)
-		time.Sleep(time.Minute) // fake time
+		time.Sleep(time.Minute)
 		if err := errors.Join(mine.Err(), yours.Err()); err != nil {
 			t.Errorf("a group suffered from another: %v", err)
 		}

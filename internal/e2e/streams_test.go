@@ -12,8 +12,8 @@ import (
 	"github.com/mortise-lock/mortise/transport"
 )
 
-// The end of a stream is told to all sessions of a node, so that each attaches again at once and
-// not when its next renewal stays unanswered.
+// TestAllSessionsAreToldOfALostStream checks that all sessions of a node are told that a stream has
+// ended, so that each attaches again without waiting for its next renewal to time out.
 func TestAllSessionsAreToldOfALostStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, err := start(t.Context(), mortise.Config{Logger: slog.New(slog.DiscardHandler)},

@@ -10,8 +10,9 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// failoverLimit is what the loss of a leader may cost: an election timeout of at most twice 500 ms
-// to notice, as much again in case two stand at once, and the client's way to the new leader.
+// failoverLimit is the longest time that the loss of a leader may cost: an election timeout of at
+// most twice 500 ms, the same again if two candidates split the votes, and the clients' search for
+// the new leader.
 const failoverLimit = 3 * time.Second
 
 func TestCrashedLeaderCostsOneFailover(t *testing.T) {
@@ -25,7 +26,8 @@ func TestCrashedLeaderCostsOneFailover(t *testing.T) {
 		after := f.lock((leader+1)%3, "k")
 		took := time.Since(crashed)
 		t.Logf("from the crash of the leader to the next grant: %v", took)
-		if limit := 200 * time.Millisecond; took > limit { // its streams end, so no follower waits for an election timeout
+		// The leader's streams end, so no follower waits for an election timeout.
+		if limit := 200 * time.Millisecond; took > limit {
 			t.Errorf("the next grant took %v, more than %v", took, limit)
 		}
 		if after.Token() <= before.Token() {
@@ -42,7 +44,7 @@ func TestLocksOfSurvivorsOutliveTheLeader(t *testing.T) {
 		leader := f.leader()
 		mine := f.lock((leader+1)%3, "k")
 		f.crash(leader)
-		time.Sleep(time.Minute) // fake time: many leases
+		time.Sleep(time.Minute) // many leases
 		if err := mine.Err(); err != nil {
 			t.Errorf("a survivor's lock was lost with the leader: %v", err)
 		}
@@ -73,8 +75,8 @@ func TestCrashedHolderIsFollowedWithinOneLease(t *testing.T) {
 	})
 }
 
-// TestCutOffHolderLosesBeforeOthersAreGranted is promise 3: the holder's own deadline lies before
-// the earliest re-grant.
+// TestCutOffHolderLosesBeforeOthersAreGranted checks that a holder that is cut off reports its lock
+// as lost before another request can be granted it.
 func TestCutOffHolderLosesBeforeOthersAreGranted(t *testing.T) {
 	for _, who := range []string{"follower", "leader"} {
 		t.Run(who, func(t *testing.T) {
@@ -96,7 +98,7 @@ func TestCutOffHolderLosesBeforeOthersAreGranted(t *testing.T) {
 				f.rejoin(holder)
 				f.ready()
 				unlock(t, next)
-				again := f.lock(holder, "k") // and it goes on as a living instance
+				again := f.lock(holder, "k") // it continues as a running instance
 				unlock(t, again)
 				f.nothingLeft()
 			})
@@ -112,9 +114,9 @@ func TestWaitersGoOnWhenTheLeaderCrashes(t *testing.T) {
 		mine := f.lock(holder, "k")
 		granted := make(chan *mortise.Lock, 1)
 		go func() { granted <- f.lock(waiter, "k") }()
-		time.Sleep(time.Second) // fake time
+		time.Sleep(time.Second)
 		f.crash(leader)
-		time.Sleep(5 * time.Second) // fake time
+		time.Sleep(5 * time.Second)
 		synctest.Wait()
 		select {
 		case <-granted:
@@ -134,7 +136,7 @@ func TestTokensRiseWhenAllStartAnew(t *testing.T) {
 		for i := range 3 {
 			f.crash(i)
 		}
-		time.Sleep(time.Second) // fake time
+		time.Sleep(time.Second)
 		for i := range 3 {
 			f.start(i, f.config(i, 3))
 		}
@@ -146,8 +148,9 @@ func TestTokensRiseWhenAllStartAnew(t *testing.T) {
 	})
 }
 
-// TestGraceOfANewGroup is the guard of promise 1 across the loss of everything: requests queue,
-// nothing is granted, TryLock says why.
+// TestGraceOfANewGroup checks mutual exclusion between a group and its successor after the loss of
+// all instances: during the grace requests queue, nothing is granted, and TryLock returns the
+// reason.
 func TestGraceOfANewGroup(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -158,7 +161,7 @@ func TestGraceOfANewGroup(t *testing.T) {
 			f.start(i, c)
 		}
 		f.leader()
-		time.Sleep(5 * time.Second) // fake time: every instance has a session now
+		time.Sleep(5 * time.Second) // every instance has a session
 		_, err := f.nodes[0].TryLock(t.Context(), "k")
 		wantIs(t, err, mortise.ErrNotReady)
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -181,7 +184,7 @@ func TestGraceOfANewGroup(t *testing.T) {
 func TestLaterInstanceUsesTheGroup(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
-		f.start(3, f.config(3, 3)) // its Join names the first three
+		f.start(3, f.config(3, 3)) // its Join names the first three instances
 		f.ready()
 		if s := f.nodes[3].Status(); s.Votes || s.Group != f.nodes[0].Status().Group {
 			t.Errorf("the fourth instance is not a plain member of the group:\n%v", s)
@@ -229,12 +232,12 @@ func TestFoundersFoundAndOthersJoin(t *testing.T) {
 	})
 }
 
-// TestMinorityGrantsNothing is promise 7.
+// TestMinorityGrantsNothing checks that no lock is granted without a majority.
 func TestMinorityGrantsNothing(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		f.isolate(0)
-		time.Sleep(10 * time.Second) // fake time
+		time.Sleep(10 * time.Second)
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
 		if l, err := f.nodes[0].Lock(ctx, "k"); err == nil {

@@ -8,7 +8,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestUnlockSoon: the next in line is served as after Unlock, though the caller does not wait.
+// TestUnlockSoon checks that the next waiter is granted the lock as after Unlock, although the
+// caller does not wait.
 func TestUnlockSoon(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -35,8 +36,8 @@ func TestUnlockSoon(t *testing.T) {
 	})
 }
 
-// TestUnlockSoonInARow: one caller takes and frees one key, again and again, without ever waiting
-// for a confirmation.
+// TestUnlockSoonInARow has one caller lock and unlock a key repeatedly, without waiting for any
+// confirmation.
 func TestUnlockSoonInARow(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -51,19 +52,20 @@ func TestUnlockSoonInARow(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		time.Sleep(time.Second) // fake time
+		time.Sleep(time.Second)
 		f.nothingLeft()
 	})
 }
 
-// TestUnlockSoonSaysThatTheLockWasLost before, and Leave finds nothing held after it.
+// TestUnlockSoonSaysThatTheLockWasLost checks that the handle reports the loss of a lock that was
+// lost before UnlockSoon, and that Leave afterwards finds no held lock.
 func TestUnlockSoonSaysThatTheLockWasLost(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		cut := f.follower()
 		lost := f.lock(cut, "k")
 		f.isolate(cut)
-		time.Sleep(10 * time.Second) // fake time
+		time.Sleep(10 * time.Second)
 		wantIs(t, lost.UnlockSoon(), mortise.ErrLost)
 		f.rejoin(cut)
 		f.ready()

@@ -15,14 +15,14 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// watcher keeps what a watcher knows from what it is told, and finds what cannot be.
+// watcher applies the events of a watch to a state, and reports events that contradict that state.
 type watcher struct {
 	t       *testing.T
-	held    map[string]bool // "key token"
+	held    map[string]bool // the keys have the form "key token"
 	data    map[string]string
 	last    uint64
 	resets  int
-	tokens  map[string]mortise.Token // the highest of each key
+	tokens  map[string]mortise.Token
 	changes int
 	whole   bool
 }
@@ -73,9 +73,8 @@ func (w *watcher) see(e mortise.Event) {
 	}
 }
 
-// TestWatchTellsEverything: of a group in which much happens, from before a watch begins until
-// after it ends, through the loss of a leader, each hold is told once, in order, and in the end the
-// watcher knows what there is.
+// TestWatchTellsEverything watches a busy group through the loss of a leader. Each hold must be
+// reported once and in order, and at the end the watcher's state must equal the state of the group.
 func TestWatchTellsEverything(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 5)
@@ -151,7 +150,8 @@ func TestWatchTellsEverything(t *testing.T) {
 	})
 }
 
-// TestWatchBeginsWithWhatThereIs: also when that changes while it is read, page by page.
+// TestWatchBeginsWithWhatThereIs checks that a watch begins with the present state, even if the
+// state changes while it is read page by page.
 func TestWatchBeginsWithWhatThereIs(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -174,7 +174,8 @@ func TestWatchBeginsWithWhatThereIs(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.see(e)
-			if n++; n%20 == 0 && n < 400 { // in the middle of the reading: what was told, and what was not
+			// In the middle of the reading: keys that were reported, and keys that were not.
+			if n++; n%20 == 0 && n < 400 {
 				for _, i := range []int{n / 20, 340 - n/20} {
 					key := fmt.Sprintf("k/%03d", i)
 					unlock(t, held[key])
@@ -210,8 +211,8 @@ func TestWatchBeginsWithWhatThereIs(t *testing.T) {
 	})
 }
 
-// TestWatchGoesOn: from the last event that was seen, at another instance, with none left out; or
-// with a reset, when there were too many since.
+// TestWatchGoesOn resumes a watch at another instance, after the last event that was seen. No event
+// may be missing, unless there were too many since: then the watch must begin with a reset.
 func TestWatchGoesOn(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -264,7 +265,8 @@ func TestWatchGoesOn(t *testing.T) {
 	})
 }
 
-// TestWatchersAreBoundedAndGo: they cost the leader nothing when they have gone.
+// TestWatchersAreBoundedAndGo checks that the number of watchers is limited, and that they cost the
+// leader nothing when they have ended.
 func TestWatchersAreBoundedAndGo(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -292,8 +294,8 @@ func TestWatchersAreBoundedAndGo(t *testing.T) {
 	})
 }
 
-// TestAuditTellsEndsByOthers: the audit log has holds ended by others, and none that their holder
-// unlocked.
+// TestAuditTellsEndsByOthers checks that the audit log contains holds that others have ended, and
+// no hold that its holder has unlocked.
 func TestAuditTellsEndsByOthers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 4)
@@ -309,7 +311,7 @@ func TestAuditTellsEndsByOthers(t *testing.T) {
 		f.crash(victim)
 		unlock(t, f.lock(other, "crashed"))
 		unlock(t, f.lock(other, "delayed"))
-		f.crash(other) // it is the group that knows
+		f.crash(other) // the group keeps the audit log, so it survives this crash
 		var told []string
 		events, err := f.nodes[f.follower()].Audit(brief(t))
 		if err != nil {

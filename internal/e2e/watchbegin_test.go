@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestWatchBeginsAnewWhereItsBeginningBrokeOff: a watcher that resumes at the position of the last
-// event it has seen ends with the current state, wherever that position was.
+// TestWatchBeginsAnewWhereItsBeginningBrokeOff checks that a watcher that resumes at the position
+// of the last event it has seen ends with the current state, wherever that position was.
 func TestWatchBeginsAnewWhereItsBeginningBrokeOff(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -26,7 +26,7 @@ func TestWatchBeginsAnewWhereItsBeginningBrokeOff(t *testing.T) {
 				}
 				w.see(e)
 				after = e.Position
-				if n == 1 { // it is not read yet, and shall be told once
+				if n == 1 { // not read before, and to be reported once
 					unlock(t, f.lock(2, "k-brief"))
 				}
 				if n++; n == breaks {
@@ -48,7 +48,8 @@ func TestWatchBeginsAnewWhereItsBeginningBrokeOff(t *testing.T) {
 	})
 }
 
-// TestWatchTellsOfAllReaders: also if they are more than one answer has room for.
+// TestWatchTellsOfAllReaders checks that a watch reports all readers of a key, even if they do not
+// fit into one answer.
 func TestWatchTellsOfAllReaders(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const readers = 2500
@@ -75,7 +76,9 @@ func TestWatchTellsOfAllReaders(t *testing.T) {
 			w.see(e)
 			if e.What == mortise.EventHeld {
 				values[e.Value] = true
-				if len(w.held) == 500 { // in the middle of the reading some go that were told, and some that were not
+				// In the middle of the reading, half of the readers unlock. Some of them were
+				// reported, and some were not.
+				if len(w.held) == 500 {
 					for i := 0; i < readers; i += 2 {
 						unlock(t, locks[i])
 					}
@@ -95,8 +98,8 @@ func TestWatchTellsOfAllReaders(t *testing.T) {
 	})
 }
 
-// TestWatchTellsWhatAHoldShows: what began before the watch, and behind it; and what data there is
-// to put over.
+// TestWatchTellsWhatAHoldShows checks that a watch reports the value and labels of holds that began
+// before the watch and during its beginning, and the revision that is needed to replace data.
 func TestWatchTellsWhatAHoldShows(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -154,8 +157,8 @@ func TestWatchTellsWhatAHoldShows(t *testing.T) {
 	})
 }
 
-// TestAHoldThatIsLeftWhileItIsReadIsToldOnce: a hold whose holder is gone is told as gone once,
-// though it went while what there is was read.
+// TestAHoldThatIsLeftWhileItIsReadIsToldOnce checks that a watch reports once that a hold has no
+// holder any more, if its holder detaches it while the watch reads the present state.
 func TestAHoldThatIsLeftWhileItIsReadIsToldOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -190,8 +193,8 @@ func TestAHoldThatIsLeftWhileItIsReadIsToldOnce(t *testing.T) {
 	})
 }
 
-// TestWatchBeginsWhereMuchHappens: also when there is more to read than the leader remembers of
-// what happens meanwhile.
+// TestWatchBeginsWhereMuchHappens checks that a watch begins correctly, even if more events happen
+// while it reads the present state than the leader keeps.
 func TestWatchBeginsWhereMuchHappens(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -218,7 +221,7 @@ func TestWatchBeginsWhereMuchHappens(t *testing.T) {
 			w.see(e)
 			if e.What == mortise.EventHeld && !strings.HasPrefix(e.Key, "k/busy/") {
 				if told++; told%100 == 50 {
-					busy(1000) // 2,000 events, 10,000 in all
+					busy(1000) // 2,000 events at a time, 10,000 in all
 				}
 			}
 			if e.What == mortise.EventCurrent || w.resets > 1 {

@@ -22,15 +22,15 @@ import (
 
 var writeWords = flag.Bool("words", false, "add the texts that are seen to "+wordsFile)
 
-// wordsFile has every text that an operator can see in the scenarios below, so that a review can
-// read each one.
+// wordsFile contains every text that an operator can see in the scenarios below, so that a review
+// can read each text.
 const wordsFile = "testdata/words.txt"
 
-// statesFile says in a table what is true in each scenario; docs/OPERATION.md links to it.
+// statesFile contains a table with the facts of each scenario. docs/OPERATION.md links to it.
 const statesFile = "testdata/states.md"
 
-// scenario is a state that a cluster gets into. normal means that operators bring it about every
-// day: nothing in it is worth a warning.
+// scenario is a state that a cluster can get into. normal means that operators cause it every day,
+// so no text in it may be a warning.
 type scenario struct {
 	name   string
 	normal bool
@@ -77,7 +77,7 @@ func scenarios() []scenario {
 			w.found(3, false)
 			old := w.leader()
 			w.crash(old)
-			time.Sleep(20 * time.Second) // fake time
+			time.Sleep(20 * time.Second)
 			w.start(old, w.setup(old, 3))
 			w.ready()
 			w.settle()
@@ -86,7 +86,7 @@ func scenarios() []scenario {
 			w.found(3, true)
 			old := w.leader()
 			w.crash(old)
-			time.Sleep(20 * time.Second) // fake time
+			time.Sleep(20 * time.Second)
 			w.start(old, w.setup(old, 3))
 			w.ready()
 			w.settle()
@@ -99,7 +99,7 @@ func scenarios() []scenario {
 			for i := range 3 {
 				unlock(t, w.lock(i, "k"))
 			}
-			time.Sleep(20 * time.Second) // fake time
+			time.Sleep(20 * time.Second)
 		}},
 		{"a second instance has the name of a founder", false, secondName(true)},
 		{"a second instance has the name of another", false, secondName(false)},
@@ -112,7 +112,7 @@ func restarts(durable bool) func(*testing.T, *words) {
 		for _, i := range []int{w.follower(), w.leader()} {
 			unlock(t, w.lock(i, "k"))
 			w.close(i)
-			time.Sleep(time.Second) // fake time
+			time.Sleep(time.Second)
 			w.start(i, w.setup(i, 3))
 			w.ready()
 			w.settle()
@@ -126,7 +126,7 @@ func rolls(durable bool) func(*testing.T, *words) {
 		for i := range 3 {
 			unlock(t, w.lock(i, "k"))
 			w.depart(i, true)
-			time.Sleep(500 * time.Millisecond) // fake time
+			time.Sleep(500 * time.Millisecond)
 			w.start(i, w.setup(i, 3))
 			w.ready()
 			w.settle()
@@ -141,18 +141,18 @@ func cutsOfAll(durable bool) func(*testing.T, *words) {
 		for i := range 3 {
 			w.isolate(i)
 		}
-		time.Sleep(30 * time.Second) // fake time
+		time.Sleep(30 * time.Second)
 		for i := range 3 {
 			w.rejoin(i)
 		}
 		w.ready()
 		w.settle()
-		_ = mine.Unlock(t.Context()) // whether it is lost is another test's question
+		_ = mine.Unlock(t.Context()) // another test checks whether the lock is lost
 	}
 }
 
-// secondName has a fourth instance start under the name of a voter that does not lead, then under
-// that of the leader.
+// secondName starts a fourth instance with the name of a voter that does not lead, then with the
+// name of the leader.
 func secondName(founders bool) func(*testing.T, *words) {
 	return func(t *testing.T, w *words) {
 		w.founders = founders
@@ -161,7 +161,7 @@ func secondName(founders bool) func(*testing.T, *words) {
 			c := w.setup(3, 3)
 			c.Name = w.config(i, 3).Name
 			w.start(3, c)
-			time.Sleep(time.Minute) // fake time
+			time.Sleep(time.Minute)
 			if s := w.nodes[3].Status(); s.Votes {
 				t.Errorf("a second instance called %s votes:\n%v", c.Name, s)
 			}
@@ -173,28 +173,28 @@ func secondName(founders bool) func(*testing.T, *words) {
 				}
 			}
 			w.close(3)
-			time.Sleep(20 * time.Second) // fake time
+			time.Sleep(20 * time.Second)
 		}
 	}
 }
 
-// words is a fleet that keeps all texts that its nodes show to operators.
+// words is a fleet that records all texts that its nodes show to operators.
 type words struct {
 	*fleet
 	durable, founders bool
 	root              string
-	last              *disk // of the node that was started last
+	last              *disk
 	disks             map[int]*disk
-	starts            map[string]int       // by name
-	gone              map[int]*atomic.Bool // the process of the node has been killed
+	starts            map[string]int
+	gone              map[int]*atomic.Bool // whether the process of each node was killed
 
 	watchers sync.WaitGroup
 
 	mu    sync.Mutex      // guards texts
-	texts map[string]bool // kind and masked text
+	texts map[string]bool // each is a kind and a masked text
 }
 
-// found starts n instances and waits until they are settled.
+// found starts n instances and waits until no change of the voters is due.
 func (w *words) found(n int, durable bool) {
 	w.durable = durable
 	for i := range n {
@@ -205,7 +205,6 @@ func (w *words) found(n int, durable bool) {
 	w.settle()
 }
 
-// setup is the configuration of node i of a fleet that is founded by n.
 func (w *words) setup(i, n int) mortise.Config {
 	c := w.config(i, n)
 	if w.founders {
@@ -247,14 +246,14 @@ func (w lineWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// crash ends node i as the end of its process does: what it writes after that was never written.
+// crash ends node i as the end of its process would: its later log lines are ignored.
 func (w *words) crash(i int) {
 	w.gone[i].Store(true)
 	w.fleet.crash(i)
 }
 
-// line takes a line of the log; again is set for a later start with the same directory. What is
-// false in the state in which it is said is marked so, where the line alone shows it.
+// line records a log line. again is set if the instance has started before with the same directory.
+// A line that shows by itself that it is false gets the kind FALSE.
 func (w *words) line(line string, again bool) {
 	if again && strings.Contains(line, "the group is founded") || strings.HasPrefix(line, "level=WARN") &&
 		strings.Contains(line, "locks=0") {
@@ -273,9 +272,9 @@ func (w *words) add(kind, text string) {
 	w.texts[kind+" "+masked(text)] = true
 }
 
-// watch reads what a node shows until it has ended.
+// watch records the texts of a node's Status until the node has ended.
 func (w *words) watch(n *node) {
-	for ; n.Err() == nil; time.Sleep(50 * time.Millisecond) { // fake time
+	for ; n.Err() == nil; time.Sleep(50 * time.Millisecond) {
 		s := n.Status()
 		w.add("Status.Waiting", s.Waiting)
 		if h := s.Health; h != nil {
@@ -304,7 +303,7 @@ var masks = []struct {
 	{regexp.MustCompile(`\bADDR(, ADDR)+`), "ADDR ..."},
 }
 
-// masked returns a text without what differs from run to run.
+// masked replaces the parts of a text that differ from run to run.
 func masked(text string) string {
 	for _, m := range masks {
 		text = m.find.ReplaceAllString(text, m.with)
@@ -312,11 +311,13 @@ func masked(text string) string {
 	return text
 }
 
-// TestWords plays all scenarios and wants each text that an operator can see in them to be in one
-// file, where it was read in review. After a change run it with -words several times, and read what
-// it adds. Normal operation causes no warning.
+// TestWords plays all scenarios and checks that wordsFile contains each text that an operator can
+// see in them, and that normal operation causes no warning. After a change run it several times
+// with -words, and read in review the texts that it adds to the file.
 func TestWords(t *testing.T) {
-	known, read := readWords(t), map[string]bool{} // read in any scenario: which of them says it differs from run to run
+	// read contains the texts of all scenarios: a text may occur in another scenario in the next
+	// run.
+	known, read := readWords(t), map[string]bool{}
 	for _, texts := range known {
 		maps.Copy(read, texts)
 	}
@@ -350,7 +351,7 @@ func TestWords(t *testing.T) {
 				if strings.Contains(text, "raft: ") {
 					t.Errorf("a line of raft itself, with IDs that mean nothing to an operator: %s", text)
 				}
-				if !read[text] && !*writeWords && !underRace { // the race detector finds moments that are seen nowhere else
+				if !read[text] && !*writeWords && !underRace { // it produces states that occur nowhere else
 					t.Errorf("%s does not have: %s", wordsFile, text)
 				}
 				known[s.name][text] = true
@@ -362,8 +363,8 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// TestStatesOfThePage holds the table of statesFile to the words: it has each scenario once, and
-// every text that it quotes was said there.
+// TestStatesOfThePage checks that the table in statesFile contains each scenario once, and that
+// each text that the table quotes occurs in its scenario.
 func TestStatesOfThePage(t *testing.T) {
 	table, err := os.ReadFile(statesFile)
 	if err != nil {
@@ -395,7 +396,8 @@ func TestStatesOfThePage(t *testing.T) {
 	}
 }
 
-// said reports whether one of the texts, of the log or of all else, contains part.
+// said reports whether one of the texts contains part: a log line if log is set, and any other text
+// otherwise.
 func said(texts map[string]bool, part string, log bool) bool {
 	for text := range texts {
 		kind, _, _ := strings.Cut(text, " ")

@@ -14,14 +14,13 @@ import (
 	"github.com/mortise-lock/mortise/raftlog/storage"
 )
 
-// node is a node that runs, and its inside.
+// node is a running node with access to its internals.
 type node struct {
 	*mortise.Node
 	outside.Inside
-	config mortise.Config // that it was started with, and its Cluster
+	config mortise.Config // with which it was started, with the default Cluster filled in
 }
 
-// start is mortise.Start in a world of the test's own.
 func start(ctx context.Context, c mortise.Config, w outside.World) (*node, error) {
 	n := &node{config: c}
 	n.config.Cluster = cmp.Or(c.Cluster, "mortise")
@@ -33,8 +32,8 @@ func start(ctx context.Context, c mortise.Config, w outside.World) (*node, error
 	return n, nil
 }
 
-// realWorld is that of a node in production, with each field filled in, for tests that stand in
-// front of one.
+// realWorld returns the World of a node in production with each field set, for tests that wrap one
+// of its functions.
 func realWorld() outside.World {
 	var dialer net.Dialer
 	return outside.World{

@@ -1,18 +1,19 @@
-// Package fakelock is locks in memory for the tests of what stands on a lock: several instances
-// share them, and each can lose a lock, leave or crash when the test says so.
+// Package fakelock implements locks in memory, for tests of code that uses locks. Several instances
+// share the locks. A test can make each instance lose a lock, leave or crash.
 //
-// Guarantees: one holder per key, first come first served, tokens that rise over all keys. Inside a
-// testing/synctest bubble nothing here keeps time from passing.
+// Guarantees: a key has one holder at a time, requests are granted in the order of their arrival,
+// and tokens rise over all keys. The package works inside a testing/synctest bubble: it does not
+// prevent the fake time from advancing.
 //
-// Concurrency: everything is safe for concurrent use. There is no goroutine here, but for the timer
-// of a crash.
+// Concurrency: everything is safe for concurrent use. The package starts no goroutines, except for
+// the timers of a crash.
 //
-// Failure: only what the test asks for.
+// Failure: only the failures that the test requests.
 //
-// Limits: it has only Do, and it is not a group: no instance is ever without a leader.
+// Limits: the package implements only Do, and simulates no group: it has no times without a leader.
 //
-// Refused alternative: real nodes in every test. They exist (the tests of internal/e2e run three of
-// them in a bubble), and they cannot be made to lose one lock at a given moment.
+// Refused alternative: real nodes in every test. The tests of internal/e2e run three of them in a
+// bubble. But a test cannot make real nodes lose one lock at a given moment.
 package fakelock
 
 import (
@@ -25,10 +26,11 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// Locks is what the instances share. The zero value is ready to use. It must not be copied.
+// Locks is the set of locks that the instances share. The zero value is ready to use. It must not
+// be copied.
 type Locks struct {
-	mu     sync.Mutex          // guards all below, and what entries and instances have
-	queues map[string][]*entry // the first of each holds
+	mu     sync.Mutex          // guards all below, and the fields of entries and instances
+	queues map[string][]*entry // the first entry of each queue is the holder
 	token  mortise.Token
 }
 
@@ -36,22 +38,22 @@ type entry struct {
 	in      *Instance
 	granted chan struct{}
 	token   mortise.Token
-	end     context.CancelCauseFunc // of the holder's context; nil before it has one
+	end     context.CancelCauseFunc // ends the context of the holder; nil before the holder has one
 	lost    error
-	orphan  bool // of an instance that crashed: it stays until the session would have expired
+	orphan  bool // its instance has crashed: the entry remains until the session would have expired
 }
 
-// Instance is one user of the locks, as a node is. Make one with Locks.Instance.
+// Instance is one user of the locks, like a node. Locks.Instance makes one.
 type Instance struct {
 	locks   *Locks
 	refuses error
-	stopped chan struct{} // closed with refuses
+	stopped chan struct{} // closed when refuses is set
 }
 
 // Instance adds an instance.
 func (l *Locks) Instance() *Instance { return &Instance{locks: l, stopped: make(chan struct{})} }
 
-// Do is mortise.Node.Do.
+// Do implements mortise.Node.Do.
 func (in *Instance) Do(ctx context.Context, key string, fn func(context.Context, mortise.Token) error) (err error) {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -95,7 +97,7 @@ func (l *Locks) queue(in *Instance, key string) (*entry, error) {
 	return e, nil
 }
 
-// grant gives the key to the first of its queue. Call it with mu held.
+// grant gives the key to the first entry of its queue. Call it with mu held.
 func (l *Locks) grant(key string) {
 	queue := l.queues[key]
 	if len(queue) == 0 {
@@ -118,14 +120,13 @@ func (l *Locks) remove(key string, e *entry) error {
 	return e.lost
 }
 
-// drop takes an entry out of its queue. Call it with mu held.
 func (l *Locks) drop(key string, e *entry) {
 	l.queues[key] = slices.DeleteFunc(l.queues[key], func(other *entry) bool { return other == e })
 	l.grant(key)
 }
 
-// Lose takes a key from its holder, whose context ends with mortise.ErrLost, and gives it to the
-// next. It reports whether there was a holder.
+// Lose takes a key from its holder, whose context ends with mortise.ErrLost, and gives the key to
+// the next waiter. It reports whether there was a holder.
 func (l *Locks) Lose(key string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -140,7 +141,7 @@ func (l *Locks) Lose(key string) bool {
 	return true
 }
 
-// Keys returns the keys that an instance holds or waits for, sorted.
+// Keys returns the keys that any instance holds or waits for, sorted.
 func (l *Locks) Keys() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -152,17 +153,17 @@ func (l *Locks) Keys() []string {
 	return keys
 }
 
-// Leave ends the contexts of what the instance holds and refuses what comes, with
-// mortise.ErrLeaving.
+// Leave ends the contexts of the instance's holds with mortise.ErrLeaving, and refuses later
+// requests with the same error.
 func (in *Instance) Leave() {
 	in.locks.mu.Lock()
 	defer in.locks.mu.Unlock()
 	in.stop(mortise.ErrLeaving)
 }
 
-// Crash ends the instance as the end of its process does: its locks stay taken for the time that
-// its session has left. What it runs sees its context end with mortise.ErrClosed, since a test
-// cannot end a goroutine.
+// Crash ends the instance like the end of its process: its locks remain taken for ttl, the rest of
+// its session. The contexts of its holds end with mortise.ErrClosed, because a test cannot end a
+// goroutine.
 func (in *Instance) Crash(ttl time.Duration) {
 	l := in.locks
 	l.mu.Lock()
@@ -182,7 +183,7 @@ func (in *Instance) Crash(ttl time.Duration) {
 	in.stop(mortise.ErrClosed)
 }
 
-// stop ends what the instance holds, and refuses what comes. Call it with mu held.
+// stop ends the contexts of the instance's holds, and refuses later requests. Call it with mu held.
 func (in *Instance) stop(why error) {
 	if in.refuses != nil {
 		return

@@ -14,11 +14,12 @@ import (
 	"github.com/mortise-lock/mortise/cluster/discovery"
 )
 
-// networkInfo is what a machine knows about its addresses. Reading it sends no packet.
+// networkInfo reads the addresses and routes of the machine. Reading them sends no packet.
 type networkInfo struct {
 	hostname   func() (string, error)
-	interfaces func() ([]networkInterface, error)             // those that are up
-	route      func(to netip.Addr) (from netip.Addr, ok bool) // the source address of packets to an address
+	interfaces func() ([]networkInterface, error) // the interfaces that are up
+	// route returns the source address of packets to an address.
+	route func(to netip.Addr) (from netip.Addr, ok bool)
 }
 
 type networkInterface struct {
@@ -28,18 +29,19 @@ type networkInterface struct {
 
 const advertiseWithin = 2 * time.Second
 
-// advertised returns the address at which others reach a node that listens at listening. It is the
-// first of these:
+// advertised returns the address at which other instances reach a node that listens at listening.
+// It returns the first of these addresses that exists:
 //
 //   - the configured address
 //   - a bind address that names a host
-//   - the address from which the hosts of Join are reached
-//   - the address of the machine's own host name, as in containers
-//   - the source address of the default route, unless it is public while the machine has a private
-//     one
+//   - the address from which this machine reaches the hosts of Join
+//   - the address of the machine's own host name, which containers have
+//   - the source address of the default route, unless that address is public and the machine has a
+//     private one
 //   - the only address of the machine
 //
-// Loopback is used only if all of Join is loopback. Otherwise the error names the setting: a wrong
+// Loopback is used only if all of Join is loopback, or if the instance runs alone on a machine that
+// has no other address. If there is no address to return, the error names the setting: a wrong
 // guess would be noticed much later, and on another machine.
 func advertised(ctx context.Context, c *Config, listening net.Addr, e env) (string, error) {
 	if c.Advertise != "" {
@@ -99,8 +101,9 @@ func (f *addressFinder) usable(a netip.Addr) bool {
 	return a.IsGlobalUnicast() && (a.Is4() || !f.only4)
 }
 
-// towards returns the address from which a host of Join is reached or, if all of Join is loopback,
-// the loopback address. A single loopback address is ignored: it may be this machine itself.
+// towards returns the address from which this machine reaches the first host of Join that has a
+// route or, if all of Join is loopback, the loopback address. Other loopback addresses are ignored,
+// because they may mean this machine itself.
 func (f *addressFinder) towards(ctx context.Context, c *Config) (ip, loopback netip.Addr) {
 	local := len(c.Join) > 0 && c.JoinFunc == nil
 	for _, entry := range c.Join {
@@ -131,7 +134,8 @@ func (f *addressFinder) towards(ctx context.Context, c *Config) (ip, loopback ne
 	return ip, loopback
 }
 
-// lookup returns the IP addresses of a host. An unknown host has none: it may start later.
+// lookup returns the IP addresses of a host. It returns none for an unknown host, which may start
+// later.
 func (f *addressFinder) lookup(ctx context.Context, host string) []netip.Addr {
 	if ip, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{ip.Unmap()}
@@ -146,8 +150,8 @@ func (f *addressFinder) lookup(ctx context.Context, host string) []netip.Addr {
 	return ips
 }
 
-// named returns the address of the machine's host name, if all its addresses are of one interface.
-// Some resolvers return all addresses of the machine.
+// named returns the address of the machine's host name if all its addresses belong to one
+// interface. Some resolvers return those of all interfaces.
 func (f *addressFinder) named(ctx context.Context, all []networkInterface) (ip netip.Addr) {
 	name, err := f.env.network.hostname()
 	if err != nil {
@@ -176,7 +180,8 @@ func (f *addressFinder) outward(all []networkInterface) (netip.Addr, error) {
 			inside = inside || private(a)
 		}
 	}
-	for _, far := range [...]string{"192.0.2.1", "2001:db8::1"} { // reserved for documentation, so never in use
+	// These addresses are reserved for documentation, so no host has them.
+	for _, far := range [...]string{"192.0.2.1", "2001:db8::1"} {
 		from, ok := f.env.network.route(netip.MustParseAddr(far))
 		ours := ok && slices.ContainsFunc(all, func(n networkInterface) bool { return slices.Contains(n.addrs, from) })
 		if ours && (private(from) || !inside) {
@@ -190,7 +195,8 @@ func (f *addressFinder) outward(all []networkInterface) (netip.Addr, error) {
 		"Join tells which of them to use (%s)", strings.Join(texts, ", "))
 }
 
-// private includes the shared addresses of carriers (RFC 6598).
+// private reports whether an address is private. The shared addresses of carriers (RFC 6598) count
+// as private.
 func private(a netip.Addr) bool {
 	return a.IsPrivate() || netip.MustParsePrefix("100.64.0.0/10").Contains(a)
 }
@@ -215,7 +221,8 @@ func realInterfaces() ([]networkInterface, error) {
 	var up []networkInterface
 	for _, i := range all {
 		addrs, err := i.Addrs()
-		if i.Flags&net.FlagUp == 0 || err != nil { // it may have been removed meanwhile
+		// The interface may have been removed since net.Interfaces returned it.
+		if i.Flags&net.FlagUp == 0 || err != nil {
 			continue
 		}
 		n := networkInterface{name: i.Name}
@@ -229,7 +236,7 @@ func realInterfaces() ([]networkInterface, error) {
 	return up, nil
 }
 
-// realRoute asks the system. A connected UDP socket has a local address, and has sent nothing.
+// realRoute asks the system. Connecting a UDP socket sets its local address and sends nothing.
 func realRoute(to netip.Addr) (netip.Addr, bool) {
 	conn, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(to, 9)))
 	if err != nil {

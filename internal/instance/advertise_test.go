@@ -9,12 +9,11 @@ import (
 	"testing"
 )
 
-// fakeHost is a machine with given addresses, routes and names.
 type fakeHost struct {
-	name   string            // its host name
-	nics   map[string]string // by name: addresses, separated by spaces
-	routes map[string]string // prefix -> source address; the longest prefix counts
-	hosts  map[string]string // name -> addresses
+	name   string
+	nics   map[string]string // the name of an interface to its addresses, separated by spaces
+	routes map[string]string // a prefix to the source address; the longest prefix counts
+	hosts  map[string]string
 }
 
 func (m fakeHost) env() env {
@@ -81,7 +80,7 @@ func TestTheAddressToAdvertise(t *testing.T) {
 	}
 	named := two
 	named.hosts = map[string]string{"vm": "10.0.0.5"}
-	all := two // as some resolvers answer
+	all := two // some resolvers return the addresses of all interfaces
 	all.hosts = map[string]string{"vm": "203.0.113.5 10.0.0.5 10.0.0.100"}
 	public := fakeHost{name: "vm", nics: map[string]string{"eth0": "203.0.113.5", "eth1": "203.0.113.77"},
 		routes: map[string]string{"0.0.0.0/0": "203.0.113.77"}}
@@ -94,7 +93,7 @@ func TestTheAddressToAdvertise(t *testing.T) {
 		join      string
 		advertise string
 		listening string
-		want      string // an address, or a part of the error
+		want      string // an address, or a part of the error text
 	}{
 		{"what is configured", two, "inside:1", "lock.example:5", "[::]:7947", "lock.example:5"},
 		{"a bind address that names a host", two, "outside:1", "", "10.0.0.100:7947", "10.0.0.100:7947"},

@@ -7,7 +7,7 @@ import (
 )
 
 // warnNoRoom logs, at most once a minute for each replica, that a budget of bytes is used up. The
-// caller gets an error.
+// caller gets an error each time.
 func (r *ownReplica) warnNoRoom(result *lockfsm.Result) {
 	err := client.BudgetErrorOf(result.Code, result.Budget)
 	if err == nil {

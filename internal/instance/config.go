@@ -30,31 +30,32 @@ type Config struct {
 	Version             string // of this library
 
 	Group       replica.Settings // settings of the group, as configured here
-	Alone       bool             // it is a node on its own
-	Unreachable bool             // no other process shall reach it
+	Alone       bool             // whether the instance runs without a group of other instances
+	Unreachable bool             // whether no other process may reach the instance
 
 	Source *credentials.Source // nil means plain text
-	Self   credentials.Peer    // contents of its certificate; the root tier without one
+	Self   credentials.Peer    // contents of the certificate; the root tier without one
 	World  outside.World
 
 	History io.Writer    // nil means no recording
 	Trace   trace.Config // the observers of locks; Start fills in the rest
 	Hooks   *Hooks       // nil means none
 
-	// Admin serves admin clients. Translate converts its errors to those that package queries can
-	// encode.
+	// Admin serves admin clients. Translate converts the errors of Admin to those that package
+	// queries can encode.
 	Admin     query.AdminServer
 	Translate func(error) error
-	// Disks returns a description if disk faults prevent the group from granting, or "".
+	// Disks returns a description of the disk faults if they prevent the group from granting locks,
+	// and "" otherwise.
 	Disks func() string
 }
 
-// Hooks are called with the events of an instance, one at a time. Nil means none.
+// Hooks are called with the events of an instance, one at a time. A nil function is not called.
 type Hooks struct {
 	Renewed, Session, Lease, Leader, Member, Available, Synced func(NodeEvent)
 }
 
-// NodeEvent is an event of an instance, as in mortise.NodeEvent.
+// NodeEvent is an event of an instance. Its fields are those of mortise.NodeEvent.
 type NodeEvent struct {
 	State    string
 	Name     string
@@ -83,8 +84,8 @@ const (
 	stateFailed       = "failed"
 )
 
-// listen opens the port. A member and a node on its own serve nothing, so they get a listener
-// without a port: every user of the machine could connect to an open one.
+// listen opens the port. A member and a node on its own serve no requests, so their listener has no
+// port, to which every user of the machine could connect.
 func (c *Config) listen(e env) (net.Listener, error) {
 	if c.Self.Tier == credentials.Member {
 		return transport.Deaf(), nil

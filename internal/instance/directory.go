@@ -10,7 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/raftlog/storage"
 )
 
-// This file is the use of Config.Dir: the replica's log, and the records of package cluster.
+// This file implements the use of Config.Dir for the log of the replica and for the records of
+// package cluster.
 
 func openDir(c *Config, files storage.FS) (*storage.Dir, error) {
 	if c.Dir == "" {
@@ -23,14 +24,14 @@ func openDir(c *Config, files storage.FS) (*storage.Dir, error) {
 	return dir, nil
 }
 
-// clusterRecord is the one record that holds all records of package cluster, so that every change
-// is atomic.
+// clusterRecord is the name of the stored record that contains all records of package cluster. One
+// record makes every change atomic.
 const clusterRecord = "cluster"
 
 // records implements cluster.Records over a directory. It is not safe for concurrent use.
 type records struct {
 	dir    *storage.Dir
-	all    map[string][]byte                  // as stored; nil until Load
+	all    map[string][]byte                  // the stored records; nil until Load
 	during func(diskCall, func() error) error // Instance.during
 }
 
@@ -77,7 +78,7 @@ func copied(all map[string][]byte) map[string][]byte {
 	return next
 }
 
-// store opens the log of a replica, and reports whether it is new. In memory every log is new.
+// store opens the log of a replica, and reports whether the log is new. In memory every log is new.
 func (n *Instance) store(group, id uint64) (store raftlog.Store, fresh bool, err error) {
 	if n.dir == nil {
 		return raftlog.NewMemoryStore(), true, nil
@@ -122,7 +123,7 @@ func (n *Instance) dropLog() {
 	}
 }
 
-// Refused stops everything here: this directory may not be used again, and another process may have
+// Refused stops the instance: the directory may not be used again, because another process may have
 // the same raft ID.
 func (l life) Refused(err error) {
 	n := l.node()

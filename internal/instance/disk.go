@@ -34,8 +34,8 @@ const (
 type DiskFault struct {
 	State  DiskState
 	Since  time.Time // when the instance noticed it, by its own wall clock
-	Cause  string    // the error, with the path
-	Remedy string    // what to do
+	Cause  string
+	Remedy string // what the operator has to do
 }
 
 // DiskWords describes a state.
@@ -68,19 +68,22 @@ func remedy(state DiskState) string {
 
 const (
 	diskLookEvery = 2 * time.Second // between two checks of the directory
-	diskHungAfter = 3 * time.Second // after which a call of the disk counts as hung
+	diskHungAfter = 3 * time.Second // a call that has lasted this long counts as hung
 
-	// Every fifth check also writes. While there is a fault every check writes.
+	// Every fifth check also writes. While the disk has a fault, every check writes.
 	diskWriteEvery = 5
 )
 
 type diskWatch struct {
-	began [3]atomic.Int64 // clock.Time at which a call of each kind began; zero means none is under way
-	news  chan struct{}   // one slot: a report is due
+	// The time, a clock.Time, at which a call of each kind began. Zero means that no such call is
+	// under way.
+	began [3]atomic.Int64
+	news  chan struct{} // has one slot; a value means that a report is due
 
-	mu     sync.Mutex // guards what follows; never held across a wait
-	lasts  *DiskFault // a fault that has ended the vote: failed, removed or hung; nil means none
-	passes *DiskFault // hung, low, or failed at a check; nil means none
+	mu    sync.Mutex // guards what follows; never held across a wait
+	lasts *DiskFault // a fault that has ended the vote: failed, removed or hung; nil means none
+	// A fault that may end by itself: hung, low, or failed at a check. Nil means none.
+	passes *DiskFault
 }
 
 // diskCall is a kind of call. At most one call of a kind is under way.
@@ -92,9 +95,10 @@ const (
 	diskRecords
 )
 
-// during runs f, and marks a call of the disk as under way meanwhile.
+// during runs f, and marks a call of the disk as under way until f returns.
 func (n *Instance) during(call diskCall, f func() error) error {
-	n.disk.began[call].Store(int64(n.env.clock.Now()) | 1) // never 0, and at most a nanosecond off
+	// | 1 so that it is never 0; the error is at most a nanosecond
+	n.disk.began[call].Store(int64(n.env.clock.Now()) | 1)
 	defer n.disk.began[call].Store(0)
 	return f()
 }
@@ -122,8 +126,8 @@ func (n *Instance) diskFault() *DiskFault {
 	return &copied
 }
 
-// diskFailed records a disk error that has ended this instance's vote, or a directory that is gone.
-// It logs one ERROR line for a failure, and INFO lines for what follows from it.
+// diskFailed records a disk error that has ended this instance's vote, or a directory that was
+// removed. It logs one ERROR line for a failure, and INFO lines for its consequences.
 func (n *Instance) diskFailed(state DiskState, cause error) {
 	first, news := n.noteDisk(state, cause)
 	switch {
@@ -135,7 +139,8 @@ func (n *Instance) diskFailed(state DiskState, cause error) {
 	}
 }
 
-// diskCause returns the cause of an error, without the kinds before it and the advice behind it.
+// diskCause returns the text of an error without the kinds at its beginning and the advice at its
+// end.
 func diskCause(err error) string {
 	text := err.Error()
 	for _, kind := range []error{raftlog.ErrStorage, raftlog.ErrHung, storage.ErrLost} {
@@ -145,8 +150,8 @@ func diskCause(err error) string {
 	return text
 }
 
-// noteDisk records the fault for Status. It reports whether this is a new failure, and whether the
-// state is new.
+// noteDisk records the fault for Status. It reports whether it is the first failure, and whether
+// the state has changed.
 func (n *Instance) noteDisk(state DiskState, cause error) (first, news bool) {
 	f := &DiskFault{State: state, Since: n.env.wall(), Cause: plain.Text(diskCause(cause)), Remedy: remedy(state)}
 	d := &n.disk
@@ -165,8 +170,8 @@ func (n *Instance) noteDisk(state DiskState, cause error) (first, news bool) {
 	return first, true
 }
 
-// passing records a state of the disk that may end by itself; "" means none. A check whose write
-// fails does not end the vote, as long as the log has not failed.
+// passing records a state of the disk that may end by itself. The state "" means that there is no
+// fault. A check whose write fails does not end the vote, as long as the log has not failed.
 func (n *Instance) passing(state DiskState, cause string) {
 	d := &n.disk
 	d.mu.Lock()
@@ -202,8 +207,8 @@ func (n *Instance) passing(state DiskState, cause string) {
 }
 
 // diskWell clears a disk error once the replica of this instance has stored a configuration that
-// names it. The start of an empty replica is not enough: on a full disk it fits into the reserved
-// space, and then fails with the first snapshot, every minute again.
+// names the replica. The start of an empty replica is not enough: on a full disk it fits into the
+// reserved space, and the replica fails with the first snapshot, every minute.
 func (n *Instance) diskWell(r *ownReplica) {
 	if n.replica.Load() != r || !r.IsNamed() {
 		return
@@ -215,7 +220,7 @@ func (n *Instance) diskWell(r *ownReplica) {
 	}
 }
 
-// isDisk reports whether the disk is why a replica has retired or could not be started.
+// isDisk reports whether a replica has retired, or failed to start, because of the disk.
 func (n *Instance) isDisk(err error) bool {
 	if n.dir == nil || errors.Is(err, raftlog.ErrBroken) {
 		return false
@@ -224,7 +229,7 @@ func (n *Instance) isDisk(err error) bool {
 	return hung || errors.Is(err, raftlog.ErrStorage) || errors.Is(err, cluster.ErrUnsaved)
 }
 
-// lookAtDisk checks the disk, and records its state; with write it also writes.
+// lookAtDisk checks the disk, and records its state. If write is set, the check also writes.
 func (n *Instance) lookAtDisk(write bool) {
 	view, err := n.dir.Look(diskLookEvery, write)
 	hung := n.disk.hungFor(n.env.clock.Now())
@@ -261,8 +266,8 @@ func (s watchedStore) Prepare(ctx context.Context, snapshot *raftpb.Snapshot) er
 	return s.node.during(diskPrepares, func() error { return s.Store.Prepare(ctx, snapshot) })
 }
 
-// awaited returns the text to log for what package cluster waits for. Disk faults come first: they
-// may be why reachable voters elect no leader.
+// awaited returns the log text for what the instance waits for. Disk faults take precedence over
+// the text of package cluster, since they may be the reason that reachable voters elect no leader.
 func (n *Instance) awaited(waiting string) string {
 	if n.dir == nil {
 		return waiting

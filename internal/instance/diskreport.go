@@ -20,9 +20,10 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// An instance whose disk has a fault continues without a vote, and raft's leader only sees its
-// silence. So it reports the fault to every voter, every two seconds until it is over. Then a new
-// leader knows it at once, and all voters know it while no leader can be elected.
+// An instance whose disk has a fault continues without a vote, and raft's leader only notices its
+// silence. So the instance reports the fault to every voter, every two seconds until it is over.
+// Then a new leader knows the fault at its election, and all voters know it while no leader can be
+// elected.
 
 // FaultyDisk is an instance whose disk has a fault.
 type FaultyDisk struct {
@@ -32,14 +33,14 @@ type FaultyDisk struct {
 }
 
 const (
-	diskReportFor  = 3*diskLookEvery + diskAskLimit // validity of a report
+	diskReportFor  = 3*diskLookEvery + diskAskLimit // how long a report is valid
 	diskAskLimit   = 2 * time.Second
 	maxDiskReports = 64
 	maxDiskText    = 512
 )
 
 type diskReports struct {
-	mu   sync.Mutex // guards the rest; never held across a wait
+	mu   sync.Mutex // guards list; never held across a wait
 	list map[nodeid.ID]diskReport
 }
 
@@ -48,7 +49,7 @@ type diskReport struct {
 	at    clock.Time
 }
 
-// keep stores a report. A nil fault withdraws the previous one.
+// keep stores a report. A nil fault removes the previous report of the same instance.
 func (d *diskReports) keep(now clock.Time, from nodeid.ID, f *DiskFault) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -85,12 +86,12 @@ func (d *diskReports) all(now clock.Time) map[nodeid.ID]DiskFault {
 	return all
 }
 
-// shortText escapes and shortens a text from another instance.
 func shortText(s string) string {
 	return plain.Text(strings.ToValidUTF8(s[:min(len(s), maxDiskText)], ""))
 }
 
-// faultyDisks returns the instances with a disk fault that this instance knows, sorted by name.
+// faultyDisks returns the instances with a disk fault that this instance knows, sorted by name. It
+// includes this instance itself.
 func (n *Instance) faultyDisks() []FaultyDisk {
 	all := n.diskReports.all(n.env.clock.Now())
 	if own := n.diskFault(); own != nil {
@@ -153,12 +154,12 @@ func (n *Instance) reportSoon() {
 }
 
 // reportDisk sends the state of this instance's disk to all voters. It reports whether the leader
-// lets this instance give up its vote.
+// allows this instance to give up its vote.
 func (n *Instance) reportDisk(ctx context.Context, fault *DiskFault) (may bool) {
 	r := n.replica.Load()
 	removed := fault != nil && fault.State == DiskRemoved && r != nil
 	if removed && r.Role().Leading {
-		_ = r.log.Transfer(ctx, 0) // if no other takes it, it is tried again after the next check
+		_ = r.log.Transfer(ctx, 0) // if no other voter becomes leader, the next check tries again
 	}
 	ctx, cancel := context.WithTimeout(ctx, diskAskLimit)
 	defer cancel()
@@ -170,7 +171,8 @@ func (n *Instance) reportDisk(ctx context.Context, fault *DiskFault) (may bool) 
 		}
 		all.Go(func() {
 			q := &query.DiskReport{Fault: diskFaultOut(fault), Yield: removed && r.Votes()}
-			a, _ := n.askable(v).ReportDisk(ctx, q) // tried again without an answer
+			// A lost report is repeated after the next check.
+			a, _ := n.askable(v).ReportDisk(ctx, q)
 			mu.Lock()
 			defer mu.Unlock()
 			may = may || a.GetMay()
@@ -207,12 +209,13 @@ func diskFaultOut(f *DiskFault) *query.DiskFault {
 	if f == nil {
 		return nil
 	}
-	valid := func(s string) string { return strings.ToValidUTF8(s, "?") } // a path may hold any bytes
+	// A path may contain any bytes.
+	valid := func(s string) string { return strings.ToValidUTF8(s, "?") }
 	return &query.DiskFault{State: string(f.State), Since: f.Since.UnixNano(), Cause: valid(f.Cause),
 		Remedy: valid(f.Remedy)}
 }
 
-// diskFaultIn decodes a fault of another instance. Nil means none.
+// diskFaultIn decodes a fault that another instance has sent. Nil means none.
 func diskFaultIn(m *query.DiskFault) *DiskFault {
 	if m == nil {
 		return nil
@@ -221,9 +224,10 @@ func diskFaultIn(m *query.DiskFault) *DiskFault {
 		Remedy: shortText(m.Remedy)}
 }
 
-// mayYield reports whether an instance may give up its vote: this replica leads, and a majority is
-// left without that instance and all instances with a faulty disk. The report is stored before, so
-// if two of three voters lose their directories at once, both keep their votes.
+// mayYield reports whether an instance may give up its vote: this replica must lead, and without
+// that instance and all instances with a faulty disk, the active voters must be a majority. The
+// caller stores the report of the instance before, so if two of three voters lose their directories
+// simultaneously, both keep their votes.
 func (r *ownReplica) mayYield(now clock.Time, asks nodeid.ID) bool {
 	s := r.log.Survey()
 	if s.Term == 0 || s.Pending {
@@ -255,27 +259,28 @@ func majorityOf(voters []uint64, left map[uint64]bool) bool {
 	return n > len(voters)/2
 }
 
-// yieldVote ends the replica of this instance, whose directory is gone: it would acknowledge what
-// is not durable.
+// yieldVote ends the replica of this instance, whose directory was removed: the replica would
+// acknowledge writes that are not durable.
 func (n *Instance) yieldVote(fault *DiskFault) {
 	if r := n.replica.Load(); r != nil {
 		n.retire(r, fmt.Errorf("%w: %w: %s", raftlog.ErrStorage, storage.ErrLost, fault.Cause))
 	}
 }
 
-// replicaFailed logs why a replica could not be started. A disk fault is logged only once.
+// replicaFailed logs why a replica could not be started. It logs a disk fault only once.
 func (n *Instance) replicaFailed(err error) {
 	if n.isDisk(err) {
 		n.diskFailed(DiskFailed, err)
 		return
 	}
 	if errors.Is(err, storage.ErrLogOpen) && n.diskFault() != nil {
-		return // the previous log hangs
+		return // the call to the disk that keeps the previous log open hangs
 	}
 	n.logger.Error("a replica could not be started: this instance goes on as a member", "dir", n.config.Dir, "why", err)
 }
 
-// askDisks asks the leader for all faulty disks. Without an answer it returns those known here.
+// askDisks returns all faulty disks that the leader or this instance knows. If the leader does not
+// answer, it returns only the latter.
 func (n *Instance) askDisks(ctx context.Context, leader nodeid.ID) []FaultyDisk {
 	mine := n.faultyDisks()
 	if n.dir == nil || leader == n.instance() {
@@ -288,7 +293,8 @@ func (n *Instance) askDisks(ctx context.Context, leader nodeid.ID) []FaultyDisk 
 	}
 	ctx, cancel := context.WithTimeout(ctx, diskAskLimit)
 	defer cancel()
-	a, _ := n.askable(voters[at]).Disks(ctx, &query.DisksRequest{}) // without an answer the list is empty
+	// The list is empty if the leader does not answer.
+	a, _ := n.askable(voters[at]).Disks(ctx, &query.DisksRequest{})
 	list := a.GetDisks()
 	for _, f := range list[:min(len(list), maxDiskReports)] {
 		fault := diskFaultIn(f.Fault)

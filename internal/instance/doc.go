@@ -1,38 +1,40 @@
-// Package instance is one running instance of a group: the port, the three owners behind it and
-// their shared state. The root, package mortise, is its public API: it validates arguments, calls
-// an [Instance], and translates the results. Package instance implements no rules: it starts
-// client, replica, cluster and port, connects them, and stops them.
+// Package instance implements one running instance of a group: its client, replica, cluster and
+// port, and their shared state. Package mortise is its public API: it validates arguments, calls an
+// [Instance], and translates the results. Package instance starts these four components, connects
+// them, and stops them. The rules of locks, log and membership are in other packages.
 //
-//	client    the instance's own session and its user's    package session/client
-//	replica   log, rules and keeper; not on members        ownReplica, over internal/replica,
+//	client    the instance's session, the user's sessions  package session/client
+//	replica   log, state machine, keeper; not on members   ownReplica, over internal/replica,
 //	                                                       raftlog, session/keeper
 //	cluster   membership, founding of the group, votes     package cluster, with life as its Host
 //	port      one listener: links, queries, gossip         package transport, with inbound as its
 //	                                                       Handler; services of package queries
 //
-// Read instance.go first: it has the state and the start. wiring.go connects the packages. life.go
-// and voting.go carry out the decisions of package cluster. replica.go is the voter, leave.go the
-// end.
+// Read instance.go first: it contains the state and starts the instance. wiring.go connects the
+// packages. life.go and voting.go execute the decisions of package cluster. replica.go implements
+// the replica, and leave.go ends the instance.
 //
 // # Guarantees
 //
-// After Close has returned nothing that Start began is still running, unless the disk does not
-// answer. An instance tells others nothing that depends on a write to the directory before that is
-// durable. A failure of the replica ends the vote and not the process.
+// When Close has returned, all goroutines of the instance have ended, except for calls of a disk
+// that does not answer. If a message depends on a write to the directory, the instance sends the
+// message only when the write is durable. A failure of the replica ends the vote, not the process.
 //
 // # Concurrency
 //
-// All methods of an Instance are safe for concurrent use. The packages above call it on their own
-// goroutines, and none of these calls waits for another of them. No mutex is held across a wait.
+// All methods of an Instance are safe for concurrent use. The packages that it connects call it on
+// their own goroutines, and none of these calls waits for another one. No mutex is held across a
+// wait.
 //
 // # Limits
 //
-// The memory that other processes can make an instance use is bounded in transport, in lockfsm's
-// budgets, and here: 64 disk reports, 64 names of voters, one page of members. A user may have 128
-// sessions of its own.
+// The memory that other processes can make an instance use is limited by package transport, by the
+// budgets of package lockfsm, and by this package: to 64 disk reports, 64 names of voters, and one
+// page of members. A user may have 128 sessions of its own in one instance.
 //
 // # Refused alternatives
 //
-// All of this in mortise.Node: a reader of Lock would have to read past a raft log. The types of
-// the root defined here, with aliases in the root: pkg.go.dev shows no fields of an alias.
+// The code could be part of mortise.Node, but then a reader of Lock would have to skip the code of
+// the raft log. The public types could be defined here, with aliases in package mortise, but
+// pkg.go.dev does not show the fields of an alias.
 package instance

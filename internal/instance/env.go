@@ -14,8 +14,7 @@ import (
 	"github.com/mortise-lock/mortise/raftlog/storage"
 )
 
-// env is the injected environment of an instance: tests replace network, clocks and the like.
-// Nothing else is injected.
+// env is the injected environment of an instance, which tests replace. Nothing else is injected.
 type env struct {
 	listen  func(address string) (net.Listener, error)
 	dial    func(ctx context.Context, address string) (net.Conn, error)
@@ -25,9 +24,9 @@ type env struct {
 	wall    func() time.Time
 	random  func([]byte)
 	files   storage.FS
-	// wraps the records of package cluster; nil means no wrapper
+	// records wraps the records of package cluster. Nil means no wrapper.
 	records func(cluster.Records) cluster.Records
-	limits  lockfsm.Limits // of a group that is founded here; equal on all founders
+	limits  lockfsm.Limits // limits of a group that this instance founds; equal on all founders
 }
 
 func envOf(w outside.World) env {
@@ -63,7 +62,7 @@ func realEnv() env {
 		network: realNetworkInfo(),
 		clock:   clock.Boot(),
 		wall:    time.Now,
-		// never fails: crypto/rand ends the process instead
+		// random never fails: crypto/rand ends the process if it has no random bytes.
 		random: func(b []byte) { _, _ = rand.Read(b) },
 		files:  storage.OSFS(),
 		limits: lockfsm.DefaultLimits(),

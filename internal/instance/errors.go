@@ -9,9 +9,9 @@ var (
 	// ErrBadRequest is returned for a query that exceeds a limit.
 	ErrBadRequest = errors.New("mortise: bad request")
 
-	// errNoVoter answers a frame to the keeper of an instance without a replica.
+	// errNoVoter is returned for a frame to the keeper if the instance has no replica.
 	errNoVoter = errors.New("mortise: this instance is not a voter")
 
-	// errNoPeer answers a snapshot that does not come from a replica of this group.
+	// errNoPeer is returned for a snapshot whose sender is not a replica of this group.
 	errNoPeer = errors.New("mortise: the group's configuration names another instance for the raft ID of the sender")
 )

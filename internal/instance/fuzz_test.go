@@ -9,7 +9,8 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Records come from other instances, of any build, and parts of them are shown in errors.
+// FuzzRecord checks that every record gives a name to show. Records come from other instances, of
+// any version, and errors contain parts of them.
 func FuzzRecord(f *testing.F) {
 	good, err := json.Marshal(replica.Record{Instance: nodeidtest.ID(7).String(), Name: "n", Addr: "a:1", Zone: "z",
 		Rules: 1})

@@ -13,8 +13,8 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// This file turns events of other packages into NodeEvents. It runs on their owner goroutines, so
-// it only queues the hooks.
+// This file converts events of other packages to NodeEvents. It runs on their owner goroutines, so
+// it only queues the calls of hooks.
 
 func (n *Instance) tell(pick func(*Hooks) func(NodeEvent), e NodeEvent) {
 	if n.config.Hooks == nil {
@@ -25,11 +25,11 @@ func (n *Instance) tell(pick func(*Hooks) func(NodeEvent), e NodeEvent) {
 	}
 }
 
-// observer observes one session, on the goroutine of the session's client.
+// observer observes one session. It runs on the goroutine of the session's client.
 type observer struct {
 	node *Instance
-	own  bool // of the user's own
-	lost bool // the loss of the lease was logged
+	own  bool // the session is one of the user's own
+	lost bool // the loss of the lease has been logged
 }
 
 func (w *observer) news(news *client.News) {
@@ -82,7 +82,7 @@ func (w *observer) tellSession(before, after *client.Status) {
 	}
 }
 
-// SessionText returns a session ID as Peek shows it.
+// SessionText returns a session ID in the form in which Peek shows it.
 func SessionText(id lockfsm.SessionID) string {
 	if id == 0 {
 		return ""
@@ -90,19 +90,20 @@ func SessionText(id lockfsm.SessionID) string {
 	return fmt.Sprint(uint64(id))
 }
 
-// grantable measures for how long locks could be granted. begin must be called first.
+// grantable measures for how long the group could grant locks to this instance. begin must be
+// called first.
 type grantable struct {
-	mu    sync.Mutex // guards the rest; never held across a wait
+	mu    sync.Mutex // guards the fields below; never held across a wait
 	began clock.Time
-	since clock.Time // of the present state
+	since clock.Time // when the present state began
 	can   bool
-	total time.Duration // up to since
+	total time.Duration // time before since in which locks could be granted
 }
 
 func (g *grantable) begin(now clock.Time) { g.began, g.since = now, now }
 
 // set stores whether locks can be granted. It reports whether that has changed, and how long the
-// previous state lasted.
+// previous state has lasted.
 func (g *grantable) set(now clock.Time, can bool) (lasted time.Duration, changed bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -117,7 +118,7 @@ func (g *grantable) set(now clock.Time, can bool) (lasted time.Duration, changed
 	return lasted, true
 }
 
-// share returns the age of the instance, and how much of it locks could be granted.
+// share returns the age of the instance, and for how much of that time locks could be granted.
 func (g *grantable) share(now clock.Time) (age, granted time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -128,7 +129,7 @@ func (g *grantable) share(now clock.Time) (age, granted time.Duration) {
 	return now.Sub(g.began), granted
 }
 
-// membersChanged returns the function for cluster.Config.Changed. Nil means no hook.
+// membersChanged returns the function for cluster.Config.Changed, or nil if there is no hook.
 func (n *Instance) membersChanged() func(before, after []cluster.Member) {
 	if n.config.Hooks == nil || n.config.Hooks.Member == nil {
 		return nil

@@ -23,48 +23,52 @@ import (
 
 const snapshotTimeout = time.Minute
 
-// Instance is one running instance. Make one with New and Start. All methods are safe for
-// concurrent use.
+// Instance is one running instance. New and Start make one. All methods are safe for concurrent
+// use.
 type Instance struct {
 	config  Config
 	env     env
 	logger  *slog.Logger
-	address string           // advertised
+	address string
 	self    credentials.Peer // contents of its certificate; the root tier without TLS
 	life    uint64           // number of starts with this directory; zero in memory
-	records *records         // nil means in memory
+	records *records         // nil if the instance keeps its state in memory
 
-	trace    *trace.Tracer // nil without observers
-	dir      *storage.Dir  // nil means in memory
+	trace    *trace.Tracer // nil if there are no observers
+	dir      *storage.Dir  // nil if the instance keeps its state in memory
 	port     *transport.Port
 	services transport.Services // for other processes
 	client   *client.Client
-	own      ownSessions                       // of the user
-	members  atomic.Pointer[cluster.Cluster]   // nil until it is started
-	replica  atomic.Pointer[ownReplica]        // nil unless this instance votes
-	voters   atomic.Pointer[[]nodeid.Endpoint] // of the group, except this instance; nil or empty means none known
+	own      ownSessions
+	members  atomic.Pointer[cluster.Cluster] // nil until the cluster is started
+	replica  atomic.Pointer[ownReplica]      // nil unless this instance votes
+	// The voters of the group, except this instance. Nil or empty means that none is known.
+	voters atomic.Pointer[[]nodeid.Endpoint]
 
-	disk        diskWatch   // of Config.Dir
-	diskReports diskReports // of other instances
+	disk        diskWatch
+	diskReports diskReports // the disk faults of other instances
 
 	key      atomic.Pointer[nodeid.Key] // of the present incarnation; its ID is the node ID
 	leading  leading                    // the leader, as this instance sees it
-	known    picture                    // local knowledge of the members
-	learning atomic.Bool                // learnNames is under way
+	known    picture                    // what is known of the members without a query
+	learning atomic.Bool                // whether learnNames is under way
 
-	claims    seldom    // of another instance's raft ID
+	claims    seldom    // warns of another instance's raft ID in raft messages
 	grantable grantable // for how long locks could be granted
 	failed    atomic.Pointer[error]
-	unread    atomic.Pointer[error] // why the log of this voter cannot be used; nil if it can or there is none
+	// Why the log of this voter cannot be used. Nil means that it can be used or does not exist.
+	unread atomic.Pointer[error]
 
-	started   chan struct{} // closed when members is set, or never will be
+	started   chan struct{} // closed when members is set or the start has failed
 	leaving   chan struct{} // closed when the instance begins to leave
 	leaveOnce sync.Once
 	shutting  atomic.Bool // shut was called; a second call waits for shutDone
 	shutDone  chan struct{}
 
-	binding sync.Mutex // makes a change of replica or key and its announcement atomic; never held across a wait
-	ended   bool       // guarded by binding; bind then accepts no replica
+	// Makes a change of replica or key atomic with its announcement. It is never held across a
+	// wait.
+	binding sync.Mutex
+	ended   bool // guarded by binding; once it is set, bind accepts no replica
 
 	goroutines goroutines
 }
@@ -80,8 +84,8 @@ func New(config Config) *Instance {
 	return n
 }
 
-// Start starts the instance. ctx bounds only the start. It returns when the instance listens, looks
-// for the others and accepts requests. After an error nothing is left running.
+// Start starts the instance. ctx limits only the start. Start returns when the instance listens,
+// searches for the others and accepts requests. After an error nothing is left running.
 func (n *Instance) Start(ctx context.Context) (err error) {
 	listener, err := n.config.listen(n.env)
 	if err != nil {
@@ -126,7 +130,7 @@ func (n *Instance) newTracer() *trace.Tracer {
 
 // newHistory returns the configured recorder, or nil. Its times are those of the boot clock, plus
 // an offset from one reading of the wall clock. So times of different machines are as comparable as
-// their wall clocks, and an adjustment of the wall clock does not affect a running history.
+// their wall clocks, and setting a wall clock does not affect a running history.
 func (n *Instance) newHistory() *history.Recorder {
 	if n.config.History == nil {
 		return nil
@@ -137,7 +141,8 @@ func (n *Instance) newHistory() *history.Recorder {
 	})
 }
 
-// prepare determines the address, opens the directory, and takes the key from it or makes one.
+// prepare determines the address, opens the directory, and takes the key from the directory or
+// makes one.
 func (n *Instance) prepare(ctx context.Context, listening net.Addr) (err error) {
 	if n.address = listening.String(); !n.isMember() {
 		if n.address, err = advertised(ctx, &n.config, listening, n.env); err != nil {
@@ -198,10 +203,9 @@ func (n *Instance) instance() nodeid.ID { return n.key.Load().ID() }
 
 func (n *Instance) cluster() *cluster.Cluster { return n.members.Load() }
 
-// spawn runs f on a goroutine that Close waits for. Once the instance is closed it returns false.
+// spawn runs f on a goroutine that Close waits for. After Close it only returns false.
 func (n *Instance) spawn(f func()) bool { return n.goroutines.spawn(f) }
 
-// goroutines are those that this instance starts by spawn.
 type goroutines struct {
 	mu    sync.Mutex // guards ended and all.Go
 	ended bool
@@ -225,8 +229,8 @@ func (g *goroutines) end() {
 	g.all.Wait()
 }
 
-// Err returns nil while the instance can be used, and then client.ErrClosed or the failure that
-// ended it.
+// Err returns nil while the instance can be used, and afterwards client.ErrClosed or the failure
+// that ended it.
 func (n *Instance) Err() error {
 	if err := n.failed.Load(); err != nil {
 		return *err
@@ -234,8 +238,8 @@ func (n *Instance) Err() error {
 	return nil
 }
 
-// isMember reports whether this instance has a member's secret: it locks but neither votes nor
-// serves.
+// isMember reports whether this instance has a member's secret. A member locks, but neither votes
+// nor serves.
 func (n *Instance) isMember() bool { return n.self.Tier == credentials.Member }
 
 // reach returns the address that this instance announces. It is empty for a member.

@@ -8,14 +8,16 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// leading is the leader as this instance sees it, and as it was last reported to hooks.
+// leading holds the leader that this instance knows and the one last reported to hooks.
 type leading struct {
-	attached atomic.Bool  // the instance's session is attached to a leader
-	without  atomic.Int64 // clock.Time since which there is no leader; zero means there is one, or never was
+	attached atomic.Bool // whether the instance's session is attached to a leader
+	// The time, a clock.Time, since which no leader is known. Zero means that a leader is known, or
+	// that none ever was.
+	without atomic.Int64
 
-	mu   sync.Mutex // makes reading and reporting the leader atomic; guards the rest
-	now  lead       // the zero instance means none
-	last lead       // the last one that is not zero
+	mu   sync.Mutex // makes reading and reporting the leader atomic; guards the fields below
+	now  lead       // the present leader; the zero lead means none
+	last lead       // the last value of now that was not zero
 }
 
 type lead struct {
@@ -31,10 +33,10 @@ func (n *Instance) phaseChanged(phase client.Phase) {
 	}
 }
 
-// leaderKnown passes on to package cluster whether there is a leader: gossip and founding depend on
-// it.
+// leaderKnown reports to package cluster whether a leader is known: gossip and founding depend on
+// that.
 func (n *Instance) leaderKnown() {
-	n.leading.mu.Lock() // so that reports stay in order; never held across a wait
+	n.leading.mu.Lock() // keeps the reports in order; never held across a wait
 	defer n.leading.mu.Unlock()
 	r := n.replica.Load()
 	n.noteLeader(r)
@@ -72,7 +74,7 @@ func (n *Instance) noteLeader(r *ownReplica) {
 	case is == n.leading.last, is.instance == n.leading.last.instance && (is.term == 0 || n.leading.last.term == 0):
 		e.State = stateAgain
 	}
-	// only whether its term is known has changed
+	// again is set if the leader is the same, and only whether its term is known has changed.
 	again := e.State == stateAgain && !n.leading.now.instance.IsZero()
 	if n.leading.now = is; !is.instance.IsZero() {
 		n.leading.last = is

@@ -9,16 +9,16 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// This file lets an instance that does not gossip learn the names of its leader and the other
+// With this file an instance that does not gossip learns the names of its leader and the other
 // replicas, for Status and hooks. It asks a leader whose name it does not know after a random
-// delay: after a change of leader a thousand instances would ask at once.
+// delay, so that after a change of leader a thousand instances do not ask simultaneously.
 
 const (
-	learnWithin = 10 * time.Second // bounds the random delay before each attempt
+	learnWithin = 10 * time.Second // limit of the random delay before each attempt
 	learnTries  = 3
 )
 
-// learnNames asks the leader after a delay, unless its name is known by then.
+// learnNames asks the leader for names after a delay, unless the leader's name is then known.
 func (n *Instance) learnNames() {
 	if n.knowsLeader() || !n.learning.CompareAndSwap(false, true) {
 		return
@@ -36,7 +36,7 @@ func (n *Instance) learnNames() {
 	}
 }
 
-// knowsLeader reports whether there is no leader, or its name is known.
+// knowsLeader reports whether the name of the leader is known or there is no leader.
 func (n *Instance) knowsLeader() bool {
 	leader, c := n.client.Status().Leader.ID, n.cluster()
 	if c == nil || leader.IsZero() {
@@ -46,9 +46,11 @@ func (n *Instance) knowsLeader() bool {
 	return n.names(&s)[leader].Name != ""
 }
 
-// askNames reports whether the leader has returned names. A new leader may know none yet.
+// askNames asks for names, and reports whether the leader has returned any. A new leader may know
+// none at first.
 func (n *Instance) askNames() bool {
-	ctx, cancel := context.WithTimeout(context.Background(), replica.QuestionTime) // Close ends it by closing the port
+	// Close ends the query by closing the port.
+	ctx, cancel := context.WithTimeout(context.Background(), replica.QuestionTime)
 	defer cancel()
 	page, err := QueryOnce(ctx, n, query.QueryClient.Names, &query.StateRequest{})
 	if err == nil {
@@ -57,7 +59,7 @@ func (n *Instance) askNames() bool {
 	return err == nil && len(page.Names) > 0
 }
 
-// rest waits for d. It returns early and reports false if the instance begins to leave.
+// rest waits for d. If the instance begins to leave, rest returns earlier and reports false.
 func (n *Instance) rest(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

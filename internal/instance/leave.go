@@ -12,14 +12,14 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// leaveTime bounds Leave if its context has no deadline.
+// leaveTime limits the duration of Leave if its context has no deadline.
 const leaveTime = 10 * time.Second
 
-// Leave is mortise's Node.Leave: it hands over the vote, closes the sessions, and closes the
-// instance.
+// Leave implements mortise's Node.Leave: it hands over the vote, closes the sessions, and closes
+// the instance.
 func (n *Instance) Leave(ctx context.Context) error {
 	if n.Err() != nil {
-		return n.Close() // it has ended already
+		return n.Close()
 	}
 	if _, bounded := ctx.Deadline(); !bounded {
 		var cancel context.CancelFunc
@@ -49,7 +49,6 @@ func (n *Instance) Leave(ctx context.Context) error {
 	return errors.Join(held, lost, n.Close())
 }
 
-// depart carries out the steps of a departure. The error names locks that are still held.
 func (n *Instance) depart(ctx context.Context) (d cluster.Departure, held error) {
 	for {
 		l := n.leaver(ctx)
@@ -89,7 +88,7 @@ func (n *Instance) closeSessions(ctx context.Context, alone bool) error {
 	return nil
 }
 
-// ask asks the leader about a replica. Nil means that no leader has answered.
+// ask asks the leader about a replica. It returns nil if no leader has answered.
 func (n *Instance) ask(ctx context.Context, raft uint64) *cluster.VoterStatus {
 	asking, cancel := context.WithTimeout(ctx, cluster.Leaderless)
 	defer cancel()
@@ -102,8 +101,8 @@ func (n *Instance) ask(ctx context.Context, raft uint64) *cluster.VoterStatus {
 
 func (n *Instance) now() time.Duration { return time.Duration(n.env.clock.Now()) }
 
-// leaver returns the state of this instance for a departure. Held locks are not in it: WaitReleased
-// reports them.
+// leaver returns the state that a departure depends on, except for held locks, which WaitReleased
+// reports.
 func (n *Instance) leaver(ctx context.Context) cluster.Leaver {
 	c, r := n.cluster(), n.replica.Load()
 	l := cluster.Leaver{Member: c != nil && c.Status().Phase == cluster.PhaseMember, TimeOver: ctx.Err() != nil}
@@ -132,8 +131,8 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// Close is mortise's Node.Close: it stops the instance at once and waits until everything that it
-// started has ended.
+// Close implements mortise's Node.Close: it stops the instance without waiting for locks, and
+// returns when everything that it has started has ended.
 func (n *Instance) Close() error {
 	closed := client.ErrClosed
 	n.failed.CompareAndSwap(nil, &closed)
@@ -143,8 +142,8 @@ func (n *Instance) Close() error {
 	return errors.Join(err, n.trace.Close())
 }
 
-// shut stops client, cluster, replica and port, in an order in which none needs one that is
-// stopped. A second call waits for the first; sync.Once would hold a lock across that wait.
+// shut stops client, cluster, replica and port, in an order in which none needs a stopped one. A
+// second call waits for the first; sync.Once would hold a lock meanwhile.
 func (n *Instance) shut() (err error) {
 	if !n.shutting.CompareAndSwap(false, true) {
 		<-n.shutDone

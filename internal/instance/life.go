@@ -13,19 +13,20 @@ import (
 	"github.com/mortise-lock/mortise/transport"
 )
 
-// life implements cluster.Host: it carries out the decisions of package cluster about this
-// instance, from a new instance to a member and, by a restart in place, back. Its methods are
-// called one at a time, on the cluster's owner goroutine.
+// life implements cluster.Host: it executes the decisions of package cluster about this instance,
+// such as joining a group and the restart in place. Its methods are called one at a time, on the
+// cluster's owner goroutine.
 type life struct{ n *Instance }
 
-// node waits until Instance.cluster is set: package cluster may call before its Start has returned.
+// node waits until Instance.members is set: package cluster may call a method before cluster.Start
+// has returned.
 func (l life) node() *Instance {
 	<-l.n.started
 	return l.n
 }
 
-// Bound starts the replica of a voter. A listed instance without a vote has nothing to start: it
-// waits for Born.
+// Bound starts the replica of a voter. For an instance that the charter lists without a vote it
+// starts nothing.
 func (l life) Bound(c founding.Charter, raft uint64) {
 	n := l.node()
 	n.prefer(c.Voters)
@@ -49,18 +50,19 @@ func (l life) Bound(c founding.Charter, raft uint64) {
 		return
 	}
 	if len(c.Voters) == 1 {
-		r.log.Campaign() // no other can: no need to wait for an election timeout
+		// No other voter can be elected, so there is no need to wait for an election timeout.
+		r.log.Campaign()
 	}
 }
 
-// AllBound lets the leader of the tentative group propose Born.
+// AllBound allows the leader of the tentative group to propose Born.
 func (l life) AllBound(uint64) {
 	if r := l.node().replica.Load(); r != nil {
 		r.keeper.AllBound()
 	}
 }
 
-// Member opens the session.
+// Member begins the session of this instance, and the user's own sessions, with the group.
 func (l life) Member(group uint64, voters []cluster.Voter) {
 	n := l.node()
 	n.bind(n.replica.Load(), group)
@@ -69,7 +71,8 @@ func (l life) Member(group uint64, voters []cluster.Voter) {
 	n.own.rebind(n.ownRecord(), replica.Targets(voters))
 }
 
-// Voters passes the voters' addresses to the clients, and makes the keeper report the leader again.
+// Voters passes the addresses of the voters to the clients, and makes the keeper report the leader
+// again with them.
 func (l life) Voters(voters []cluster.Voter) {
 	n := l.node()
 	n.prefer(voters)
@@ -81,9 +84,9 @@ func (l life) Voters(voters []cluster.Voter) {
 	}
 }
 
-// Restart does the restart in place. It is as safe as kill -9: nothing of the old incarnation is
-// left when the new one begins. The locks end first, so that no hold seems valid while its group is
-// given up.
+// Restart implements the restart in place. It is as safe as kill -9: nothing of the old incarnation
+// is left when the new one begins. The locks end first, so that no hold seems valid while the
+// instance gives up its group.
 func (l life) Restart(key nodeid.Key, reason error) {
 	n := l.node()
 	n.logger.Warn("this instance starts anew: its locks have ended", "why", reason)
@@ -102,9 +105,9 @@ func (l life) Restart(key nodeid.Key, reason error) {
 }
 
 // bind makes r, which may be nil, this instance's replica, and announces the new identity on all
-// streams. Both are atomic with respect to the retirement of a replica, which may come at any time;
-// otherwise the instance could announce a group that it has left. Once the instance has ended bind
-// reports false: Close does not wait for a hanging disk.
+// streams. Both are one step for retire, which may run at any time; otherwise the instance could
+// announce a group that it has left. Once the instance has ended, bind only returns false, because
+// Close does not wait for a hanging disk.
 func (n *Instance) bind(r *ownReplica, group uint64) bool {
 	n.binding.Lock()
 	defer n.binding.Unlock()
@@ -134,10 +137,11 @@ func (n *Instance) identify(r *ownReplica, group uint64) {
 	n.port.Identify(id)
 }
 
-// retire ends a replica that has retired. If the state machine is broken the whole instance ends,
-// since its answers cannot be trusted. Otherwise it continues without a vote.
+// retire ends a replica that can no longer work. If its state machine is broken the whole instance
+// ends, since its answers cannot be trusted. Otherwise the instance continues without a vote.
 func (n *Instance) retire(r *ownReplica, err error) {
-	disk := n.isDisk(err) // before the replica is stopped: a call that hangs may return meanwhile
+	// This comes before r.stop, because a call that hangs may return while the replica stops.
+	disk := n.isDisk(err)
 	if disk {
 		state := DiskFailed
 		switch {
@@ -157,7 +161,7 @@ func (n *Instance) retire(r *ownReplica, err error) {
 		n.identify(nil, r.Group)
 	}
 	n.binding.Unlock()
-	n.leaderKnown() // the replica may have led itself
+	n.leaderKnown() // the replica may have been the leader
 	switch {
 	case errors.Is(err, raftlog.ErrBroken):
 		n.fail(fmt.Errorf("mortise: the replicated state is broken, this node has stopped: %w", err))
@@ -173,15 +177,18 @@ func (n *Instance) retire(r *ownReplica, err error) {
 	}
 }
 
-// sendRetired tells the other replicas, in the last frame under this raft ID, that this one has
-// retired. If it led, they elect another leader at once.
+// sendRetired sends the others, in the last frame under this raft ID, the notice that this replica
+// has retired. If it was the leader, they then elect another one without waiting for an election
+// timeout.
 func (n *Instance) sendRetired(r *ownReplica) {
 	for _, v := range r.Others(n.instance()) {
-		_ = n.port.Send(n.peer(v.Raft), transport.Frame{Retired: true}) // if it is lost they notice the silence
+		// If the frame is lost, the others notice that this replica sends nothing any more.
+		_ = n.port.Send(n.peer(v.Raft), transport.Frame{Retired: true})
 	}
 }
 
-// fail ends the instance permanently, with its locks and its membership. The process continues.
+// fail ends the instance permanently, including its locks and its membership. The process
+// continues.
 func (n *Instance) fail(err error) {
 	if n.failed.CompareAndSwap(nil, &err) {
 		n.logger.Error("this node has failed and holds nothing any more", "why", err)

@@ -10,9 +10,9 @@ import (
 
 const seldomEvery = time.Minute
 
-// seldom logs a warning at most once in seldomEvery. The zero value is ready to use. It is safe for
-// concurrent use.
-type seldom struct{ last atomic.Int64 } // a clock.Time; zero means never
+// seldom logs a warning at most once in the time seldomEvery. The zero value is ready to use. It is
+// safe for concurrent use.
+type seldom struct{ last atomic.Int64 } // last is a clock.Time; zero means never
 
 func (s *seldom) warn(n *Instance, text string, args ...any) {
 	now, last := n.env.clock.Now(), s.last.Load()
@@ -22,8 +22,9 @@ func (s *seldom) warn(n *Instance, text string, args ...any) {
 	n.logger.Warn(text, args...)
 }
 
-// log logs when all locks of the session are lost, and when locks can be granted again. A session
-// that is closed on purpose needs no line, and a restart in place has its own.
+// log logs when all locks of the session are lost, and when locks can be granted again. It logs
+// nothing for a session that is closed on purpose, nor for a restart in place, which has its own
+// line.
 func (w *observer) log(before, after *client.Status) {
 	say := w.node.logger
 	if w.own {

@@ -10,11 +10,12 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// maxOwnSessions bounds the sessions of one node. The leader allows more, because old sessions
-// remain for a while when a client opens a new one.
+// maxOwnSessions limits the user's own sessions of one node. The leader allows more, because old
+// sessions remain for a while when a client opens a new one.
 const maxOwnSessions = 128
 
-// Open begins a session of the user's own. It ends with this instance or by Drop.
+// Open begins a session of the user's own. Drop ends the session, and so does the end of this
+// instance.
 func (n *Instance) Open(ttl time.Duration) (*client.Client, error) {
 	own := client.New(client.Config{
 		Clock: n.env.clock, TTL: ttl, Send: n.submit, Random: n.env.random, Logger: n.logger,
@@ -33,13 +34,14 @@ func (n *Instance) Drop(c *client.Client) {
 	c.Close()
 }
 
-// Clients returns the clients of all sessions, that of this instance first.
+// Clients returns the clients of all sessions. The first one is that of this instance's own
+// session.
 func (n *Instance) Clients() []*client.Client { return n.clients() }
 
 type ownSessions struct {
 	mu      sync.Mutex // never held across a wait
 	all     []*client.Client
-	record  []byte // of the present incarnation; nil while the node is in no group
+	record  []byte // record of the present incarnation; nil while the node is in no group
 	targets []nodeid.Endpoint
 	life    uint64 // counts changes of record and targets
 	ended   bool
@@ -67,7 +69,8 @@ func (o *ownSessions) add(c *client.Client) error {
 			maxOwnSessions)
 	}
 	o.all = append(o.all, c)
-	// again if rebind or aim has changed them meanwhile: it may have run before this Rebind
+	// Repeat if rebind or aim has changed record or targets while mu was released: its call for c
+	// may have come before this Rebind.
 	for life := uint64(0); life != o.life; {
 		var record []byte
 		var targets []nodeid.Endpoint

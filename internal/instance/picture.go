@@ -12,22 +12,23 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// picture is the local knowledge of the members: the last first page from the leader, and names and
-// zones of voters. It is bounded by one page and by votersKept.
+// picture holds what is known of the members without a query: the first page of the leader's last
+// list, and names and zones of voters. Its size is limited to that page and to votersKept.
 type picture struct {
-	mu      sync.Mutex        // guards the rest; never held across a wait
-	at      clock.Time        // of the page
-	members *query.MemberList // never changed once it is stored; nil if there is none
+	mu sync.Mutex // guards the fields below; never held across a wait
+	at clock.Time // when the page was stored
+	// The page, which is never changed once it is stored. Nil means that there is none.
+	members *query.MemberList
 	voters  InstanceNames
 }
 
 // InstanceName is the name and zone of an instance. Its texts are escaped.
 type InstanceName struct{ Name, Zone string }
 
-// InstanceNames are the known names and zones of instances.
+// InstanceNames maps instances to their known names and zones.
 type InstanceNames map[nodeid.ID]InstanceName
 
-// keep stores an answer of the leader. first reports that it is the first page.
+// keep stores an answer of the leader. first is set if the answer is the first page.
 func (p *picture) keep(now clock.Time, page *query.MemberList, first bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -44,7 +45,8 @@ func (p *picture) keep(now clock.Time, page *query.MemberList, first bool) {
 	}
 }
 
-// last returns the page that was kept last, which must not be changed, and its age. Nil means none.
+// last returns the page that was stored last, which must not be changed, and its age. It returns
+// nil if there is no page.
 func (p *picture) last(now clock.Time) (members *query.MemberList, age time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -54,7 +56,8 @@ func (p *picture) last(now clock.Time) (members *query.MemberList, age time.Dura
 	return p.members, max(now.Sub(p.at), 1)
 }
 
-// learn stores a name and keeps a known zone. The caller must hold mu.
+// learn stores a name and zone. An empty zone does not replace a known one. The caller must hold
+// mu.
 func (p *picture) learn(id nodeid.ID, is InstanceName) {
 	if p.voters == nil {
 		p.voters = InstanceNames{}
@@ -68,11 +71,12 @@ func (p *picture) learn(id nodeid.ID, is InstanceName) {
 	p.voters[id] = is
 }
 
-// votersKept bounds the kept names: those of the present replicas and of some recent ones.
+// votersKept limits the number of stored names. They are the names of the present replicas and of
+// some former ones.
 const votersKept = 64
 
-// names returns the names and zones of the replicas and of the instances that gossip sees. It keeps
-// those of the replicas for when gossip no longer sees them.
+// names returns the names and zones of the replicas and of the instances that gossip knows. It
+// stores those of the replicas for the time after gossip has lost them.
 func (p *picture) names(c *cluster.Status) InstanceNames {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -95,7 +99,8 @@ func (p *picture) names(c *cluster.Status) InstanceNames {
 func (n *Instance) names(c *cluster.Status) InstanceNames {
 	if r := n.replica.Load(); r != nil {
 		n.known.mu.Lock()
-		for id, name := range r.core.SessionIndex.ReplicaNames() { // empty if it has never led
+		// The map is empty if this replica has never been the leader.
+		for id, name := range r.core.SessionIndex.ReplicaNames() {
 			n.known.learn(id, InstanceName{Name: plain.Text(name)})
 		}
 		n.known.mu.Unlock()
@@ -103,7 +108,8 @@ func (n *Instance) names(c *cluster.Status) InstanceNames {
 	return n.known.names(c)
 }
 
-// Name returns the name of an instance, its ID if that is unknown, or "" for the zero ID.
+// Name returns the name of an instance, or its ID if the name is unknown. It returns "" for the
+// zero ID.
 func (p InstanceNames) Name(instance nodeid.ID) string {
 	if instance.IsZero() {
 		return ""

@@ -20,7 +20,8 @@ func TestThePictureIsBounded(t *testing.T) {
 	}
 }
 
-// Names and zones of other instances are escaped before they are kept.
+// TestNoNameIsRaw checks that names and zones of other instances are escaped before they are
+// stored.
 func TestNoNameIsRaw(t *testing.T) {
 	const nasty = "x\x1b[2J\r\n\a\u009b\u202ey"
 	var p picture

@@ -14,10 +14,10 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// This file sends queries about locks to the leader, and answers them there. Package queries
-// decides which are permitted, package replica computes the answers.
+// This file sends queries about locks to the leader, and answers them on the leader. Package
+// queries decides which are permitted, and package replica computes the answers.
 
-// QueryOnce sends a query to the presumed leader.
+// QueryOnce sends a query to the instance that this instance takes for the leader.
 func QueryOnce[Q, A any](ctx context.Context, n *Instance, method queries.Method[query.QueryClient, Q, A], q *Q) (*A,
 	error) {
 	conn, err := n.leader()
@@ -27,7 +27,8 @@ func QueryOnce[Q, A any](ctx context.Context, n *Instance, method queries.Method
 	return queries.Ask(ctx, query.NewQueryClient(conn), method, q)
 }
 
-// leader returns a connection to the presumed leader, which may be this instance.
+// leader returns a connection to the instance that this instance takes for the leader. That may be
+// this instance.
 func (n *Instance) leader() (transport.Conn, error) {
 	if r := n.replica.Load(); r != nil && r.Role().Leading {
 		self := transport.Identity{Instance: n.instance(), Peer: capability.Peer{Tier: capability.Root}}
@@ -49,7 +50,7 @@ func (n *Instance) lookHere(ctx context.Context, q replica.Question) (*replica.A
 }
 
 func (r *ownReplica) answer(ctx context.Context, q replica.Question) (*replica.Answer, error) {
-	// A correct instance refuses such a text before it asks.
+	// A correct instance refuses such a text before it sends the query.
 	if q.Op == replica.OpEvict && (!plain.Is(q.By) || !plain.Is(q.Reason)) {
 		return nil, fmt.Errorf("%w: By %q or the reason %q %s", ErrBadRequest, q.By, q.Reason, plain.NotText)
 	}
@@ -58,7 +59,7 @@ func (r *ownReplica) answer(ctx context.Context, q replica.Question) (*replica.A
 		return nil, err
 	}
 	defer r.core.Questions.Drop(one)
-	role := r.Role() // after Ask: a later change of the role ends the query
+	role := r.Role() // read after Ask, so that a later change of the role ends the query
 	if !role.Leading {
 		return nil, replica.ErrNoLead
 	}

@@ -11,7 +11,7 @@ import (
 func (n *Instance) record() []byte {
 	instance := n.instance().String()
 	if n.isMember() {
-		instance = "" // its session does not register an instance
+		instance = "" // the session of a member registers no instance
 	}
 	group := n.config.Group
 	r := replica.Record{
@@ -32,8 +32,8 @@ func (n *Instance) ownRecord() []byte {
 	return r.Encode()
 }
 
-// vouch implements keeper's Vouch: the record of a new session must agree with what its connection
-// proves.
+// vouch implements package keeper's Vouch: the record of a new session must agree with the identity
+// that its connection has proved.
 func (n *Instance) vouch(from nodeid.ID, b []byte) (capability [32]byte, ok bool) {
 	proved := replica.Proof{Instance: from, Addr: n.address}
 	if from != n.instance() {

@@ -19,33 +19,33 @@ import (
 	"github.com/mortise-lock/mortise/transport"
 )
 
-// ownReplica makes an instance a voter or a learner. It is one replica of the log, its state
-// machine, and the keeper, which is active while this replica leads. It begins with a charter or
-// the leader's Prepare. It ends with a restart in place, its removal, its retirement, or the end of
-// the node.
+// ownReplica is the replica of a voter or a learner: a copy of the log, its state machine, and the
+// keeper, which is active while this replica leads. It starts with a charter or with the leader's
+// Prepare. It ends with a restart in place, its removal, its retirement, or the end of the node.
 //
 // The methods of replica.Host run on the log's owner goroutine.
 type ownReplica struct {
 	node *Instance
 	*replica.View
-	core *replica.Core // owned by the log's owner goroutine, except as documented there
+	core *replica.Core // owned by the log's owner goroutine; Core documents the exceptions
 
 	started chan struct{} // closed when log is set
 	log     *raftlog.Log
 	keeper  *keeper.Keeper
-	ctx     context.Context // ends with the replica; bounds its background sends
+	ctx     context.Context // canceled when the replica ends; limits its background sends
 	cancel  context.CancelFunc
 
 	stopping atomic.Bool
-	stopped  chan struct{} // closed when stop has ended
+	stopped  chan struct{}
 
-	retired bool              // guarded by the node's binding
-	frame   []*raftpb.Message // owned by the log's owner goroutine; reused memory
-	missed  seldom            // for snapshots that did not arrive
-	noRoom  seldom            // for requests that exceed a budget of bytes
+	retired bool              // guarded by the field binding of the node
+	frame   []*raftpb.Message // memory that is reused, owned by the log's owner goroutine
+	missed  seldom            // warns of snapshots that did not arrive
+	noRoom  seldom            // warns of requests that exceed a budget of bytes
 }
 
-// foundReplica starts this instance's replica of a charter's group, and founds it if it is new.
+// foundReplica starts this instance's replica of the group that the charter founds. If the log is
+// new, it first stores the founding state.
 func foundReplica(n *Instance, c founding.Charter, id uint64) (*ownReplica, error) {
 	machine, err := replica.Founded(&c, n.env.limits)
 	if err != nil {
@@ -68,9 +68,9 @@ func foundReplica(n *Instance, c founding.Charter, id uint64) (*ownReplica, erro
 	return startReplica(n, c.Group, id, store, machine)
 }
 
-// joinReplica starts a replica under an ID that the leader has given to this instance. It is empty,
-// or what the directory has of it. If the log had begun and its files are missing, opening it
-// fails.
+// joinReplica starts a replica under an ID that the leader has given to this instance. The replica
+// is empty, unless the directory contains its log. If the log had begun and its files are missing,
+// joinReplica fails.
 func joinReplica(n *Instance, group, id uint64) (*ownReplica, error) {
 	store, fresh, err := n.store(group, id)
 	if err != nil {
@@ -84,8 +84,9 @@ func joinReplica(n *Instance, group, id uint64) (*ownReplica, error) {
 	return startReplica(n, group, id, store, nil)
 }
 
-// startReplica starts the log, its state machine and the keeper. machine is nil until the leader
-// has sent the first snapshot. startReplica owns the store.
+// startReplica starts the log, its state machine and the keeper. machine is nil if the first
+// snapshot of the leader will contain the state. startReplica owns the store, and closes it after
+// an error.
 func startReplica(n *Instance, group, id uint64, store raftlog.Store, machine *lockfsm.Machine) (*ownReplica, error) {
 	r := &ownReplica{node: n, started: make(chan struct{}), stopped: make(chan struct{})}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
@@ -120,8 +121,8 @@ func startReplica(n *Instance, group, id uint64, store raftlog.Store, machine *l
 	return r, nil
 }
 
-// stop ends the replica permanently and waits until nothing of it runs. A second call waits for the
-// first.
+// stop ends the replica permanently and waits until all its goroutines have ended. A second call
+// waits for the first.
 func (r *ownReplica) stop() {
 	if !r.stopping.CompareAndSwap(false, true) {
 		<-r.stopped
@@ -135,7 +136,7 @@ func (r *ownReplica) stop() {
 	r.keeper.Close()
 }
 
-// propose and confirm may be called before log is set.
+// propose and confirm may be called before log is set, so they wait for it.
 func (r *ownReplica) propose(term uint64, commands []byte) bool {
 	<-r.started
 	return r.log.Propose(term, commands)
@@ -178,7 +179,7 @@ func (r *ownReplica) send(messages []*raftpb.Message) {
 	})
 }
 
-// sendDuplicates passes on messages that are also sent beside the links.
+// sendDuplicates sends copies of messages by another way than the links, which also carry them.
 func (r *ownReplica) sendDuplicates(messages []*raftpb.Message) {
 	r.eachReplica(messages, func(to uint64, mine []*raftpb.Message) {
 		r.node.port.SendDuplicates(r.node.peer(to), mine)

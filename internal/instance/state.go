@@ -17,7 +17,8 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// This file holds the methods that the root calls. Only those with a context ask another instance.
+// This file contains the methods that the root package calls. Only the methods with a context send
+// queries to other instances.
 
 // Client returns the client of this instance's own session.
 func (n *Instance) Client() *client.Client { return n.client }
@@ -25,11 +26,10 @@ func (n *Instance) Client() *client.Client { return n.client }
 // Tracer returns the tracer, or nil if there are no observers.
 func (n *Instance) Tracer() *trace.Tracer { return n.trace }
 
-// Leaving returns a channel that is closed when the instance begins to leave, or is closed.
+// Leaving returns a channel that is closed when the instance begins to leave or is closed.
 func (n *Instance) Leaving() <-chan struct{} { return n.leaving }
 
-// Spawn runs f on a goroutine that Close waits for. Once the instance is closed it does not run f,
-// and returns false.
+// Spawn runs f on a goroutine that Close waits for. After Close it only returns false.
 func (n *Instance) Spawn(f func()) bool { return n.spawn(f) }
 
 // Now returns the time of the boot clock.
@@ -47,7 +47,7 @@ func (n *Instance) ID() nodeid.ID { return n.instance() }
 // Started reports whether package cluster has been started.
 func (n *Instance) Started() bool { return n.cluster() != nil }
 
-// QueryStatus asks the leader for the state of the voters. ctx bounds the wait for a leader.
+// QueryStatus asks the leader for the state of the voters. ctx limits the wait for a leader.
 func (n *Instance) QueryStatus(ctx context.Context) (cluster.VoterStatus, error) {
 	return n.cluster().QueryStatus(ctx)
 }
@@ -70,11 +70,12 @@ func (n *Instance) Recover(ctx context.Context, group uint64) error {
 	return n.cluster().Recover(ctx, group)
 }
 
-// seen returns the time, in Unix milliseconds, up to which this replica knows that tokens have been
-// used. A token is the founding time shifted left by 21 bits, plus the number of changes since.
+// seen returns the highest time, in Unix milliseconds, of a token known to this replica. A token is
+// the founding time shifted left by 21 bits, plus the number of changes since.
 func (r *ownReplica) seen() int64 { return int64(r.Revision() >> 21) }
 
-// Leaderless returns for how long no leader is known. Zero means that one is, or never was.
+// Leaderless returns how long this instance has known no leader. It returns zero if a leader is
+// known, or if none ever was.
 func (n *Instance) Leaderless() time.Duration {
 	since := n.leading.without.Load()
 	if since == 0 {
@@ -83,44 +84,47 @@ func (n *Instance) Leaderless() time.Duration {
 	return n.env.clock.Now().Sub(clock.Time(since))
 }
 
-// Picture is the state of an instance at one moment, as it knows it.
+// Picture is the state of an instance at one moment, without the knowledge of other instances.
 type Picture struct {
 	ID      nodeid.ID
-	Address string // advertised
+	Address string
 	Tier    credentials.Tier
-	Member  bool // it has a member's secret: it neither votes nor serves
-	Err     error
-	Now     clock.Time
+	// Whether the instance has a member's secret. It then neither votes nor serves other instances.
+	Member bool
+	Err    error
+	Now    clock.Time
 
-	Sessions []client.Status // the instance's own first
+	Sessions []client.Status // the first one is the instance's own
 	Votes    bool
 	Leading  bool
 	Term     uint64    // zero on an instance that does not vote
 	Leader   nodeid.ID // zero if none is known
 
-	Started bool           // the following five are set
-	Cluster cluster.Status // members, by gossip and by the address book
+	Started bool           // whether the following five fields are set
+	Cluster cluster.Status // members, from gossip and from the address book
 	Names   InstanceNames  // names and zones of its instances
 	Linked  func(nodeid.ID) bool
 	Report  *voters.Report // state of the voters; nil unless this instance leads
-	Remarks []string       // settings that differ, if it leads
+	Remarks []string       // descriptions of settings that differ; only if this instance leads
 
-	// the last first page from the leader, which must not be changed; nil if there is none
+	// Members is the first page of the leader's last list, which must not be changed. Nil means
+	// that there is none.
 	Members      *query.MemberList
 	MembersAge   time.Duration
 	MembersTotal int
 
-	Durable   bool         // it has a directory
-	Unread    error        // why the log of this voter cannot be used
-	BadDisk   bool         // Unread is a disk error
-	OnlyVoter bool         // no other instance is known to vote
-	Disk      *DiskFault   // of this instance
-	Disks     []FaultyDisk // all that are known here
+	Durable   bool  // whether the instance has a directory
+	Unread    error // why the log of this voter cannot be used
+	BadDisk   bool
+	OnlyVoter bool // whether no other instance is known to vote
+	Disk      *DiskFault
+	Disks     []FaultyDisk // all faults that this instance knows
 
-	Age, Available time.Duration // time since Start, and for how much of it locks could be granted
+	// Time since Start, and for how much of it locks could be granted.
+	Age, Available time.Duration
 }
 
-// Picture asks no other instance.
+// Picture returns the state of this instance. It sends no query to other instances.
 func (n *Instance) Picture() *Picture {
 	p := &Picture{
 		ID: n.instance(), Address: n.address, Tier: n.self.Tier, Member: n.isMember(), Err: n.Err(),

@@ -11,8 +11,8 @@ import (
 	"github.com/mortise-lock/mortise/raftlog/storage"
 )
 
-// This file passes the leader's view of the voters to package cluster, which decides, and its
-// decisions to the log.
+// This file passes the leader's view of the voters to package cluster, and passes the decisions of
+// package cluster to the log.
 
 // peerLost reports to the log that the replicas of an instance are lost.
 func (r *ownReplica) peerLost(instance nodeid.ID) {
@@ -21,12 +21,13 @@ func (r *ownReplica) peerLost(instance nodeid.ID) {
 	}
 }
 
-// linked reports whether instance is this one, or has a stream with it.
+// linked reports whether instance is this instance, or is connected to it by a stream.
 func (n *Instance) linked(instance nodeid.ID) bool {
 	return instance == n.instance() || n.port.Linked(instance)
 }
 
-// Facts implements cluster.OwnState: it returns this replica's view, if it leads.
+// Facts implements cluster.OwnState: it returns this replica's view of the voters if this replica
+// leads.
 func (l life) Facts() (voters.Facts, uint64, bool) {
 	n := l.node()
 	r := n.replica.Load()
@@ -37,7 +38,8 @@ func (l life) Facts() (voters.Facts, uint64, bool) {
 	return r.core.Facts(n.env.clock.Now(), own, &survey, n.linked)
 }
 
-// Carry implements cluster.Host: it passes a step to the log. The next Facts show its result.
+// Carry implements cluster.Host: it passes a step to the log. The next call of Facts returns the
+// result of that step.
 func (l life) Carry(term uint64, step voters.Step, about cluster.Voter) {
 	n := l.node()
 	r := n.replica.Load()
@@ -47,7 +49,8 @@ func (l life) Carry(term uint64, step voters.Step, about cluster.Voter) {
 	if change, changes := replica.Change(step, about); changes {
 		r.log.Change(term, change)
 	} else if step.Kind == voters.Transfer {
-		n.spawn(func() { _ = r.log.Transfer(r.ctx, step.ID) }) // the next Facts show whether it succeeded
+		// The next call of Facts shows whether the transfer succeeded.
+		n.spawn(func() { _ = r.log.Transfer(r.ctx, step.ID) })
 	}
 }
 
@@ -61,7 +64,7 @@ func (l life) Leader() (instance nodeid.ID, addr string) {
 	return t.ID, t.Addr
 }
 
-// Prepared implements cluster.Host: it starts a replica, as the leader has asked.
+// Prepared implements cluster.Host: it starts a replica, because the leader has requested one.
 func (l life) Prepared(group, raft uint64) {
 	n := l.node()
 	if r := n.replica.Load(); r != nil {
@@ -80,17 +83,17 @@ func (l life) Prepared(group, raft uint64) {
 	}
 }
 
-// unusable gives up a raft ID whose log can never be read again. It keeps one whose disk is full or
-// hangs: that may be over at the next start, and a group could not recover if a majority were given
-// up at once.
+// unusable gives up a raft ID whose log can never be read again. It keeps an ID whose disk is full
+// or hangs: that may be over at the next start, and a group could not recover if a majority gave up
+// their IDs.
 func (n *Instance) unusable(raft uint64, err error) {
 	if n.dir == nil || errors.Is(err, raftlog.ErrCorrupt) || errors.Is(err, storage.ErrEnded) {
 		n.cluster().Retired(raft)
 	}
 }
 
-// Removed reports the end of a replica that is not running: it could not be started, or has
-// retired.
+// Removed implements cluster.Host. It reports the end of a replica that does not run, because it
+// could not be started or has retired.
 func (l life) Removed(raft uint64) {
 	n := l.node()
 	if r := n.replica.Load(); r == nil || r.ID != raft {
@@ -101,7 +104,7 @@ func (l life) Removed(raft uint64) {
 // Dismissed implements cluster.Host. The instance stays a member without a vote.
 func (l life) Dismissed(raft uint64) {
 	n := l.node()
-	n.spawn(func() { // the end of a replica may wait for its disk
+	n.spawn(func() { // stopping a replica may wait for its disk
 		if r := n.replica.Load(); r != nil && r.ID == raft {
 			n.dismiss(r)
 		}
@@ -111,7 +114,7 @@ func (l life) Dismissed(raft uint64) {
 
 func (n *Instance) dismiss(r *ownReplica) {
 	r.stop()
-	defer n.leaderKnown() // the replica may have led itself
+	defer n.leaderKnown() // the replica may have been the leader
 	n.binding.Lock()
 	defer n.binding.Unlock()
 	r.retired = true

@@ -21,8 +21,8 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// This file connects the packages. What arrives at the port goes to the package that it is for.
-// What a package sends goes to the port, or directly to its receiver within the same instance.
+// This file connects the packages. It passes everything from the port to the package that serves
+// it, and what a package sends to the port or, within this instance, directly to the receiver.
 
 // inbound implements transport.Handler.
 type inbound struct{ n *Instance }
@@ -30,7 +30,7 @@ type inbound struct{ n *Instance }
 func (in inbound) Frame(from transport.Identity, f transport.Frame) {
 	rights, ok := from.Peer.Allowed()
 	if !ok {
-		return // the peer has proved nothing, so it has no rights
+		return // the peer has no rights, because it has proved nothing
 	}
 	if r := in.n.replica.Load(); r != nil {
 		if len(f.Raft) > 0 {
@@ -45,20 +45,22 @@ func (in inbound) Frame(from transport.Identity, f transport.Frame) {
 			r.keeper.ReceiveUnder(from.Instance, rights, f.Renewals, f.Commands)
 		}
 	} else if len(f.Renewals)+len(f.Commands) > 0 {
-		_ = in.n.reply(from.Instance, session.NoVoter()) // if it is lost the client asks another voter after a while
+		// If the reply is lost, the client asks another voter after a while.
+		_ = in.n.reply(from.Instance, session.NoVoter())
 	}
 	if len(f.Replies) > 0 {
 		in.n.replied(from.Instance, f.Replies)
 	}
 }
 
-// ended returns the instance whose end a connection may report: the one at its other end, whatever
-// raft ID it claims.
+// ended returns the instance that a peer may report as ended: only itself, whatever raft ID it
+// claims.
 func (in inbound) ended(from transport.Identity) nodeid.ID {
 	return from.Instance
 }
 
-// raft passes messages to the log if the sender owns its raft ID. A removed replica is told so.
+// raft passes messages to the log if the sender owns the raft ID that it claims. If that raft ID
+// was removed, the sender is notified.
 func (in inbound) raft(r *ownReplica, from transport.Identity, f *transport.Frame) {
 	if !in.n.voterIs(from) {
 		c := in.n.cluster()
@@ -97,7 +99,8 @@ func (in inbound) Down(peer transport.Identity, _ error) {
 	}
 }
 
-// MaySendSnapshot fails without a replica here, or if the configuration does not name the sender.
+// MaySendSnapshot returns an error if this instance has no replica, or if the configuration does
+// not name the sender.
 func (in inbound) MaySendSnapshot(from transport.Identity, _ *raftpb.Message) error {
 	_, err := in.n.fed(from)
 	return err
@@ -111,7 +114,7 @@ func (in inbound) Snapshot(from transport.Identity, m *raftpb.Message) error {
 	return err
 }
 
-// fed returns the replica here, if it accepts messages from that instance.
+// fed returns this instance's replica if it accepts messages from the sender.
 func (n *Instance) fed(from transport.Identity) (*ownReplica, error) {
 	r := n.replica.Load()
 	switch {
@@ -123,7 +126,7 @@ func (n *Instance) fed(from transport.Identity) (*ownReplica, error) {
 	return r, nil
 }
 
-// voterIs reports whether the raft ID that an instance claims is its own.
+// voterIs reports whether the raft ID that the sender claims belongs to the sender.
 func (n *Instance) voterIs(from transport.Identity) bool {
 	c := n.cluster()
 	return c != nil && from.Peer.Tier == capability.Root && n.view().Speaks(c, from.Raft, from.Instance)
@@ -165,8 +168,8 @@ func (n *Instance) submit(to nodeid.Endpoint, renewals, commands []byte) error {
 	return nil
 }
 
-// reply sends the keeper's replies to an instance. It never dials: an instance that asked has a
-// stream.
+// reply sends the keeper's replies to an instance. It never dials, because a client that has sent a
+// request has a stream.
 func (n *Instance) reply(to nodeid.ID, replies []byte) error {
 	if to == n.instance() {
 		n.replied(to, replies)
@@ -179,8 +182,8 @@ func (n *Instance) reply(to nodeid.ID, replies []byte) error {
 	return err
 }
 
-// replied passes replies to all clients here. Each ignores those of other sessions, and none keeps
-// or changes the bytes.
+// replied passes replies to all clients of this instance. Each client ignores the replies to other
+// sessions. No client keeps or changes the bytes.
 func (n *Instance) replied(from nodeid.ID, replies []byte) {
 	n.client.Receive(from, replies)
 	for _, client := range n.own.list() {
@@ -188,13 +191,15 @@ func (n *Instance) replied(from nodeid.ID, replies []byte) {
 	}
 }
 
-// peer returns the instance with a raft ID. Zero means unknown.
+// peer returns the node ID and address of the instance with a raft ID. The zero value means that it
+// is unknown.
 func (n *Instance) peer(raft uint64) nodeid.Endpoint {
 	v := n.view().Place(n.cluster(), raft)
 	return nodeid.Endpoint{ID: v.Instance, Addr: v.Addr}
 }
 
-// prefer makes the port reserve dials for the voters, and stores them for spare links.
+// prefer makes the port reserve dials for the voters, and stores the voters as the peers of spare
+// links.
 func (n *Instance) prefer(voters []cluster.Voter) {
 	addrs, peers := make([]string, 0, len(voters)), make([]nodeid.Endpoint, 0, len(voters))
 	for _, v := range voters {
@@ -207,12 +212,12 @@ func (n *Instance) prefer(voters []cluster.Voter) {
 	n.port.Prefer(addrs)
 }
 
-// memberSpareLinks is to how many voters, besides the leader, an instance without a vote keeps
-// links. So a change of leader needs no handshakes, however many instances there are.
+// memberSpareLinks is the number of voters, besides the leader, to which an instance without a vote
+// keeps links, so that a change of leader needs no handshakes, however many instances there are.
 const memberSpareLinks = 2
 
-// spare keeps links to voters that do not lead. A voter has one to each other voter, so that an
-// election needs no handshakes.
+// spare keeps links to voters that are not the leader. A voter keeps a link to each other voter, so
+// that an election needs no handshakes.
 func (n *Instance) spare(leader nodeid.ID) {
 	voters := n.voters.Load()
 	if voters == nil || !n.leading.attached.Load() {
@@ -225,25 +230,27 @@ func (n *Instance) spare(leader nodeid.ID) {
 	n.port.Spare(leader, *voters, count)
 }
 
-// outbound implements cluster.Net over the port.
+// outbound implements cluster.Net with the port.
 type outbound struct {
 	port   *transport.Port
 	gossip *transport.Gossip
 }
 
-// foreign converts the error for a process of another cluster, and returns nil for other errors.
+// foreign converts the error that reports a process of another cluster. It returns nil for other
+// errors.
 func foreign(err error) error {
 	if !errors.Is(err, transport.ErrForeign) {
 		return nil
 	}
 	why := credentials.Explain(err)
-	if strings.HasPrefix(why, "the TLS handshake failed: ") { // it did not fail: the peer has reported an error
+	// The handshake did not fail: the peer has reported an error.
+	if strings.HasPrefix(why, "the TLS handshake failed: ") {
 		why = strings.TrimPrefix(err.Error(), transport.ErrForeign.Error()+": ")
 	}
 	return &cluster.ForeignError{Why: plain.Text(why)}
 }
 
-// uneven converts the error for a peer where only one side has TLS, and returns nil for other
+// uneven converts the error that reports that only one side uses TLS. It returns nil for other
 // errors.
 func uneven(err error) error {
 	switch {

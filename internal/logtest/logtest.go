@@ -11,15 +11,16 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// testCase is one property: a sequence of steps with their results.
+// testCase checks one property by a sequence of steps with their results.
 type testCase struct {
 	name string
-	why  string // what breaks without it
+	why  string // what fails without this property
 	run  func(s *subject)
 }
 
 // TestStore runs the suite. newStore is called once for each case and returns a function that opens
-// that case's store: empty at first, and after a Close with everything that was saved.
+// the store of that case. The store is empty at first. After a Close, open returns a store with
+// everything that was saved.
 func TestStore(t *testing.T, newStore func(t *testing.T) (open func() raftlog.Store)) {
 	for _, tc := range cases() {
 		t.Run(tc.name, func(t *testing.T) {
@@ -42,7 +43,6 @@ type subject struct {
 	want  raftlog.State
 }
 
-// save saves a batch, applies it to want, and checks.
 func (s *subject) save(b raftlog.Batch) {
 	s.t.Helper()
 	if err := s.store.Save(b); err != nil {
@@ -52,7 +52,7 @@ func (s *subject) save(b raftlog.Batch) {
 	s.check()
 }
 
-// found saves the first batch of a store.
+// found saves the first batch of a store, which contains its identity.
 func (s *subject) found() {
 	s.t.Helper()
 	s.save(raftlog.Batch{Identity: &raftlog.Identity{Group: 1 << 63, ID: 5}, HardState: hard(1, 0, 1),
@@ -81,7 +81,8 @@ func (s *subject) compare(how string) {
 	}
 }
 
-// after defines the effect of a batch, as simply as possible.
+// after returns the state st after the batch b. It defines the effect of a batch as simply as
+// possible.
 func after(st raftlog.State, b raftlog.Batch) raftlog.State {
 	if b.Identity != nil {
 		st.Identity = *b.Identity
@@ -119,8 +120,8 @@ func after(st raftlog.State, b raftlog.Batch) raftlog.State {
 	return st
 }
 
-// differ returns an error that describes how two states differ. Entries that a snapshot covers are
-// ignored, since they need not be kept.
+// differ returns an error that describes how two states differ. It ignores entries that a snapshot
+// covers, since a store need not keep them.
 func differ(got, want raftlog.State) error {
 	if got.Identity != want.Identity {
 		return fmt.Errorf("identity %v, want %v", got.Identity, want.Identity)
@@ -159,7 +160,6 @@ func snapshot(index, term uint64, data string) *raftpb.Snapshot {
 		ConfState: &raftpb.ConfState{Voters: []uint64{5, 6, 1 << 63}, Learners: []uint64{9}, AutoLeave: new(false)}}}
 }
 
-// entries returns n entries that begin at an index.
 func entries(from, term uint64, n int) (out []*raftpb.Entry) {
 	for i := range uint64(n) {
 		e := &raftpb.Entry{Index: new(from + i), Term: new(term), Data: fmt.Appendf(nil, "%d/%d", from+i, term)}

@@ -1,6 +1,7 @@
 package mutants
 
-// bounds are the bugs of what other instances can make one hold.
+// bounds returns the bugs in the limits on the resources that other instances can make one instance
+// hold.
 func bounds() []Bug {
 	return []Bug{
 		{Name: "calls-of-any-size", Package: "transport", Hazard: "none",

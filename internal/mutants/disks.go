@@ -1,6 +1,6 @@
 package mutants
 
-// disks are the bugs of what an instance says and does about a disk that does not work.
+// disks returns the bugs in what an instance does and reports when a disk does not work.
 func disks() []Bug {
 	return []Bug{
 		{Name: "broken-disk-not-told", Package: ".", Hazard: "none", Nodes: "TestAllDisksBroken",

@@ -17,21 +17,21 @@ import (
 	"strings"
 )
 
-// edits has a file for each package. An edit begins with "@@" and the file that it changes; behind
-// that, each line has a sign, as in a unified diff: " " is in the file and stays, "-" is replaced,
-// "+" takes its place.
+// edits has one file for each package. An edit begins with "@@" and the file that it changes. Each
+// further line begins with a sign, as in a unified diff: " " for a line that stays, "-" for a
+// removed line, "+" for an added one.
 //
 //go:embed edits
 var edits embed.FS
 
-// Edit puts one or more bugs into a file: each as a condition that asks bug(name).
+// Edit puts one or more bugs into a file. Each bug is a condition that calls bug(name).
 type Edit struct {
-	File     string // slashes, from the root of the module
+	File     string // slash-separated path from the root of the module
 	Old, New []string
 }
 
-// Bugs returns the names of the bugs that an edit asks for. An edit that asks for none serves
-// another of its file: it imports what that needs.
+// Bugs returns the names of the bugs in an edit. An edit without bugs adds the imports that another
+// edit of its file needs.
 func (e Edit) Bugs() (names []string) {
 	asks := regexp.MustCompile(`\bbug\("([^"]*)"\)`)
 	for _, m := range asks.FindAllStringSubmatch(strings.Join(e.New, "\n"), -1) {
@@ -83,8 +83,8 @@ func parse(text string) (all []Edit, err error) {
 	return all, nil
 }
 
-// Planted returns the files below root that have bugs, with all of them. The error names each edit
-// whose old lines do not stand in its file exactly once.
+// Planted returns the files below root that have bugs, with all bugs in them. The error names each
+// edit whose old lines do not occur in its file exactly once.
 func Planted(root string) (map[string]string, error) {
 	all, err := Edits()
 	if err != nil {
@@ -118,7 +118,7 @@ func Planted(root string) (map[string]string, error) {
 	return planted, errors.Join(wrong...)
 }
 
-// places returns where some lines stand among others.
+// places returns the indexes at which the sequence some occurs in lines.
 func places(lines, some []string) (at []int) {
 	for i := 0; len(some) > 0 && i+len(some) <= len(lines); i++ {
 		if slices.Equal(lines[i:i+len(some)], some) {
@@ -128,7 +128,7 @@ func places(lines, some []string) (at []int) {
 	return at
 }
 
-// asker is the file that each package with bugs gets.
+// asker is the file that Overlay adds to each package with bugs.
 const asker = `package %s
 
 import "os"
@@ -141,8 +141,7 @@ func bug(name string) bool { return name == planted }
 `
 
 // Overlay writes all files with bugs below dir and returns the name of a file for the flag -overlay
-// of go build and go test. The code that it makes asks MORTISE_BUG which of its bugs is switched
-// on.
+// of go build and go test. In the built program MORTISE_BUG selects the bug.
 func Overlay(root, dir string) (string, error) {
 	root, err := filepath.Abs(root)
 	if err != nil {

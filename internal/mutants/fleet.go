@@ -1,6 +1,7 @@
 package mutants
 
-// fleet are the bugs of large fleets: what grows with the square of the number of instances.
+// fleet returns the bugs of large fleets, in which some cost grows with the square of the number of
+// instances.
 func fleet() []Bug {
 	return []Bug{
 		{Name: "asks-all", Package: "cluster/founding", Hazard: "none", Some: true,
@@ -31,7 +32,7 @@ func fleet() []Bug {
 	}
 }
 
-// words are the bugs of names that are used twice, and of what operators are told.
+// words returns the bugs of names that are used twice, and of texts for operators.
 func words() []Bug {
 	return []Bug{
 		{Name: "second-of-a-name-votes", Package: "cluster/voters", Hazard: "none", Some: true,

@@ -1,6 +1,6 @@
 package mutants
 
-// identity are the bugs in the identity of instances and in the authority of their messages.
+// identity returns the bugs in the identity of instances and in the authority of their messages.
 func identity() []Bug {
 	return []Bug{
 		{Name: "nonce-is-proof", Some: true, Package: "session/keeper", Hazard: "none",

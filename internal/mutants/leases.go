@@ -1,6 +1,6 @@
 package mutants
 
-// leases are the bugs of sessions.
+// leases returns the bugs of sessions and their leases.
 func leases() []Bug {
 	return []Bug{
 		{Name: "stale-ack", Package: "session/keeper", Hazard: "1", Some: true, Seeds: 80,

@@ -1,6 +1,6 @@
 package mutants
 
-// log are the bugs of the replicated log and its disk.
+// log returns the bugs of the replicated log and its disk.
 func log() []Bug {
 	return []Bug{
 		{Name: "batch-in-another-term", Package: "raftlog", Hazard: "5, A8", Some: true,

@@ -1,20 +1,22 @@
-// Package mutants has the planted bugs: the hazards and counter-examples behind the design, each as
-// one or two lines that break the rule against it. They can be switched on, one at a time. A check
-// that has never caught a planted bug proves nothing, so the command catch runs the checks against
-// every one of them, from the cheapest layer to the dearest, and fails if one goes unnoticed.
+// Package mutants contains the planted bugs: the hazards and counter-examples behind the design.
+// Each is one or two lines of code that break the rule against the hazard. They can be switched on,
+// one at a time. A check that has never caught a planted bug proves nothing. So the command catch
+// runs the checks against every bug, from the fastest layer to the slowest, and fails if no check
+// catches a bug.
 //
-// The product has no planted bug in it. The files in the directory edits say how each bug is put
-// into the sources: some lines of a file, and what replaces them, with a condition that calls
-// bug(name). All edits together make one overlay for go build and go test ([Overlay]); the code
-// built with it compares the name with MORTISE_BUG, read once at the start of the process.
+// The product contains no planted bugs. The files in the directory edits describe how each bug is
+// put into the sources: some lines of a file, and the lines that replace them, with a condition
+// that calls bug(name). All edits together make one overlay for go build and go test ([Overlay]).
+// The code built with the overlay compares the name with the variable MORTISE_BUG, which it reads
+// once at the start of the process.
 //
-// Guarantees: an edit whose lines do not stand in its file exactly once fails TestEditsFit, which
-// names it, and the lists of bugs and of edits have the same names. Concurrency: plain values.
-// Failure: none. Limits: a bug is planted where its rule stands, once; a rule that two packages
-// enforce is switched off in both, under one name. Refused alternatives: conditions in the product,
-// which every reader of a rule has to read around; and a tool that mutates the source anywhere. It
-// finds tests that are missing for lines; here each entry is a way to break a promise, which a
-// person has thought of.
+// Guarantees: if the lines of an edit do not occur in its file exactly once, TestEditsFit fails and
+// names the edit. The list of bugs and the edits contain the same names. Concurrency: plain values.
+// Failure: none. Limits: a bug is planted in the package that enforces the rule. If two packages
+// enforce a rule, the bug is planted in both, under one name. Refused alternatives: conditions in
+// the product, which every reader of a rule would have to skip; and a tool that changes the source
+// at arbitrary places. Such a tool finds untested lines, whereas each bug here is a way to break a
+// guarantee that a person has thought of.
 package mutants
 
 import (
@@ -25,49 +27,50 @@ import (
 
 // Bug is one planted bug.
 type Bug struct {
-	// Name is what the edits ask for and MORTISE_BUG is set to.
+	// Name is the argument of bug in the edits, and the value of MORTISE_BUG.
 	Name string
-	// Room is the directory of the rule, "." for the root.
+	// Package is the directory of the rule, "." for the root.
 	Package string
 	// Hazard is the hazard's number in the list from which the design was made: 1-77 of its table,
-	// A, B, L, S of its counter-examples; "none" if it is not there.
+	// or A, B, L, S and a number for its counter-examples. It is "none" for a bug that is not in
+	// the list.
 	Hazard string
-	// Breaks says in plain words what goes wrong.
+	// Breaks describes the resulting failure in plain words.
 	Breaks string
-	// Nodes names the tests of whole nodes that should see it, as a regular expression. Empty means
-	// that there is none.
+	// Nodes is a regular expression for the tests of whole nodes that should see the bug. Empty
+	// means that there are none.
 	Nodes string
-	// Some is set for the part that CI runs at every merge.
+	// Some is set for the bugs that CI runs at every merge.
 	Some bool
-	// Seeds is within how many seeds the simulated clusters see it. Zero means unknown: they run as
-	// many as the layer says.
+	// Seeds is the number of seeds within which the simulated clusters catch the bug. Zero means
+	// unknown: the number of the layer is used.
 	Seeds int
 }
 
 // Layer is a set of tests in one test binary, which must catch the bugs of some packages.
 type Layer struct {
-	// Name is what the table calls it.
+	// Name is the name of the layer in the printed table.
 	Name string
 	// Package is the directory of its test binary.
 	Package string
-	// Run and Skip choose among its tests, as go test does. An empty Run means all, an empty Skip
-	// none. The layer "nodes" has no Run: each bug names its tests in Bug.Nodes.
+	// Run and Skip select among its tests, like the flags of go test. An empty Run means all, an
+	// empty Skip none. The layer "nodes" has no Run: each bug names its tests in Bug.Nodes.
 	Run, Skip string
-	// Rooms are the packages whose bugs it can see, those that the binary is made of.
+	// Packages are the packages whose bugs the layer can see: those that its test binary contains.
 	Packages []string
-	// Env is set for its process.
+	// Env is the list of variables that are set for the process of the layer.
 	Env []string
-	// Dear is set for what CI does not run at every merge.
+	// Dear is set for the layers that CI does not run at every merge.
 	Dear bool
 }
 
-// Sees reports whether the layer is to see the bug.
+// Sees reports whether the layer is run against the bug.
 func (l Layer) Sees(b Bug) bool {
 	return slices.Contains(l.Packages, b.Package) && (l.Name != nodes || b.Nodes != "")
 }
 
-// Tests returns which of the layer's tests are to run against these bugs, as a regular expression.
-// Empty means all.
+// Tests returns a regular expression for the layer's tests that are run against these bugs. Empty
+// means all.
 func (l Layer) Tests(bugs ...Bug) string {
 	if l.Name != nodes {
 		return l.Run
@@ -81,21 +84,20 @@ func (l Layer) Tests(bugs ...Bug) string {
 	return strings.Join(all, "|")
 }
 
-// Environ returns what is set for the layer's process against a bug.
+// Environ returns the variables for the layer's process when it is run against a bug.
 func (l Layer) Environ(b Bug) []string {
 	if l.Name != clusters || b.Seeds == 0 {
 		return l.Env
 	}
-	return append(slices.Clone(l.Env), "MORTISE_SEEDS="+strconv.Itoa(b.Seeds)) // if there are two, the last one counts
+	// If the variable is set twice, the last value counts.
+	return append(slices.Clone(l.Env), "MORTISE_SEEDS="+strconv.Itoa(b.Seeds))
 }
 
-// clusters is the layer of internal/sim.
 const clusters = "clusters"
 
-// nodes is the layer whose tests each bug names.
 const nodes = "nodes"
 
-// Layers returns the layers from the cheapest to the dearest.
+// Layers returns the layers from the fastest to the slowest.
 func Layers() []Layer {
 	const disks = "CrashImages|ErrorAtEvery|Flips"
 	const simulations = "^Test(Durable)?Simulation$|TestTheSimulationSees"
@@ -142,7 +144,7 @@ func Layers() []Layer {
 	}
 }
 
-// All returns every planted bug, by package.
+// All returns every planted bug.
 func All() []Bug {
 	var all []Bug
 	for _, list := range [...][]Bug{rules(), leases(), log(), founding(), voting(), wiring(), secrets(), bounds(),

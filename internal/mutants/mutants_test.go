@@ -12,7 +12,8 @@ import (
 
 const root = "../.."
 
-// TestEditsFit: every edit fits the file that it changes, and what comes out is Go.
+// TestEditsFit checks that every edit fits the file that it changes, and that the result is valid
+// Go.
 func TestEditsFit(t *testing.T) {
 	planted, err := Planted(root)
 	if err != nil {
@@ -25,8 +26,8 @@ func TestEditsFit(t *testing.T) {
 	}
 }
 
-// TestEditsThatDoNotFit: an edit whose lines are gone, or stand twice, is refused, and so is one
-// that says nothing.
+// TestEditsThatDoNotFit checks that an edit is refused if its old lines are empty, missing, or
+// occur twice.
 func TestEditsThatDoNotFit(t *testing.T) {
 	lines := []string{"a", "b", "a", "b", "c"}
 	for _, tc := range []struct {
@@ -45,13 +46,13 @@ func TestEditsThatDoNotFit(t *testing.T) {
 	}
 }
 
-// TestListIsComplete holds the list to the edits, both ways.
+// TestListIsComplete checks that the list of bugs and the edits contain the same names.
 func TestListIsComplete(t *testing.T) {
 	all, err := Edits()
 	if err != nil {
 		t.Fatal(err)
 	}
-	asked := map[string]map[string]bool{} // by name, in which packages
+	asked := map[string]map[string]bool{} // the packages that ask for each name
 	for _, e := range all {
 		for _, name := range e.Bugs() {
 			if asked[name] == nil {
@@ -83,8 +84,8 @@ func TestListIsComplete(t *testing.T) {
 	}
 }
 
-// TestEveryBugHasALayer finds bugs that no layer looks for, and names of tests that no test has:
-// such a layer would run nothing, and that is no failure.
+// TestEveryBugHasALayer reports bugs that no layer can see, and bugs whose tests do not exist: a
+// layer without tests does not fail.
 func TestEveryBugHasALayer(t *testing.T) {
 	var tests []string
 	files, err := filepath.Glob(filepath.Join(root, "internal", "e2e", "*_test.go"))

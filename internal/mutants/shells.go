@@ -1,7 +1,7 @@
 package mutants
 
-// shells are the bugs of the goroutines around the cores: bounds that are counted on from turn to
-// turn, and results that are ignored.
+// shells returns the bugs of the goroutines around the cores: limits whose counts are not reset
+// between turns, and results that are ignored.
 func shells() []Bug {
 	return []Bug{
 		{Name: "queue-counts-on", Package: "transport", Hazard: "none",
@@ -52,8 +52,9 @@ func shells() []Bug {
 	}
 }
 
-// owners are the bugs of the goroutines of the cluster, the client and the keeper: what they count
-// on from turn to turn, ignore, or keep for a life or a caller that is over.
+// owners returns the bugs of the goroutines of the cluster, the client and the keeper: counts that
+// are not reset between turns, ignored results, and state that outlives its incarnation or its
+// caller.
 func owners() []Bug {
 	return []Bug{
 		{Name: "peer-counted-on", Package: "session/keeper", Hazard: "none",

@@ -15,28 +15,31 @@ import (
 	"github.com/mortise-lock/mortise/transport"
 )
 
-// Inside is what the tests of whole nodes reach of a node beyond its exported methods.
+// Inside gives the tests of whole nodes access to the parts of a node that no exported method
+// returns.
 type Inside struct {
-	Address  string                  // advertised
-	Client   *client.Client          // of its own session
-	Clients  func() []*client.Client // one for each session
-	Port     *transport.Port
-	Handler  transport.Handler // of what arrives at the port
-	Key      func() nodeid.Key // of the present life
-	Cluster  func() *cluster.Cluster
-	Replica  func() *Replica // nil unless this instance votes
-	Learning func() bool     // it is about to ask how the replicas are called
+	Address string
+	Client  *client.Client // the client of the node's own session
+	Clients func() []*client.Client
+	Port    *transport.Port
+	Handler transport.Handler // handles what arrives at the port
+	Key     func() nodeid.Key // key of the present incarnation
+	Cluster func() *cluster.Cluster
+	Replica func() *Replica // nil unless this instance votes
+	// Reports whether the instance is about to ask for the names of the replicas.
+	Learning func() bool
 
-	Services transport.Services             // what others may ask
-	Leader   func() (transport.Conn, error) // the way to the instance that is believed to lead
-	// Look asks the replica here, if it leads.
+	Services transport.Services
+	// A connection to the instance that this instance takes for the leader.
+	Leader func() (transport.Conn, error)
+	// Look asks the replica of this node, if that replica leads.
 	Look func(context.Context, replica.Question) (*replica.Answer, error)
 }
 
-// ID returns the ID of the present life.
+// ID returns the node ID of the present incarnation.
 func (i Inside) ID() nodeid.ID { return i.Key().ID() }
 
-// Replica is one replica of a voter.
+// Replica gives access to the replica of a voter.
 type Replica struct {
 	Group, ID     uint64
 	Log           *raftlog.Log
@@ -46,9 +49,9 @@ type Replica struct {
 	SessionIndex  *replica.SessionIndex
 	Role          func() raftlog.Role
 	Configuration func() *raftlog.Configuration
-	Settings      func() *replica.Settings // the group's; nil if they are not known
-	Counts        func() lockfsm.Counts    // of the machine, at the end of the last turn
-	Usage         func() lockfsm.Usage     // likewise
+	Settings      func() *replica.Settings // the group's settings; nil if they are not known
+	Counts        func() lockfsm.Counts    // of the state machine, at the end of the last turn
+	Usage         func() lockfsm.Usage     // of the state machine, at the end of the last turn
 	SendSnapshot  func(m *raftpb.Message, done func(ok bool))
-	Retire        func(error) // ends it as an error of its own would
+	Retire        func(error) // ends the replica in the same way as an error of the replica
 }

@@ -1,14 +1,14 @@
-// Package outside carries through a context what a node takes from the world outside its process:
-// its network, its clocks, its files. Package mortisetest puts it in, and mortise.Start looks for
-// it: so whole nodes stand on a network in memory and on clocks of the test's own, and the root
-// exports nothing for it and has no state that two tests could share.
+// Package outside passes the environment of a node through a context: its network, its clocks, its
+// files. Package mortisetest stores a World in the context, and mortise.Start reads it. So tests
+// run whole nodes with a network in memory and with their own clocks, while package mortise exports
+// nothing for this purpose and has no state that two tests could share.
 //
-// Guarantees: a context without a World put into it has none, and its children have that of the
-// nearest In. Concurrency: a World is copied; its functions must be safe for concurrent use.
-// Failure: none. Limits: only packages of this module can reach it.
+// Guarantees: a context has the World of the nearest call of In among its ancestors, and the zero
+// World without such a call. Concurrency: a World is copied; its functions must be safe for
+// concurrent use. Failure: none. Limits: only packages of this module can import it.
 //
 // Refused alternatives: a field of Config, which every user would see and some would set in
-// production; a package variable, which makes tests that run side by side disturb each other.
+// production; a package variable, which makes tests that run in parallel disturb each other.
 package outside
 
 import (
@@ -22,31 +22,33 @@ import (
 	"github.com/mortise-lock/mortise/raftlog/storage"
 )
 
-// World is what one node takes from outside. The zero value of a field stands for what the machine
-// has.
+// World is the environment of one node. The zero value of a field means the machine's own.
 type World struct {
 	Listen  func(address string) (net.Listener, error)
 	Dial    func(ctx context.Context, address string) (net.Conn, error)
 	Resolve func(ctx context.Context, host string) ([]string, error) // returns a host's addresses
-	Clock   clock.Clock                                              // the boot-time clock
+	Clock   clock.Clock
 	Wall    func() time.Time
 	Random  func([]byte)
 	Files   storage.FS
-	Records func(cluster.Records) cluster.Records // stands between the cluster room and the directory
-	Limits  lockfsm.Limits                        // of a group that is founded here; every founder must have the same
+	// Wraps the records, between package cluster and the directory.
+	Records func(cluster.Records) cluster.Records
+	// Limits of a group that this node founds. They must be equal on all founders.
+	Limits lockfsm.Limits
 
-	Inside func(Inside) // is given the inside of the node before Start returns
+	// Called with the internals of the node before Start returns.
+	Inside func(Inside)
 }
 
 // worldKey is the key under which a context carries a World.
 type worldKey struct{}
 
-// In returns a child of parent with w in it.
+// In returns a child of parent that carries w.
 func In(parent context.Context, w World) context.Context {
 	return context.WithValue(parent, worldKey{}, w)
 }
 
-// From returns the World of ctx, the zero World if it has none.
+// From returns the World that ctx carries, or the zero World if it carries none.
 func From(ctx context.Context) World {
 	w, _ := ctx.Value(worldKey{}).(World)
 	return w

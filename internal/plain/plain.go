@@ -1,16 +1,16 @@
-// Package plain makes text of other processes safe to print. A key, a value, a name or a reason is
-// what another process says. Printed raw it may clear a terminal, rewrite the line above, begin a
-// line of its own, or turn the direction of what follows.
+// Package plain makes text of other processes safe to print. A key, a value, a name or a reason may
+// come from another process. Printed unchanged, such a text may clear a terminal, overwrite the
+// line above, begin a new line, or reverse the direction of the text after it.
 //
-//   - [Text] escapes one piece of it, [Lines] what consists of lines, [JSON] what is encoded
-//     already.
-//   - [Sprintf] is fmt.Sprintf over pieces that it escapes.
-//   - [Is] reports whether a text may enter where only ordinary text belongs.
+//   - [Text] escapes one text, [Lines] a text of several lines, [JSON] an encoded value.
+//   - [Sprintf] is fmt.Sprintf with arguments that it escapes.
+//   - [Is] reports whether a text is ordinary text.
 //
-// Guarantees: what Text returns has no rune but letters, marks, numbers, punctuation, symbols and
-// the ordinary space, and Text leaves it as it is. Concurrency: pure functions. Failure: none.
-// Limits: letters that look alike stay alike. Refused alternative: to escape where text is stored.
-// What is stored would then differ from what was said, and comparing it would fail.
+// Guarantees: the result of Text contains only letters, marks, numbers, punctuation, symbols and
+// the ordinary space, and Text does not change such a text. Concurrency: pure functions. Failure:
+// none. Limits: letters that look alike are not distinguished. Refused alternative: to escape a
+// text before storing it. The stored text would then differ from the original, and comparing the
+// two would fail.
 package plain
 
 import (
@@ -20,17 +20,18 @@ import (
 	"unicode/utf8"
 )
 
-// Text returns text with every rune that cannot be seen, or that changes how the rest is seen, as
-// its number: \u{1b}. A byte that is not UTF-8 becomes \x{ff}.
+// Text returns text with an escape such as \u{1b} in place of every rune that is invisible, or that
+// changes how other runes are displayed. The number is that of the rune. A byte that is not UTF-8
+// becomes \x{ff}.
 func Text(text string) string { return escape(text, hidden) }
 
-// Lines is Text, but for line breaks, which it keeps.
+// Lines escapes text like Text, but keeps line breaks.
 func Lines(text string) string {
 	return escape(text, func(r rune) bool { return r != '\n' && hidden(r) })
 }
 
-// hidden reports whether a rune cannot be seen: all but letters, marks, numbers, punctuation,
-// symbols and the ordinary space.
+// hidden reports whether a rune is not visible. The visible runes are letters, marks, numbers,
+// punctuation, symbols and the ordinary space.
 func hidden(r rune) bool { return !unicode.IsPrint(r) }
 
 func escape(text string, hidden func(rune) bool) string {
@@ -53,8 +54,8 @@ func escape(text string, hidden func(rune) bool) string {
 	return b.String()
 }
 
-// JSON returns an encoded value in which the runes that Text would escape are escapes of JSON: it
-// decodes to the same. Line breaks outside of strings stay.
+// JSON returns an encoded value in which JSON escapes replace the runes that Text would escape. The
+// result decodes to the same value. Line breaks outside of strings are kept.
 func JSON(encoded []byte) []byte {
 	if text := string(encoded); strings.IndexFunc(text, func(r rune) bool { return r != '\n' && hidden(r) }) >= 0 {
 		var b strings.Builder
@@ -75,7 +76,7 @@ func JSON(encoded []byte) []byte {
 }
 
 // Sprintf is fmt.Sprintf with Text applied to every argument that is a string, an error or a list
-// of strings. The format is the program's own, and is not escaped.
+// of strings. It does not escape the format, which must be a constant of the program.
 func Sprintf(format string, args ...any) string {
 	safe := make([]any, len(args))
 	for i, arg := range args {
@@ -97,7 +98,7 @@ func Sprintf(format string, args ...any) string {
 	return fmt.Sprintf(format, safe...)
 }
 
-// NotText ends the sentence of an error about a text that Is does not hold of.
+// NotText ends the message of an error about a text for which Is reports false.
 const NotText = "contains control characters, marks of the direction of writing or invalid UTF-8"
 
 // Is reports whether text is UTF-8 without control characters, line separators and marks that

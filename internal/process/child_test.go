@@ -19,11 +19,12 @@ import (
 
 const (
 	childEnv = "MORTISE_TEST_CHILD"
-	dirEnv   = "MORTISE_TEST_DIR" // the directory of a durable child; empty means in memory
+	dirEnv   = "MORTISE_TEST_DIR" // directory of a durable child; empty means in memory
 	leaseTTL = 2 * time.Second
 )
 
-// request is a line to a child. answer is the child's line for it; answers may come in any order.
+// request is a line of input to a child. answer is the line that the child writes for it; answers
+// may come in any order.
 type request struct {
 	ID   int
 	Op   string // lock, unlock, err, status or check
@@ -48,7 +49,6 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// child is the instance that runs in a child process.
 type child struct {
 	node *mortise.Node
 	mu   sync.Mutex // guards all below

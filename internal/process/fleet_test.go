@@ -19,19 +19,19 @@ import (
 	"time"
 )
 
-// patience is how long a test waits for anything before it fails. It is far above every limit,
-// which the tests assert separately.
+// patience is how long a test waits for anything before it fails. It is far above the limits that
+// the tests assert.
 const patience = time.Minute
 
-// fleet is three instances in processes of their own.
+// fleet is a group of three instances, each in its own process.
 type fleet struct {
 	t         *testing.T
 	addresses []string
-	dir       string // of the instances' directories; empty means in memory
+	dir       string // contains the instances' directories; empty means in memory
 	instances []*instance
 }
 
-// instance is one child process and the requests under way to it.
+// instance is one child process and the requests that it has not answered.
 type instance struct {
 	t    *testing.T
 	name string
@@ -45,14 +45,16 @@ type instance struct {
 
 func startFleet(t *testing.T) *fleet { return startFleetIn(t, "") }
 
-// startFleetIn starts instances that keep their state below dir.
+// startFleetIn starts instances that keep their state in directories below dir.
 func startFleetIn(t *testing.T, dir string) *fleet {
 	t.Helper()
 	f := &fleet{t: t, dir: dir}
-	var taken []net.Listener // all at once, so that they differ; released before a child binds one
+	// The ports are all taken before the first is released, so that they differ. Each is released
+	// before a child binds one.
+	var taken []net.Listener
 	for tries := 0; len(f.addresses) < 3; tries++ {
-		// Ports below the range of outgoing connections, which might otherwise take them before the
-		// children bind them.
+		// The ports are below the range of outgoing connections. A port of that range could be
+		// taken before the child binds it.
 		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(12_000)))
 		if err == nil {
 			f.addresses = append(f.addresses, l.Addr().String())
@@ -104,7 +106,6 @@ func (f *fleet) start(i int) *instance {
 	return n
 }
 
-// kill ends instance i with SIGKILL and waits for its end.
 func (f *fleet) kill(i int) {
 	_ = f.instances[i].cmd.Process.Kill()
 	_ = f.instances[i].cmd.Wait()
@@ -127,7 +128,7 @@ func (n *instance) read(out io.Reader) {
 	}
 }
 
-// ask sends a request. The answer arrives on the channel.
+// ask sends a request. It returns the request's ID and the channel on which the answer arrives.
 func (n *instance) ask(r request) (int, <-chan answer) {
 	reply := make(chan answer, 1)
 	n.mu.Lock()
@@ -175,7 +176,6 @@ func (h held) unlock() {
 	}
 }
 
-// leader waits until one instance leads and returns its index.
 func (f *fleet) leader() int {
 	f.t.Helper()
 	end := time.Now().Add(patience)
@@ -185,7 +185,7 @@ func (f *fleet) leader() int {
 				return i
 			}
 		}
-		time.Sleep(20 * time.Millisecond) // a poll with a limit: the limit fails the test
+		time.Sleep(20 * time.Millisecond) // the limit of this poll makes the test fail
 	}
 	f.t.Fatalf("there is no leader after %v", patience)
 	return -1

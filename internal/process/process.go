@@ -1,10 +1,10 @@
 // Package process tests mortise with real processes, which are killed with SIGKILL, stopped with
-// SIGSTOP, or all restarted at once. It has only tests. The test binary starts itself as the
-// instances, and exchanges JSON lines with them over standard input and output.
+// SIGSTOP, or all restarted simultaneously. It contains only tests. The test binary starts itself
+// as the instances, and exchanges JSON lines with them over standard input and output.
 //
 // Guarantees: none at run time. Concurrency: each child is driven by one test. Failure: a child
 // that does not answer within a minute fails its test. Limits: the tests need signals that only
-// POSIX systems have, and are not built elsewhere. Refused alternative: goroutines in one process.
-// They cannot be killed or stopped, and their memory does not vanish; what they can show is tested
-// in the root package.
+// POSIX systems have, and are not built for other systems. Refused alternative: goroutines in one
+// process. They cannot be killed or stopped, and their memory remains. The root package contains
+// the tests for which goroutines are sufficient.
 package process

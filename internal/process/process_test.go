@@ -8,10 +8,11 @@ import (
 	"time"
 )
 
-// Real-time limits are asserted at five times their value, since these machines are shared. The
-// measured value is printed.
+// The tests multiply limits in real time by five, because the machines are shared. They print the
+// measured values.
 const (
-	failover = 2 * time.Second // two election timeouts and the time to reach the new leader
+	// Two election timeouts and the time to reach the new leader.
+	failover = 2 * time.Second
 	slack    = 5
 )
 
@@ -47,7 +48,8 @@ func TestKilledHolderIsFollowedWithinOneLease(t *testing.T) {
 	if limit := slack * (leaseTTL + failover); took > limit {
 		t.Errorf("the next grant took %v, more than %v", took, limit)
 	}
-	// The TTL is a lower bound, counted from the last renewal, which is at most a third of a TTL old.
+	// The lock must stay taken until the lease ends. The lease runs for a TTL from the last
+	// renewal, which is at most a third of a TTL old.
 	if least := leaseTTL / 2; took < least {
 		t.Errorf("the lock of a killed holder was free after %v, although its lease of %v may still have been running",
 			took, leaseTTL)
@@ -83,7 +85,7 @@ func TestStoppedHolderKnowsWhenItWakes(t *testing.T) {
 	holder, other := f.instances[(leader+1)%3], f.instances[(leader+2)%3]
 	mine := holder.lock("k")
 	holder.signal(syscall.SIGSTOP)
-	next := other.lock("k") // it is granted only after the holder's lease has ended
+	next := other.lock("k") // granted only after the holder's lease has ended
 	_, reply := holder.ask(request{Op: "err", Lock: mine.id})
 	holder.signal(syscall.SIGCONT)
 	if a := get(t, "err", reply); a.Err == "" {
@@ -94,7 +96,7 @@ func TestStoppedHolderKnowsWhenItWakes(t *testing.T) {
 		t.Errorf("token %d after %d", next.token, mine.token)
 	}
 	next.unlock()
-	after := holder.lock("k") // and it continues as a running instance
+	after := holder.lock("k") // the stopped process continues as a running instance
 	if after.token <= next.token {
 		t.Errorf("token %d after %d", after.token, next.token)
 	}
@@ -122,8 +124,8 @@ func TestAllStoppedAndStartedAnew(t *testing.T) {
 	}
 }
 
-// TestDurableGroupOutlivesItsProcesses kills a majority and then all instances, several times: no
-// grant is forgotten.
+// TestDurableGroupOutlivesItsProcesses kills a majority and then all instances, several times, and
+// checks that no grant is forgotten.
 func TestDurableGroupOutlivesItsProcesses(t *testing.T) {
 	f := startFleetIn(t, t.TempDir())
 	var last uint64

@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// starve limits a process to a twentieth of one processor until the end of the test. If that is not
-// possible it skips the test with a message.
+// starve limits a process to a twentieth of one processor until the end of the test. If that is
+// impossible it skips the test with a message.
 func starve(t *testing.T, pid int) {
 	t.Helper()
 	group := filepath.Join("/sys/fs/cgroup/cpu", fmt.Sprintf("mortise-test-%d", os.Getpid()))
 	if err := os.Mkdir(group, 0o755); err != nil {
 		t.Skipf("SKIPPED, NOTHING WAS TESTED: no cgroup (v1) with a limit on the processor can be made: %v", err)
 	}
-	t.Cleanup(func() { // the process has been killed by then, but may still exist
+	t.Cleanup(func() { // the process has been killed before, but may still exist
 		for range 100 {
 			if os.Remove(group) == nil {
 				return
@@ -41,8 +41,9 @@ func starve(t *testing.T, pid int) {
 	})
 }
 
-// TestStarvedLeaderLosesNoSession: a leader whose machine gives it almost no CPU time, while others
-// ask for locks as fast as they can, may lose its lead, but no session is lost.
+// TestStarvedLeaderLosesNoSession runs a leader with almost no CPU time while other instances
+// request locks as fast as they can. The leader may lose its leadership, but no session may be
+// lost.
 func TestStarvedLeaderLosesNoSession(t *testing.T) {
 	f := startFleet(t)
 	leader := f.leader()

@@ -14,49 +14,48 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// air is a network that delays and loses packets. Not every kernel has netem, so each machine hangs
-// on a TUN device, and this process carries the packets between them. TCP is the kernel's own: what
-// is lost is sent again when the kernel says so.
+// air is a network that delays and loses packets. Not every kernel has netem, so each machine has a
+// TUN device, and this process carries the packets. The kernel's TCP retransmits lost packets.
 type air struct {
 	mu      sync.Mutex // guards all below
 	ports   map[netip.Addr]chan packet
 	calm    netip.Addr // packets from and to this machine are neither delayed nor lost
 	delay   time.Duration
 	loss    float64
-	cut     map[netip.Addr]bool // nothing comes from or to these
+	cut     map[netip.Addr]bool // packets from and to these machines are lost
 	random  *rand.Rand
 	carried int
 	lost    int
 }
 
-// packet is one that is under way.
+// packet is a packet under way.
 type packet struct {
-	at   time.Time // when it arrives
+	at   time.Time
 	data []byte
 }
 
-// queuePackets is how many packets can be under way to one machine. One more is lost.
+// queuePackets limits the packets that are under way to one machine. Further packets are lost.
 const queuePackets = 4096
 
 func newAir(seed uint64) *air {
 	return &air{ports: map[netip.Addr]chan packet{}, cut: map[netip.Addr]bool{}, random: rand.New(rand.NewPCG(seed, 0))}
 }
 
-// weather sets the delay of each packet, in one direction, and the part of them that is lost.
+// weather sets the delay of each packet, in one direction, and the fraction of packets that are
+// lost.
 func (a *air) weather(delay time.Duration, loss float64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.delay, a.loss = delay, loss
 }
 
-// silence cuts a machine off, or ends that.
+// silence cuts a machine off, or connects it again if cut is false.
 func (a *air) silence(m *machine, cut bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.cut[netip.MustParseAddr(m.ip)] = cut
 }
 
-// plug gives a machine its device.
 func (a *air) plug(t *testing.T, m *machine) {
 	t.Helper()
 	var device *os.File
@@ -74,7 +73,8 @@ func (a *air) plug(t *testing.T, m *machine) {
 			unix.Close(fd)
 			return err
 		}
-		device = os.NewFile(uintptr(fd), "tun") // it can be waited for: the descriptor does not block
+		// Reads can wait, because the descriptor does not block.
+		device = os.NewFile(uintptr(fd), "tun")
 		return nil
 	})
 	if err != nil {
@@ -94,7 +94,6 @@ func (a *air) plug(t *testing.T, m *machine) {
 	go give(device, port, over)
 }
 
-// take carries what a machine sends.
 func (a *air) take(device *os.File) {
 	buffer := make([]byte, 64<<10)
 	for {
@@ -106,10 +105,10 @@ func (a *air) take(device *os.File) {
 	}
 }
 
-// carry sends a packet on its way, or loses it.
+// carry queues a packet for its receiver, or loses it.
 func (a *air) carry(data []byte) {
 	if len(data) < 20 || data[0]>>4 != 4 || int(binary.BigEndian.Uint16(data[2:])) != len(data) {
-		return // IPv6's words about itself
+		return // not a complete IPv4 packet, such as the kernel's own IPv6 messages
 	}
 	from, to := netip.AddrFrom4([4]byte(data[12:16])), netip.AddrFrom4([4]byte(data[16:20]))
 	a.mu.Lock()
@@ -134,14 +133,14 @@ func (a *air) carry(data []byte) {
 	}
 }
 
-// give hands packets to a machine when their time has come. They stay in order, since all take
-// equally long.
+// give writes each packet to the receiving device when its delay has passed, in the order in which
+// the packets were queued.
 func give(device *os.File, port <-chan packet, over <-chan struct{}) {
 	for {
 		select {
 		case p := <-port:
 			time.Sleep(time.Until(p.at))
-			_, _ = device.Write(p.data) // a device that is going away takes nothing
+			_, _ = device.Write(p.data) // writing fails only if the device is being removed
 		case <-over:
 			return
 		}

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// parts are the ways in which n instances can be apart, by the sizes of the parts. Which instance
-// is in which part does not matter: none has a part in the founding yet.
+// parts lists the ways to separate n instances, by the sizes of the parts. Which instance is in
+// which part does not matter, since none has a role in the founding before.
 var parts = [...]struct {
 	n     int
 	sizes [][]int
@@ -20,8 +20,8 @@ var parts = [...]struct {
 	{5, [][]int{{4, 1}, {3, 2}, {3, 1, 1}, {2, 2, 1}, {2, 1, 1, 1}, {1, 1, 1, 1, 1}}},
 }
 
-// TestBirths founds groups while their founders are apart, from the start or a moment later, and
-// together again after a while.
+// TestBirths checks that groups are founded correctly when their founders are separated at the
+// start and connected a few seconds later.
 func TestBirths(t *testing.T) {
 	for _, p := range parts {
 		for _, sizes := range p.sizes {
@@ -45,8 +45,9 @@ func TestBirths(t *testing.T) {
 	}
 }
 
-// births starts n instances in parts that do not reach each other, some time before they do. Where
-// no part has all founders of a group, no instance may be granted anything before.
+// births starts n instances in parts that do not reach each other, and connects the parts a few
+// seconds later. The flag nobody means that no part contains all founders of a group: no instance
+// may then be granted a lock before the parts are connected.
 func (w *world) births(n int, sizes []int, nobody bool) {
 	w.t.Helper()
 	machines := w.machinesFor(n)
@@ -65,8 +66,8 @@ func (w *world) births(n int, sizes []int, nobody bool) {
 	w.verdict(slack * readyTime)
 }
 
-// TestBirthIsCut cuts three instances apart in the middle of their founding, a little later each
-// time, and heals them.
+// TestBirthIsCut separates three instances during their founding, each time a little later, and
+// connects them again.
 func TestBirthIsCut(t *testing.T) {
 	begin(t, whole)
 	for after := 50 * time.Millisecond; after <= time.Second; after += 100 * time.Millisecond {

@@ -7,32 +7,34 @@ import (
 	"time"
 )
 
-// How an instance goes.
+// These are the ways in which an instance ends.
 const (
 	byLeave = "Leave"
 	byKill  = "SIGKILL"
 )
 
-// The goals: the longest time in which a free lock cannot be had because an instance goes.
+// These are the goals: the longest time in which no free lock is granted because an instance ends.
 const (
 	leaveGoal = 300 * time.Millisecond
 	killGoal  = 2 * time.Second
 )
 
-// exit is how long an instance has to leave: what an orchestrator gives it by default.
+// exit limits the time from the start of Leave to the end of the process. It is the default limit
+// of an orchestrator.
 const exit = 30 * time.Second
 
-// departure is one instance that went.
+// departure is the end of one instance.
 type departure struct {
-	who   *instance
-	how   string
-	role  string    // what it was before: leads, votes or a member
-	at    time.Time // when it was told to, or killed
-	until time.Time // to when what follows is put down to it: the next departure, or the end
+	who  *instance
+	how  string
+	role string    // its role before the end: leads, votes or member
+	at   time.Time // when it was killed, or asked to leave
+	// End of the time whose gaps are attributed to this departure: the next departure, or the end.
+	until time.Time
 	took  time.Duration
 }
 
-// goal is how long at most no lock could be had after such a departure.
+// goal returns the longest time in which no lock may be granted after such a departure.
 func (w *world) goal(how string) time.Duration {
 	if how == byLeave && !w.fleet {
 		return leaveGoal
@@ -40,7 +42,7 @@ func (w *world) goal(how string) time.Duration {
 	return killGoal
 }
 
-// leave has instances leave, all at once, and waits until they are gone.
+// leave makes instances leave simultaneously, and waits until their processes have ended.
 func (w *world) leave(leavers ...*instance) {
 	w.t.Helper()
 	var records []departure
@@ -71,7 +73,7 @@ func (w *world) leave(leavers ...*instance) {
 	w.departures = append(w.departures, records...)
 }
 
-// kill kills instances with SIGKILL, all at once.
+// kill kills instances with SIGKILL, all of them simultaneously.
 func (w *world) kill(victims ...*instance) {
 	w.t.Helper()
 	var records []departure
@@ -89,7 +91,7 @@ func (w *world) kill(victims ...*instance) {
 	w.departures = append(w.departures, records...)
 }
 
-// goes begins the record of a departure, and ends what is put down to the one before it.
+// goes begins the record of a departure, and ends the time of the departure before it.
 func (w *world) goes(in *instance, how string) departure {
 	role := "member"
 	switch s := in.status(); {
@@ -102,7 +104,7 @@ func (w *world) goes(in *instance, how string) departure {
 	return departure{who: in, how: how, role: role}
 }
 
-// close ends what is put down to the departures so far.
+// close ends the time whose gaps are attributed to the departures up to now.
 func (w *world) close() {
 	for i := range w.departures {
 		if w.departures[i].until.IsZero() {
@@ -111,7 +113,6 @@ func (w *world) close() {
 	}
 }
 
-// go lets instances go the one way or the other.
 func (w *world) depart(how string, in ...*instance) {
 	w.t.Helper()
 	if how == byLeave {

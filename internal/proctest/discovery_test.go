@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// TestNamesOfOneself has the name server tell each instance only its own address, as a service does
-// that lists ready instances: no instance founds a group alone, and all found one when they are
-// told of each other.
+// TestNamesOfOneself has the name server return only the address of the asking instance, like a
+// service that lists ready instances. No instance may found a group alone, and all must found one
+// when they get all addresses.
 func TestNamesOfOneself(t *testing.T) {
 	begin(t, always)
 	w := newWorld(t, settings{replicas: 3})
@@ -24,9 +24,9 @@ func TestNamesOfOneself(t *testing.T) {
 	w.verdict(slack * readyTime)
 }
 
-// TestNamesOfNoneUntilReady has the name server list an instance only when it is ready. No
-// instance is ready, so no group is founded: the documentation says to list them before. Once there
-// is a group, newcomers that are not listed themselves join it.
+// TestNamesOfNoneUntilReady has the name server list an instance only when it is ready. None
+// becomes ready, so no group is founded: the documentation requires the list before. Once there is
+// a group, new instances join it although they are not listed.
 func TestNamesOfNoneUntilReady(t *testing.T) {
 	begin(t, whole)
 	w := newWorld(t, settings{replicas: 3})
@@ -45,21 +45,22 @@ func TestNamesOfNoneUntilReady(t *testing.T) {
 	w.verdict(slack * readyTime)
 }
 
-// TestStaleNames has the name server list machines that are gone, beside those that are there.
+// TestStaleNames has the name server list machines that no longer exist, in addition to those that
+// do.
 func TestStaleNames(t *testing.T) {
 	t.Run("no process listens there", func(t *testing.T) {
 		begin(t, whole)
 		w := newWorld(t, settings{replicas: 3})
 		stale, machines := w.machinesFor(2), w.machinesFor(3)
 		fleet := w.startOn(machines...)
-		w.waitReady(slack*readyTime, fleet...) // a refusal is an answer
+		w.waitReady(slack*readyTime, fleet...) // a refused connection counts as an answer
 		w.list(stale...)
 		w.roll(fleet[:1], byLeave, false)
 		w.waitAllReady(slack * readyTime)
 		w.verdict(slack * readyTime)
 	})
-	// A machine that does not answer may be one of the founders, behind a cut: no group is founded
-	// until an operator declares that it is gone.
+	// A machine that does not answer may be a founder that is cut off: no group is founded until an
+	// operator declares that the machine is gone.
 	t.Run("silence", func(t *testing.T) {
 		begin(t, whole)
 		w := newWorld(t, settings{replicas: 3})
@@ -69,7 +70,7 @@ func TestStaleNames(t *testing.T) {
 		together(fleet, func(in *instance) { w.notGranted(in, 5*time.Second) })
 		w.unlist(stale[0])
 		w.waitReady(slack*readyTime, fleet...)
-		w.list(slices.Concat(stale, machines)...) // it does not matter any more
+		w.list(slices.Concat(stale, machines)...) // the list does not matter any more
 		newcomer := w.machine()
 		w.net.cut(stale, []*machine{newcomer})
 		w.waitReady(slack*readyTime, w.start("d", newcomer))

@@ -18,15 +18,16 @@ import (
 )
 
 const (
-	disksEnv = "MORTISE_DISKS" // how often each fault is made; 2 without it: of a leader, and of another voter
+	disksEnv = "MORTISE_DISKS" // rounds for each fault; default 2
 
-	diskNoticed = 5 * time.Second // from a fault until Status names it, where something is written meanwhile
-	growFor     = time.Second / 4 // what one request to grow takes
+	// From a fault until Status names it, if something is written meanwhile.
+	diskNoticed = 5 * time.Second
+	growFor     = time.Second / 4 // how long one request to grow runs
 	noRoom      = "no space left on device"
-	votesAgain  = 2 * time.Minute // what Status promises of an instance whose disk works again
+	// Status promises a vote within this time to an instance whose disk works again.
+	votesAgain = 2 * time.Minute
 )
 
-// disk is where one instance has its directory.
 type disk struct {
 	t          *testing.T
 	dir, image string
@@ -39,13 +40,14 @@ type diskFault struct {
 	state       mortise.DiskState
 	make        func(d *disk)
 	spoil, mend func(d *disk)
-	restart     bool   // the instance has to be started again, as its Status says
-	cause       string // is part of what it says
-	grow        bool   // put new data, and spoil again and again, until the instance has met the fault
+	restart     bool   // the instance must be restarted, as its Status says
+	cause       string // part of the text of Status
+	// Put data and spoil the disk repeatedly until the instance has noticed the fault.
+	grow bool
 }
 
-// diskFaults are the five. The kernels of test machines often lack a device mapper, so a loop
-// device whose image was cut off stands for a disk that is broken.
+// diskFaults lists the five faults. The kernels of test machines often lack a device mapper, so a
+// broken disk is a loop device whose image was truncated.
 var diskFaults = []diskFault{
 	{name: "full", state: mortise.DiskFailed, make: (*disk).small, spoil: (*disk).fill, mend: (*disk).empty,
 		cause: noRoom, grow: true},
@@ -58,9 +60,9 @@ var diskFaults = []diskFault{
 		restart: true},
 }
 
-// TestDisks breaks the disk of one of three voters in each way. The others go on, all say which
-// disk it is, and the instance gets its vote back as its Status says: by itself, or after a
-// restart.
+// TestDisks breaks the disk of one of three voters in each way. The others must continue, all must
+// name the faulty disk, and the instance must get its vote back as its Status says: by itself, or
+// after a restart.
 func TestDisks(t *testing.T) {
 	begin(t, whole)
 	for _, f := range diskFaults {
@@ -79,9 +81,9 @@ func TestDisks(t *testing.T) {
 	}
 }
 
-// TestAllDisksFull fills the disks of all voters at once. Nothing is granted once two have met
-// that; every instance then names both, and says that they have to be restarted when there is room
-// again.
+// TestAllDisksFull fills the disks of all voters. When two have noticed that, no lock is granted.
+// Every instance must then name both disks, and say that both instances have to be restarted when
+// there is room.
 func TestAllDisksFull(t *testing.T) {
 	begin(t, whole)
 	w, disks, fleet := diskWorld(t, (*disk).small)
@@ -126,11 +128,12 @@ func TestAllDisksFull(t *testing.T) {
 	w.verdict(slack * readyTime)
 }
 
-// diskWorld starts three voters, each on a disk of its own.
+// diskWorld starts three voters, each with a directory on its own disk.
 func diskWorld(t *testing.T, make func(*disk)) (*world, map[string]*disk, []*instance) {
 	w := newWorld(t, settings{replicas: 3, durable: true, ttl: 2 * time.Second})
 	disks := map[string]*disk{}
-	shared := &disk{t: t, dir: w.dir} // so that what is unmounted here is unmounted for all processes
+	// Makes an unmount in this process take effect for all processes.
+	shared := &disk{t: t, dir: w.dir}
 	shared.run("mount", "--bind", w.dir, w.dir)
 	t.Cleanup(func() { _ = exec.Command("umount", "-l", w.dir).Run() })
 	shared.run("mount", "--make-shared", w.dir)
@@ -147,7 +150,7 @@ func diskWorld(t *testing.T, make func(*disk)) (*world, map[string]*disk, []*ins
 	return w, disks, fleet
 }
 
-// diskRound makes one fault and mends it. It returns the instances that run then.
+// diskRound causes one fault and repairs it. It returns the instances that run afterwards.
 func (w *world) diskRound(f diskFault, d *disk, ill *instance, fleet []*instance) []*instance {
 	w.t.Helper()
 	rest := without(fleet, ill)
@@ -202,9 +205,9 @@ func (w *world) diskRound(f diskFault, d *disk, ill *instance, fleet []*instance
 	return fleet
 }
 
-// keepFull has an instance put new data, and takes all room that becomes free on the disks, until
-// the function that it returns is called. A new snapshot is larger then than the older one whose
-// room it could take, so a write fails within seconds.
+// keepFull has an instance put new data, and fills all free room on the disks, until the returned
+// function is called. Each new snapshot is larger than the old one, so a write fails within
+// seconds.
 func (w *world) keepFull(in *instance, disks ...*disk) (stop func()) {
 	ended := make(chan struct{})
 	prefix := fmt.Sprintf("data/%d", time.Now().UnixNano())
@@ -221,7 +224,7 @@ func (w *world) keepFull(in *instance, disks ...*disk) (stop func()) {
 			}
 		})
 	}
-	goOn(func() { _, _ = in.ask("grow", prefix, growFor) }) // a group without a leader takes none
+	goOn(func() { _, _ = in.ask("grow", prefix, growFor) }) // fails in a group without a leader
 	goOn(func() {
 		for _, d := range disks {
 			d.fill()
@@ -234,19 +237,18 @@ func (w *world) keepFull(in *instance, disks ...*disk) (stop func()) {
 	})
 }
 
-// faulty reports whether an instance says that its own disk is in that state with an error of that
-// text, and names the way out.
+// faulty reports whether an instance says that its own disk is in that state with an error that
+// contains cause, and says what to do.
 func (in *instance) faulty(state mortise.DiskState, cause string) bool {
 	d := in.status().Disk
 	return d != nil && d.State == state && d.Cause != "" && strings.Contains(d.Cause, cause) && d.Remedy != ""
 }
 
-// names reports whether an instance says that the disk of another has a fault.
+// names reports whether an instance says that the disk of another instance has a fault.
 func (in *instance) names(other *instance) bool {
 	return slices.ContainsFunc(in.status().FaultyDisks, func(d mortise.FaultyDisk) bool { return d.Name == other.name })
 }
 
-// log is all that an instance has logged.
 func (in *instance) log() string {
 	text, _ := os.ReadFile(in.w.file(in.life + ".log"))
 	return string(text)
@@ -268,19 +270,19 @@ func (d *disk) run(name string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// small is a file system in memory with room for the logs and snapshots of these tests.
+// small makes a file system in memory with room for the logs and snapshots of these tests.
 func (d *disk) small() {
 	d.run("mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", d.dir)
 	d.t.Cleanup(func() { _ = exec.Command("umount", "-l", d.dir).Run() })
 }
 
-// device is a file system on a device of its own, which turns read-only when it finds itself
-// broken.
+// device makes a file system on its own device, which becomes read-only when it detects an error.
 func (d *disk) device() {
 	d.format()
 	d.loop = d.run("losetup", "-f", "--show", d.image)
 	d.t.Cleanup(func() {
-		_ = exec.Command("fsfreeze", "-u", d.dir).Run() // or the process could not end
+		// A process on a frozen file system could not end.
+		_ = exec.Command("fsfreeze", "-u", d.dir).Run()
 		_ = exec.Command("umount", "-l", d.dir).Run()
 		_ = exec.Command("losetup", "-d", d.loop).Run()
 	})
@@ -295,7 +297,6 @@ func (d *disk) format() {
 
 func (d *disk) mount() { d.run("mount", "-o", "errors=remount-ro", d.loop, d.dir) }
 
-// fill takes the room that is left.
 func (d *disk) fill() {
 	f, err := os.OpenFile(filepath.Join(d.dir, "filler"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	d.must(err)
@@ -317,7 +318,7 @@ func (d *disk) readOnly() {
 
 func (d *disk) repair() {
 	d.run("umount", d.dir)
-	_ = exec.Command("e2fsck", "-fy", d.loop).Run() // its code says what it mended
+	_ = exec.Command("e2fsck", "-fy", d.loop).Run() // the exit code describes the repairs
 	d.mount()
 }
 
@@ -326,13 +327,13 @@ func (d *disk) remove() { d.must(os.RemoveAll(d.dir)) }
 func (d *disk) freeze() { d.run("fsfreeze", "-f", d.dir) }
 func (d *disk) thaw()   { d.run("fsfreeze", "-u", d.dir) }
 
-// cut takes most of the device away: what is written or read there fails.
+// cut removes most of the device: reads and writes of the removed part fail.
 func (d *disk) cut() {
 	d.must(os.Truncate(d.image, 1<<16))
 	d.run("losetup", "-c", d.loop)
 }
 
-// replace is a new disk in place of the broken one.
+// replace puts a new disk in the place of the broken disk.
 func (d *disk) replace() {
 	d.run("umount", d.dir)
 	d.run("losetup", "-d", d.loop)

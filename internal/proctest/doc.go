@@ -1,66 +1,69 @@
-// Package proctest tests mortise as it is run: processes of their own, each on a machine of its own
-// (a network namespace with an address), that are killed, leave, are cut off, move and come back
-// while all of them take and hold locks. Only its tests matter; proctest/instance is the program
-// that the machines run. scripts/proctest runs it: root and the command ip are needed, and it says
-// loudly if it cannot.
+// Package proctest tests mortise in separate processes, each on its own machine: a network
+// namespace with an address. The tests kill instances, let them leave, cut them off, move them and
+// start them again, while all instances take and hold locks. The package contains only tests;
+// proctest/instance is the program that the machines run. scripts/proctest runs the tests. They
+// need root and the command ip, and are skipped with a message without them.
 //
 // # What a scenario is
 //
-// A [testing] function that makes a world, starts instances in it, does something to them and ends.
-// Each instance has a load: a key that all want, a key of its own, tries, waits that are given up,
-// three locks that it holds for as long as it lives, and a probe that takes and frees new keys all
-// the time. At the end of every scenario the world
+// A scenario is a [testing] function that makes a world, starts instances in it, does something to
+// them, and ends with a verdict. Each instance has a load: it locks a contended key and its own
+// key, calls TryLock, cancels calls of Lock that wait, holds three locks for its whole life, and
+// probes, that is, takes and releases a new key all the time. At the end of every scenario the
+// world
 //
-//   - waits until every instance that lives is ready, within the scenario's bound;
-//   - has them give back everything and stop, and judges the histories of all lives together
-//     (package history): one holder at a time, rising tokens over restarts and groups, first come
-//     first served, no belief in a lock that is another's;
-//   - looks for locks that were lost by an instance that was neither killed nor cut off: there must
-//     be none;
-//   - prints for every departure how long a free lock could not be had, and compares it with
+//   - waits until every running instance is ready, within the time that the scenario allows;
+//   - makes the instances release all locks and stop, and judges the histories of all instances
+//     together with package history: one holder at a time, rising tokens over restarts and groups,
+//     grants in the order of the requests, and no instance that believes it holds the lock of
+//     another;
+//   - fails if an instance has lost a lock although it was neither killed nor cut off;
+//   - prints for every departure how long no free lock was granted, and fails if that is more than
 //     five times the goal.
 //
 // # Machines and cuts
 //
-// All machines of a world hang on one bridge in a namespace of its own; none has a way out. A link
-// is cut in one direction by pointing the sender's neighbour entry at no machine: what it sends is
-// lost in silence, as behind a firewall that drops. Names are answered by a name server of the
-// world's own, which the test tells what to say.
+// All machines of a world are connected to one bridge in a namespace of its own, and have no route
+// out of it. A link is cut in one direction by setting the receiver's hardware address in the
+// sender's neighbor table to one that no machine has. The sender's packets are then lost without an
+// error, as behind a firewall that drops them. Each world has a name server, whose answers the test
+// sets.
 //
-// In worlds with an air the machines hang on TUN devices, and the test process carries the packets
-// between them: it delays them and loses some, which needs no netem in the kernel. TCP is the
-// kernel's own.
+// In worlds with an air the machines have TUN devices, and the test process carries the packets
+// between them. It delays the packets and loses some of them, so the kernel needs no netem. TCP is
+// that of the kernel.
 //
-// Gossip, questions and links share one port, and no firewall can tell them apart. They do not
-// share connections, though: so where one kind is to be cut, each instance is reached through a
-// forwarder that looks at the first request on each connection (the file kinds_test.go). What goes
-// with gossip there is the questions of birth and of changes of voters, since they use the same
-// connections.
+// Gossip, queries and links share one port, and no firewall can distinguish them. But they do not
+// share connections. So where a test cuts one kind, each instance is reached through a forwarder
+// that reads the first request on each connection (kinds_test.go). The requests about founding and
+// about changes of voters use the connections of gossip, so they are cut together with gossip.
 //
 // # Guarantees
 //
-// Namespaces are called mt<pid>-<start>-<world>-<machine>: several runs do not meet. They are
-// removed at the end, and those of a run that has died at the next start, with the processes in
-// them. Nothing else of the system is touched, but that the scenarios of large fleets raise the
-// limit of its table of neighbors while they run.
+// Namespaces are named mt<pid>-<start>-<world>-<machine>, so several runs do not conflict. They are
+// removed at the end of a run. If a run does not finish, the next one removes its namespaces and
+// the processes in them. Nothing else of the system is changed, except that the scenarios of large
+// fleets raise the limit of its neighbor table while they run.
 //
 // # Concurrency
 //
-// A world belongs to one test. Tests run two at a time, since a small machine allows no more.
+// A world belongs to one test. Two tests run at a time by default, because a small machine allows
+// no more.
 //
 // # Failure
 //
-// A scenario that fails prints what every instance last said of itself and the end of its log; go
-// test -artifacts keeps logs and histories.
+// A scenario that fails prints the last status of every instance and the end of its log. With go
+// test -artifacts the logs and histories are kept.
 //
 // # Limits
 //
-// Nothing here is replayable. Times are asserted five times over and printed. Wall clocks are one
-// clock; drift is for the simulation.
+// A run cannot be repeated exactly. Limits in real time are multiplied by five, and the measured
+// times are printed. All instances share one wall clock; the simulation tests clock drift.
 //
 // # Refused alternative
 //
-// Firewall rules (nft) do the same cuts, and are one more thing to install. A switch in user space
-// over TUN devices could also delay and lose single packets, and every byte would go through one
-// more process of a machine that is short of processors. So only the worlds with an air have one.
+// Firewall rules (nft) could make the same cuts, but they are one more program to install. A switch
+// in user space over TUN devices could also delay and lose single packets in all worlds, but every
+// packet would then pass through one more process of a machine with few processors. So only the
+// worlds with an air use such a switch.
 package proctest

@@ -12,16 +12,15 @@ import (
 )
 
 const (
-	fleetEnv  = "MORTISE_FLEET" // how many instances; 200 without it
-	fleetCrew = 5               // founders, all of which vote
-	fleetStep = 10              // instances that the deployment replaces at a time
-	fleetSlow = "40"            // how many times as long as usual each instance pauses: the processors are two
+	fleetEnv  = "MORTISE_FLEET" // number of instances; default 200
+	fleetCrew = 5               // the founders, all of which vote
+	fleetStep = 10              // number of instances that the deployment replaces at a time
+	fleetSlow = "40"            // factor of the pauses of each instance
 	fleetBorn = 45 * time.Second
 )
 
-// TestFleet is a service with many replicas: they all start at once, one leader is killed, all of
-// them are deployed anew, a third is cut off for a while, and the leader of that time is killed
-// too.
+// TestFleet tests a service with many instances: all start simultaneously, the leader is killed, a
+// deployment replaces all, a third is cut off for a while, and the new leader is killed.
 func TestFleet(t *testing.T) {
 	begin(t, whole)
 	size := 200
@@ -41,7 +40,7 @@ func TestFleet(t *testing.T) {
 	for range size {
 		machines = append(machines, w.machine())
 	}
-	w.list(machines[:fleetCrew]...) // what Join names is the founders
+	w.list(machines[:fleetCrew]...) // Join names the founders
 
 	fleet := make([]*instance, size)
 	for i, m := range machines {
@@ -58,13 +57,14 @@ func TestFleet(t *testing.T) {
 	t.Logf("deployment: %d instances replaced, %d at a time and each founder alone, in %v", size, fleetStep,
 		time.Since(began).Round(time.Second))
 
-	// The third that is cut off has two voters: the leader and the majority stay with the others.
+	// The third that is cut off contains two voters, so the leader and the majority remain with the
+	// others.
 	leader := w.leader(fleet[:fleetCrew]...)
 	cut := without(fleet[:fleetCrew], leader)[:2]
 	cut = append(cut, fleet[size-size/3+2:]...)
 	w.lose(cut...)
 	w.net.part(machinesOf(cut))
-	time.Sleep(25 * time.Second) // longer than the TTL and the LockDelay of what they held
+	time.Sleep(25 * time.Second) // longer than the TTL and the LockDelay of their holds
 	for _, in := range cut[:3] {
 		w.notGranted(in, time.Second)
 	}
@@ -78,8 +78,8 @@ func TestFleet(t *testing.T) {
 	w.verdict(slack * fleetBorn)
 }
 
-// TestManyBirths starts many instances at once; three of them found the group. Join names just
-// these.
+// TestManyBirths starts many instances simultaneously. Three of them found the group, and Join
+// names only these.
 func TestManyBirths(t *testing.T) {
 	for _, c := range []struct {
 		n    int
@@ -106,15 +106,15 @@ func TestManyBirths(t *testing.T) {
 	}
 }
 
-// fleetName is what the i-th instance of a fleet is called.
 func fleetName(i int) string { return fmt.Sprintf("pod-%d", i) }
 
-// startSlow starts the i-th instance of a fleet, with a load that many can have on one machine.
+// startSlow starts the i-th instance of a fleet, with a load so small that one machine can run many
+// instances.
 func (w *world) startSlow(i int, m *machine) *instance {
 	return w.start(fleetName(i), m, "MT_SLOWER="+fleetSlow, "MT_PROBE_EVERY=50ms")
 }
 
-// sinceStart is how long after the last start the last of the instances was ready.
+// sinceStart returns the time from the last start until all of the instances were ready.
 func sinceStart(fleet []*instance, last time.Time) time.Duration {
 	var longest time.Duration
 	for _, in := range fleet {
@@ -125,7 +125,8 @@ func sinceStart(fleet []*instance, last time.Time) time.Duration {
 	return longest.Round(time.Millisecond)
 }
 
-// killLeader kills the leader of a fleet, starts it again, and says how long all took to be ready.
+// killLeader kills the leader of a fleet, starts it again, and logs how long all instances took to
+// be ready.
 func (w *world) killLeader(fleet []*instance) {
 	w.t.Helper()
 	leader := w.leader(fleet[:fleetCrew]...)
@@ -140,8 +141,8 @@ func (w *world) killLeader(fleet []*instance) {
 		grant.Round(time.Millisecond), time.Since(began).Round(time.Millisecond))
 }
 
-// deploy replaces all instances by new processes on the same machines: a few at a time, founders
-// one after the other.
+// deploy replaces all instances by new processes on the same machines. It replaces one founder at a
+// time, and then several other instances at a time.
 func (w *world) deploy(fleet []*instance) {
 	w.t.Helper()
 	for from := 0; from < len(fleet); {

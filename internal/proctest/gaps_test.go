@@ -12,14 +12,16 @@ import (
 	"github.com/mortise-lock/mortise/internal/history"
 )
 
-// gap is how long free locks could not be had after a departure.
+// gap describes how long no free locks were granted after a departure. It covers the instances that
+// ran during that whole time.
 type gap struct {
-	nobody time.Duration // the longest time in which none of those that live on was granted one
-	worst  time.Duration // the longest time in which one of them was granted none
-	by     string        // which
+	nobody time.Duration // the longest time in which none of them was granted one
+	worst  time.Duration // the longest time in which a single instance was granted none
+	by     string        // the instance of worst
 }
 
-// gaps prints how long locks could not be had, per departure, and compares with the goals.
+// gaps prints how long no free locks were granted after each departure, and compares the times with
+// the goals.
 func (w *world) gaps(events []history.Event) {
 	w.t.Helper()
 	if len(w.departures) == 0 {
@@ -39,7 +41,7 @@ func (w *world) gaps(events []history.Event) {
 		}
 		fmt.Fprintf(table, "%v\t%v %s\n", g.nobody.Round(time.Millisecond), g.worst.Round(time.Millisecond), g.by)
 		if w.mayLose[d.who] {
-			continue // the scenario takes the majority: there is no goal
+			continue // the scenario removes the majority, so there is no goal
 		}
 		worst[d.how] = append(worst[d.how], g.nobody)
 		if limit := slack * w.goal(d.how); g.nobody > limit {
@@ -59,8 +61,8 @@ func (w *world) gaps(events []history.Event) {
 	w.t.Logf("departures:\n%s", text.String())
 }
 
-// probes are the times at which each life was granted an uncontended key, in order, by
-// stream.
+// probes returns, by stream, the times at which each life was granted an uncontended key, in
+// ascending order.
 func (w *world) probes(events []history.Event) [][]int64 {
 	times := make([][]int64, len(w.lives)+1)
 	probing := make([]map[uint64]bool, len(w.lives)+1)
@@ -78,7 +80,8 @@ func (w *world) probes(events []history.Event) [][]int64 {
 	return times
 }
 
-// gap measures between a departure and what ends its time, over those that lived all that time.
+// gap measures the time of a departure, with the probes of those instances that ran during all of
+// it.
 func (d departure) gap(w *world, probes [][]int64) gap {
 	var g gap
 	var all []int64
@@ -98,8 +101,8 @@ func (d departure) gap(w *world, probes [][]int64) gap {
 	return g
 }
 
-// livedThrough reports whether an instance was ready before a departure and lived on after what is
-// put down to it.
+// livedThrough reports whether an instance was ready before a departure and ran until the end of
+// the time of that departure.
 func (in *instance) livedThrough(d departure) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -114,19 +117,20 @@ func (in *instance) livedThrough(d departure) bool {
 	return true
 }
 
-// between are the times from one to another, and the first after them: what is not had then is had
-// at last.
+// between returns the times between from and until, and the first time after until, which ends the
+// last gap.
 func between(times []int64, from, until int64) []int64 {
 	first, _ := slices.BinarySearch(times, from)
 	last, _ := slices.BinarySearch(times, until)
 	return slices.Clone(times[first:min(last+1, len(times))])
 }
 
-// open is how long a time without a grant must have been going on when the next departure comes to
-// be put down to the one before.
+// open is how long a gap must have lasted before the next departure to be attributed, with its
+// whole length, to the departure before it.
 const open = 100 * time.Millisecond
 
-// longestGap is the longest time without an event among those that began before a point in time.
+// longestGap returns the longest time between events, among the gaps that began between from and
+// until.
 func longestGap(times []int64, from, until int64) time.Duration {
 	longest, last := int64(0), from
 	for _, at := range times {
@@ -137,7 +141,7 @@ func longestGap(times []int64, from, until int64) time.Duration {
 			longest, last = max(longest, at-last), at
 		}
 	}
-	if last < until { // nothing came any more
+	if last < until { // no event follows
 		longest = max(longest, until-last)
 	}
 	return time.Duration(longest)

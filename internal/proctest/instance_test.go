@@ -18,26 +18,27 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// instance is one life of a process on a machine.
+// instance is one process of a machine, from its start to its end.
 type instance struct {
 	w       *world
-	name    string // of the node
-	life    string // of files
+	name    string
+	life    string // prefix of the process's files
 	machine *machine
 	cmd     *exec.Cmd
 	in      io.WriteCloser
 	began   time.Time
-	ready   chan struct{} // closed when it has said that it can be granted locks, or has ended
-	ended   chan struct{} // closed when the process is gone
+	ready   chan struct{} // closed when it has reported that it can be granted locks, or has ended
+	ended   chan struct{} // closed when the process has ended
 
 	mu      sync.Mutex // guards all below
 	next    int
 	pending map[int]chan event
-	left    *event    // what Leave returned
-	readyAt time.Time // zero: not yet
+	left    *event    // the result of Leave
+	readyAt time.Time // the zero time means that it has not been ready
 }
 
-// request and event are what the process reads and says: see proctest/instance.
+// request and event are the lines that the process reads and writes. proctest/instance describes
+// them.
 type request struct {
 	ID      int
 	Op, Key string
@@ -58,15 +59,15 @@ func newInstance(w *world, name, life string, m *machine) *instance {
 		pending: map[int]chan event{}}
 }
 
-// run starts the process in its machine's namespace, with the world's name server. The shell gives
-// way to the program: it is one process.
+// run starts the process in its machine's namespace, with the world's name server. The program
+// replaces the shell, so there is only one process.
 func (in *instance) run(program string, environment []string) {
 	t := in.w.t
 	t.Helper()
 	in.cmd = exec.Command("ip", "netns", "exec", in.machine.space, "sh", "-c",
 		`mount --bind "$0" /etc/resolv.conf && exec "$1"`, in.w.resolv, program)
 	in.cmd.Env = environment
-	// an interrupt from the keyboard is for the test, which then ends them
+	// An interrupt from the keyboard must reach only the test, which then ends the instances.
 	in.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	log, err := os.Create(in.w.file(in.life + ".log"))
 	if err != nil {
@@ -88,7 +89,7 @@ func (in *instance) run(program string, environment []string) {
 	go in.read(out)
 }
 
-// read takes what the process says, until it is gone.
+// read reads the lines that the process writes, until the process ends.
 func (in *instance) read(out io.Reader) {
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, 1<<20)
@@ -129,7 +130,7 @@ func (in *instance) gone() bool {
 	}
 }
 
-// ask sends a request and waits for the answer, within the given time and a little more.
+// ask sends a request and waits for the answer, for the given time and a little longer.
 func (in *instance) ask(op, key string, within time.Duration) (event, error) {
 	reply := make(chan event, 1)
 	in.mu.Lock()
@@ -154,7 +155,7 @@ func (in *instance) ask(op, key string, within time.Duration) (event, error) {
 	}
 }
 
-// status is what the node says of itself; the zero Status if it does not.
+// status returns the Status of the node, or the zero Status if the node does not answer.
 func (in *instance) status() mortise.Status {
 	e, err := in.ask("status", "", time.Second)
 	if err != nil || e.Status == nil {
@@ -163,20 +164,19 @@ func (in *instance) status() mortise.Status {
 	return *e.Status
 }
 
-// describe is the same for people.
+// describe returns the Status as text for the output of a test.
 func (in *instance) describe() string {
 	e, err := in.ask("status", "", time.Second)
 	return strings.Join(strings.Fields(fmt.Sprint(e.Text, " ", errText(err))), " ")
 }
 
-// signal sends a signal to the process.
 func (in *instance) signal(s syscall.Signal) {
 	if err := in.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		in.w.t.Errorf("%s: %v", in.life, err)
 	}
 }
 
-// stopNow ends the process, however it is, and waits for its end.
+// stopNow kills the process in whatever state it is, and waits for its end.
 func (in *instance) stopNow() {
 	if in.cmd.Process == nil {
 		return
@@ -185,7 +185,6 @@ func (in *instance) stopNow() {
 	<-in.ended
 }
 
-// logTail is the end of the log.
 func (in *instance) logTail(lines int) string {
 	text, _ := os.ReadFile(in.w.file(in.life + ".log"))
 	all := strings.Split(strings.TrimSpace(string(text)), "\n")

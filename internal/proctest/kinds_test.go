@@ -13,24 +13,24 @@ import (
 	"time"
 )
 
-// behindForwarder is the port on which an instance listens that is reached through a forwarder.
+// behindForwarder is the port at which an instance listens if a forwarder has the usual port.
 const behindForwarder = ":7948"
 
-// kind is what a connection is for, as its first request says. All kinds share a port; no two share
-// a connection.
+// kind is the purpose of a connection, which its first request shows. All kinds share a port, but
+// no connection serves two kinds.
 type kind int
 
 const (
-	unknown kind = iota // nothing was asked for yet
-	links               // sessions and raft
-	gossip              // gossip and questions: those of birth, of leaving, of changes of voters
+	unknown kind = iota // there was no request
+	links               // links, which carry sessions and raft
+	gossip              // gossip, and requests about founding, leaving and changes of voters
 )
 
 // Without TLS each side begins a connection with the preface, 32 random bytes, the length of its
-// greeting in four bytes, and the greeting. Then follow the frames of a link, or HTTP/2, where the
-// first request names its method in HTTP/2's own code: what hpack.AppendHuffmanString gives for
-// "/mortise.transport.v1.Peer/Snapshot", and for the beginning of every method, "/mortise.", less
-// its last bits.
+// greeting in four bytes, and the greeting. Then follow the frames of a link, or HTTP/2, whose
+// first request names its method in the Huffman code of HPACK. The constants are results of
+// hpack.AppendHuffmanString, in hexadecimal: for "/mortise.transport.v1.Peer/Snapshot", and for
+// "/mortise.", the beginning of every method, without its last bits.
 const (
 	preface        = "mortise\n"
 	randomBytes    = 32
@@ -39,7 +39,7 @@ const (
 	snapshotMethod = "6293d89320aba6c1d48acf6257ee15f594b631baa1d689ce9f"
 )
 
-// kindOf says what the bytes that opened a connection ask for.
+// kindOf returns the kind of a connection that begins with these bytes.
 func kindOf(opening []byte) kind {
 	has := func(text string) bool {
 		code, err := hex.DecodeString(text)
@@ -62,12 +62,12 @@ func kindOf(opening []byte) kind {
 	return unknown
 }
 
-// forwarders stand before all instances of a world. What is held is not refused and not closed: it
-// is as if its packets were lost.
+// forwarders accept the connections to all instances of a world. A connection that they hold is
+// neither refused nor closed, as if its packets were lost.
 type forwarders struct {
 	mu   sync.Mutex // guards all below
 	hold func(k kind, from, to string) bool
-	free chan struct{} // closed and made anew when hold changes
+	free chan struct{} // closed and replaced when hold changes
 	seen map[kind]int
 }
 
@@ -76,7 +76,7 @@ func newForwarders() *forwarders {
 		seen: map[kind]int{}}
 }
 
-// cut says which connections are held from now on, those that there are among them.
+// cut sets which connections are held, including those that exist.
 func (f *forwarders) cut(hold func(k kind, from, to string) bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -85,10 +85,10 @@ func (f *forwarders) cut(hold func(k kind, from, to string) bool) {
 	f.free = make(chan struct{})
 }
 
-// heal holds nothing any more.
+// heal continues all connections that are held.
 func (f *forwarders) heal() { f.cut(func(kind, string, string) bool { return false }) }
 
-// pass waits until a connection may go on, or is over.
+// pass waits until a connection is not held, or has ended.
 func (f *forwarders) pass(k kind, from, to string, over <-chan struct{}) bool {
 	for {
 		f.mu.Lock()
@@ -105,7 +105,7 @@ func (f *forwarders) pass(k kind, from, to string, over <-chan struct{}) bool {
 	}
 }
 
-// stand puts a forwarder before a machine, until the test ends.
+// stand runs a forwarder for a machine until the test ends.
 func (f *forwarders) stand(t *testing.T, m *machine) {
 	t.Helper()
 	var listener net.Listener
@@ -128,7 +128,6 @@ func (f *forwarders) stand(t *testing.T, m *machine) {
 	}()
 }
 
-// forward carries one connection.
 func (f *forwarders) forward(client net.Conn, m *machine) {
 	defer client.Close()
 	var server net.Conn
@@ -146,20 +145,19 @@ func (f *forwarders) forward(client net.Conn, m *machine) {
 	c.carry(server, client)
 }
 
-// carried is one connection that is forwarded.
 type carried struct {
 	f        *forwarders
 	from, to string
 
 	mu      sync.Mutex // guards all below
-	opening []byte     // of the dialing instance, until the kind is known
+	opening []byte     // bytes from the dialing instance, kept until the kind is known
 	kind    kind
 	over    chan struct{}
 	ended   bool
 }
 
-// carry copies one direction until either end is over. A connection that is held ends when its ends
-// do, as far as they can tell.
+// carry copies the data of one direction until either connection ends. While the connection is
+// held, it does not notice that an end has closed it.
 func (c *carried) carry(from, to net.Conn) {
 	defer c.end(from, to)
 	buffer := make([]byte, 64<<10)
@@ -179,7 +177,7 @@ func (c *carried) carry(from, to net.Conn) {
 	}
 }
 
-// look says what kind of connection it is, as far as is known.
+// look returns the kind of the connection if the bytes up to now show it, and unknown otherwise.
 func (c *carried) look(from net.Conn, chunk []byte) kind {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -207,8 +205,8 @@ func (c *carried) end(conns ...net.Conn) {
 	}
 }
 
-// TestKindsOfConnections cuts gossip while sessions and raft go on, and the reverse. Each is held
-// for longer than anything here waits.
+// TestKindsOfConnections cuts gossip while sessions and raft continue, and the reverse. Each cut
+// lasts longer than all timeouts.
 func TestKindsOfConnections(t *testing.T) {
 	const cutFor = 30 * time.Second
 	t.Run("gossip", func(t *testing.T) {
@@ -217,7 +215,7 @@ func TestKindsOfConnections(t *testing.T) {
 		fleet := w.startAll(3)
 		w.waitReady(slack*readyTime, fleet...)
 		w.forwarders.cut(func(k kind, _, _ string) bool { return k == gossip })
-		w.keepsGranting(cutFor, fleet...) // holding, locking and leading need no gossip
+		w.keepsGranting(cutFor, fleet...) // holds, locks and the leader need no gossip
 		w.forwarders.heal()
 		w.bothKindsSeen()
 		w.verdict(slack * readyTime)
@@ -233,7 +231,7 @@ func TestKindsOfConnections(t *testing.T) {
 			return k == links && (from == leader.machine.ip || to == leader.machine.ip)
 		})
 		others := without(fleet, leader)
-		w.leader(others...) // although gossip says that all are well
+		w.leader(others...) // although gossip reports all instances as running
 		w.keepsGranting(cutFor, others...)
 		w.notGranted(leader, 2*time.Second)
 		w.forwarders.heal()
@@ -242,7 +240,7 @@ func TestKindsOfConnections(t *testing.T) {
 	})
 }
 
-// bothKindsSeen checks that the forwarders can tell the kinds apart: else nothing was cut.
+// bothKindsSeen checks that the forwarders have seen both kinds. Otherwise nothing was cut.
 func (w *world) bothKindsSeen() {
 	w.t.Helper()
 	w.forwarders.mu.Lock()

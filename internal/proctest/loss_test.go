@@ -9,16 +9,16 @@ import (
 )
 
 const (
-	lossyEnv  = "MORTISE_LOSSY"       // how many leaders are lost on each network; 3 without it
-	airDelay  = 50 * time.Millisecond // each packet, one way
+	lossyEnv  = "MORTISE_LOSSY"       // number of leaders lost on each network; default 3
+	airDelay  = 50 * time.Millisecond // delay of each packet, in one direction
 	cutFor    = 8 * time.Second
-	lossyRest = 5 * time.Second // between a leader's return and the end of the next
+	lossyRest = 5 * time.Second // from the return of one leader to the end of the next
 )
 
-// TestLossyNetwork loses leaders on a network that delays each packet and loses some: one after the
-// other is cut off, or killed and started again. What is asserted is how long no other instance is
-// granted a free lock. A network that loses a fifth of all packets is silent for half a second by
-// itself, now and then; the table says how long.
+// TestLossyNetwork cuts off, or kills and restarts, one leader after the other on a network that
+// delays each packet and loses some. It limits how long no other instance is granted a free lock. A
+// network that loses a fifth of all packets sometimes delivers nothing for half a second, so the
+// goal rises with the loss.
 func TestLossyNetwork(t *testing.T) {
 	for _, c := range []struct {
 		loss float64

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestTwoOfFive kills two of five voters ten seconds apart, whichever they are, and starts them
-// again.
+// TestTwoOfFive kills two of five voters, ten seconds apart, in all combinations of leader and
+// follower, and starts them again.
 func TestTwoOfFive(t *testing.T) {
 	for _, roles := range [...][2]string{{"leads", "votes"}, {"votes", "leads"}, {"votes", "votes"},
 		{"leads", "leads"}} {
@@ -38,7 +38,7 @@ func TestTwoOfFive(t *testing.T) {
 			for _, in := range living {
 				w.granted(in, slack*failover)
 			}
-			w.waitVoters(slack*readyTime, living...) // three are left of five
+			w.waitVoters(slack*readyTime, living...) // three of the five voters remain
 			for _, in := range dead {
 				w.waitReady(slack*readyTime, w.start(in.name, in.machine))
 			}
@@ -47,7 +47,8 @@ func TestTwoOfFive(t *testing.T) {
 	}
 }
 
-// TestAllAtOnce ends a whole fleet and starts it again, on other machines with other addresses.
+// TestAllAtOnce ends all instances of a fleet and starts them again on other machines with other
+// addresses.
 func TestAllAtOnce(t *testing.T) {
 	for _, how := range []string{byLeave, byKill} {
 		for _, n := range []int{3, 5} {
@@ -74,15 +75,15 @@ func TestAllAtOnce(t *testing.T) {
 	})
 }
 
-// allLeave is how long Leave takes if all leave at once.
 const allLeave = 2 * time.Second
 
-// restart ends a fleet of n at once, starts it on new machines, and judges.
+// restart ends a fleet of n instances simultaneously, starts it on new machines, and judges the
+// history.
 func (w *world) restart(n int, how string) {
 	w.t.Helper()
 	fleet := w.startAll(n)
 	w.waitReady(slack*readyTime, fleet...)
-	time.Sleep(2 * time.Second) // some history to go by
+	time.Sleep(2 * time.Second)
 	w.lose(fleet...)
 	w.depart(how, fleet...)
 	for _, d := range w.departures {
@@ -97,8 +98,8 @@ func (w *world) restart(n int, how string) {
 	w.verdict(slack * readyTime)
 }
 
-// TestSoleVoterOfTwo kills the one of two instances that votes. The other cannot know whether it
-// lives, and is granted nothing, until it is back: then the two found a new group.
+// TestSoleVoterOfTwo kills the only voter of two instances. The other cannot know whether the voter
+// runs, so it is granted nothing until the voter returns and the two found a new group.
 func TestSoleVoterOfTwo(t *testing.T) {
 	begin(t, always)
 	w := newWorld(t, settings{replicas: 2, ttl: 2 * time.Second, grace: true, groups: 2})
@@ -113,8 +114,8 @@ func TestSoleVoterOfTwo(t *testing.T) {
 	w.verdict(slack * readyTime)
 }
 
-// TestFlapping has one of four instances come and go every five seconds for two minutes. No other
-// instance may notice.
+// TestFlapping cuts off, or kills, one of four instances repeatedly for two minutes, every five or
+// ten seconds. The other instances must be granted locks all the time.
 func TestFlapping(t *testing.T) {
 	const flaps, every = 12, 5 * time.Second
 	t.Run("cut off", func(t *testing.T) {
@@ -151,7 +152,8 @@ func TestFlapping(t *testing.T) {
 	})
 }
 
-// TestScale goes from one instance to nine and back to one, the oldest leaving first.
+// TestScale grows a group from one instance to nine and shrinks it to one, the oldest leaving
+// first.
 func TestScale(t *testing.T) {
 	begin(t, whole)
 	const most = 9

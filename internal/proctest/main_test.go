@@ -9,17 +9,18 @@ import (
 	"testing"
 )
 
-// What scripts/proctest says in the environment.
+// scripts/proctest sets these variables.
 const (
-	// "part", what every merge runs, or "all"; without it nothing is run, since this takes minutes
+	// "part" runs the scenarios of every merge, and "all" runs all. Without a value no scenario
+	// runs, because scenarios take minutes.
 	wantEnv     = "MORTISE_PROCTEST"
-	programsEnv = "MORTISE_PROCTEST_INSTANCES" // a directory with the program of the instances, and its next version
+	programsEnv = "MORTISE_PROCTEST_INSTANCES" // directory of the programs below
 )
 
 // The programs that instances run.
 const (
 	present = "instance"
-	next    = "instance-next" // the same tree with the build tag nextrules: the version after this one
+	next    = "instance-next" // built with the tag nextrules, as the version after this one
 )
 
 func TestMain(m *testing.M) {
@@ -29,16 +30,16 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// scope says in which runs a scenario takes part.
+// scope determines in which runs a scenario takes part.
 type scope int
 
 const (
 	always scope = iota // in every run
-	whole               // not where time is short
+	whole               // only in runs of all scenarios
 )
 
-// begin skips a scenario that is not asked for, or cannot be run here, and otherwise lets it run
-// beside others.
+// begin skips a scenario that is not selected, or that this machine cannot run. Otherwise it lets
+// the scenario run in parallel with others.
 func begin(t *testing.T, s scope) {
 	t.Helper()
 	switch want := os.Getenv(wantEnv); {
@@ -53,7 +54,7 @@ func begin(t *testing.T, s scope) {
 	t.Parallel()
 }
 
-// missing says what this machine lacks, or nothing.
+// missing returns what this machine lacks, or "" if it can run the scenarios.
 func missing() string {
 	if os.Getuid() != 0 {
 		return "not root"

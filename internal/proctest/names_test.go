@@ -16,18 +16,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// service is the name under which all instances are found.
+// service is the host name that resolves to the addresses of all instances.
 const service = "orders.test"
 
-// names is the name server of a world. It knows one name, which stands for whatever the test says.
+// names is the name server of a world. It knows one name, for which the test sets the addresses.
 type names struct {
 	conn net.PacketConn
 
 	mu     sync.Mutex                          // guards all below
-	answer func(asker netip.Addr) []netip.Addr // nil: the server does not answer
+	answer func(asker netip.Addr) []netip.Addr // nil means that the server does not answer
 }
 
-// serveNames starts a name server on a machine of its own.
 func serveNames(t *testing.T, m *machine) *names {
 	t.Helper()
 	s := &names{}
@@ -43,11 +42,13 @@ func serveNames(t *testing.T, m *machine) *names {
 	return s
 }
 
-// inSpace runs f, which may open sockets, in a machine's namespace. Its thread ends with it.
+// inSpace runs f, which may open sockets, in a machine's namespace. It uses a new thread, which
+// ends afterwards.
 func inSpace(m *machine, f func() error) error {
 	done := make(chan error)
 	go func() {
-		runtime.LockOSThread() // for good: a thread in another namespace must not serve other goroutines
+		// Never unlocked: a thread in another namespace must not run other goroutines.
+		runtime.LockOSThread()
 		space, err := os.Open("/run/netns/" + m.space)
 		if err == nil {
 			err = unix.Setns(int(space.Fd()), unix.CLONE_NEWNET)
@@ -61,7 +62,7 @@ func inSpace(m *machine, f func() error) error {
 	return <-done
 }
 
-// say sets what the service's name stands for, for each who asks.
+// say sets the addresses that the service's name resolves to, for each asking machine.
 func (s *names) say(answer func(asker netip.Addr) []netip.Addr) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,8 +90,7 @@ const (
 	noSuchName = 3
 )
 
-// respond makes the answer to a question of DNS with one name in it, or none if there is nothing to
-// say.
+// respond returns the answer to a DNS query for one name, or nil if there is nothing to answer.
 func respond(packet []byte, asker netip.Addr, answer func(netip.Addr) []netip.Addr) []byte {
 	name, end := question(packet)
 	if end == 0 || answer == nil {
@@ -105,18 +105,19 @@ func respond(packet []byte, asker netip.Addr, answer func(netip.Addr) []netip.Ad
 		}
 	}
 	reply := slices.Clone(packet[:end])
-	reply[2], reply[3] = 0x84|packet[2]&1, code // an answer, from a server that knows
+	reply[2], reply[3] = 0x84|packet[2]&1, code // an authoritative answer
 	binary.BigEndian.PutUint16(reply[6:], uint16(len(found)))
 	clear(reply[8:12])
 	for _, a := range found {
-		// the name at 12, class internet, for one second
+		// A pointer to the name at offset 12, the class IN, and a TTL of one second.
 		reply = append(reply, 0xc0, 12, 0, typeA, 0, 1, 0, 0, 0, 1, 0, 4)
 		reply = append(reply, a.AsSlice()...)
 	}
 	return reply
 }
 
-// question reads the name that is asked for, and where the question ends; 0 if there is none.
+// question returns the name in a query, and the offset at which the query's question ends. The
+// offset is 0 if there is none.
 func question(packet []byte) (name string, end int) {
 	if len(packet) < 12 || binary.BigEndian.Uint16(packet[4:]) != 1 {
 		return "", 0

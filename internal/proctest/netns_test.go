@@ -12,25 +12,25 @@ import (
 	"testing"
 )
 
-// network is machines on one bridge. It belongs to one test.
+// network is a set of machines on one bridge. It belongs to one test.
 type network struct {
 	t        *testing.T
-	name     string // what its namespaces begin with
+	name     string // prefix of the names of its namespaces
 	machines []*machine
-	air      *air // nil: a bridge carries the packets
+	air      *air // nil means that a bridge carries the packets
 }
 
-// machine is a network namespace with one address.
 type machine struct {
-	space string // the namespace's name
+	space string // name of the namespace
 	ip    string
-	cut   map[*machine]bool // whom it does not reach
+	cut   map[*machine]bool // the machines to which packets from this one are lost
 }
 
-var worlds atomic.Int64 // counts the networks of this process, for their names
+// Counts the networks of this process. Each number is part of a name.
+var worlds atomic.Int64
 
-// newNetwork makes a network without machines, which is removed with all of them when the test
-// ends.
+// newNetwork makes a network without machines. The network and its machines are removed when the
+// test ends.
 func newNetwork(t *testing.T, a *air) *network {
 	t.Helper()
 	n := &network{t: t, name: fmt.Sprintf("%s-%d", runName(), worlds.Add(1)), air: a}
@@ -45,7 +45,7 @@ func newNetwork(t *testing.T, a *air) *network {
 
 func (n *network) bridge() string { return n.name + "-bridge" }
 
-// add makes a machine with an address that no other has had.
+// add makes a machine with an address that no other machine of the network has had.
 func (n *network) add() *machine {
 	n.t.Helper()
 	number := len(n.machines) + 1
@@ -69,15 +69,15 @@ func (n *network) add() *machine {
 	return m
 }
 
-// cutOneWay loses whatever the first machine sends to the second, in silence.
+// cutOneWay loses everything that the first machine sends to the second. The sender gets no error.
 func (n *network) cutOneWay(from, to *machine) {
 	n.t.Helper()
 	from.cut[to] = true
-	// the address of no machine
+	// No machine has this hardware address.
 	n.ip(fmt.Sprintf("-n %s neighbour replace %s lladdr 02:00:00:00:00:00 dev eth0 nud permanent", from.space, to.ip))
 }
 
-// cut cuts all links between two groups of machines, both ways.
+// cut cuts all links between two groups of machines, in both directions.
 func (n *network) cut(some, others []*machine) {
 	n.t.Helper()
 	for _, a := range some {
@@ -88,7 +88,7 @@ func (n *network) cut(some, others []*machine) {
 	}
 }
 
-// heal undoes all cuts.
+// heal removes all cuts that were made by cut and cutOneWay.
 func (n *network) heal() {
 	n.t.Helper()
 	for _, m := range n.machines {
@@ -99,11 +99,11 @@ func (n *network) heal() {
 	}
 }
 
-// neighborTable is how many addresses of neighbors all namespaces of this system know together, at
-// most. The usual 1,024 are too few for two hundred machines of which each talks to a handful.
+// neighborTable limits the neighbor addresses in all namespaces together. The usual 1,024 are too
+// few for two hundred machines, each of which communicates with a few others.
 const neighborTable = 65536
 
-// roomForNeighbors raises that limit until the test ends.
+// roomForNeighbors sets the limit to neighborTable until the test ends.
 func (n *network) roomForNeighbors() {
 	n.t.Helper()
 	for _, name := range []string{"gc_thresh3", "gc_thresh2"} {
@@ -119,8 +119,8 @@ func (n *network) roomForNeighbors() {
 	}
 }
 
-// part cuts some machines off from all others, both ways, in two commands each: they hang on a
-// bridge of their own then, and reach each other.
+// part cuts some machines off from all others, in both directions, with two commands for each. It
+// moves them to their own bridge, so they reach each other.
 func (n *network) part(some []*machine) {
 	n.t.Helper()
 	n.ip(fmt.Sprintf("-n %s link add name bridge1 type bridge", n.bridge()), fmt.Sprintf("-n %s link set bridge1 up",
@@ -128,7 +128,7 @@ func (n *network) part(some []*machine) {
 	n.hang(some, "bridge1")
 }
 
-// join undoes part.
+// join reverses part.
 func (n *network) join(some []*machine) {
 	n.t.Helper()
 	n.hang(some, "bridge0")
@@ -142,7 +142,7 @@ func (n *network) hang(some []*machine, bridge string) {
 	}
 }
 
-// ip runs commands of ip, each in a line; none may fail.
+// ip runs the ip command once for each line. The test fails if one of these commands fails.
 func (n *network) ip(lines ...string) {
 	n.t.Helper()
 	for _, line := range lines {
@@ -152,7 +152,7 @@ func (n *network) ip(lines ...string) {
 	}
 }
 
-// remove removes the namespaces. Their links and addresses go with them.
+// remove removes the namespaces, and their links and addresses with them.
 func (n *network) remove() {
 	for _, space := range spaces() {
 		if strings.HasPrefix(space, n.name+"-") {
@@ -161,10 +161,9 @@ func (n *network) remove() {
 	}
 }
 
-// spaces lists the namespaces of this machine that have names.
 func spaces() []string {
 	var names []string
-	entries, _ := os.ReadDir("/run/netns") // none: there are no names
+	entries, _ := os.ReadDir("/run/netns") // without the directory there are no names
 	for _, entry := range entries {
 		names = append(names, entry.Name())
 	}

@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// outagesEnv says how many outages are made in all, in turn over the table; without it there is one
-// of each kind.
+// outagesEnv is the number of outages. They take all kinds of the table in turn. Without a value
+// there is one outage of each kind.
 const outagesEnv = "MORTISE_OUTAGES"
 
-// recovery is how long a group whose processes all live takes at most from the end of an outage
-// until it grants again: a dial of a second that is under way and its pause of half a second, and
-// an election.
+// recovery is the longest time from the end of an outage until a group grants locks, if no process
+// has ended: a dial of a second under way, its pause of half a second, and an election.
 const recovery = 1500*time.Millisecond + failover
 
-// outage is one kind of outage: all links of so many instances are cut for a time.
+// outage is one kind of outage: in a group of that many instances, all links are cut for the time
+// cut.
 type outage struct {
 	instances int
 	ttl, cut  time.Duration
@@ -41,9 +41,9 @@ func outages() []outage {
 	return all
 }
 
-// TestOutages cuts all links of a group in memory, while no process ends, and heals them. The
-// group must never be given up: settings.groups is one. One world of each size and TTL has several
-// outages.
+// TestOutages cuts all links of a group in memory, while no process ends, and restores them. The
+// group must never be given up, so settings.groups is one. One world of each size and TTL has
+// several outages.
 func TestOutages(t *testing.T) {
 	begin(t, whole)
 	rounds, err := strconv.Atoi(os.Getenv(outagesEnv))
@@ -54,7 +54,7 @@ func TestOutages(t *testing.T) {
 	worlds := map[string][]outage{}
 	var order []string
 	for i := range rounds {
-		o := table[i*11%len(table)] // 11 has no divisor in common with the length: all kinds come in turn
+		o := table[i*11%len(table)] // 11 is coprime to the length, so all kinds take their turn
 		name := fmt.Sprintf("%d instances, TTL %v", o.instances, o.ttl)
 		if !slices.Contains(order, name) {
 			order = append(order, name)
@@ -78,8 +78,8 @@ func TestOutages(t *testing.T) {
 	}
 }
 
-// outage makes one outage and measures how long it takes until every instance is granted a lock
-// again.
+// outage causes one outage and measures how long every instance takes to be granted a lock after
+// it.
 func (w *world) outage(fleet []*instance, o outage, group string) {
 	w.t.Helper()
 	for i, in := range fleet {

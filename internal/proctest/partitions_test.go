@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// shape is a way to cut a fleet of five voters whose leader is known.
+// shape is a way to cut the links of a fleet of five voters whose leader is known.
 type shape struct {
 	name string
 	in   scope
-	// cut cuts, and returns which instances then are granted locks and which are not. Those on
-	// neither list may be or not.
+	// cut cuts links, and returns the instances that must be granted locks after it and those that
+	// must not. Any other instance may be granted locks or not.
 	cut func(w *world, leader *instance, rest []*instance) (granted, refused []*instance)
 }
 
@@ -45,23 +45,25 @@ var shapes = [...]shape{
 		}
 		return rest, []*instance{leader}
 	}},
-	// The leader is the only one whom both halves reach: not transitive. With it either half is a
-	// majority; it goes on.
+	// The leader is the only instance that reaches both halves, which do not reach each other.
+	// Together with the leader, either half is a majority, so the leader continues.
 	{"leader is the bridge", whole, func(w *world, leader *instance, rest []*instance) (granted, refused []*instance) {
 		w.net.cut(machinesOf(rest[:2]), machinesOf(rest[2:]))
 		return append(rest, leader), nil
 	}},
-	// The bridge is another: the leader's half and the bridge are a majority, and the other half
-	// reaches no leader.
+	// Another instance reaches both halves. The leader's half and that instance are a majority, and
+	// the other half reaches no leader.
 	{"follower is the bridge", whole, func(w *world, leader *instance, rest []*instance) (granted,
 		refused []*instance) {
 		near, bridge, far := []*instance{leader, rest[0]}, rest[1], rest[2:]
 		w.net.cut(machinesOf(near), machinesOf(far))
-		return []*instance{bridge}, nil // a half may change with the other, but never without the bridge
+		// Either half may have the leader, but the bridge always reaches it.
+		return []*instance{bridge}, nil
 	}},
 }
 
-// TestPartitions cuts a fleet of five voters for a minute in every shape, and heals it.
+// TestPartitions cuts a fleet of five voters in every shape for a minute, and then restores the
+// links.
 func TestPartitions(t *testing.T) {
 	for _, s := range shapes {
 		t.Run(s.name, func(t *testing.T) {
@@ -82,7 +84,8 @@ func TestPartitions(t *testing.T) {
 			for _, in := range granted {
 				w.granted(in, slack*(ttl+failover))
 			}
-			time.Sleep(2 * ttl) // the time of a lease: by then an instance that may not be granted anything knows it
+			// After two leases, each instance that must not be granted anything knows that.
+			time.Sleep(2 * ttl)
 			for _, in := range refused {
 				w.notGranted(in, ttl)
 			}

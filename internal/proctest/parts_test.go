@@ -12,20 +12,20 @@ import (
 	"time"
 )
 
-// What the scenarios rest on, for itself: it needs no root.
+// TestLongestGap checks a function of the scenarios. It needs no root.
 
 func TestLongestGap(t *testing.T) {
 	const ms = int64(time.Millisecond)
 	for _, c := range []struct {
-		times []int64 // in milliseconds, as the others
+		times []int64 // in milliseconds, as are from and until
 		want  int64
 	}{
 		{[]int64{1020, 1200, 1990}, 790},
-		{[]int64{1010, 1020}, 980},        // nothing came any more
-		{[]int64{1010, 1020, 5000}, 3980}, // it came after the end of what is looked at: that is how long it took
-		{[]int64{1010, 1950, 5000}, 940},  // what had just begun then is the next departure's
+		{[]int64{1010, 1020}, 980},        // no event follows
+		{[]int64{1010, 1020, 5000}, 3980}, // the gap ends with the first event after until
+		{[]int64{1010, 1950, 5000}, 940},  // the gap after 1950 belongs to the next departure
 		{nil, 1000},
-		{[]int64{10, 20, 3000, 3100, 9000}, 2000}, // what was before does not count
+		{[]int64{10, 20, 3000, 3100, 9000}, 2000}, // events before from do not count
 	} {
 		times := slices.Clone(c.times)
 		for i := range times {
@@ -64,7 +64,8 @@ func TestRespond(t *testing.T) {
 	ask := func(name string, kind byte) []byte {
 		packet := []byte{7, 7, 1, 0, 0, 1, 0, 0, 0, 0, 0, 1}
 		packet = append(append(packet, name...), 0, 0, kind, 0, 1)
-		return append(packet, 0, 0, 41, 2, 0, 0, 0, 0, 0, 0, 0) // what resolvers add: it is not answered
+		// A record that resolvers append, which is not answered.
+		return append(packet, 0, 0, 41, 2, 0, 0, 0, 0, 0, 0, 0)
 	}
 	here := netip.MustParseAddr("10.77.0.9")
 	answer := func(asker netip.Addr) []netip.Addr { return []netip.Addr{asker} }

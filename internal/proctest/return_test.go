@@ -15,19 +15,20 @@ import (
 )
 
 const (
-	returnsEnv = "MORTISE_RETURNS" // how many leaders are stopped and continued; 3 without it
+	returnsEnv = "MORTISE_RETURNS" // number of leaders stopped and continued; default 3
 	stoppedFor = 15 * time.Second
-	returnTime = 6 * time.Second // what happens in this time after a leader continues is put down to that
+	// A gap within this time after a leader continues is attributed to its return.
+	returnTime = 6 * time.Second
 
 	// returnGoal is the longest time in which no free lock is granted because a leader continues,
-	// on one shared disk.
+	// with all directories on one disk.
 	returnGoal = 300 * time.Millisecond
 )
 
-// TestReturn stops the leader of a durable group for longer than its lease and continues it. The
-// directories of all instances are on one disk, as on a machine with several containers: what the
-// returning voter writes to catch up is in the way of the others' syncs. The group has a new leader
-// by then, which must go on leading, and grants must go on.
+// TestReturn stops the leader of a durable group for longer than its lease and continues it. All
+// directories are on one disk, as on a machine with several containers: the writes of the returning
+// voter, which catches up, delay the others' syncs. The group has then elected a new leader, which
+// must keep its leadership, and locks must be granted all the time.
 func TestReturn(t *testing.T) {
 	begin(t, whole)
 	rounds := times(t, returnsEnv, 3)
@@ -40,7 +41,7 @@ func TestReturn(t *testing.T) {
 		rest := without(fleet, leader)
 		w.lose(leader)
 		before := time.Now()
-		time.Sleep(returnTime + apart) // what the disk does by itself
+		time.Sleep(returnTime + apart) // measures what the disk does without a return
 		stopped := time.Now()
 		leader.signal(syscall.SIGSTOP)
 		successor := w.leader(rest...)
@@ -61,7 +62,7 @@ func TestReturn(t *testing.T) {
 	w.spells(outages, map[string]time.Duration{"continued": returnGoal})
 }
 
-// times is a number from the environment.
+// times returns the number in an environment variable, or standard if the variable is not set.
 func times(t *testing.T, name string, standard int) int {
 	t.Helper()
 	text := os.Getenv(name)
@@ -75,19 +76,19 @@ func times(t *testing.T, name string, standard int) int {
 	return n
 }
 
-// apart is between the end of one outage and the next: the grant that ends a gap may come after the
-// end of its outage.
+// apart is the time between the end of one outage and the next: the grant that ends a gap may come
+// after the end of its outage.
 const apart = time.Second
 
-// spell is a time in which something was done to some instances.
+// spell is a period in which the test did something to some instances.
 type spell struct {
 	what     string
 	from, to time.Time
-	rest     []*instance // the others
+	rest     []*instance // the other instances
 }
 
-// spells prints for each spell how long none of the others, and how long one of them, was granted
-// no free lock, and compares the first of these with the goals.
+// spells prints for each spell the longest time in which none of the other instances was granted a
+// free lock, and the same for a single one. It compares the former with the goals.
 func (w *world) spells(list []spell, goals map[string]time.Duration) {
 	w.t.Helper()
 	probes := w.probes(w.recorded())
@@ -115,7 +116,7 @@ func (w *world) spells(list []spell, goals map[string]time.Duration) {
 	w.t.Logf("outages:\n%s", text.String())
 }
 
-// gap measures a spell, and counts the probes that were granted in it.
+// gap returns the gap of a spell, and the number of probes that were granted in the spell.
 func (o spell) gap(w *world, probes [][]int64) (g gap, grants int) {
 	var all []int64
 	from, to := o.from.UnixNano(), o.to.UnixNano()

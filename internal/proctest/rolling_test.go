@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestRolling deploys a fleet anew, one instance after the other, each when the one before is
+// TestRolling deploys a fleet again, one instance after the other, each when the one before it is
 // ready.
 func TestRolling(t *testing.T) {
 	for _, n := range []int{3, 5, 9} {
@@ -31,9 +31,9 @@ func TestRolling(t *testing.T) {
 	}
 }
 
-// roll replaces every instance by one that starts anew. With surge the new one comes first, on a
-// machine of its own and under a name of its own, and the old one goes when it is ready: a
-// Deployment. Without, the old one goes first, and comes back on its machine: a StatefulSet.
+// roll replaces every instance by a new process. With surge the new process starts first, on a new
+// machine and under a new name, as in a Deployment. Without surge the old process ends first, and
+// the new one runs on the same machine, as in a StatefulSet.
 func (w *world) roll(fleet []*instance, how string, surge bool) {
 	w.t.Helper()
 	for i, old := range fleet {
@@ -53,7 +53,7 @@ func (w *world) roll(fleet []*instance, how string, surge bool) {
 	}
 }
 
-// TestTwentyRollingRestarts is the figure that users ask for: what a deploy costs them.
+// TestTwentyRollingRestarts measures the cost of a rolling deploy to users.
 func TestTwentyRollingRestarts(t *testing.T) {
 	begin(t, whole)
 	w := newWorld(t, settings{replicas: 3})

@@ -11,25 +11,25 @@ import (
 	"syscall"
 )
 
-// runName is the prefix of the names of this process's namespaces. No other process uses it, not
-// even a later one with the same number.
+// runName returns the prefix of the names of this process's namespaces. No other process has this
+// prefix, because it contains the time at which the process was started.
 func runName() string { return fmt.Sprintf("mt%d-%s", os.Getpid(), startOf(os.Getpid())) }
 
-// startOf says when a process was started, in the kernel's ticks; "" if there is none.
+// startOf returns when a process was started, in the kernel's ticks, or "" if there is no such
+// process.
 func startOf(pid int) string {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return ""
 	}
-	_, rest, _ := strings.Cut(string(stat), ") ") // the name before it may have any characters
+	_, rest, _ := strings.Cut(string(stat), ") ") // the name before ") " may contain any characters
 	if fields := strings.Fields(rest); len(fields) > 19 {
 		return fields[19]
 	}
 	return ""
 }
 
-// sweep removes what runs left behind that did not come to their end: their namespaces, with the
-// processes in them.
+// sweep removes the namespaces of runs that did not finish, together with the processes in them.
 func sweep() {
 	for _, space := range spaces() {
 		if !abandoned(space) {
@@ -45,7 +45,7 @@ func sweep() {
 	}
 }
 
-// abandoned reports whether a namespace is of a run that has ended.
+// abandoned reports whether a namespace belongs to a run that has ended.
 func abandoned(space string) bool {
 	parts := strings.Split(space, "-")
 	number, ours := strings.CutPrefix(parts[0], "mt")

@@ -14,12 +14,13 @@ import (
 	"github.com/mortise-lock/mortise/internal/history"
 )
 
-// clocks is how far the clocks of two instances' histories may be apart: each is set once, by a
-// wall clock that all share, in two readings between which a process may lose the processor.
+// clocks limits the difference between the clocks of two histories. Each clock is set once, by
+// readings of the common wall clock and the boot clock, between which the process may lose the
+// processor.
 const clocks = 200 * time.Millisecond
 
-// verdict ends a scenario: all that live are ready within the time given, give everything back,
-// stop, and what all lives have recorded is judged.
+// verdict ends a scenario. It waits until all running instances are ready, within the given time,
+// makes them release all locks and stop, and judges the histories of all instances.
 func (w *world) verdict(readyWithin time.Duration) {
 	w.t.Helper()
 	w.close()
@@ -31,7 +32,7 @@ func (w *world) verdict(readyWithin time.Duration) {
 	w.waitMembers(gossipTime, w.living()...)
 	w.t.Logf("all ready after %v, with all voters after %v, and seen by each other after %v",
 		ready.Round(time.Millisecond), voters.Round(time.Millisecond), time.Since(began).Round(time.Millisecond))
-	time.Sleep(2 * time.Second) // what was won back must last
+	time.Sleep(2 * time.Second) // the instances must remain ready
 	living := w.living()
 	together(living, func(in *instance) {
 		if _, err := in.ask("quiet", "", time.Minute); err != nil {
@@ -39,7 +40,7 @@ func (w *world) verdict(readyWithin time.Duration) {
 		}
 	})
 	together(living, func(in *instance) {
-		_ = in.in.Close() // the end of its input is its end
+		_ = in.in.Close() // the process ends when its input ends
 		select {
 		case <-in.ended:
 		case <-time.After(time.Minute):
@@ -49,12 +50,13 @@ func (w *world) verdict(readyWithin time.Duration) {
 	w.judge()
 }
 
-// judge judges what is recorded. No instance runs any more.
+// judge judges the recorded histories. All instances must have ended.
 func (w *world) judge() {
 	w.t.Helper()
 	w.judged = true
 	events := w.recorded()
-	// longer than any lease, and than any time without a leader but the scenarios' own
+	// This is longer than any lease, and longer than a group may be without a leader after the
+	// faults of a scenario have ended.
 	settle := 2*cmp.Or(w.ttl, 10*time.Second) + 15*time.Second
 	if err := history.Judge(events, history.Options{Uncertainty: clocks, Settle: settle}); err != nil {
 		w.t.Errorf("the history of this world is not right: %v", err)
@@ -64,8 +66,8 @@ func (w *world) judge() {
 	w.gaps(events)
 }
 
-// census counts what there is to judge, and the groups that have granted locks: no second one may
-// be founded beside or after another, except where the scenario takes the majority away.
+// census logs the number of recorded events, and the groups that have granted locks. No second
+// group may be founded, except if the scenario removes the majority.
 func (w *world) census(events []history.Event) {
 	w.t.Helper()
 	told := 0
@@ -88,7 +90,8 @@ func (w *world) census(events []history.Event) {
 	}
 }
 
-// recorded reads the histories of all lives. The stream of a life is its place among them, from 1.
+// recorded reads the histories of all instances. The stream of an instance is its position among
+// them, from 1.
 func (w *world) recorded() []history.Event {
 	w.t.Helper()
 	var events []history.Event
@@ -112,10 +115,10 @@ func (w *world) recorded() []history.Event {
 	return events
 }
 
-// losses looks for locks that were lost by instances that nothing was done to.
+// losses reports locks that were lost by instances to which the test did nothing.
 func (w *world) losses(events []history.Event) {
 	w.t.Helper()
-	keys := map[int]map[uint64]string{} // by stream and call
+	keys := map[int]map[uint64]string{} // by stream and by call
 	lost := map[int][]string{}
 	for _, e := range events {
 		switch e.Kind {
@@ -136,7 +139,7 @@ func (w *world) losses(events []history.Event) {
 	}
 }
 
-// together does something with all instances at once, and waits.
+// together calls do for all instances in parallel, and waits until all calls have returned.
 func together(instances []*instance, do func(*instance)) {
 	var all sync.WaitGroup
 	for _, in := range instances {

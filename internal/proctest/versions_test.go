@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestVersions deploys the next version of the rules over this one, instance by instance, and this
-// one over the next. Until every instance has the next, the group keeps to the version that all
-// know, so that a deploy can be taken back at any time before its end.
+// TestVersions deploys the next version of the rules over this one, one instance at a time, and the
+// reverse. Until every instance runs the next version, the group uses the version that all know, so
+// that a deploy can be reversed before its end.
 func TestVersions(t *testing.T) {
 	begin(t, always)
 	if _, err := os.Stat(filepath.Join(os.Getenv(programsEnv), next)); err != nil {
@@ -28,9 +28,9 @@ func TestVersions(t *testing.T) {
 			}
 			exchange(0, next)
 			exchange(1, next)
-			exchange(0, present) // taken back
+			exchange(0, present) // reverses the deploy
 			exchange(1, present)
-			for i := range fleet { // and once more, to the end
+			for i := range fleet { // deploys again, to the end
 				exchange(i, next)
 			}
 			w.verdict(slack * readyTime)

@@ -8,19 +8,19 @@ import (
 	"time"
 )
 
-// readyTime is how long an instance of a healthy group takes from its start to being ready: to be
-// found, to get a session, and to wait for a change of voters that is due.
+// readyTime is how long an instance of a healthy group takes to be ready: until the group has found
+// it, it has a session, and a change of voters that is due has finished.
 const readyTime = 12 * time.Second
 
-// failover is how long a group with a majority goes without a leader at most.
+// failover is the longest time that a group with a majority has no leader.
 const failover = 2 * time.Second
 
-// gossipTime is how long every instance may take to know the members: gossip forgets and finds by
-// itself, and in its own time.
+// gossipTime is the longest time until every instance knows the members, because gossip removes and
+// finds members with timeouts of its own.
 const gossipTime = 3 * time.Minute
 
-// waitReady waits until instances have said that they are ready for the first time, as a rolling
-// deploy does.
+// waitReady waits until the instances have reported that they are ready for the first time, as a
+// rolling deploy does.
 func (w *world) waitReady(within time.Duration, instances ...*instance) {
 	w.t.Helper()
 	limit := time.After(within)
@@ -37,7 +37,7 @@ func (w *world) waitReady(within time.Duration, instances ...*instance) {
 	}
 }
 
-// waitAllReady waits until all that live can be granted locks now.
+// waitAllReady waits until all running instances can be granted locks.
 func (w *world) waitAllReady(within time.Duration) {
 	w.t.Helper()
 	limit := time.Now().Add(within)
@@ -64,7 +64,7 @@ func (w *world) leader(of ...*instance) *instance {
 	return found
 }
 
-// until waits until something holds. A poll with a limit is no hope: the limit fails the test.
+// until polls the function holds until it returns true. The test fails after the duration within.
 func (w *world) until(within time.Duration, what string, holds func() bool) {
 	w.t.Helper()
 	for limit := time.Now().Add(within); !holds(); time.Sleep(50 * time.Millisecond) {
@@ -74,8 +74,8 @@ func (w *world) until(within time.Duration, what string, holds func() bool) {
 	}
 }
 
-// waitVoters waits until all of these instances know as many voters as so many instances should
-// have.
+// waitVoters waits until all of these instances report as many voters as a group of that size
+// should have.
 func (w *world) waitVoters(within time.Duration, living ...*instance) {
 	w.t.Helper()
 	candidates := len(living)
@@ -91,13 +91,13 @@ func (w *world) waitVoters(within time.Duration, living ...*instance) {
 	if w.voters == 0 {
 		want = min(3, candidates)
 	}
-	want -= 1 - want%2 // the largest odd number
+	want -= 1 - want%2 // rounded down to an odd number
 	for _, in := range living {
 		w.until(within, fmt.Sprintf("%s knows %d voters", in.life, want), func() bool { return voters(in) == want })
 	}
 }
 
-// voters counts the voters that an instance knows. Learners are on that list too.
+// voters counts the voters that an instance reports. The list in its Status also contains learners.
 func voters(in *instance) (n int) {
 	for _, v := range in.status().Voters {
 		if v.Votes {
@@ -107,7 +107,8 @@ func voters(in *instance) (n int) {
 	return n
 }
 
-// waitMembers waits until the leader lists these instances to each of them, and no other.
+// waitMembers waits until each of these instances gets from the leader a list of exactly these
+// instances.
 func (w *world) waitMembers(within time.Duration, living ...*instance) {
 	w.t.Helper()
 	var want []string
@@ -131,7 +132,7 @@ func (w *world) waitMembers(within time.Duration, living ...*instance) {
 	}
 }
 
-// granted checks that an instance can be granted a free lock within a time, and gives it back.
+// granted checks that an instance is granted a free lock within a time, and releases the lock.
 func (w *world) granted(in *instance, within time.Duration) {
 	w.t.Helper()
 	key := fmt.Sprintf("asked/%s/%d", in.life, time.Now().UnixNano())
@@ -143,7 +144,7 @@ func (w *world) granted(in *instance, within time.Duration) {
 	}
 }
 
-// notGranted checks that an instance is granted nothing for a while.
+// notGranted checks that an instance is granted nothing during a time.
 func (w *world) notGranted(in *instance, during time.Duration) {
 	w.t.Helper()
 	key := fmt.Sprintf("refused/%s/%d", in.life, time.Now().UnixNano())
@@ -152,7 +153,7 @@ func (w *world) notGranted(in *instance, during time.Duration) {
 	}
 }
 
-// keepsGranting checks for a while that each of some instances is granted free locks without a
+// keepsGranting checks for a time that each of some instances is granted free locks without a
 // noticeable break.
 func (w *world) keepsGranting(during time.Duration, instances ...*instance) {
 	w.t.Helper()

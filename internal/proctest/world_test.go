@@ -13,24 +13,27 @@ import (
 	"time"
 )
 
-// Limits in real time are asserted this many times over, since machines are shared; the figures are
-// printed.
+// The tests multiply limits in real time by slack, because machines are shared. They print the
+// measured figures.
 const slack = 5
 
-// settings are what all instances of a world have in common, but for those that say otherwise when
-// they start.
+// settings are common to all instances of a world, except to those that are started with other
+// variables.
 type settings struct {
 	replicas int
 	founders []string
-	voters   int           // 0: the default, 3
-	ttl      time.Duration // 0: the default, 10 s
-	grace    bool          // false: none, for worlds in which no group can follow another
-	durable  bool          // with a directory each, by name
-	groups   int           // how many groups may grant locks, one after the other. Zero means one
-	fleet    bool          // far more instances than processors: all connect anew at once to a new leader
-	kinds    bool          // each is reached through a forwarder, which can cut some kinds of connections
-	air      *air          // nil: no packet is delayed or lost
-	callers  int           // goroutines of each instance that lock and unlock a key of their own all the time
+	voters   int           // zero means the default, 3
+	ttl      time.Duration // zero means the default, 10 s
+	grace    bool          // false disables the grace: no group may follow another
+	durable  bool          // each instance has a directory, named after it
+	groups   int           // number of groups that may grant locks in turn; zero means one
+	// There are far more instances than processors, and all of them connect to a new leader
+	// simultaneously.
+	fleet bool
+	// Each instance is reached through a forwarder, which can cut some kinds of connections.
+	kinds   bool
+	air     *air // nil means that no packet is delayed or lost
+	callers int  // goroutines of each instance that lock and unlock their own key all the time
 }
 
 // world is a network, a name server and the instances of one scenario.
@@ -39,15 +42,16 @@ type world struct {
 	settings
 	net        *network
 	names      *names
-	forwarders *forwarders // only if kinds are to be cut
+	forwarders *forwarders // only if the test cuts kinds of connections
 	dir        string
-	resolv     string // resolv.conf of all machines
+	resolv     string // the file resolv.conf of all machines
 
-	lives      []*instance // all that were ever started, in that order
-	listed     []*machine  // where the service's name leads
+	lives      []*instance // all instances that were ever started, in that order
+	listed     []*machine  // the machines to which the service's name resolves
 	departures []departure
-	mayLose    map[*instance]bool // was cut off, stopped or without a majority: the loss of its locks is right
-	judged     bool
+	// The instance was cut off, stopped or without a majority, so it may lose its locks.
+	mayLose map[*instance]bool
+	judged  bool
 }
 
 // newWorld makes the world of a scenario, which must end with verdict.
@@ -69,7 +73,7 @@ func newWorld(t *testing.T, s settings) *world {
 	return w
 }
 
-// end stops whatever still runs, and tells of it if the test has failed.
+// end stops all instances that still run. If the test has failed it first prints their state.
 func (w *world) end() {
 	if w.t.Failed() {
 		w.tell()
@@ -82,7 +86,7 @@ func (w *world) end() {
 	}
 }
 
-// list says which machines the service's name stands for, from now on and for every instance.
+// list sets the machines to which the service's name resolves, for every instance.
 func (w *world) list(machines ...*machine) {
 	w.listed = machines
 	var found []netip.Addr
@@ -92,7 +96,6 @@ func (w *world) list(machines ...*machine) {
 	w.names.say(func(netip.Addr) []netip.Addr { return found })
 }
 
-// machine makes a machine for an instance.
 func (w *world) machine() *machine {
 	w.t.Helper()
 	m := w.net.add()
@@ -102,19 +105,19 @@ func (w *world) machine() *machine {
 	return m
 }
 
-// unlist takes a machine from behind the service's name.
+// unlist removes a machine from those to which the service's name resolves.
 func (w *world) unlist(m *machine) {
 	w.list(slices.DeleteFunc(slices.Clone(w.listed), func(other *machine) bool { return other == m })...)
 }
 
-// startAll starts n instances at once, each on a machine of its own, all of them listed. They are
-// called a, b, c, …
+// startAll starts n instances simultaneously, each on its own machine, all of them listed. Their
+// names are a, b, c, …
 func (w *world) startAll(n int) []*instance {
 	w.t.Helper()
 	return w.startOn(w.machinesFor(n)...)
 }
 
-// machinesFor makes n machines, and lists them beside those that are.
+// machinesFor makes n machines, and lists them in addition to those that are listed.
 func (w *world) machinesFor(n int) []*machine {
 	w.t.Helper()
 	var machines []*machine
@@ -125,7 +128,7 @@ func (w *world) machinesFor(n int) []*machine {
 	return machines
 }
 
-// startOn starts an instance on each of some machines. They are called a, b, c, …
+// startOn starts an instance on each of some machines. Their names are a, b, c, …
 func (w *world) startOn(machines ...*machine) []*instance {
 	w.t.Helper()
 	var started []*instance
@@ -135,16 +138,14 @@ func (w *world) startOn(machines ...*machine) []*instance {
 	return started
 }
 
-// nameOf is what the i-th instance is called.
 func nameOf(i int) string { return string(rune('a' + i)) }
 
-// start starts an instance on a machine.
 func (w *world) start(name string, m *machine, more ...string) *instance {
 	return w.startProgram(present, name, m, more...)
 }
 
-// startProgram starts an instance that runs a certain program. What more has replaces or adds to
-// its variables.
+// startProgram starts an instance that runs the given program. The variables in more replace others
+// of the same name.
 func (w *world) startProgram(program, name string, m *machine, more ...string) *instance {
 	w.t.Helper()
 	life := fmt.Sprintf("%s-%d", name, len(w.lives))
@@ -154,7 +155,6 @@ func (w *world) startProgram(program, name string, m *machine, more ...string) *
 	return in
 }
 
-// environment is the variables of an instance.
 func (w *world) environment(name, life string, m *machine) []string {
 	vars := []string{
 		"PATH=" + os.Getenv("PATH"), "MORTISE_BUG=" + os.Getenv("MORTISE_BUG"),
@@ -183,7 +183,7 @@ func (w *world) environment(name, life string, m *machine) []string {
 	if w.durable {
 		set("ORDERS_DIR", w.file("state-"+name))
 	}
-	if w.kinds { // plain, so that the forwarders can see what a connection is for
+	if w.kinds { // without TLS, so that the forwarders can read the first request of a connection
 		set("ORDERS_INSECURE", "true")
 		set("ORDERS_BIND", m.ip+behindForwarder)
 		set("ORDERS_ADVERTISE", m.ip+":7947")
@@ -193,20 +193,18 @@ func (w *world) environment(name, life string, m *machine) []string {
 	return vars
 }
 
-// lose notes that instances may lose their locks from here on: what is done to them cuts them off
-// from all others.
+// lose records that instances may lose their locks from now on, because the test cuts them off from
+// all others.
 func (w *world) lose(instances ...*instance) {
 	for _, in := range instances {
 		w.mayLose[in] = true
 	}
 }
 
-// without leaves some instances out of a list.
 func without(list []*instance, out ...*instance) []*instance {
 	return slices.DeleteFunc(slices.Clone(list), func(in *instance) bool { return slices.Contains(out, in) })
 }
 
-// machinesOf are the machines of instances.
 func machinesOf(instances []*instance) []*machine {
 	var machines []*machine
 	for _, in := range instances {
@@ -215,10 +213,9 @@ func machinesOf(instances []*instance) []*machine {
 	return machines
 }
 
-// file is the path of a file of this world.
 func (w *world) file(name string) string { return filepath.Join(w.dir, name) }
 
-// living are the instances that run.
+// living returns the instances that run.
 func (w *world) living() []*instance {
 	var living []*instance
 	for _, in := range w.lives {

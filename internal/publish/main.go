@@ -1,12 +1,12 @@
-// Command publish writes the modules of this tree that users install as a module proxy in a
-// directory: what `go get` would find if the tree were released now. scripts/publish-check installs
-// everything from it, and scripts/release takes the checksums of the next release from it.
+// Command publish writes the modules of this tree that users install into a directory, in the
+// layout of a module proxy. `go get` finds there what it would find if the tree were released now.
+// scripts/publish-check installs everything from this directory, and scripts/release reads the
+// checksums of the next release from it.
 //
 //	go run ./internal/publish DIRECTORY
 //
-// It writes the module of the root and those below adapters, each with the version of doc.go.
-// Modules of this tree that no user installs are left out. It reads the files that git would
-// commit.
+// It writes the root module and the modules below adapters, each with the version in doc.go. It
+// omits the modules of this tree that no user installs. It reads the files that git would commit.
 package main
 
 import (
@@ -35,7 +35,7 @@ func main() {
 	}
 }
 
-// publish writes every module of the tree at root that users install below proxy.
+// publish writes below proxy every module, in the tree at root, that users install.
 func publish(root, proxy string) error {
 	version, err := versionOf(root)
 	if err != nil {
@@ -64,7 +64,7 @@ func publish(root, proxy string) error {
 	return nil
 }
 
-// versionOf returns the version that doc.go has.
+// versionOf returns the version in the file doc.go below root.
 func versionOf(root string) (string, error) {
 	text, err := os.ReadFile(filepath.Join(root, "doc.go"))
 	if err != nil {
@@ -76,7 +76,6 @@ func versionOf(root string) (string, error) {
 	return "", fmt.Errorf("doc.go has no line %q", "const version = ...")
 }
 
-// modules returns the directories that have a go.mod.
 func modules(files []string) (rooms []string) {
 	for _, name := range files {
 		if path.Base(name) == "go.mod" {
@@ -86,8 +85,8 @@ func modules(files []string) (rooms []string) {
 	return rooms
 }
 
-// content returns the files of the module in room: those below it that are below no other module,
-// and the licence of the root if it has none, as the go command does it.
+// content returns the files of the module in room. These are the files below room that belong to no
+// nested module, and the root's licence if room has none. The go command chooses the same files.
 func content(files, rooms []string, room string) map[string]string {
 	in := map[string]string{}
 	for _, name := range files {
@@ -107,8 +106,8 @@ func content(files, rooms []string, room string) map[string]string {
 	return in
 }
 
-// write writes one module: its list of versions, and of the one version the time, the go.mod and
-// the files.
+// write writes one module in the layout of a module proxy: the list of versions and, for the one
+// version, the time, the go.mod and the zip.
 func write(root, proxy, room, version string, files map[string]string) error {
 	mod, err := os.ReadFile(filepath.Join(root, room, "go.mod"))
 	if err != nil {
@@ -138,7 +137,7 @@ func write(root, proxy, room, version string, files map[string]string) error {
 	return nil
 }
 
-// pack writes the files as a zip. prefix is before the name of each.
+// pack writes the files as a zip. prefix is prepended to the name of each.
 func pack(to io.Writer, root, prefix string, files map[string]string) error {
 	z := zip.NewWriter(to)
 	for name, from := range files {

@@ -1,20 +1,20 @@
-// Package purpose names what a lock is for, where that decides whether a long hold is worth a
-// warning. It is a label of the request, so it travels with the lock, and a build that does not
-// know it shows it like any other label.
+// Package purpose names the purpose of a lock if the purpose decides whether a long hold is worth a
+// warning. The purpose is a label of the request, so it is stored with the lock. A version of
+// mortise that does not know this label shows it like any other label.
 package purpose
 
-// Label is the label of mortise.Request.Labels.
+// Label is the key of the purpose among mortise.Request.Labels.
 const Label = "mortise.purpose"
 
-// The purposes that are known. A hold of each lasts long by design, and so do the waits for it.
+// These are the known purposes. Holds for these purposes last long by design, and so do the waits
+// for them.
 const (
-	Election = "election" // its holder leads, and the candidates wait until it does not
-	Tick     = "tick"     // what package tick takes for itself: no code of a user works under it
+	Election = "election" // the holder is the leader, and the candidates wait for the lock
+	Tick     = "tick"     // a lock of package tick itself, under which no code of a user runs
 	Job      = "job"      // one long piece of work
 )
 
-// Lasting reports whether long holds of a lock with these labels, and long waits for it, are as
-// they should be.
+// Lasting reports whether long holds and long waits are normal for a lock with these labels.
 func Lasting(labels map[string]string) bool {
 	switch labels[Label] {
 	case Election, Tick, Job:
@@ -23,5 +23,5 @@ func Lasting(labels map[string]string) bool {
 	return false
 }
 
-// Of returns the labels of a lock with one purpose.
+// Of returns the labels of a lock with the given purpose.
 func Of(purpose string) map[string]string { return map[string]string{Label: purpose} }

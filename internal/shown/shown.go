@@ -1,22 +1,22 @@
-// Package shown encodes what a holder shows to others: its value, its labels, and its trace parent
-// are sent together as the one value of its request.
+// Package shown encodes what other instances see of a request: the value, the labels, and the trace
+// parent. All three are sent together as the single value of the request.
 //
-// A value without labels and trace parent is its own encoding. Any other encoding begins with a
-// byte that such a value does not begin with, followed by JSON.
+// A value without labels and trace parent is encoded as itself, unless it begins with the byte
+// zero. Any other encoding is the byte zero followed by JSON.
 package shown
 
 import "encoding/json"
 
-// formed is the first byte of an encoding with JSON.
+// formed is the first byte of an encoding that contains JSON.
 const formed = 0
 
 type form struct {
 	Value  []byte            `json:"v,omitempty"`
 	Labels map[string]string `json:"l,omitempty"`
-	Mark   []byte            `json:"m,omitempty"` // of Hooks.Mark
+	Mark   []byte            `json:"m,omitempty"` // the trace parent, from Hooks.Mark
 }
 
-// Encode returns the value of the request.
+// Encode returns the encoding of value, labels and trace parent.
 func Encode(value string, labels map[string]string, mark []byte) []byte {
 	if len(labels) == 0 && len(mark) == 0 && (value == "" || value[0] != formed) {
 		return []byte(value)
@@ -28,7 +28,8 @@ func Encode(value string, labels map[string]string, mark []byte) []byte {
 	return append([]byte{formed}, b...)
 }
 
-// Decode returns value and labels. Bytes in another form are a value.
+// Decode returns the value and the labels. Bytes that are not a valid encoding with JSON are
+// returned as the value.
 func Decode(b []byte) (value string, labels map[string]string) {
 	f, ok := read(b)
 	if !ok {
@@ -37,7 +38,7 @@ func Decode(b []byte) (value string, labels map[string]string) {
 	return string(f.Value), f.Labels
 }
 
-// MarkOf returns the trace parent, or nil.
+// MarkOf returns the trace parent, or nil if there is none.
 func MarkOf(b []byte) []byte {
 	f, _ := read(b)
 	return f.Mark

@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// TestWhatIsShownComesBack: value, labels and trace parent can be decoded, and a value alone is its
-// own encoding, so that a program without labels shows it unchanged.
+// TestWhatIsShownComesBack checks that value, labels and trace parent can be decoded, and that a
+// value alone is its own encoding, so that a program that does not know labels shows the value
+// unchanged.
 func TestWhatIsShownComesBack(t *testing.T) {
 	labels := map[string]string{"shard": "7"}
 	for _, c := range []struct {
@@ -18,7 +19,7 @@ func TestWhatIsShownComesBack(t *testing.T) {
 	}{
 		{"", nil, nil, true},
 		{"charging", nil, nil, true},
-		{"\x00{}", nil, nil, false}, // it looks like the other form
+		{"\x00{}", nil, nil, false}, // a value that looks like an encoding with JSON
 		{"a\xff", labels, nil, false},
 		{"", labels, []byte{1, 0, 2}, false},
 		{"charging", nil, []byte("trace"), false},

@@ -9,12 +9,12 @@ import (
 	"github.com/mortise-lock/mortise/internal/credentials"
 )
 
-// maxLinesBytes is more than any file of secrets has.
+// maxLinesBytes is the largest accepted size of a file of secrets.
 const maxLinesBytes = 64 << 10
 
 // Lines returns the lines of the file of secrets in path, without surrounding white space. suffix
-// is the variable that errors name. A file without any lines is an error: it is most likely not
-// filled yet. No error contains any of the text.
+// is the variable that errors name. A file without any lines is an error, because it is most likely
+// still to be written. No error contains text of the file.
 func (r *Reader) Lines(suffix, path string) []string {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -52,7 +52,7 @@ func (r *Reader) Lines(suffix, path string) []string {
 	return nil
 }
 
-// loose warns about a file of secrets that other users may read or change.
+// loose adds a warning if other users may read or change a file of secrets.
 func (r *Reader) loose(path string, info os.FileInfo) {
 	if credentials.OpenToOthers(info) {
 		r.Warnings = append(r.Warnings,

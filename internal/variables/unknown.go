@@ -6,13 +6,14 @@ import (
 	"strings"
 )
 
-// serviceVariables matches the variables that Kubernetes and Docker add for services, for one named
-// orders-lock, and for one named orders-lock-web too.
+// serviceVariables matches the suffixes of the variables that Kubernetes and Docker set for
+// services. With the prefix ORDERS_LOCK they may belong to a service named orders-lock or
+// orders-lock-web.
 const serviceVariables = `^(.*_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|` +
 	`PORT|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$`
 
-// Unknown records an error for every variable with the prefix that was not read. The error contains
-// no value, which may be a secret under a misspelt name.
+// Unknown records an error for every variable with the prefix that was not read. The error does not
+// contain the value of the variable, which may be a secret under a misspelt name.
 func (r *Reader) Unknown() {
 	service := regexp.MustCompile(serviceVariables)
 	var names []string

@@ -1,9 +1,9 @@
 // Package variables reads environment variables whose names share a prefix, and collects the errors
-// in them, by variable.
+// for each variable.
 //
-// A Reader belongs to one goroutine. Each error names its variable; Err joins them. No error
-// contains what was read from a file of secrets. Tags on the fields of a struct were refused: they
-// could not tell how to correct an error.
+// A Reader belongs to one goroutine. Each error names its variable; Err joins all errors. No error
+// contains text of a file of secrets. Refused alternative: tags on the fields of a struct, which
+// could not explain how to correct an error.
 package variables
 
 import (
@@ -19,7 +19,7 @@ import (
 
 // Reader reads variables, and records which were read.
 type Reader struct {
-	Prefix   string   // with its underscore
+	Prefix   string   // ends with an underscore
 	Warnings []string // about files that other users may read
 
 	values map[string]string
@@ -30,18 +30,18 @@ type Reader struct {
 // prefixForm is the pattern of a prefix.
 const prefixForm = "^[A-Za-z_][A-Za-z0-9_]*$"
 
-// maxBytes limits a number of bytes.
+// maxBytes is the largest accepted number of bytes.
 const maxBytes = 1 << 40
 
-// New returns a Reader of those variables of environ whose names begin with prefix and an
-// underscore. It reports false if prefix is not valid in the name of a variable.
+// New returns a Reader of the variables in environ whose names begin with prefix and an underscore.
+// It reports false if the name of a variable cannot contain prefix.
 func New(prefix string, environ []string) (*Reader, bool) {
 	prefix = strings.TrimSuffix(prefix, "_")
 	if !regexp.MustCompile(prefixForm).MatchString(prefix) {
 		return nil, false
 	}
 	if runtime.GOOS == "windows" {
-		prefix = strings.ToUpper(prefix) // names are not case-sensitive there
+		prefix = strings.ToUpper(prefix) // names are not case-sensitive on Windows
 	}
 	r := &Reader{Prefix: prefix + "_", values: map[string]string{}}
 	for _, pair := range environ {
@@ -65,10 +65,10 @@ func (r *Reader) Err() error {
 	return fmt.Errorf("the environment has %d mistake(s):\n%w", len(r.errs), errors.Join(r.errs...))
 }
 
-// Add records an error whose text names its variable.
+// Add records an error. The text of the error must name the variable.
 func (r *Reader) Add(err error) { r.errs = append(r.errs, err) }
 
-// Set reports whether a variable has a value. It does not count as reading the variable.
+// Set reports whether a variable has a value. Unlike Text, it does not record the variable as read.
 func (r *Reader) Set(suffix string) bool { return r.values[suffix] != "" }
 
 // Fault records an error in a variable.
@@ -76,7 +76,7 @@ func (r *Reader) Fault(suffix, format string, args ...any) {
 	r.errs = append(r.errs, fmt.Errorf("%s%s: %s", r.Prefix, suffix, fmt.Sprintf(format, args...)))
 }
 
-// Text returns the value of a variable, and records the variable as read, as the methods below do.
+// Text returns the value of a variable, and records the variable as read, as do all methods below.
 // An empty variable counts as not set.
 func (r *Reader) Text(suffix string) string {
 	r.known = append(r.known, suffix)
@@ -98,7 +98,7 @@ func (r *Reader) List(suffix string) []string {
 	return slices.DeleteFunc(parts, func(part string) bool { return part == "" })
 }
 
-// Number reads a number. Zero is an error, because it stands for the default everywhere.
+// Number reads a number. Zero is an error, because zero stands for the default in every setting.
 func (r *Reader) Number(suffix string) int {
 	text := r.Text(suffix)
 	if text == "" {
@@ -148,8 +148,8 @@ func (r *Reader) Flag(suffix string) bool {
 	}
 }
 
-// Duration reads a duration or, if none is set, the word none, for which it returns a negative
-// duration.
+// Duration reads a duration. If the argument none is set, it also accepts the word "none", for
+// which it returns a negative duration.
 func (r *Reader) Duration(suffix string, none bool) time.Duration {
 	text := r.Text(suffix)
 	switch {

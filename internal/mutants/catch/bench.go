@@ -16,22 +16,20 @@ import (
 	"github.com/mortise-lock/mortise/internal/mutants"
 )
 
-// limit is how long one layer may take against one bug. What takes longer has said nothing: on a
-// busy machine it may just be slow.
+// limit is how long one layer may run against one bug. A slower layer counts as neither caught nor
+// missed: the machine may be busy.
 const limit = 4 * time.Minute
 
-// bench is the built test binaries.
 type bench struct {
 	dir    string
 	layers []mutants.Layer
 }
 
-// binary is where the test binary of a package is.
 func (b *bench) binary(pkg string) string {
 	return filepath.Join(b.dir, strings.NewReplacer("/", "_", ".", "root").Replace(pkg)+".test")
 }
 
-// build makes the test binary of each package that the layers need.
+// build builds the test binary of each package that the layers need.
 func build(ctx context.Context, layers []mutants.Layer, workers int) (*bench, error) {
 	dir, err := os.MkdirTemp("", "planted")
 	if err != nil {
@@ -52,7 +50,7 @@ func build(ctx context.Context, layers []mutants.Layer, workers int) (*bench, er
 		b.close()
 		return nil, err
 	}
-	// everything: an edit must compile even if no layer here runs its package
+	// Build all packages: an edit must compile even if no layer runs the tests of its package.
 	if out, err := exec.CommandContext(ctx, "go", "build", "-overlay", overlay, "./...").CombinedOutput(); err != nil {
 		b.close()
 		return nil, fmt.Errorf("building the sources with all planted bugs: %w\n%s", err, out)
@@ -82,18 +80,18 @@ func build(ctx context.Context, layers []mutants.Layer, workers int) (*bench, er
 
 func (b *bench) close() { _ = os.RemoveAll(b.dir) }
 
-// sighting is what one layer saw of one bug.
+// sighting is the result of one layer for one bug.
 type sighting struct {
 	layer  string
 	failed bool
-	slow   bool   // it took too long to say anything
-	test   string // the first that failed
-	seed   string // at which it failed, if it has seeds
+	slow   bool // it did not finish within the limit
+	test   string
+	seed   string // the seed with which it failed, if it has seeds
 	took   time.Duration
 	output []byte
 }
 
-// look runs the tests of one layer with one bug planted (the zero one: none).
+// look runs the tests of one layer with one bug switched on. The zero bug means none.
 func (b *bench) look(ctx context.Context, l mutants.Layer, bug mutants.Bug, run string) sighting {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -117,7 +115,7 @@ func (b *bench) look(ctx context.Context, l mutants.Layer, bug mutants.Bug, run 
 	return s
 }
 
-// read finds in the output which test failed, and at which seed.
+// read finds the name of the failed test, and its seed, in the output.
 func (s *sighting) read() {
 	find := func(form string) string {
 		for _, m := range regexp.MustCompile(form).FindAllSubmatch(s.output, 1) {
@@ -136,7 +134,7 @@ func (s *sighting) read() {
 	}
 }
 
-// hunt runs the layers that can see a bug, until one does.
+// hunt runs the layers that can see a bug, until one of them fails. With every it runs all of them.
 func (b *bench) hunt(ctx context.Context, bug mutants.Bug, every bool) []sighting {
 	var all []sighting
 	for _, l := range b.layers {
@@ -152,8 +150,8 @@ func (b *bench) hunt(ctx context.Context, bug mutants.Bug, every bool) []sightin
 	return all
 }
 
-// healthy reports an error if a layer fails with no bug planted: nothing that it says about a bug
-// would mean anything then.
+// healthy reports an error if a layer fails with no bug switched on, because its results would mean
+// nothing.
 func (b *bench) healthy(ctx context.Context, bugs []mutants.Bug, workers int) error {
 	var failed []error
 	seen := make([]sighting, len(b.layers))

@@ -1,10 +1,11 @@
-// Command overlay writes the sources with all planted bugs and prints the name of a file for
-// -overlay. It is run in the root of the module:
+// Command overlay writes the sources with all planted bugs and prints the name of a file for the
+// flag -overlay. It must be run in the root of the module:
 //
 //	MORTISE_BUG=stale-ack go test -overlay "$(go run ./internal/mutants/overlay)" \
 //		-run Simulation ./session
 //
-// The directory is the one that its argument names, or a new one below the temporary directory.
+// It writes to the directory that its argument names or, without an argument, to a new directory
+// below the temporary directory.
 package main
 
 import (

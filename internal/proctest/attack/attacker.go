@@ -25,36 +25,35 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// tally is what came of one kind of attack.
+// tally counts the attempts of one kind of attack, and those that the target refused or believed.
 type tally struct {
 	Tried, Refused, Believed int64
 }
 
-// known is what the attacker has learned about an instance: what it tells every client.
+// known is what the attacker has learned about an instance from the hello that the instance sends
+// to every client.
 type known struct {
 	addr  string
 	hello *wire.Hello
-	said  *wire.Greeting // on another connection
+	said  *wire.Greeting // greeting of the instance on another connection
 }
 
-// attacker is one process that has the secret.
 type attacker struct {
 	speaker *attack.Speaker
 	targets []known
 
-	mu  sync.Mutex // guards all
+	mu  sync.Mutex // guards all below
 	all map[string]tally
 }
 
-// kind is one kind of attack. each runs once, against the target, and returns what came of it.
+// kind is one kind of attack. each makes one attempt against the target and returns its tally.
 type kind struct {
 	name  string
-	lanes int           // how many run at a time
-	pause time.Duration // between two
+	lanes int           // how many goroutines run it
+	pause time.Duration // between two attempts of a goroutine
 	each  func(a *attacker, ctx context.Context, target known) tally
 }
 
-// attacks are all kinds.
 func attacks() []kind {
 	return []kind{
 		{"impostors", 2, 5 * time.Millisecond, (*attacker).impostor},
@@ -70,7 +69,6 @@ func attacks() []kind {
 	}
 }
 
-// kinds are the names of all kinds of attacks.
 func kinds() (names []string) {
 	for _, k := range attacks() {
 		names = append(names, k.name)
@@ -78,9 +76,10 @@ func kinds() (names []string) {
 	return names
 }
 
-// beAttacker reads the plan and attacks.
+// beAttacker reads the plan from standard input and runs the attacks.
 func beAttacker(ctx context.Context, f flags) error {
-	if err := syscall.Setpriority(syscall.PRIO_PROCESS, 0, 10); err != nil { // a real one has processors of its own
+	// A real attacker would have its own processors, so this one runs at a low priority.
+	if err := syscall.Setpriority(syscall.PRIO_PROCESS, 0, 10); err != nil {
 		return err
 	}
 	var p plan
@@ -126,7 +125,7 @@ func dial(ctx context.Context, addr string) (net.Conn, error) {
 	return (&net.Dialer{}).DialContext(ctx, "tcp", addr)
 }
 
-func random(b []byte) { _, _ = cryptorand.Read(b) } // never fails
+func random(b []byte) { _, _ = cryptorand.Read(b) } // crypto/rand never returns an error
 
 func (a *attacker) tell() {
 	a.mu.Lock()
@@ -134,12 +133,12 @@ func (a *attacker) tell() {
 	_ = json.NewEncoder(os.Stdout).Encode(a.all)
 }
 
-// run repeats one kind of attack, with one instance after the other.
+// run repeats one kind of attack, against one instance after the other.
 func (a *attacker) run(ctx context.Context, k kind) {
 	for n := rand.IntN(len(a.targets)); ctx.Err() == nil; n++ {
 		t := k.each(a, ctx, a.targets[n%len(a.targets)])
 		if ctx.Err() != nil {
-			return // cut off by the end
+			return // the end of the campaign has interrupted the attempt
 		}
 		a.mu.Lock()
 		sum := a.all[k.name]
@@ -149,7 +148,7 @@ func (a *attacker) run(ctx context.Context, k kind) {
 	}
 }
 
-// meet takes the hello of an instance.
+// meet connects to an instance and returns what its hello says.
 func (a *attacker) meet(ctx context.Context, addr string) (known, error) {
 	c, answer, err := a.enter(ctx, addr, nodeid.NewKey(random), wire.Hello_CALLS, nil)
 	if err != nil {
@@ -160,7 +159,8 @@ func (a *attacker) meet(ctx context.Context, addr string) (known, error) {
 	return k, proto.Unmarshal(answer.Hello, k.hello)
 }
 
-// enter connects under an identity of the attacker's own. A refusal is an error.
+// enter connects under an identity of the attacker's own. It returns an error if the target refuses
+// the connection.
 func (a *attacker) enter(ctx context.Context, addr string, key nodeid.Key, kind wire.Hello_Kind,
 	change func(*wire.Hello)) (*attack.Conn, *wire.Greeting, error) {
 	c, err := a.speaker.Open(ctx, addr)
@@ -178,7 +178,7 @@ func (a *attacker) enter(ctx context.Context, addr string, key nodeid.Key, kind 
 	return c, answer, nil
 }
 
-// join is enter with a link, in the group of the target.
+// join opens a link to the target as enter does, in the target's group.
 func (a *attacker) join(ctx context.Context, target known, key nodeid.Key, raft uint64) (*attack.Conn, error) {
 	c, _, err := a.enter(ctx, target.addr, key, wire.Hello_LINK, func(h *wire.Hello) {
 		h.Group, h.Raft = target.hello.Group, raft
@@ -186,12 +186,11 @@ func (a *attacker) join(ctx context.Context, target known, key nodeid.Key, raft 
 	return c, err
 }
 
-// others are the targets but one.
 func (a *attacker) others(target known) []known {
 	return slices.DeleteFunc(slices.Clone(a.targets), func(k known) bool { return k.addr == target.addr })
 }
 
-// refused is the tally of one attempt that did not come in.
+// refused returns the tally of one attempt, which counts as refused if err is not nil.
 func refused(err error) tally {
 	if err != nil {
 		return tally{Tried: 1, Refused: 1}

@@ -18,10 +18,11 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// pieceBytes is what a call brings at a time.
+// pieceBytes is the number of bytes that a call sends at a time.
 const pieceBytes = 64 << 10
 
-// questions begins sixty questions on one connection that never end, each as large as it is let.
+// questions begins sixty requests on one connection and never ends them. Each is as large as the
+// target permits.
 func (a *attacker) questions(ctx context.Context, target known) (t tally) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -90,7 +91,6 @@ func (a *attacker) snapshot(ctx context.Context, target known) tally {
 	return refused(err)
 }
 
-// raft sends a frame with very many tiny raft messages.
 func (a *attacker) raft(ctx context.Context, target known) tally {
 	c, err := a.join(ctx, target, nodeid.NewKey(random), a.others(target)[0].hello.Raft)
 	if err != nil {
@@ -109,7 +109,6 @@ func (a *attacker) raft(ctx context.Context, target known) tally {
 	return refused(err)
 }
 
-// commands sends commands of the session room on a link.
 func commands(c *attack.Conn, all ...lockfsm.Command) error {
 	var b []byte
 	for _, one := range all {
@@ -123,7 +122,8 @@ func newNonce() (n lockfsm.Nonce) {
 	return n
 }
 
-// sessions opens sessions whose records name the instances, and attaches to sessions of others.
+// sessions opens sessions whose records name the instances, and attaches to sessions of other
+// clients.
 func (a *attacker) sessions(ctx context.Context, target known) tally {
 	key := nodeid.NewKey(random)
 	c, err := a.join(ctx, target, key, 0)
@@ -152,7 +152,8 @@ func (a *attacker) sessions(ctx context.Context, target known) tally {
 	return refused(err)
 }
 
-// budget opens a session, attaches it, and asks for locks with large values until it is stopped.
+// budget opens and attaches a session, and requests locks with large values until the target
+// refuses or ctx ends.
 func (a *attacker) budget(ctx context.Context, target known) (t tally) {
 	c, err := a.join(ctx, target, nodeid.NewKey(random), 0)
 	if err != nil {
@@ -165,7 +166,7 @@ func (a *attacker) budget(ctx context.Context, target known) (t tally) {
 	}
 	session := c.Opened(nonce, time.Second)
 	if session == 0 {
-		return tally{Tried: 1, Refused: 1} // it does not lead, or has no room
+		return tally{Tried: 1, Refused: 1} // the target does not lead, or has no room
 	}
 	id := lockfsm.SessionID(session)
 	err = commands(c, lockfsm.Command{Kind: lockfsm.Attach, Session: id, Epoch: 1, Number: 1, Nonce: nonce})

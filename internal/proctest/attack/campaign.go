@@ -31,21 +31,19 @@ type siege struct {
 	dir     string
 	secret  string
 	victims []*victim
-	first   []picture // from each, at the beginning
+	first   []picture // state of each instance at the beginning
 
 	mu     sync.Mutex // guards all below
-	faults []string   // limits that were passed
+	faults []string
 	terms  map[uint64]bool
 	tried  map[string]tally
 }
 
-// plan is what the attacker is told.
 type plan struct {
 	Secret string
 	Addrs  []string
 }
 
-// fault notes that a limit was passed.
 func (s *siege) fault(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,7 +53,6 @@ func (s *siege) fault(format string, args ...any) {
 	}
 }
 
-// campaign runs everything and reports.
 func campaign(ctx context.Context, f flags) (err error) {
 	s := &siege{flags: f, dir: f.keep, secret: credentials.GenerateSecret(), terms: map[uint64]bool{}}
 	if s.dir == "" {
@@ -78,7 +75,7 @@ func campaign(ctx context.Context, f flags) (err error) {
 	watching.Go(func() { s.watch(watched, sampleEvery, s.sampleAll) })
 	err = s.attackFor(ctx, f.length)
 	attackTo := time.Now()
-	wait(ctx, 2*time.Second) // what was spoiled shows
+	wait(ctx, 2*time.Second) // the effects of the attacks become visible
 	stopWatching()
 	watching.Wait()
 	s.lookAround()
@@ -90,7 +87,7 @@ func campaign(ctx context.Context, f flags) (err error) {
 	return s.report(quietFrom, attackFrom, attackTo)
 }
 
-// startVictims starts the instances and waits until all are ready.
+// startVictims starts the instances and waits until all of them are ready.
 func (s *siege) startVictims(ctx context.Context) error {
 	addrs, err := freeAddrs(3)
 	if err != nil {
@@ -134,7 +131,7 @@ func freeAddrs(n int) (addrs []string, err error) {
 		if err != nil {
 			return nil, err
 		}
-		defer l.Close() // when all are chosen, so that all differ
+		defer l.Close() // closed when all are chosen, so that all differ
 		addrs = append(addrs, l.Addr().String())
 	}
 	return addrs, nil
@@ -150,7 +147,7 @@ func (s *siege) endVictims() error {
 	return errors.Join(errs...)
 }
 
-// watch calls do now and then.
+// watch calls do, and waits for the time every between two calls, until ctx ends.
 func (s *siege) watch(ctx context.Context, every time.Duration, do func()) {
 	for ctx.Err() == nil {
 		do()
@@ -158,7 +155,8 @@ func (s *siege) watch(ctx context.Context, every time.Duration, do func()) {
 	}
 }
 
-// lookAround compares what each instance knows with the beginning.
+// lookAround compares the voters that each instance reports with those at the beginning, and
+// records the terms.
 func (s *siege) lookAround() {
 	for i, v := range s.victims {
 		select {
@@ -189,7 +187,7 @@ func (s *siege) sampleAll() {
 	}
 }
 
-// attackFor runs the attacker, and takes what it tells.
+// attackFor runs the attacker, and collects its tallies.
 func (s *siege) attackFor(ctx context.Context, length time.Duration) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -221,7 +219,7 @@ func (s *siege) attackFor(ctx context.Context, length time.Duration) error {
 	return nil
 }
 
-// hear takes the tallies of the attacker. Each line holds all so far.
+// hear reads the tallies of the attacker. Each line contains the totals up to its time.
 func (s *siege) hear(out io.Reader) {
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, 1<<20)
@@ -235,7 +233,6 @@ func (s *siege) hear(out io.Reader) {
 	}
 }
 
-// wait waits for d, or until ctx ends.
 func wait(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

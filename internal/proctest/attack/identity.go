@@ -16,7 +16,8 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// impostor greets one instance as each of the others, in every way that needs no private key.
+// impostor greets one instance in the name of each other instance, in every way that needs no
+// private key.
 func (a *attacker) impostor(ctx context.Context, target known) (t tally) {
 	kind := []wire.Hello_Kind{wire.Hello_LINK, wire.Hello_CALLS}[rand.IntN(2)]
 	for _, victim := range a.others(target) {
@@ -53,7 +54,7 @@ func (a *attacker) impostor(ctx context.Context, target known) (t tally) {
 	return t
 }
 
-// ask puts questions under one identity. Every question that ends without an answer counts as
+// ask sends requests under one identity. Every request that ends without an answer counts as
 // refused.
 func (a *attacker) ask(ctx context.Context, target known, key nodeid.Key, bodies ...[]byte) (t tally) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
@@ -72,7 +73,7 @@ func (a *attacker) ask(ctx context.Context, target known, key nodeid.Key, bodies
 		t.Tried++
 		stream, err := client.Found(ctx)
 		if err == nil {
-			_ = stream.Send(&wire.Question{Body: attack.Question(body)}) // Recv knows why
+			_ = stream.Send(&wire.Question{Body: attack.Question(body)}) // Recv returns the error
 			_ = stream.CloseSend()
 			_, err = stream.Recv()
 		}
@@ -83,8 +84,8 @@ func (a *attacker) ask(ctx context.Context, target known, key nodeid.Key, bodies
 	return t
 }
 
-// hearsay tells an instance that the attacker is the only voter. Whether it was believed shows in
-// what the instance says of the voters.
+// hearsay claims in messages to an instance that the attacker is the only voter. If the instance
+// believes one of them, the voters that it reports change.
 func (a *attacker) hearsay(ctx context.Context, target known) tally {
 	key := nodeid.NewKey(random)
 	to, group := nodeid.Of(target.hello.Key), target.hello.Group
@@ -99,7 +100,7 @@ func (a *attacker) hearsay(ctx context.Context, target known) tally {
 	return a.ask(ctx, target, key, bodies...)
 }
 
-// gossip sends ghosts, and false words under the names of the instances.
+// gossip sends members that do not exist, and false messages under the names of the instances.
 func (a *attacker) gossip(ctx context.Context, target known) (t tally) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -145,7 +146,7 @@ func (a *attacker) gossip(ctx context.Context, target known) (t tally) {
 	return t
 }
 
-// gossipMembers asks under which names gossip has the instances.
+// gossipMembers returns the names of the instances in gossip, which it asks for.
 func (a *attacker) gossipMembers(ctx context.Context, client *attack.Client) (members []attack.Member) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -168,8 +169,8 @@ func (a *attacker) gossipMembers(ctx context.Context, client *attack.Client) (me
 	return members[:min(len(members), 16)]
 }
 
-// identities makes links of many instances that never were, which say that they have retired, and
-// end.
+// identities makes links in the names of many instances that never existed. Each link reports that
+// its instance has retired, and ends.
 func (a *attacker) identities(ctx context.Context, target known) (t tally) {
 	for _, victim := range a.targets {
 		c, err := a.join(ctx, target, nodeid.NewKey(random), victim.hello.Raft)
@@ -183,7 +184,8 @@ func (a *attacker) identities(ctx context.Context, target known) (t tally) {
 	return t
 }
 
-// strangers opens connections that say nothing, or what is not TLS, and holds them for a while.
+// strangers opens connections that send nothing, or data that is not TLS, and keeps them open for a
+// while.
 func (a *attacker) strangers(ctx context.Context, target known) (t tally) {
 	var open []net.Conn
 	for n := range 50 {

@@ -1,34 +1,34 @@
 //go:build linux
 
-// Attack is a campaign against three instances that run as processes with a secret: one more
-// process has that secret and attacks them in all ways at once, while their callers take locks and
-// record what they see. ../../../scripts/attack builds and runs it.
+// Attack is a campaign against three instances that run as processes with a secret. One more
+// process has that secret and attacks the instances in all ways simultaneously, while their callers
+// take locks and record the results. ../../../scripts/attack builds and runs it.
 //
 //	attack -instance PROGRAM [-t 1h] [-keep DIR] [-rss 512] [-p99 1s] [-ratio 0] [-only TEXT]
 //
-// First the load runs alone, for a tenth of -t and between 5 and 60 seconds. Then the attacks run
-// for -t. The campaign fails if
+// First the load runs alone, for a tenth of -t but at least 5 and at most 60 seconds. Then the
+// attacks run for -t. The campaign fails if
 //
-//   - the recorded history is not right: a lock granted twice, for example (package
-//     internal/history),
-//   - an instance has ended, no longer votes, or knows other voters than at the beginning,
+//   - the recorded history breaks a rule of package internal/history, for example if a lock was
+//     granted twice,
+//   - an instance has ended, no longer votes, or reports other voters than at the beginning,
 //   - the resident memory of an instance was above -rss MiB,
-//   - an instance believed in a hello that its speaker cannot have signed,
-//   - the p99 of the time to be granted a free lock was -p99 or more, or -ratio times the quiet
-//     one. The ratio means something with -only impostors: all attacks at once take the processors
-//     too.
+//   - an instance accepted a hello that its sender cannot have signed,
+//   - the p99 of the time to be granted a free lock was at least -p99, or at least -ratio times the
+//     p99 without attacks. The ratio is meaningful with -only impostors: all attacks together also
+//     use much of the CPU time.
 //
-// It prints how often each attack was tried, and what came of it, the locks that were granted and
-// lost, the latency of both phases, and the largest resident memory.
+// It prints how often each attack was tried, refused and believed, the locks that were granted and
+// lost, the latency with and without attacks, and the largest resident memory.
 //
 // Guarantees: it ends only processes that it has started. Concurrency: one process for the
-// campaign, three for the instances, one for the attacker, which is this program once more.
-// Failure: exit status 1, with one line for each limit that was passed; -keep leaves logs and
-// histories. Limits: Linux (it reads /proc). All processes share one machine, so what the
-// attacker's own work takes from the processors is part of the latency under attack, although it
-// runs at a lower priority. The load of a long campaign is thinner, so that its history fits into
-// memory: a million events or so. Refused alternative: an attacker in the process of the campaign,
-// whose memory and whose stalls would be the judge's.
+// campaign, three for the instances, and one for the attacker, which runs the same program.
+// Failure: exit status 1, with one line for each exceeded limit; -keep keeps logs and histories.
+// Limits: it needs Linux, because it reads /proc. All processes share one machine, so the CPU time
+// of the attacker adds to the latency under attack, although the attacker runs at a lower priority.
+// The load of a long campaign is smaller, so that its history, about a million events, fits into
+// memory. Refused alternative: an attacker in the process of the campaign, whose memory and pauses
+// would distort the measurements.
 package main
 
 import (
@@ -40,12 +40,11 @@ import (
 	"time"
 )
 
-// flags are what the command line says.
 type flags struct {
 	instance string
 	keep     string
 	length   time.Duration
-	rss      int // MiB
+	rss      int // in MiB
 	ratio    int
 	p99      time.Duration
 	only     string

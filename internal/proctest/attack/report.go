@@ -14,10 +14,12 @@ import (
 	"github.com/mortise-lock/mortise/internal/history"
 )
 
-// clocks is how far the clocks of two histories may be apart: see proctest.
+// clocks is the largest assumed difference between the clocks of two histories, as in package
+// proctest.
 const clocks = 200 * time.Millisecond
 
-// report judges what was recorded, prints the figures, and fails if a limit was passed.
+// report judges the recorded histories, prints the figures, and returns an error if a limit was
+// exceeded.
 func (s *siege) report(quietFrom, attackFrom, attackTo time.Time) error {
 	events, err := s.recorded()
 	if err != nil {
@@ -67,7 +69,6 @@ func (s *siege) report(quietFrom, attackFrom, attackTo time.Time) error {
 	return nil
 }
 
-// recorded reads the histories of all instances.
 func (s *siege) recorded() ([]history.Event, error) {
 	var events []history.Event
 	for i, v := range s.victims {
@@ -88,7 +89,6 @@ func (s *siege) recorded() ([]history.Event, error) {
 	return events, nil
 }
 
-// spread is how long calls took.
 type spread struct {
 	count         int
 	p50, p99, max time.Duration
@@ -99,13 +99,13 @@ func (s spread) String() string {
 	return fmt.Sprintf("%d calls, p50 %v, p99 %v, max %v", s.count, round(s.p50), round(s.p99), round(s.max))
 }
 
-// call names one call in one history.
 type call struct {
 	stream int
 	op     uint64
 }
 
-// latencies is of the calls for keys that only one caller wants, which began between two times.
+// latencies returns how long calls took that began in the given time, for keys that only one caller
+// requests.
 func latencies(events []history.Event, from, to time.Time) spread {
 	began := map[call]int64{}
 	var took []time.Duration
@@ -127,8 +127,8 @@ func latencies(events []history.Event, from, to time.Time) spread {
 	return spread{len(took), took[len(took)/2], took[len(took)*99/100], took[len(took)-1]}
 }
 
-// outcomes counts what became of calls between two times. A call that its caller gave up has not
-// failed.
+// outcomes counts the results of calls in the given time. A call that its caller has canceled has
+// not failed.
 func outcomes(events []history.Event, from, to time.Time) (granted, failed, lost int) {
 	for _, e := range events {
 		switch {

@@ -20,14 +20,13 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// victim is one instance.
 type victim struct {
 	name, addr string
-	dir        string // of its log and history
+	dir        string // contains its log and history
 	cmd        *exec.Cmd
 	in         io.WriteCloser
-	ready      chan struct{} // closed when it was ready for the first time
-	ended      chan struct{} // closed when the process is gone
+	ready      chan struct{} // closed when the instance is ready for the first time
+	ended      chan struct{} // closed when the process has ended
 
 	mu      sync.Mutex // guards all below
 	next    int
@@ -35,7 +34,8 @@ type victim struct {
 	limit   int // largest resident memory seen, in KiB
 }
 
-// request and event are what the process reads and says: see proctest/instance.
+// request and event are the lines that the process reads and writes. proctest/instance describes
+// them.
 type request struct {
 	ID      int
 	Op, Key string
@@ -49,7 +49,8 @@ type event struct {
 	Status *mortise.Status
 }
 
-// start starts the process. addrs are those of all; its load pauses slower times as long as usual.
+// start starts the process. addrs are the addresses of all instances. The pauses of its load are
+// longer by the factor slower.
 func (v *victim) start(program, secret string, addrs []string, slower int) error {
 	v.ready, v.ended, v.pending = make(chan struct{}), make(chan struct{}), map[int]chan event{}
 	log, err := os.Create(filepath.Join(v.dir, v.name+".log"))
@@ -64,7 +65,8 @@ func (v *victim) start(program, secret string, addrs []string, slower int) error
 		"ORDERS_SECRET="+secret,
 		"MT_HISTORY="+filepath.Join(v.dir, v.name+".jsonl"), "MT_PROBE_EVERY=20ms", "MT_SLOWER="+strconv.Itoa(slower))
 	v.cmd.Stderr = log
-	v.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interrupt is for the campaign, which then ends them
+	// An interrupt from the keyboard must reach only the campaign, which then ends the instances.
+	v.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	out, err := v.cmd.StdoutPipe()
 	if err == nil {
 		v.in, err = v.cmd.StdinPipe()
@@ -79,7 +81,7 @@ func (v *victim) start(program, secret string, addrs []string, slower int) error
 	return nil
 }
 
-// read takes what the process says, until it is gone.
+// read reads the lines that the process writes, until the process ends.
 func (v *victim) read(out io.Reader) {
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, 1<<20)
@@ -104,7 +106,6 @@ func (v *victim) read(out io.Reader) {
 	close(v.ended)
 }
 
-// ask sends a request and waits for the answer.
 func (v *victim) ask(op string, within time.Duration) (event, error) {
 	reply := make(chan event, 1)
 	v.mu.Lock()
@@ -129,7 +130,7 @@ func (v *victim) ask(op string, within time.Duration) (event, error) {
 	}
 }
 
-// sample reads the resident memory of the process. One that has just ended has none.
+// sample reads the resident memory of the process. It reads nothing if the process has just ended.
 func (v *victim) sample() {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", v.cmd.Process.Pid))
 	if err != nil {
@@ -137,7 +138,7 @@ func (v *victim) sample() {
 	}
 	for line := range strings.Lines(string(b)) {
 		fields := strings.Fields(line)
-		if len(fields) < 2 || fields[0] != "VmHWM:" { // the largest that the kernel has seen
+		if len(fields) < 2 || fields[0] != "VmHWM:" { // the largest value that the kernel has seen
 			continue
 		}
 		if kib, err := strconv.Atoi(fields[1]); err == nil {
@@ -154,7 +155,7 @@ func (v *victim) mib() int {
 	return v.limit >> 10
 }
 
-// picture is the voters and the leader as the instance sees them.
+// picture is the voters and the leader that the instance reports.
 type picture struct {
 	votes  bool
 	voters string
@@ -175,10 +176,10 @@ func (v *victim) look() (picture, error) {
 	return picture{e.Status.Votes, strings.Join(voters, ", "), e.Status.Leader, e.Status.Term}, nil
 }
 
-// end has it give everything back and stop.
+// end makes the process release all locks and stop.
 func (v *victim) end() error {
 	_, err := v.ask("quiet", time.Minute)
-	_ = v.in.Close() // the end of its input is its end
+	_ = v.in.Close() // the process ends when its input ends
 	select {
 	case <-v.ended:
 		return err

@@ -10,14 +10,14 @@ import (
 
 const (
 	growers  = 16
-	growKeys = 256              // 1 MiB of state
-	growData = 4096             // the largest value that Put takes
-	growRest = time.Second / 20 // after a failure
+	growKeys = 256              // 1 MiB of data
+	growData = 4096             // the largest value that Put accepts
+	growRest = time.Second / 20 // pause after a failure
 )
 
-// grow puts data to keys below prefix until ctx ends. The state grows by growKeys values of the
-// largest size; then these are put again, so that the log grows on and a snapshot is taken. Calls
-// that fail are made again: the group may have no leader for a while.
+// grow puts data at keys below prefix until ctx ends. The state grows by growKeys values of the
+// largest size. These are then replaced, so that the log continues to grow and snapshots are taken.
+// Calls that fail are repeated, because the group may have no leader for a while.
 func (i *instance) grow(ctx context.Context, prefix string) {
 	data := bytes.Repeat([]byte{1}, growData)
 	var all sync.WaitGroup

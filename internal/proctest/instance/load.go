@@ -10,24 +10,25 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// load is the goroutines that take locks. What they see is in the history of the node; nothing here
-// decides at random.
+// load runs the goroutines that take locks. The history of the node records their calls and
+// results. Nothing in load is random.
 type load struct {
 	node *mortise.Node
-	name string // of the instance
-	slow int    // how many times as long as usual it pauses
-	life int    // of the process: keys that are held for a long time must not wait for those of a life that was killed
+	name string
+	slow int // factor of all pauses
+	// ID of the process, part of the keys that it holds for long: they must not wait for a killed
+	// predecessor.
+	life int
 	ctx  context.Context
 	end  context.CancelFunc
 	all  sync.WaitGroup
 }
 
 const (
-	holders     = 3                     // locks that an instance holds for as long as it lives
-	callerPause = 10 * time.Millisecond // for each further caller
+	holders     = 3                     // number of locks that an instance holds for its whole life
+	callerPause = 10 * time.Millisecond // pause of each further caller
 )
 
-// startLoad starts the goroutines; stop ends them.
 func startLoad(node *mortise.Node, name string, pause time.Duration, slow, callers int) *load {
 	l := &load{node: node, name: name, slow: slow, life: os.Getpid()}
 	l.ctx, l.end = context.WithCancel(context.Background())
@@ -45,17 +46,17 @@ func startLoad(node *mortise.Node, name string, pause time.Duration, slow, calle
 	return l
 }
 
-// stop ends the load and waits until it has given everything back.
+// stop ends the load and waits until it has released all locks.
 func (l *load) stop() {
 	l.end()
 	l.all.Wait()
 }
 
-// hold keeps a lock for as long as it can: until it is lost, the node leaves, or the load ends.
+// hold takes a lock and keeps it until it is lost, the node leaves, or the load ends.
 func (l *load) hold(key string) {
 	for l.goesOn(nil) {
 		lock, err := l.node.Lock(l.ctx, key)
-		if err == nil { // also if the load has just ended
+		if err == nil { // release it also if the load has just ended
 			<-lock.Context(l.ctx).Done()
 			l.unlock(lock)
 		}
@@ -65,11 +66,11 @@ func (l *load) hold(key string) {
 	}
 }
 
-// take takes a lock again and again.
+// take takes and releases a lock repeatedly.
 func (l *load) take(key string, hold, pause time.Duration) {
 	for l.goesOn(nil) {
 		lock, err := l.node.Lock(l.ctx, key)
-		if err == nil { // also if the load has just ended
+		if err == nil { // release it also if the load has just ended
 			l.sleep(hold)
 			l.unlock(lock)
 		}
@@ -80,7 +81,7 @@ func (l *load) take(key string, hold, pause time.Duration) {
 	}
 }
 
-// try never waits for the contended lock.
+// try calls TryLock on the contended lock repeatedly, so it never waits.
 func (l *load) try() {
 	for l.goesOn(nil) {
 		lock, err := l.node.TryLock(l.ctx, "hot")
@@ -94,8 +95,8 @@ func (l *load) try() {
 	}
 }
 
-// giveUp waits for the contended lock, each time for another while, and most often not
-// for long enough.
+// giveUp waits for the contended lock, with a different limit each time, which is usually too
+// short.
 func (l *load) giveUp() {
 	for n := 0; l.goesOn(nil); n++ {
 		ctx, cancel := context.WithTimeout(l.ctx, time.Duration(1+n%17)*time.Millisecond)
@@ -111,8 +112,8 @@ func (l *load) giveUp() {
 	}
 }
 
-// probe takes and frees an uncontended key, a new one each time: how long that takes is
-// how long a free lock could not be had.
+// probe takes and releases an uncontended key, a new one each time. The gaps between its grants
+// show how long no free lock could be granted.
 func (l *load) probe(pause time.Duration) {
 	for n := 0; l.goesOn(nil); n++ {
 		lock, err := l.node.Lock(l.ctx, fmt.Sprintf("probe/%s/%d/%d", l.name, l.life, n))
@@ -122,12 +123,13 @@ func (l *load) probe(pause time.Duration) {
 		if !l.goesOn(err) {
 			return
 		}
-		l.sleep(pause/2 + pause*time.Duration((7*l.life+3*n)%8)/8) // or all instances would probe at the same moments
+		// The pauses differ so that the instances do not probe at the same moments.
+		l.sleep(pause/2 + pause*time.Duration((7*l.life+3*n)%8)/8)
 	}
 }
 
-// unlock gives a lock back. The wait for the confirmation ends with the node, or when there is no
-// leader for long.
+// unlock releases a lock. It stops waiting for the confirmation when the node ends, or after five
+// seconds, since there may be no leader.
 func (l *load) unlock(lock *mortise.Lock) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()

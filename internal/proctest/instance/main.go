@@ -1,12 +1,13 @@
-// Instance is what the process tests run: a service with a node in it whose goroutines take locks
-// in every way there is. The node's Config comes from the environment (prefix ORDERS); MT_HISTORY
-// names the file for Config.History, MT_PROBE_EVERY is the pause between two probes. MT_SLOWER, if
-// set, is how many times as long as usual the load pauses. MT_CALLERS, if set, is how many
-// goroutines more lock and unlock a key of their own all the time.
+// Instance is the program that the process tests run: a service with a node whose goroutines take
+// locks in every available way. The node's Config comes from the environment, with the prefix
+// ORDERS. MT_HISTORY names the file for Config.History, and MT_PROBE_EVERY is the pause between two
+// probes. MT_SLOWER, if set, is a factor of all pauses of the load. MT_CALLERS, if set, is the
+// number of additional goroutines, each of which locks and unlocks its own key all the time.
 //
-// It says what happens as lines of JSON on standard output (an [event] each) and takes lines of
-// JSON on standard input (a [request] each). SIGTERM makes it leave. The end of standard input
-// makes it stop everything and close: so none outlives a test that dies.
+// The program writes a line of JSON, an [event], to standard output for each event and answer, and
+// reads lines of JSON, each a [request], from standard input. SIGTERM makes it leave. The end of
+// standard input makes it stop the load and close the node, so that no instance remains when a test
+// ends abnormally.
 package main
 
 import (
@@ -27,8 +28,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// leaveWithin bounds Leave: as long as what an orchestrator gives a process by default, less some
-// for the rest.
+// leaveWithin limits the duration of Leave. It is the time that an orchestrator gives a process by
+// default, minus some time for the rest of the shutdown.
 const leaveWithin = 25 * time.Second
 
 func main() {
@@ -38,14 +39,14 @@ func main() {
 	}
 }
 
-// instance is the one node and everything around it.
+// instance is the node of this process, its load and its requests.
 type instance struct {
 	node *mortise.Node
 	load *load
 
 	mu   sync.Mutex // guards all below
 	out  *json.Encoder
-	held map[string]*mortise.Lock // by request
+	held map[string]*mortise.Lock // by the ID of the request
 }
 
 func run() error {
@@ -95,16 +96,16 @@ func run() error {
 	}
 }
 
-// ready tells when the node can be granted locks for the first time: what a rolling deploy is paced
-// by.
+// ready reports when the node can be granted locks for the first time. A rolling deploy waits for
+// that report.
 func (i *instance) ready() {
 	if err := i.node.Ready(context.Background()); err == nil {
 		i.tell(event{Kind: "ready"})
 	}
 }
 
-// leave leaves the group as a service does on SIGTERM: the load goes on meanwhile, and ends because
-// the node leaves.
+// leave leaves the group as a service does on SIGTERM: the load continues meanwhile, and ends
+// because the node leaves.
 func (i *instance) leave() error {
 	ctx, cancel := context.WithTimeout(context.Background(), leaveWithin)
 	defer cancel()
@@ -114,7 +115,6 @@ func (i *instance) leave() error {
 	return nil
 }
 
-// serve answers requests until their source ends.
 func (i *instance) serve(source io.Reader) {
 	lines := bufio.NewScanner(source)
 	for lines.Scan() {
@@ -127,7 +127,6 @@ func (i *instance) serve(source io.Reader) {
 	}
 }
 
-// answer does what a request asks for, and says what came of it.
 func (i *instance) answer(r request) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(r.Within))
 	defer cancel()
@@ -172,7 +171,7 @@ func (i *instance) answer(r request) {
 		e.Status = &mortise.Status{FaultyDisks: h.Disks}
 	case "grow":
 		i.grow(ctx, r.Key)
-	case "quiet": // no more load: what it holds is given back
+	case "quiet": // ends the load, which releases its locks
 		i.load.stop()
 	default:
 		e.Err = fmt.Sprintf("no request %q", r.Op)
@@ -193,7 +192,7 @@ func text(err error) string {
 	return err.Error()
 }
 
-// over reports whether an error says that the node takes no more requests.
+// over reports whether an error means that the node accepts no further requests.
 func over(err error) bool {
 	return errors.Is(err, mortise.ErrLeaving) || errors.Is(err, mortise.ErrClosed)
 }

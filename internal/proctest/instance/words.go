@@ -6,17 +6,17 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// request is a line that the instance is given; the answer carries its ID. They are answered in any
-// order.
+// request is a line of the instance's input. The answer carries its ID. Requests are answered in
+// any order.
 type request struct {
 	ID     int
 	Op     string // lock, unlock, ready, status, members, health, grow or quiet
 	Key    string
-	Within time.Duration // what it waits at most
+	Within time.Duration // the longest time that it waits
 }
 
-// event is a line that the instance says: "ready" once, "answer" for a request, "left" when it has
-// left.
+// event is a line of the instance's output. Its kinds are "ready", written once, "answer" to a
+// request, and "left" when the instance has left.
 type event struct {
 	Kind   string
 	ID     int
