@@ -12,68 +12,74 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
-// Config configures a Log. A zero field means its documented default; fields without one are
-// required. The Log keeps a copy.
+// Config configures a Log. A zero field means the default that its comment states. Fields without a
+// stated default are required, unless the comment says what nil means. The Log keeps a copy.
 type Config struct {
-	// Group and ID name the log and must not be zero. They must be those that the store holds (see
-	// Found).
+	// Group is the ID of the group, and ID is the raft ID of this replica. Neither may be zero. The
+	// store must hold the same two IDs (see Found).
 	Group, ID uint64
 
-	// After a successful Start the Log owns the Store and closes it.
+	// Store holds the log of this replica. After a successful Start the Log owns the Store and
+	// closes it.
 	Store Store
 
 	Applier Applier
 
-	// Send sends each message to the replica that its To names. It must not block, and may lose
-	// messages. It may keep the messages but not the slice, and must not change them. It is called on
-	// the owner goroutine.
+	// Send sends each message to the replica whose ID is the To of the message. Send must not
+	// block, and may lose messages. It may keep the messages but must not change them, and it must
+	// not keep the slice. It is called on the owner goroutine.
 	Send func([]*raftpb.Message)
 
-	// SendDuplicates sends messages a second time that are also passed to Send. It uses a second
-	// connection, on which other packets are lost than on the first. Nil means that there is no
-	// second connection.
+	// SendDuplicates sends messages that were also passed to Send. It must use a second connection,
+	// so that the loss of a packet does not delay both copies. Otherwise it is like Send. Nil means
+	// that there is no second connection.
 	SendDuplicates func([]*raftpb.Message)
 
-	// SendSnapshot sends one message that carries a snapshot (m.Snapshot) to replica m.To. It must not
-	// block. It must call done once, at any time and on any goroutine, and report whether the receiver
-	// has the message. Until then nothing else is sent to that replica.
+	// SendSnapshot sends one message that carries a snapshot (m.Snapshot) to replica m.To. It must
+	// not block. It must call done once, at any time and on any goroutine, and report whether the
+	// receiver has the message. Until done is called, nothing else is sent to replica m.To.
 	SendSnapshot func(m *raftpb.Message, done func(ok bool))
 
-	// Clock measures the ticks. Default clock.Boot().
+	// Clock is the clock by which ticks are counted. Default clock.Boot().
 	Clock clock.Clock
 
 	// Tick is raft's unit of time. Default 50 ms.
 	Tick time.Duration
 
-	// ElectionTicks is the election timeout. A follower campaigns after one to two timeouts without
-	// its leader. A leader steps down after one election timeout without a majority. Default 10.
+	// ElectionTicks is the election timeout, in ticks. A follower starts an election when it has
+	// received nothing from its leader for one to two timeouts. A leader steps down when it has had
+	// no contact with a majority for one timeout. Default 10.
 	ElectionTicks int
 
-	// HeartbeatTicks is the time between two heartbeats of a leader. Default 1.
+	// HeartbeatTicks is the time between two heartbeats of a leader, in ticks. Default 1.
 	HeartbeatTicks int
 
-	// EntriesInFlight is the number of entries that may be proposed and not yet applied. Batches
-	// that arrive in the meantime share the next entry. After a large entry the next entry waits
-	// until it is as large, at most until the next tick. Default 2.
+	// EntriesInFlight is the largest number of entries that are proposed and not yet applied.
+	// Batches that arrive while that many are in flight share the next entry. While a large entry
+	// is in flight, the next entry also waits until the queue holds as many bytes as the large
+	// entry, at most until the next tick. Default 2.
 	EntriesInFlight int
 
-	// Deferrable reports whether the waiting batches, concatenated, may wait for the next batch
-	// that is not deferrable, 2 to 4 ms at most, because no caller gets its answer later. The
-	// argument settled is true if no entry is under way that could change the state of the Applier.
-	// Deferrable must have no side effects and must not keep the bytes. It is called on the owner
-	// goroutine, between calls of the Applier. Nil means that no batch is deferrable.
+	// Deferrable reports whether the waiting batches, which it gets concatenated, may wait for the
+	// next batch that is not deferrable, at most 2 to 4 ms. It must report true only if no caller
+	// gets its answer later because of that. settled means that no proposed entry is still to be
+	// applied, so the state of the Applier cannot change before these batches. Deferrable must have
+	// no side effects and must not keep the bytes. It is called on the owner goroutine, between
+	// calls of the Applier. Nil means that no batch is deferrable.
 	Deferrable func(waiting []byte, settled bool) bool
 
 	// QueueBytes bounds the batches that wait to be proposed. Default 64 MiB.
 	QueueBytes int
 
 	// SnapshotBytes is the least number of bytes of entries between the beginnings of two
-	// snapshots, or the size of the last snapshot if that is larger. Up to half as much is added at
-	// random, so that replicas seldom take their snapshots at the same time. Default 4 MiB.
+	// snapshots. If the last snapshot is larger, its size is used instead. A random part of up to
+	// half as much is added, so that replicas seldom take snapshots at the same time. Default 4
+	// MiB.
 	SnapshotBytes int
 
-	// KeepEntries is the number of entries before a snapshot that are kept, for replicas that lag a
-	// little. Together they hold at most SnapshotBytes. Default 4096; negative means none.
+	// KeepEntries is the largest number of entries before a snapshot that are kept in memory, for
+	// replicas that lag a little. The entries that are kept have at most SnapshotBytes together.
+	// Default 4096; negative means none.
 	KeepEntries int
 
 	// Logger receives a few lines of log. Default slog.Default().

@@ -9,34 +9,37 @@ import (
 // maxContext bounds Member.Context.
 const maxContext = 1 << 10
 
-// maxMembers is far above any use, and keeps the envelope of a snapshot small.
+// maxMembers bounds the members of a group, so that the list of members in a snapshot stays small.
+// It is far more than any group needs.
 const maxMembers = 1 << 10
 
 // Member is one replica of a group.
 type Member struct {
-	ID uint64 // its raft ID
-	// set when the replica is added, at most 1 KiB; the log does not interpret it
+	ID uint64 // the raft ID of the replica
+	// Context was given when the member was added. It has at most 1 KiB, and the log does not
+	// interpret it.
 	Context []byte
 }
 
-// Configuration lists the members of a group. All replicas have the same one at the same Index. The
-// slices are shared and must not be changed.
+// Configuration lists the members of a group. Two replicas that have a configuration with the same
+// Index have the same configuration. The slices are shared and must not be changed.
 type Configuration struct {
-	Index  uint64   // of the entry that made it; 1 for the founding configuration, 0 if none is known yet
+	Index  uint64   // index of its log entry; 1 in a new group, 0 if no configuration is known yet
 	Voters []uint64 // in ascending order
-	// in ascending order; the voters of the other majority while joint, otherwise none
+	// Outgoing lists the voters of the old majority while the configuration is joint, in ascending
+	// order. Otherwise it is empty.
 	Outgoing []uint64
-	// in ascending order, without a vote. Voters that the joint configuration demotes are in Outgoing
-	// instead
+	// Learners lists the replicas without a vote, in ascending order. While the configuration is
+	// joint, voters that become learners are in Outgoing instead.
 	Learners []uint64
 	Members  []Member // every voter and learner, by ID
 }
 
-// Change is a change of the configuration: either Add alone, or any of the other fields, which take
-// effect together. A change of several replicas goes through a joint configuration, which the
-// leader leaves by itself.
+// Change is a change of the configuration: either Add alone, or any of Promote, Demote and Remove,
+// which take effect together. A change of several replicas goes through a joint configuration. The
+// leader leaves the joint configuration without another call of Change.
 type Change struct {
-	Add     *Member  // a new learner; an ID can be added only once
+	Add     *Member  // a new learner; an ID must not be added a second time
 	Promote []uint64 // learners that become voters
 	Demote  []uint64 // voters that become learners
 	Remove  []uint64 // voters and learners to remove

@@ -12,31 +12,31 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
-// CoreConfig configures a Core. The numbers are those of Config, without a default unless stated
-// here.
+// CoreConfig configures a Core. Fields with the same name as a field of Config mean the same, but
+// have no default.
 type CoreConfig struct {
-	State            State      // contents of the replica's Store; its Identity names the replica
+	State            State      // contents of the Store; State.Identity has the ID of the replica
 	Now              clock.Time // the first tick is due one Tick later
 	Tick             time.Duration
 	ElectionTicks    int
 	HeartbeatTicks   int
 	EntriesInFlight  int
 	QueueBytes       int
-	EntryBytes       int // batches share an entry up to this size; default 1 MiB
-	UncommittedBytes int // raft refuses proposals beyond this; default 64 MiB
+	EntryBytes       int // largest entry that several batches share; default 1 MiB
+	UncommittedBytes int // largest amount of uncommitted entries; default 64 MiB
 	SnapshotBytes    int
 	KeepEntries      int                                     // zero or less means none
 	Deferrable       func(waiting []byte, settled bool) bool // as in Config
 	Logger           *slog.Logger
 }
 
-// Core is a replica without goroutine, clock, disk or network: inputs are method calls, and Turn
-// returns what must be done. Equal inputs give equal outputs, apart from the election timeouts,
-// which raft draws from crypto/rand.
+// Core is the logic of a replica, without goroutine, clock, disk or network. Its inputs are method
+// calls, and Turn returns the work that the caller must do. Equal inputs give equal outputs, apart
+// from the election timeouts, which raft draws from crypto/rand.
 //
-// The owner calls input methods, and then Turn until the Output is idle. It must carry out each
-// Output before it calls another method. Only Save, Prepare and Take may take longer; the owner
-// reports that they are complete by Stored, Prepared and Snapshotted.
+// The owner calls some input methods, and then calls Turn until Turn returns an idle Output. The
+// owner must carry out each Output before it calls any other method of the Core. Only Save, Prepare
+// and Take may take longer. The owner reports their ends by Stored, Prepared and Snapshotted.
 //
 // A Core is not safe for concurrent use. A panic means that raft found a contradiction in this
 // replica's data or messages. The owner must recover and not use the Core again.
@@ -46,50 +46,50 @@ type Core struct {
 	node *raft.RawNode
 	view *view
 
-	// Invariants: view.snap <= applied <= commit, and applied is at most the last stored index. The
-	// field transferee is raft's value at the last call of observe, and commit that of raft's last
-	// Ready.
+	// Invariants: the index of view.snap <= applied <= commit, and applied <= durable. transferee
+	// is raft's LeadTransferee at the last call of observe. commit is raft's commit index in its
+	// last Ready.
 	role       Role
 	commit     uint64
 	transferee uint64
-	applied    uint64 // last index handed out in an event
-	last       uint64 // last index handed to storage
-	durable    uint64 // last index of the last append that is durable
+	applied    uint64 // index of the last entry whose event was handed out
+	last       uint64 // index of the last entry handed to storage
+	durable    uint64 // last index of the newest append that is durable
 	ticked     clock.Time
-	rested     bool // the replica has been at rest since the last Tick
-	unseen     bool // the Survey may have changed since Surveyed
+	rested     bool // the replica needs no ticks since the last Tick, see rests
+	unseen     bool // the Survey may have changed since the last call of Surveyed
 	ticks      uint64
 	heard      map[uint64]hearing // for every member of config
 	ledAt      uint64             // tick of the leader's last message
 
-	lostTerm   uint64 // last term whose leader was reported gone; zero means none
+	lostTerm   uint64 // last term in which PeerLost reported the leader lost; zero means none
 	unsettled  uint64 // tick until which messages are duplicated
 	duplicated int    // messages duplicated since the last tick
 	asking     asking
-	group      group  // batches and rounds that wait, all of role.Term
-	backs      uint64 // the last group.back
-	deferral   uint64 // the group.back whose reminder is under way; zero means none
+	group      group  // the leader's state in role.Term, with the waiting batches and rounds
+	backs      uint64 // the last value that was given to group.back
+	deferral   uint64 // group.back for which EndDeferral will be called; zero means none
 	appends    appends
 	hang       hang
-	// of the last applied configuration entry; voters and learners derive from it
+	// conf, voters, learners and config are those of the last applied configuration entry.
 	conf             *raftpb.ConfState
 	voters, learners []uint64
-	config           Configuration     // the same, with the contexts of the members
-	since            int               // bytes of entries applied since the beginning of the last snapshot
-	taking           taking            // the snapshot being taken here
-	taken            uint64            // snapshots taken
-	commits          []*raftpb.Message // at most one for each follower, until the next tick
-	withheld         []*raftpb.Message // messages to learners, until a majority knows the configuration
+	config           Configuration     // with the contexts of the members
+	since            int               // bytes applied since the last snapshot began
+	taking           taking            // the snapshot that this replica is taking
+	taken            uint64            // number of snapshots that this replica has taken
+	commits          []*raftpb.Message // appends without entries, held until the next tick
+	withheld         []*raftpb.Message // appends to learners, see withholds
 	applies          []*raftpb.Message // raft's requests to apply entries, in order
 
-	out  Output            // being collected
-	done Output            // the Output that was handed out last; its memory is reused
-	due  []*raftpb.Message // responses to be delivered by the next Turn
-	held []*raftpb.Message // responses that are moved to due when the owner has carried out the present Output
+	out  Output            // the next Output, being collected
+	done Output            // the last Output handed out; its memory is reused
+	due  []*raftpb.Message // raft's responses, to be delivered by the next Turn
+	held []*raftpb.Message // raft's responses, moved to due when the present Output is carried out
 }
 
-// NewCore starts a replica from what its store holds. The first Turn reports the stored snapshot,
-// if any, as a Restored event.
+// NewCore returns the Core of a replica with the contents of its store. If the store has a
+// snapshot, the first Turn returns a Restored event with it.
 func NewCore(cfg CoreConfig) (_ *Core, err error) {
 	if cfg.EntryBytes == 0 {
 		cfg.EntryBytes = 1 << 20
@@ -157,7 +157,8 @@ func (c *Core) start(hard *raftpb.HardState) error {
 }
 
 // checkState validates the stored log and returns the hard state to start from. The stored commit
-// index may be lower than the index of the snapshot, because it is never saved alone.
+// index may be lower than the index of the snapshot, because a new commit index alone causes no
+// Save.
 func checkState(st State) (*raftpb.HardState, error) {
 	if st.Identity.Group == 0 || st.Identity.ID == 0 || raft.IsLocalMsgTarget(st.Identity.ID) {
 		return nil, fmt.Errorf("%w: it names no replica; initialize it with Found or Join", ErrIdentity)
@@ -166,7 +167,7 @@ func checkState(st State) (*raftpb.HardState, error) {
 	last, term := meta.GetIndex(), meta.GetTerm()
 	for _, e := range st.Entries {
 		if e.GetIndex() <= meta.GetIndex() {
-			continue // a store may keep entries that the snapshot includes
+			continue // a store may keep entries that the snapshot covers
 		}
 		if e.GetIndex() != last+1 || e.GetTerm() < term {
 			return nil, fmt.Errorf("%w: entry %d of term %d follows entry %d of term %d", ErrCorrupt, e.GetIndex(),

@@ -6,9 +6,10 @@ import (
 )
 
 // acceptable reports whether a message from the network may be passed to raft. Some malformed
-// messages make raft panic, so one broken peer could retire the others. It also refuses the kinds
-// of messages that no replica sends to another: internal ones, and forwarded proposals and reads.
-// It accepts false messages that are well formed; only a malicious member can send these.
+// messages make raft panic, so without this check one broken peer could make the other replicas
+// retire. Types of messages that raft uses only inside a replica, and forwarded proposals and
+// reads, are refused, because no replica sends them. A well-formed message with false contents is
+// accepted. Only a malicious member can send one.
 func acceptable(m *raftpb.Message, self uint64) bool {
 	from := m.GetFrom()
 	if m == nil || m.GetTo() != self || from == 0 || from == self || raft.IsLocalMsgTarget(from) || m.GetTerm() == 0 {
@@ -23,7 +24,7 @@ func acceptable(m *raftpb.Message, self uint64) bool {
 		_, _, err := open(m.GetSnapshot())
 		return err == nil && m.GetSnapshot().GetMetadata().GetTerm() != 0
 	case raftpb.MsgHeartbeat, raftpb.MsgHeartbeatResp:
-		// Raft decodes the context, which the response repeats, as a number of eight bytes.
+		// Raft decodes the context as a number of eight bytes. The response has the same context.
 		return len(m.GetContext()) == 0 || len(m.GetContext()) == 8
 	case raftpb.MsgAppResp, raftpb.MsgVote, raftpb.MsgVoteResp, raftpb.MsgPreVote, raftpb.MsgPreVoteResp,
 		raftpb.MsgTimeoutNow:
@@ -33,8 +34,8 @@ func acceptable(m *raftpb.Message, self uint64) bool {
 	}
 }
 
-// consecutive reports whether an append's entries follow its Index without gaps. Their terms must
-// never decrease and never exceed the sender's.
+// consecutive reports whether the entries of an append follow its Index without gaps, and whether
+// the terms of the entries never decrease and never exceed the term of the message.
 func consecutive(m *raftpb.Message) bool {
 	index, term := m.GetIndex(), m.GetLogTerm()
 	for _, e := range m.GetEntries() {

@@ -7,30 +7,31 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// appends is the queue of the store. One Save at a time takes all that waits.
+// appends is the queue of items that the store must save. There is one Save at a time, and it
+// stores all items that wait.
 type appends struct {
 	waiting []appendItem
-	saving  []appendItem      // the items handed out as Output.Save; nil if there are none
-	batch   Batch             // Output.Save points to it, until Stored
+	saving  []appendItem      // items of the Save that was handed out; nil if there is none
+	batch   Batch             // the batch to which Output.Save points, until Stored
 	spare   []appendItem      // empty; its memory is reused
-	hard    *raftpb.HardState // as of the last item
-	saved   *raftpb.HardState // as of the last Save handed out
-	commit  uint64            // commit index of the last hard state that is durable
-	remote  int               // items in waiting and saving that install another replica's snapshot
+	hard    *raftpb.HardState // hard state after the last queued item
+	saved   *raftpb.HardState // hard state in the last Save that was handed out
+	commit  uint64            // commit index of the durable hard state
+	remote  int               // number of queued snapshots that came from another replica
 }
 
 // appendItem is one storage message of raft, or a snapshot taken here.
 type appendItem struct {
 	entries   []*raftpb.Entry
 	snapshot  *raftpb.Snapshot
-	local     bool // snapshot was taken here, and is prepared
-	durable   bool // it needs a Save
+	local     bool // the snapshot was taken by this replica and is prepared
+	durable   bool // the item needs a Save
 	responses []*raftpb.Message
 }
 
-// queueAppend queues a storage message. A new commit index alone causes no Save, which would double
-// the syncs, except for a configuration (core_apply.go). A replica that restarts without it learns
-// it from the leader.
+// queueAppend queues a storage message. A new commit index alone causes no Save, because that would
+// double the number of syncs. The commit index of a configuration is an exception (core_apply.go).
+// A replica that restarts with an old commit index gets the new one from the leader.
 func (c *Core) queueAppend(m *raftpb.Message) {
 	a := &c.appends
 	item := appendItem{entries: m.GetEntries(), responses: m.GetResponses()}
@@ -53,14 +54,14 @@ func (c *Core) queueAppend(m *raftpb.Message) {
 	a.waiting = append(a.waiting, item)
 }
 
-// careful reports whether entries must be durable here before they are sent. They must from the
-// time at which this replica begins to lead or to change the configuration, until it is durable
-// here that the configuration is committed.
+// careful reports whether entries must be durable on this leader before they are sent. That is so
+// from the election of the leader, or from the beginning of a change of the configuration, until an
+// entry that was proposed after the configuration was applied is durable on the leader.
 //
-// At other times a leader sends its entries while it writes them to its disk. If it crashes before
-// they are durable, another replica has the longer log and is normally elected. During a change of
-// the configuration that replica may have lost its vote. The remaining voters then have shorter
-// logs, and it would refuse to vote for them.
+// At other times a leader writes entries to its disk while it sends them. If the leader crashes
+// before the write ends, another replica may have a longer log, and is normally elected. During a
+// change of the configuration the replica with the longer log may have lost its vote. It would then
+// also refuse its vote to the remaining voters, because their logs are shorter.
 func (c *Core) careful() bool {
 	return c.role.Leading && (!c.group.leads || c.pending() || c.durable <= c.group.changing.mark)
 }
@@ -84,7 +85,7 @@ func (c *Core) sendStored(messages []*raftpb.Message) {
 }
 
 // save hands out the next Save, unless one is under way. If no waiting item needs a Save, the
-// responses are due at once.
+// responses of all waiting items become due immediately.
 func (c *Core) save() {
 	a := &c.appends
 	if a.saving != nil || len(a.waiting) == 0 {
@@ -110,9 +111,10 @@ func (c *Core) save() {
 	c.out.Save = &a.batch
 }
 
-// Stored reports that the Save handed out last is durable. Its entries become readable before any
-// response is delivered, because raft then drops its own copy. Another replica's snapshot becomes
-// an event of the next Output, before everything that depends on it.
+// Stored reports that the Save handed out last is durable. Its entries are added to the view before
+// any response is delivered to raft, because raft drops its own copy of the entries on the
+// response. If the Save had a snapshot of another replica, the next Output has a Restored event
+// with it, before all events that depend on the snapshot.
 func (c *Core) Stored() {
 	items := c.appends.saving
 	c.appends.saving = nil
@@ -142,8 +144,8 @@ func (c *Core) Stored() {
 	}
 }
 
-// demand makes the next Save due, so that a commit index becomes durable, unless a Save that was
-// handed out has it.
+// demand queues an item that needs a Save, so that a commit index becomes durable. It does nothing
+// if a Save with that commit index was already handed out, or if a waiting item needs a Save.
 func (a *appends) demand(commit uint64) {
 	due := func(it appendItem) bool { return it.durable }
 	if a.saved.GetCommit() < commit && !slices.ContainsFunc(a.waiting, due) {
@@ -151,7 +153,8 @@ func (a *appends) demand(commit uint64) {
 	}
 }
 
-// merge combines storage messages into one batch, and reports whether any of them must be durable.
+// merge combines storage messages into one batch, and reports whether any of the messages needs a
+// Save.
 func merge(items []appendItem) (b Batch, durable bool) {
 	for _, it := range items {
 		durable = durable || it.durable
@@ -172,8 +175,8 @@ func merge(items []appendItem) (b Batch, durable bool) {
 			b.Entries = it.entries
 			continue
 		}
-		// A later append may overwrite an earlier one. The full slice expression protects raft's
-		// own slices.
+		// A later append may overwrite entries of an earlier one. The full slice expression makes
+		// append copy, so that raft's own slices are not changed.
 		b.Entries = append(b.Entries[:keep:keep], it.entries...)
 	}
 	return b, durable

@@ -6,15 +6,19 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// A configuration is applied only after a hard state that has it committed is durable here. So a
-// replica never restarts with an older configuration than it has reported.
+// A replica applies a configuration only after a hard state with a commit index that covers the
+// configuration is durable on this replica. So after a restart it never has an older configuration
+// than one it has reported.
 //
-// Otherwise a leader could report the end of a joint configuration, and restart in the middle of
-// it. The group would then need the vote of a replica that everyone saw lose it, and whose disk may
-// be gone. Raft itself restarts a replica with any earlier commit index.
+// Otherwise a leader could report the end of a joint configuration, and then restart in the joint
+// configuration. The group would then need the vote of a replica that has been reported as removed
+// and whose disk may no longer exist. Raft itself may restart a replica with any earlier commit
+// index.
 
-// apply turns committed entries, which are durable here, into events, in order. They wait for the
-// Save that a configuration among them needs, unless a snapshot of another replica overtakes them.
+// apply turns committed entries, which are already durable on this replica, into events, in the
+// order of the log. If one of the entries is a configuration whose commit index is not durable yet,
+// apply requests a Save, and the entries wait for that Save. If a snapshot of another replica
+// arrives while they wait, overtake drops them.
 func (c *Core) apply() {
 	for len(c.applies) > 0 {
 		m := c.applies[0]

@@ -6,25 +6,28 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// This file shortens elections where messages are slow or lost. Raft asks for a vote once and then
-// waits for an election timeout, also when two simultaneous candidates vote for themselves. The two
-// rules below only repeat or drop messages. A network may do the same, so raft's guarantees hold.
+// This file shortens elections on networks that delay or lose messages. In raft a candidate sends
+// each vote request once and then waits for an election timeout. It waits as long if another
+// candidate stands at the same time and each votes for itself. A candidate here repeats its vote
+// requests (askAgain), and one of two simultaneous candidates yields (yields). These rules only
+// repeat or drop messages, as a network may do, so they do not affect raft's guarantees.
 
 const (
-	// askTicks is the number of ticks that a candidate waits for votes before it asks again.
+	// askTicks is the time after which a candidate repeats its vote requests.
 	askTicks = 4
 
-	// yieldTicks is the number of ticks for which a voter yields to another candidate: two round
-	// trips of 100 ms.
+	// yieldTicks is the time for which a candidate yields to another one. With the default tick it
+	// is 400 ms, enough for two round trips of 100 ms each.
 	yieldTicks = 8
 )
 
-// asking holds the vote requests of a candidate, and whether it yields to another.
+// asking holds the vote requests of this replica as a candidate, and the election in which this
+// replica yields to another candidate.
 type asking struct {
-	questions []*raftpb.Message // vote requests as raft sent them, one for each voter
-	again     uint64            // tick at which they are sent again
-	yielded   uint64            // term of the election in which it yielded; zero means none
-	until     uint64            // tick until which it yields
+	questions []*raftpb.Message // raft's last vote requests, one for each voter
+	again     uint64            // tick at which the requests are sent again
+	yielded   uint64            // last term in which this replica yielded; zero means none
+	until     uint64            // tick until which this replica yields
 }
 
 func (c *Core) asks(m *raftpb.Message) {
@@ -38,8 +41,8 @@ func (c *Core) asks(m *raftpb.Message) {
 	a.questions, a.again = append(a.questions, m), c.ticks+askTicks
 }
 
-// askAgain repeats the vote requests while the campaign lasts. Voters ignore them while they follow
-// the previous leader.
+// askAgain sends the vote requests again while the election lasts. Without the repetition a voter
+// that still followed the previous leader, and so ignored the first request, would not vote.
 func (c *Core) askAgain() {
 	a := &c.asking
 	if len(a.questions) == 0 || c.ticks < a.again {
@@ -59,9 +62,10 @@ func (c *Core) askAgain() {
 	}
 }
 
-// yields reports whether a message must be ignored because this voter yields to another candidate:
-// a simultaneous one with a lower ID and at least as much of the log. It yields once in a term, so
-// that a candidate that cannot win does not prevent another one from winning.
+// yields reports whether a message must be ignored because this replica yields to another candidate
+// in the same election, one with a lower ID and a log that is at least as up to date. A replica
+// yields at most once in a term, so that a candidate that cannot win does not prevent this replica
+// from winning.
 func (c *Core) yields(m *raftpb.Message) bool {
 	a := &c.asking
 	switch m.GetType() {

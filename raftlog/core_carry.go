@@ -7,16 +7,16 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// maxTurnRounds bounds the outputs of one turn, so that messages are sent and ticks pass during a
-// long replay.
+// maxTurnRounds bounds the number of Outputs that are carried out in one turn, so that messages are
+// sent and ticks are counted while a long log is applied.
 const maxTurnRounds = 32
 
 // Shell carries out the Outputs of a Core. An error retires the replica.
 type Shell interface {
-	// Event passes one event to the Applier, as Deliver does.
+	// Event delivers one event to the Applier, see Deliver.
 	Event(*Event) error
 	Take(Take) error
-	// Send sends messages at the end of the turn, one frame for each peer.
+	// Send sends the messages at the end of the turn, in one frame for each receiver.
 	Send(messages, duplicates []*raftpb.Message)
 	SendSnapshot(*raftpb.Message)
 	// Prepare makes a snapshot durable, concurrently with Saves. If done is false the owner calls
@@ -26,8 +26,8 @@ type Shell interface {
 	Save(Batch) (done bool, err error)
 }
 
-// Carry carries out outputs until none is left or maxTurnRounds is reached. It reports whether none
-// is left.
+// Carry carries out Outputs until one is idle, but at most maxTurnRounds of them. It reports
+// whether the last Output was idle.
 func (c *Core) Carry(s Shell) (idle bool, err error) {
 	for range maxTurnRounds {
 		out := c.Turn()
@@ -78,7 +78,7 @@ func (c *Core) carry(out *Output, s Shell) error {
 	return err
 }
 
-// Deliver calls the Applier's method for an event. An error wraps ErrBroken.
+// Deliver calls the Applier's method for an event. An error that it returns wraps ErrBroken.
 func Deliver(e *Event, a Applier) error {
 	switch e.Kind {
 	case RoleChanged:
@@ -101,8 +101,9 @@ func Deliver(e *Event, a Applier) error {
 	return nil
 }
 
-// EachReplica calls send once for each receiver, with its messages in order. send must not keep the
-// slice, which uses the memory of frame. EachReplica returns that memory for the next call.
+// EachReplica calls send once for each receiver, with the messages for that receiver in order. send
+// must not keep the slice, because EachReplica reuses the memory of frame for all receivers.
+// EachReplica returns that memory, to be passed as frame in the next call.
 func EachReplica(messages, frame []*raftpb.Message, send func(to uint64, mine []*raftpb.Message)) []*raftpb.Message {
 	for i, first := range messages {
 		to := first.GetTo()

@@ -10,17 +10,17 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// changing is the state of configuration changes by this leader in its term. It is reset together
-// with group.
+// changing holds the changes of the configuration that this leader proposes in one term. It is part
+// of group and reset with it.
 type changing struct {
-	data     []byte // of the entry that changes it; nil if there is none
-	proposed bool   // it is in the log
-	empty    []own  // entries proposed here and not applied that are empty or may be replaced by an empty one; in order
-	mark     uint64 // end of the log when the configuration was applied here, or when this replica began to lead
+	data     []byte // data of the entry that changes the configuration; nil if there is none
+	proposed bool   // the entry is in the log
+	empty    []own  // kinds of the entries proposed by this code and not applied, in order
+	mark     uint64 // end of the log when the configuration was applied or Leads was called
 }
 
-// own is the kind of an empty entry that this leader has proposed. Raft silently replaces a change
-// that it refuses by an empty entry.
+// own is the kind of an entry in changing.empty: an empty entry, or a change. Raft silently
+// replaces a change that it refuses by an empty entry.
 type own uint8
 
 const (
@@ -28,10 +28,10 @@ const (
 	ownChange
 )
 
-// Change proposes a change of the configuration in the next Turn, and reports whether it will. It
-// reports false if this replica does not lead in that term or has not reported LeadBegins, if a
-// change is pending, or if the change is invalid. The change is dropped if a transfer of leadership
-// begins before that Turn.
+// Change proposes a change of the configuration in the next Turn, and reports whether it accepted
+// the change. It reports false if this replica does not lead in that term or has not reported
+// LeadBegins, if a change is pending, or if the change is invalid. An accepted change is dropped if
+// a transfer of the leadership begins before that Turn.
 func (c *Core) Change(term uint64, ch Change) bool {
 	if !c.role.Leading || term != c.role.Term || !c.group.leads || c.pending() {
 		return false
@@ -46,31 +46,33 @@ func (c *Core) Change(term uint64, ch Change) bool {
 	return true
 }
 
-// pending reports whether raft would refuse a change, or whether a change could complete in the
-// term of another leader.
+// pending reports whether no other change may be proposed now: a change is not applied yet, the
+// configuration is joint, or the leadership is being transferred.
 func (c *Core) pending() bool {
 	waits := c.group.changing.data != nil
 	return waits || len(c.config.Outgoing) > 0 || c.transferee != 0
 }
 
-// proposeChange runs before the batches are proposed, because batches may wait for a long time.
+// proposeChange proposes the waiting change. It runs before the batches are proposed, because
+// batches may wait long.
 func (c *Core) proposeChange() {
 	g := &c.group.changing
 	if g.data == nil || g.proposed {
 		return
 	}
 	if !c.proposed(&raftpb.Entry{Type: raftpb.EntryConfChangeV2.Enum(), Data: g.data}) {
-		g.data = nil // the leadership is being transferred; the caller has to decide again
+		g.data = nil // the leadership is being transferred; the caller must try again
 		return
 	}
 	g.proposed = true
 	g.empty = append(g.empty, ownChange)
 }
 
-// proposeEmpty proposes an empty entry and reports whether it did. It does so only if none was
-// proposed since the last configuration, or the first entry of this leader's term, was applied
-// here. With that entry the followers acknowledge the commit index, and raft leaves a joint
-// configuration that it could not leave during a Transfer.
+// proposeEmpty proposes an empty entry if no entry was proposed since the last configuration, or
+// the first entry of this leader's term, was applied. It reports whether it proposed one. When
+// followers acknowledge that entry, they have the commit index of the configuration. Applying the
+// entry also makes raft leave a joint configuration that it could not leave during a transfer of
+// the leadership.
 func (c *Core) proposeEmpty() bool {
 	if !c.role.Leading || !c.group.leads || c.last != c.group.changing.mark || c.transferee != 0 {
 		return false
@@ -91,10 +93,11 @@ func (c *Core) proposed(e *raftpb.Entry) bool {
 	return true
 }
 
-// resolved removes the oldest item of changing.empty when its entry is applied: an empty entry that
-// this leader proposed, or the change. The change that was proposed here has ended when its entry
-// is applied or was replaced by an empty one. changing.empty has neither the first entry of a term
-// nor the one by which raft leaves a joint configuration.
+// resolved removes the oldest item of changing.empty when the entry of that item is applied. The
+// entry is an empty entry that this leader proposed, or its change. A change is no longer pending
+// when it is applied, or when the empty entry by which raft replaced it is applied. changing.empty
+// has no item for the first entry of a term, and none for the entry by which raft leaves a joint
+// configuration.
 func (c *Core) resolved(e *raftpb.Entry) {
 	g := &c.group.changing
 	if !c.group.leads || len(g.empty) == 0 || len(e.GetData()) > 0 && !bytes.Equal(e.GetData(), g.data) {
@@ -130,8 +133,8 @@ func (c *Core) configure(e *raftpb.Entry) {
 		c.fail(fmt.Errorf("%w: entry %d: %w", ErrBroken, e.GetIndex(), err))
 		return
 	}
-	// This is set before ApplyConfChange, because raft may then want to send a snapshot
-	// immediately, and an older snapshot would not name its receiver.
+	// Set confIndex before ApplyConfChange, because raft may request a snapshot during that call,
+	// and an older snapshot would not name the new member.
 	c.view.confIndex = e.GetIndex()
 	conf := c.node.ApplyConfChange(change)
 	c.configured(conf, newConfiguration(e.GetIndex(), conf,
@@ -140,7 +143,7 @@ func (c *Core) configure(e *raftpb.Entry) {
 }
 
 // configured stores the new configuration and reports it by an event. On a leader raft has handed
-// out all proposed entries, so c.last is the last index that was proposed before the configuration.
+// out all proposed entries at this point, so c.last is the index of the last entry proposed before.
 func (c *Core) configured(conf *raftpb.ConfState, config Configuration) {
 	c.conf, c.config = conf, config
 	c.voters = union(conf.GetVoters(), conf.GetVotersOutgoing())

@@ -8,18 +8,20 @@ import (
 	"go.etcd.io/raft/v3/tracker"
 )
 
-// Raft's leader sends each commit index in a message of its own, which each follower acknowledges.
-// That costs as many frames and turns as the entry itself, and no caller waits for it. So an append
-// without entries waits here until one with entries replaces it, at most until the next tick. For
-// raft such an append is lost or late.
+// A raft leader sends each new commit index in an append without entries, and each follower
+// acknowledges that append. That costs as many frames and turns as the entry itself, and no caller
+// waits for it. So the Core holds an append without entries back until an append with entries
+// replaces it, at most until the next tick. For raft such an append was lost or late.
 //
-// The delay is so short because some of these appends have a second purpose: a follower that lacks
-// entries refuses an empty append. Two cases are not delayed. A replica that raft probes gets its
-// append at once, because raft sends nothing else to it before its answer. During a change of the
-// configuration all replicas get theirs at once, because a removed replica may stop only when the
-// others know the change.
+// The delay is at most one tick because some of these appends have a second purpose: a follower
+// that lacks entries refuses an append without entries, and so the leader learns of the gap. In two
+// cases such appends are not held back. A replica that raft is probing gets the append immediately,
+// because raft sends nothing else to it before its answer. During a change of the configuration all
+// replicas get the append immediately, because a removed replica may stop only when the others know
+// that the removal is committed.
 
-// hold keeps an append without entries; sendProbes may send it at once.
+// hold keeps an append without entries. If raft is probing its receiver, sendProbes sends it in the
+// same turn.
 func (c *Core) hold(m *raftpb.Message) {
 	c.supersede(m.GetTo())
 	c.commits = append(c.commits, m)
@@ -29,7 +31,7 @@ func (c *Core) supersede(to uint64) {
 	c.commits = slices.DeleteFunc(c.commits, func(m *raftpb.Message) bool { return m.GetTo() == to })
 }
 
-// sendProbes sends the kept appends of replicas that are being probed.
+// sendProbes sends the held appends whose receivers raft is probing.
 func (c *Core) sendProbes() {
 	var probed []*raftpb.Message
 	c.node.WithProgress(func(id uint64, _ raft.ProgressType, pr tracker.Progress) {

@@ -6,23 +6,27 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// A replica that loses its vote may learn of it before other voters, which still need its vote. If
-// its log were longer than theirs, it would refuse to vote for them, and no leader could ever be
-// elected. So its log is never longer than those of a majority of the remaining voters. Two rules
-// ensure that; careful covers what a leader loses in a crash:
+// A replica that loses its vote may stop while other voters, which do not know of the change yet,
+// still need its vote. If it had a longer log than they have, it would refuse its vote to them, and
+// no leader could ever be elected. So a replica that has lost its vote must never have a longer log
+// than a majority of the remaining voters. These two rules ensure it, together with careful, which
+// covers the crash of a leader:
 //
-//   - No batch is proposed behind a change of the configuration until that is applied: the leader
-//     itself may lose its vote.
-//   - Learners are sent only committed entries until an entry behind the configuration is
-//     committed. By that entry a majority of the voters knows which replicas vote.
+//   - While a change of the configuration is not applied, the leader proposes no batch, because the
+//     leader itself may lose its vote by that change.
+//   - Until an entry after the configuration is committed, learners are sent only committed
+//     entries. When such an entry is committed, a majority of the voters has the commit index of
+//     the configuration.
 
-// changes reports whether the log may contain a change of the configuration that is not applied:
-// one of this leader, one of an earlier leader, or the end of a joint configuration.
+// changes reports whether the leader's log may have a change of the configuration that is not
+// applied. It may be a change of this leader, a change of an earlier leader, or the end of a joint
+// configuration.
 func (c *Core) changes() bool {
 	return !c.group.leads || c.pending()
 }
 
-// withholds reports whether an append to a learner must not be sent yet.
+// withholds reports whether an append must not be sent yet, because its receiver is a learner and
+// its entries are not committed.
 func (c *Core) withholds(m *raftpb.Message) bool {
 	return lastIndex(m) > c.commit && !c.known() && !slices.Contains(c.voters, m.GetTo())
 }
@@ -30,7 +34,7 @@ func (c *Core) withholds(m *raftpb.Message) bool {
 // known reports whether a majority of the voters durably knows that the configuration is committed.
 func (c *Core) known() bool { return c.group.leads && c.commit > c.group.changing.mark }
 
-// withhold keeps an append. A later append to the same receiver with the same index replaces it.
+// withhold keeps an append. The append replaces an earlier one for the same receiver and index.
 func (c *Core) withhold(m *raftpb.Message) {
 	c.withheld = slices.DeleteFunc(c.withheld, func(w *raftpb.Message) bool {
 		return w.GetTo() == m.GetTo() && w.GetIndex() == m.GetIndex()

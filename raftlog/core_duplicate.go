@@ -2,25 +2,24 @@ package raftlog
 
 import "go.etcd.io/raft/v3/raftpb"
 
-// This file shortens elections on networks that lose packets. TCP delays all data after a lost
-// packet until that packet is sent again, after 200 ms or more. So a small message for which
-// another replica waits is also sent on a second connection, which probably loses other packets.
-// Raft tolerates duplicates.
+// This file shortens elections on networks that lose packets. When a packet is lost, TCP delays all
+// later data until the packet is sent again, after 200 ms or more. So a small message on which
+// other replicas wait is also sent on a second connection, which probably does not lose its packet
+// too. Raft tolerates duplicates.
 //
-// Messages are duplicated for some time after a change of role, when it is not known yet how
-// reliable the network is, and after a gap in the heartbeats of a peer, which indicates lost
-// packets.
+// Messages are duplicated for a while after a change of role, because the quality of the network is
+// not known then, and after a gap in a peer's heartbeats, because a gap indicates loss.
 
 const (
-	// unsettledTicks is the number of ticks for which messages are duplicated after a change of
-	// role or a gap.
+	// unsettledTicks is the time for which messages are duplicated after a change of role or after
+	// a gap.
 	unsettledTicks = 40
 
-	// outageTicks is the number of ticks without a message on a link after which its peer is sent
-	// no duplicates. By that time TCP has sent a lost packet again at least six times.
+	// outageTicks is the silence of a link after which its peer is sent no more duplicates. In that
+	// time TCP has sent a lost packet again six times or more.
 	outageTicks = 80
 
-	// gapHeartbeats is the number of consecutive missed heartbeats that count as a gap.
+	// gapHeartbeats is the number of consecutive missing heartbeats that count as a gap.
 	gapHeartbeats = 2
 
 	// maxDuplicateBytes bounds the entries of a message that is duplicated.
@@ -37,7 +36,7 @@ func (c *Core) duplicate(m *raftpb.Message) {
 	}
 }
 
-// duplicable reports whether a message is small and of a kind for which another replica waits.
+// duplicable reports whether a message is small and of a type on which other replicas wait.
 func duplicable(m *raftpb.Message) bool {
 	switch m.GetType() {
 	case raftpb.MsgPreVote, raftpb.MsgPreVoteResp, raftpb.MsgVote, raftpb.MsgVoteResp,
@@ -52,10 +51,11 @@ func duplicable(m *raftpb.Message) bool {
 	return size <= maxDuplicateBytes
 }
 
-// uneven reports whether the link between a leader and a follower had a gap recently. Two followers
-// exchange no heartbeats. A link that stays silent does not count, because it is broken and not
-// only slow: duplicates would keep a leader in office whose large entries and other frames reach no
-// follower.
+// uneven reports whether the link between a leader and a follower had a gap recently. It reports
+// false for a link between two followers, because they exchange no heartbeats. It also reports
+// false if the link has been silent for outageTicks, because then the link is broken. With
+// duplicates of its heartbeats a leader would keep its leadership although its large entries and
+// other frames reach no follower.
 func (c *Core) uneven(peer uint64) bool {
 	if !c.role.Leading && peer != c.role.Leader {
 		return false

@@ -6,12 +6,13 @@ import (
 	"go.etcd.io/raft/v3"
 )
 
-// PeerLost reports that the stream of a replica has ended, after its last message. If that replica
-// leads, raft alone would wait for an election timeout, because voters ignore candidates if they
-// have recently received a message from the leader. So every voter forgets the leader and starts an
-// election at once, but only once in a term. One of two simultaneous candidates yields
-// (core_ask.go). A leader that still runs keeps the leadership, because voters that receive its
-// messages do not vote for another replica.
+// PeerLost reports that the stream of a replica has ended. It must be called after the last message
+// of that stream was passed to Step. If the lost replica is the leader, raft alone would wait for
+// an election timeout, because a voter ignores candidates while it has received messages from the
+// leader recently. So this voter forgets the leader and starts an election immediately, at most
+// once in a term. If two voters do so at the same time, one of them yields (core_ask.go). A leader
+// that is alive stays leader, because voters that still receive its messages do not vote for
+// another replica.
 func (c *Core) PeerLost(id uint64) {
 	if id == 0 || c.role.Leader != id || c.role.Leading || c.lostTerm == c.role.Term {
 		return
@@ -28,7 +29,8 @@ func (c *Core) PeerLost(id uint64) {
 	}
 }
 
-// Campaign makes a voter start an election now. The only voter of a group leads after a few Turns.
+// Campaign makes a voter start an election now. The only voter of a group becomes the leader within
+// the next Turns.
 func (c *Core) Campaign() {
 	// An error means that this replica cannot campaign.
 	_ = c.node.Campaign()
@@ -41,9 +43,9 @@ func (c *Core) led(from, term uint64) {
 	}
 }
 
-// forget makes this replica forget a leader that has sent nothing for two election timeouts, the
-// longest time that a voter waits before it starts an election. Otherwise a replica without a vote
-// would report a dead leader forever.
+// forget makes this replica forget a leader that has sent nothing for two election timeouts, which
+// is the longest time that a voter waits before it starts an election. Without forget, a replica
+// without a vote would report a dead leader forever.
 func (c *Core) forget() {
 	if c.role.Leader == 0 || c.role.Leading || c.ticks-c.ledAt < 2*uint64(c.cfg.ElectionTicks) {
 		return

@@ -7,35 +7,36 @@ import (
 	"go.etcd.io/raft/v3"
 )
 
-// group is the state of this replica as leader of one term. It is reset when the term or role
-// changes.
+// group holds a leader's state for one term. It is reset on every change of term or role.
 type group struct {
 	queue    queue
-	inFlight int    // entries proposed and not applied
-	newest   int    // bytes of the entry that was proposed last
+	inFlight int    // number of entries proposed and not applied
+	newest   int    // size of the last proposed entry, in bytes
 	waited   bool   // the batches in the queue have waited long enough
-	back     uint64 // number of the deferral under way, see defers; zero means none
+	back     uint64 // number of the present deferral, see defers; zero means none
 	leads    bool   // the first entry of the term is applied
 	changing changing
 
-	asked    []uint64 // rounds without a read request yet
-	reads    []read   // read requests under way, in order
-	sequence uint64   // never reset, so that no answer of an earlier lead matches
+	asked    []uint64 // rounds for which no read request was sent yet
+	reads    []read   // read requests that are not answered yet, in order
+	sequence uint64   // of the last read request; never reset, so that no old answer matches
 }
 
-// read is one read request of raft. It serves all rounds that were requested before it was sent.
+// read is one read request of raft. It is for all rounds that were requested since the last read
+// request.
 type read struct {
 	sequence uint64
 	done     bool   // raft has answered
-	index    uint64 // must be applied before the rounds are confirmed
+	index    uint64 // index that must be applied before the rounds are confirmed
 	rounds   []uint64
 }
 
 // crowdBytes is the size of a large entry: the commands of about a dozen callers.
 const crowdBytes = 256
 
-// propose puts the waiting batches into entries, as many as EntriesInFlight allows. Under load this
-// limit makes the entries large, so that more batches share the cost of one entry.
+// propose puts waiting batches into new entries, until EntriesInFlight entries are proposed and not
+// applied. Under load this bound makes the entries large, so that many batches share the cost of
+// one entry.
 func (c *Core) propose() {
 	g := &c.group
 	back := g.back
@@ -54,20 +55,22 @@ func (c *Core) propose() {
 	}
 }
 
-// lingers reports whether the waiting batches should wait for more batches. They should if a large
-// entry is under way, because a small entry would take the place of the next large one. With 64
-// callers and one disk this raises the throughput by a sixth. With one or a few callers no batch
-// waits. The wait ends when an entry is applied, or after a tick.
+// lingers reports whether the waiting batches should wait for more batches, because a large entry
+// is in flight and these batches together are smaller. A small entry now would only take the place
+// of the next large entry. With 64 callers and one disk this rule gives a sixth more locks per
+// second. A few callers never make an entry large enough for it. The wait ends when no entry is in
+// flight, or at the next tick.
 func (g *group) lingers() bool {
 	return g.inFlight > 0 && g.newest >= crowdBytes && g.queue.size() < g.newest && !g.waited
 }
 
-// defers reports whether the waiting batches are deferrable (see Config). Deferral saves an entry
-// on every replica. When callers hand a lock from one to the next it saves every second entry,
-// because a caller that has unlocked requests the lock again and then only waits. Each turn decides
-// again, so the deferral ends when an applied entry changes the answer, and also with EndDeferral
-// or a tick. Large entries are shared without deferral. The argument before is group.back after the
-// previous turn.
+// defers reports whether the waiting batches must wait because they are deferrable (see Config).
+// Each deferral saves an entry on every replica. When callers pass a lock around, it saves every
+// second entry: the batch in which a caller that has unlocked requests the lock again only puts it
+// into the queue. Each turn calls Deferrable again, so a deferral ends when an applied entry
+// changes the result of Deferrable. It also ends with EndDeferral or with a tick. Batches of
+// crowdBytes or more are never deferred, because many callers share their entry already. before is
+// the value of group.back after the previous turn.
 func (c *Core) defers(before uint64) bool {
 	g := &c.group
 	if c.cfg.Deferrable == nil || g.queue.size() >= crowdBytes || g.waited ||
@@ -81,9 +84,9 @@ func (c *Core) defers(before uint64) bool {
 	return true
 }
 
-// read sends one read request for all requested rounds, once the first entry of this leader's term
-// is applied. Raft would answer the only voter of a group earlier, when its state may still lack
-// entries that were committed before.
+// read sends one read request for all requested rounds, as soon as the first entry of this leader's
+// term is applied. In a group of one voter, raft would also answer before that, when the state may
+// lack entries that were committed in earlier terms.
 func (c *Core) read() {
 	g := &c.group
 	if len(g.asked) == 0 || !g.leads {

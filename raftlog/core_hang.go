@@ -2,23 +2,23 @@ package raftlog
 
 import "fmt"
 
-// hang detects a leader whose disk or Applier makes no progress. Raft would let such a leader lead
-// forever: its followers would commit entries, but no request would be answered. Time is counted in
-// ticks, because a stall of the whole process adds only a few ticks.
+// hang detects a leader whose store or Applier makes no progress. In raft alone such a leader would
+// stay leader forever: it would commit entries through its followers, but answer no request. hang
+// counts ticks instead of elapsed time, because a stall of the whole process adds only a few ticks.
 type hang struct {
-	saveTicks int // since the present Save was handed out
+	saveTicks int // ticks since the present Save was handed out
 	lagIndex  uint64
-	lagTicks  int // since lagIndex was committed and not applied
+	lagTicks  int // ticks since lagIndex was committed, while it is not applied
 
-	handover      bool // the leadership was offered to another voter
+	handover      bool // a transfer of the leadership has been tried
 	handoverTicks int
 }
 
 // watch runs at each tick. A leader without progress for an election timeout transfers the
-// leadership. If it still leads after another election timeout, it retires. The only voter of a
-// group just waits, because a slow disk must not end the group. A Prepare has a longer limit than a
-// Save. If a Prepare exceeds it, a leader transfers the leadership in the same way, and any other
-// replica retires.
+// leadership to another voter. If it is still the leader after another election timeout, it
+// retires. The only voter of a group just waits, because a slow disk must not end the group. A
+// Prepare has a longer limit than a Save. If a Prepare exceeds its limit, a leader also transfers
+// the leadership, and any other replica retires.
 func (c *Core) watch() {
 	h := &c.hang
 	if c.appends.saving != nil {
@@ -48,7 +48,7 @@ func (c *Core) watch() {
 			"term", c.role.Term, "commit", c.commit, "applied", c.applied)
 	}
 	if c.transferee == 0 {
-		// The time counts even if no voter can take over now.
+		// handoverTicks is counted even if no voter can become the leader now.
 		_ = c.Transfer(0)
 	}
 	if h.handoverTicks++; h.handoverTicks >= c.cfg.ElectionTicks {

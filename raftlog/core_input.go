@@ -11,9 +11,9 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
-// Tick advances time to now. Ticks follow elapsed time, not calls. After a stall at most half an
-// election timeout is made up, so that a replica that was suspended handles the waiting messages
-// before it decides that the others are silent.
+// Tick advances the time of the Core to now. The number of ticks depends on the elapsed time, not
+// on the number of calls. One call counts at most half an election timeout, because a replica that
+// was suspended must handle the waiting messages before it decides that other replicas are silent.
 func (c *Core) Tick(now clock.Time) {
 	n := int(now.Sub(c.ticked) / c.cfg.Tick)
 	if n <= 0 {
@@ -23,7 +23,7 @@ func (c *Core) Tick(now clock.Time) {
 	rested := c.rested
 	if c.rested = c.rests(); rested && n > 1 {
 		c.ticked = now
-		if c.deferral == 0 { // otherwise the timer may be that of the deferral, after less than a tick
+		if c.deferral == 0 { // otherwise the timer of MaxDeferral may have caused this call
 			c.hurry()
 		}
 		return
@@ -46,11 +46,11 @@ func (c *Core) Tick(now clock.Time) {
 	}
 }
 
-// hurry makes the queued batches due, whether they linger or are deferred.
+// hurry ends the wait of the queued batches, see lingers and defers.
 func (c *Core) hurry() { c.group.waited = c.group.queue.size() > 0 }
 
-// DeferralBegins reports whether the owner must call EndDeferral after MaxDeferral. It must if the
-// last Turn has deferred batches and no timer for a deferral runs yet.
+// DeferralBegins reports whether the owner must call EndDeferral after MaxDeferral. It reports true
+// if the last Turn has deferred batches and the owner does not already have to call EndDeferral.
 func (c *Core) DeferralBegins() bool {
 	if c.deferral != 0 {
 		return false
@@ -59,8 +59,8 @@ func (c *Core) DeferralBegins() bool {
 	return c.deferral != 0
 }
 
-// EndDeferral ends the deferral for which DeferralBegins reported true. A later deferral needs a
-// timer of its own.
+// EndDeferral ends the deferral for which DeferralBegins reported true. If that deferral has ended
+// and a later one has begun, EndDeferral does not end the later one.
 func (c *Core) EndDeferral() {
 	if c.deferral != 0 && c.deferral == c.group.back {
 		c.hurry()
@@ -68,8 +68,8 @@ func (c *Core) EndDeferral() {
 	c.deferral = 0
 }
 
-// NextTick returns the time at which Tick must be called next. Zero means that no Tick is needed
-// before the next input (see rests).
+// NextTick returns the time at which Tick must be called next. Zero means that Tick need not be
+// called before the next input (see rests).
 func (c *Core) NextTick() clock.Time {
 	if c.rested && c.rests() {
 		return 0
@@ -77,8 +77,8 @@ func (c *Core) NextTick() clock.Time {
 	return c.ticked.Add(c.cfg.Tick)
 }
 
-// Step handles a message of another replica. It ignores messages that no replica of this version
-// sends, and those that raft refuses.
+// Step handles a message of another replica. It ignores messages that acceptable refuses and
+// messages that raft refuses.
 func (c *Core) Step(m *raftpb.Message) { c.step(m, false) }
 
 // StepDuplicate is Step for a message from the second connection, see Output.Duplicates.
@@ -88,7 +88,7 @@ func (c *Core) step(m *raftpb.Message, duplicate bool) {
 	if !acceptable(m, c.id) || c.yields(m) {
 		return
 	}
-	// Raft's errors here only mean that the message is obsolete.
+	// An error of raft only means that the message is obsolete.
 	_ = c.node.Step(m)
 	c.hear(m.GetFrom(), m.GetTerm(), duplicate)
 	c.observe()
@@ -96,7 +96,7 @@ func (c *Core) step(m *raftpb.Message, duplicate bool) {
 }
 
 // Propose copies a batch to the queue if this replica leads in that term and the queue has room. It
-// reports whether it did.
+// reports whether the batch is in the queue.
 func (c *Core) Propose(term uint64, batch []byte) bool {
 	if !c.role.Leading || term != c.role.Term || c.group.queue.size()+len(batch) > c.cfg.QueueBytes {
 		return false
@@ -116,11 +116,11 @@ func (c *Core) Confirm(term, round uint64) {
 // Unreachable reports that messages to a replica were probably lost.
 func (c *Core) Unreachable(id uint64) { c.node.ReportUnreachable(id) }
 
-// SnapshotSent reports whether a message of Output.Snapshots was delivered. The arguments to and
-// term are the fields To and Term of that message.
+// SnapshotSent reports the result of a message of Output.Snapshots, identified by the To and the
+// Term of the message.
 func (c *Core) SnapshotSent(to, term uint64, ok bool) {
 	if !c.role.Leading || term != c.role.Term {
-		return // raft dropped the snapshot when this replica stopped leading, and may have sent another one since
+		return // raft has forgotten the snapshot, and may have sent another one since
 	}
 	status := raft.SnapshotFinish
 	if !ok {
@@ -129,9 +129,9 @@ func (c *Core) SnapshotSent(to, term uint64, ok bool) {
 	c.node.ReportSnapshot(to, status)
 }
 
-// Transfer begins a transfer of leadership to another voter, as Log.Transfer does. The transfer has
+// Transfer begins to transfer the leadership to another voter, see Log.Transfer. The transfer has
 // succeeded when Role reports that this replica no longer leads. It has failed if Transferring
-// reports false before that.
+// reports false while this replica still leads.
 func (c *Core) Transfer(to uint64) error {
 	if !c.role.Leading {
 		return ErrNotLeading
@@ -160,9 +160,9 @@ func (c *Core) Role() Role { return c.role }
 // Queued returns the number of bytes that wait to be proposed.
 func (c *Core) Queued() int { return c.group.queue.size() }
 
-// successor returns the active voter with most of the log, and the lowest ID among equals. Zero
-// means none. Raft's own RecentActive flag cannot be used: it is reset for all replicas once in
-// each election timeout.
+// successor returns the active voter with the longest log, and among equal ones the voter with the
+// lowest ID. Zero means that no other voter is active. Raft's own flag RecentActive cannot be used,
+// because raft resets it for all replicas once in each election timeout.
 func (c *Core) successor() uint64 {
 	var best, match uint64
 	c.node.WithProgress(func(id uint64, kind raft.ProgressType, pr tracker.Progress) {

@@ -5,7 +5,7 @@ import "go.etcd.io/raft/v3/raftpb"
 // EventKind is the kind of an Event.
 type EventKind uint8
 
-// Each kind is one call of the Applier.
+// Each kind of Event is a call of one method of the Applier.
 const (
 	RoleChanged EventKind = iota + 1 // Applier.Role(Role)
 	Applied                          // Applier.Apply(Index, Term, Data)
@@ -27,36 +27,37 @@ type Event struct {
 	Config *Configuration // a pointer, to keep the other events small
 }
 
-// Take asks for a snapshot of the present state.
+// Take requests a snapshot of the present state.
 type Take struct {
-	Index  uint64 // of the last entry in the state; names the snapshot for Snapshotted
-	Header []byte // beginning of the snapshot's bytes; the encoded state follows
+	Index  uint64 // index of the last entry in the state; the argument of Snapshotted
+	Header []byte // first bytes of the snapshot, to which the encoded state must be appended
 }
 
-// Output is the work of one Turn, to be done in the order of its fields. Everything but Save,
-// Prepare and Take must be done before the next call of any method of the Core, which reuses the
-// slices. A Take must have begun by then.
+// Output is the work of one Turn, to be done in the order of its fields. All of it must be done
+// before the next call of any method of the Core, because the Core reuses the slices. Only Save,
+// Prepare and Take may end later, but a Take must have begun before that call.
 type Output struct {
-	// Events are delivered first, so that a role is reported before any message is sent in this
-	// role, and so that the Applier's replies can share a frame with Messages.
+	// Events come first, so that Applier.Role is called before any message of the new role is sent,
+	// and so that replies to clients may share a frame with Messages.
 	Events []Event
 
-	// Take asks for a snapshot. Nil means none. The owner begins it now, after Events. When the
-	// snapshot is complete, any number of Turns later, the owner passes it to Snapshotted. A
-	// Restored event ends it before that. There is at most one at a time.
+	// Take requests a snapshot. Nil means none. The owner must begin the snapshot now, after
+	// Events. When the snapshot is complete, any number of Turns later, the owner passes it to
+	// Snapshotted. A Restored event abandons the snapshot. There is at most one at a time.
 	Take *Take
 
-	// Prepare must be made durable by Store.Prepare, on any goroutine and concurrently with Saves;
-	// then the owner calls Prepared. Nil means nothing. There is one at a time.
+	// Prepare is a snapshot that must be made durable by Store.Prepare, on any goroutine and
+	// concurrently with Saves. When it is durable, the owner calls Prepared. Nil means none. There
+	// is at most one Prepare at a time.
 	Prepare *raftpb.Snapshot
 
-	// Save must be made durable as one unit, on any goroutine. Then the owner calls Stored; there
-	// is no other Save before that. Nil means that there is nothing to save. The Core keeps votes
-	// and acknowledgements until Stored.
+	// Save is a batch that must be made durable as one unit, on any goroutine. When it is durable,
+	// the owner calls Stored. Nil means none. There is no other Save before that call, and the Core
+	// keeps the votes and acknowledgements that depend on the batch until then.
 	Save *Batch
 
-	// Messages may be sent before Save is durable, so that entries are sent while the leader writes
-	// them to its disk. They may be lost, repeated and reordered.
+	// Messages may be sent before Save is durable, so that a leader sends entries while it writes
+	// them to its disk. Messages may be lost, repeated and reordered.
 	Messages []*raftpb.Message
 
 	// Duplicates are the messages of Messages that should also be sent on a second connection
@@ -64,11 +65,11 @@ type Output struct {
 	Duplicates []*raftpb.Message
 
 	// Snapshots are messages that carry a snapshot. The owner must call SnapshotSent for each, even
-	// if the message was lost. Until then nothing else is sent to its receiver.
+	// if the message was lost. Until that call nothing else is sent to the receiver.
 	Snapshots []*raftpb.Message
 
-	// Failed is set if this replica must retire: it is ErrHung, ErrBroken or ErrCorrupt. The rest of
-	// this Output must then be ignored.
+	// Failed is not nil if this replica must retire. It wraps ErrHung, ErrBroken or ErrCorrupt. All
+	// other fields of this Output must then be ignored.
 	Failed error
 }
 
@@ -78,7 +79,7 @@ func (o *Output) Idle() bool {
 		len(o.Snapshots) == 0 && o.Failed == nil
 }
 
-// fail ends the replica. Only the first error is kept.
+// fail makes the next Output retire the replica with err. Only the first error is kept.
 func (c *Core) fail(err error) {
 	if c.out.Failed == nil {
 		c.out.Failed = err

@@ -8,16 +8,16 @@ type queue struct {
 	buf   []byte
 	ends  []int // offset in buf where each batch ends
 	start int   // offset in buf of the first batch
-	first int   // the index of the first batch in ends
+	first int   // index in ends of the first batch
 }
 
-// queueKeepBytes is the largest buffer that an empty queue keeps: a burst must not pin its memory
-// forever.
+// queueKeepBytes is the largest buffer that an empty queue keeps. The memory of a larger one, after
+// a burst, is released.
 const queueKeepBytes = 1 << 20
 
 func (q *queue) size() int { return len(q.buf) - q.start }
 
-// waiting returns all waiting batches, concatenated. The slice is valid until the next call.
+// waiting returns all waiting batches, concatenated. The slice is valid until the queue changes.
 func (q *queue) waiting() []byte { return q.buf[q.start:] }
 
 // push copies a batch to the end. It ignores an empty one.
@@ -45,9 +45,9 @@ func (q *queue) compact() {
 	q.start, q.first = 0, 0
 }
 
-// peek returns a copy of as many whole batches as fit into limit bytes, at least one, and their
-// number. The queue must not be empty. The log and the network keep the copy while the buffer is
-// reused.
+// peek returns a copy of as many whole batches as fit into limit bytes, at least one, and the
+// number of batches. The queue must not be empty. peek copies because the log and the network keep
+// the data while the queue reuses its buffer.
 func (q *queue) peek(limit int) ([]byte, int) {
 	n := 1
 	for q.first+n < len(q.ends) && q.ends[q.first+n]-q.start <= limit {

@@ -1,28 +1,28 @@
 package raftlog
 
-// Status is a replica's view of itself and its group at the end of a turn, for operators and
-// monitoring.
+// Status is the state of a replica, and of its group as the replica knows it, at the end of a turn.
+// It is for operators and monitoring.
 type Status struct {
 	ID         uint64
 	Term       uint64
 	Leader     uint64 // the known leader; zero means none is known
 	Leading    bool
-	Commit     uint64   // last index known to be committed
-	Applied    uint64   // last index applied here
-	Last       uint64   // last index of the log here
+	Commit     uint64   // index of the last entry known to be committed
+	Applied    uint64   // index of the last entry that this replica has applied
+	Last       uint64   // index of the last entry in the log of this replica
 	Voters     []uint64 // in ascending order; those of both configurations during a change
 	Learners   []uint64 // in ascending order
 	InFlight   int      // entries proposed here that are not applied yet
 	Queued     int      // bytes that wait to be proposed
-	Snapshots  uint64   // snapshots of the state taken here
+	Snapshots  uint64   // number of snapshots that this replica has taken
 	Taking     bool     // a snapshot is being taken or made durable
-	StateBytes int      // size of the last snapshot, taken here or received; zero means none
-	Dropped    uint64   // messages dropped because the inbox was full
+	StateBytes int      // size of the last snapshot, taken or received; zero means none
+	Dropped    uint64   // number of messages dropped because the inbox was full
 	Retired    error    // cause of the retirement; nil while the log runs
 }
 
-// Status returns the replica's view of itself, without Dropped and Retired. The slices are shared
-// and must not be changed.
+// Status returns the present Status. It does not set the fields Dropped and Retired. The slices are
+// shared and must not be changed.
 func (c *Core) Status() Status {
 	return Status{
 		ID: c.id, Term: c.role.Term, Leader: c.role.Leader, Leading: c.role.Leading,

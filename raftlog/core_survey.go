@@ -8,51 +8,54 @@ import (
 	"go.etcd.io/raft/v3/tracker"
 )
 
-// Progress is the state of one replica as its leader knows it.
+// Progress is the state of one replica as the leader knows it.
 type Progress struct {
 	ID uint64
-	// Active is true if this leader has received a message from the replica within an election
-	// timeout. Messages of earlier terms do not count.
+	// Active reports whether this leader has received a message from the replica within the last
+	// election timeout. Messages from before this replica became the leader do not count.
 	Active bool
-	// SilentFor is the time since the last message of the replica, or since this leader's term
-	// began or the replica was added, if that was later.
+	// SilentFor is the time since the last message from the replica. If it has sent none, SilentFor
+	// is the time since this leader was elected or the replica was added, whichever is later.
 	SilentFor time.Duration
-	// CaughtUp is true while the replica accepts appends and lacks at most 64 entries.
+	// CaughtUp reports whether the replica accepts appends and lacks at most 64 entries.
 	CaughtUp bool
-	// Full is set while every entry of the leader is acknowledged or in flight, with none known to
-	// be lost.
+	// Full reports whether every entry of the leader was sent to the replica, and none of them is
+	// known to be lost.
 	Full bool
-	// Settled is true if the replica knows that the configuration is committed. It knows when it
-	// has acknowledged an entry that the leader proposed after it had applied the configuration,
-	// because the message with that entry also carried the commit index.
+	// Settled reports whether the replica durably knows that the configuration is committed: it has
+	// acknowledged an entry that the leader proposed after the leader had applied the
+	// configuration.
 	Settled bool
 }
 
 // Survey is a leader's view of its group.
 type Survey struct {
-	// the term in which this replica leads and has called Leads. If it is zero, Pending and
-	// Replicas are not set
+	// Term is the term in which this replica leads, once Leads was called. Otherwise Term is zero,
+	// and the fields Pending and Replicas are not set.
 	Term   uint64
 	Self   uint64
-	Config Configuration // as last applied here
-	// a change is not applied, the configuration is joint, or the leadership is being transferred
+	Config Configuration // the last one that this replica applied
+	// Pending reports whether a change is not applied yet, the configuration is joint, or the
+	// leadership is being transferred.
 	Pending  bool
-	Replicas []Progress // all of Config, including this one, by ID
+	Replicas []Progress // all members of Config, including this replica, by ID
 }
 
-// caughtUpEntries is about as many entries as are in flight under load.
+// caughtUpEntries is the number of entries that a replica may lack while it counts as caught up.
+// About as many entries are in flight under load.
 const caughtUpEntries = 64
 
-// hearing records when a replica was last heard from.
+// hearing records the times at which messages of one replica arrived.
 type hearing struct {
-	tick  uint64 // initially when this replica began to lead, or when the other was added
+	tick  uint64 // of its last message; at first the tick at which this entry was added
 	spoke bool
 
-	linked uint64 // tick of its last message that was not a duplicate; initially the same as tick
-	uneven uint64 // tick until which its link counts as uneven, after a gap
+	linked uint64 // tick of its last message that was no duplicate; at first as the field tick
+	uneven uint64 // tick until which messages to it are duplicated, after a gap
 }
 
-// hear records a message of a member. A message of an earlier term is late and does not count.
+// hear records that a message of a member has arrived. A message of an earlier term is late and
+// does not count.
 func (c *Core) hear(id, term uint64, duplicate bool) {
 	if h, ok := c.heard[id]; ok && term >= c.role.Term {
 		if !duplicate {
@@ -66,8 +69,8 @@ func (c *Core) hear(id, term uint64, duplicate bool) {
 	}
 }
 
-// listen adds an entry to heard for each new member, and deletes the entries of removed members. If
-// anew is true it resets all entries.
+// listen adds an entry to c.heard for each new member, and deletes the entries of removed members.
+// If anew is set, it first deletes all entries.
 func (c *Core) listen(anew bool) {
 	if anew {
 		clear(c.heard)
@@ -80,7 +83,8 @@ func (c *Core) listen(anew bool) {
 	}
 }
 
-// silent returns the ticks since a replica was last heard from, and whether it is active.
+// silent returns the number of ticks since the last message of a replica, and whether the replica
+// is active.
 func (c *Core) silent(id uint64) (ticks uint64, active bool) {
 	if id == c.id {
 		return 0, true
@@ -90,8 +94,10 @@ func (c *Core) silent(id uint64) (ticks uint64, active bool) {
 	return ticks, ok && h.spoke && ticks < uint64(c.cfg.ElectionTicks)
 }
 
-// Surveyed returns a Survey if it may have changed since the last call: after a tick, a change of
-// role or configuration, or a request. A Survey allocates, so not every turn makes one.
+// Surveyed returns a Survey and true if the Survey may have changed since the last call of
+// Surveyed. It may have changed after a tick, after a change of role or of the configuration, and
+// after a call of Change or Transfer. The method Survey allocates, so it is not called in every
+// turn.
 func (c *Core) Surveyed() (s Survey, anew bool) {
 	if !c.unseen {
 		return s, false
@@ -100,7 +106,8 @@ func (c *Core) Surveyed() (s Survey, anew bool) {
 	return c.Survey(), true
 }
 
-// Survey returns this replica's view of its group. The slices are shared and must not be changed.
+// Survey returns the state of the group as this replica knows it. The slices are shared and must
+// not be changed.
 func (c *Core) Survey() Survey {
 	s := Survey{Self: c.id, Config: c.config}
 	if !c.role.Leading || !c.group.leads {

@@ -6,25 +6,25 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// takeStep is the stage of the snapshot that is being taken here.
+// takeStep is the stage of the snapshot that this replica is taking.
 type takeStep uint8
 
 const (
 	takeNone    takeStep = iota
-	takeCapture          // the owner takes the snapshot between turns
-	takePrepare          // encoded and may be sent; the store makes it durable beside the log
-	takeName             // durable, and among the appends for the Save that names it
+	takeCapture          // the owner takes the snapshot, in steps between turns
+	takePrepare          // it is encoded and may be sent; Store.Prepare makes it durable
+	takeName             // it is durable, and queued for the Save that names it
 )
 
-// taking is the snapshot that is being taken here: one at a time, from its beginning until the
-// store has named it. It has the index and configuration at its beginning.
+// taking is the snapshot that this replica is taking, from its beginning until a Save has named it.
+// There is one at a time.
 type taking struct {
 	step      takeStep
-	index     uint64            // value of applied at its beginning
-	conf      *raftpb.ConfState // as of then
-	snap      *raftpb.Snapshot  // from takePrepare on
-	overtaken bool              // a newer snapshot of another replica came during takePrepare
-	ticks     int               // ticks since takePrepare began
+	index     uint64            // Core.applied when the snapshot began
+	conf      *raftpb.ConfState // Core.conf when the snapshot began
+	snap      *raftpb.Snapshot  // set in takePrepare and takeName
+	overtaken bool              // a newer snapshot of another replica arrived during takePrepare
+	ticks     int               // number of ticks in takePrepare
 }
 
 func (c *Core) take() {
@@ -36,8 +36,8 @@ func (c *Core) take() {
 	c.out.Take = &Take{Index: c.applied, Header: envelope(c.config.Index, c.config.Members)}
 }
 
-// snapshotDue reports whether a snapshot must be taken now. None is taken while another replica's
-// snapshot is on its way to the store, since it would be older.
+// snapshotDue reports whether a snapshot must begin now. None begins while a snapshot of another
+// replica waits for the store, because the own snapshot would be older.
 func (c *Core) snapshotDue() bool {
 	if c.taking.step != takeNone || c.appends.remote > 0 || c.applied <= c.view.index() || c.out.Failed != nil {
 		return false
@@ -45,10 +45,11 @@ func (c *Core) snapshotDue() bool {
 	return c.view.wanted || c.since >= c.enough()
 }
 
-// enough returns the number of bytes of log after which the next snapshot is due. A snapshot should
-// not cost more than the entries that it replaces, so the log must have as many bytes as the last
-// snapshot. All replicas apply the same log and would take snapshots at the same moment. So up to
-// half as much is added, a pseudo-random part for each replica and snapshot.
+// enough returns the number of bytes of applied entries after which the next snapshot is due. A
+// snapshot must not cost more than the entries that it replaces, so the number is at least the size
+// of the last snapshot. All replicas apply the same log and would take their snapshots at the same
+// moment. So enough adds a pseudo-random part of up to half of the number, which differs for each
+// replica and each snapshot.
 func (c *Core) enough() int {
 	bytes := max(c.cfg.SnapshotBytes, len(c.view.snap.GetData()))
 	const shares = 1 << 10
@@ -56,8 +57,9 @@ func (c *Core) enough() int {
 	return bytes + bytes/2*int(share)/shares
 }
 
-// Snapshotted receives the snapshot that the Output.Take with this index asked for: its Header,
-// followed by the encoded state. The Core owns the slice. A snapshot that was abandoned is ignored.
+// Snapshotted passes in the snapshot that the Output.Take with this index requested. data is the
+// Header of the Take, followed by the encoded state. The Core then owns data. Snapshotted ignores a
+// snapshot that was abandoned.
 func (c *Core) Snapshotted(index uint64, data []byte) {
 	t := &c.taking
 	if t.step != takeCapture || t.index != index {
@@ -86,15 +88,16 @@ func (c *Core) name() {
 	c.appends.waiting = append(c.appends.waiting, appendItem{snapshot: c.taking.snap, local: true, durable: true})
 }
 
-// overtake is called when a snapshot of another replica is queued for the store.
+// overtake is called when a snapshot of another replica has been queued for the store.
 //
-// It abandons the snapshot that is being taken here, because naming it later would set the log
-// back. A Prepare that runs cannot be stopped, so its end is awaited. A snapshot that is already in
-// the queue of appends is saved before that of the other replica.
+// It abandons the snapshot that this replica is taking, because naming that older snapshot later
+// would set the log back. If its Prepare is already running, the snapshot is abandoned when the
+// Prepare ends. If it is already queued for a Save, it is saved before the snapshot of the other
+// replica.
 //
-// It also drops the entries that wait to be applied. Raft has already applied the configuration of
-// the snapshot. An older change applied to that configuration would result in a configuration that
-// the group never had.
+// It also drops the entries that wait to be applied. Raft already has the configuration of the new
+// snapshot. If an older change were applied to that configuration, the result would be a
+// configuration that the group never had.
 func (c *Core) overtake() {
 	switch c.taking.step {
 	case takeCapture:
@@ -109,8 +112,8 @@ func (c *Core) overtake() {
 	c.applies = c.applies[:0]
 }
 
-// prepareHung reports whether a Prepare has exceeded its limit. It must be called once in each
-// tick.
+// prepareHung counts a tick of the Prepare that is running, and reports whether that Prepare has
+// exceeded its limit. It must be called once in each tick.
 func (c *Core) prepareHung() bool {
 	t := &c.taking
 	if t.step != takePrepare {
@@ -120,11 +123,12 @@ func (c *Core) prepareHung() bool {
 	return t.ticks >= int(prepareLimit(len(t.snap.GetData()))/c.cfg.Tick)
 }
 
-// prepareLimit returns how long a store may take to prepare a snapshot of so many bytes. No call
-// waits for a Prepare, and a good disk takes seconds for a large snapshot, so an election timeout
-// would be too short. But until the end of the Prepare the log stays in memory, and without a limit
-// it could exhaust the memory of the host. Kernels retry a failing disk for about half a minute. A
-// disk that writes less than a MiB in a second could not keep up with the log either.
+// prepareLimit returns the time that a store may take to prepare a snapshot of the given size. An
+// election timeout would be too short, because a good disk needs seconds for a large snapshot, and
+// no request waits for it. But there must be a limit, because the log stays in memory until the
+// Prepare ends, and would exhaust the memory of the host. The limit has a minute, because kernels
+// retry a failing disk for about half a minute. It has a second for each MiB, because a disk that
+// is slower than that could not keep up with the log.
 func prepareLimit(bytes int) time.Duration {
 	return time.Minute + time.Duration(bytes>>20)*time.Second
 }

@@ -5,8 +5,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// Turn returns the next Output. The caller must have carried out all earlier Outputs, except for a
-// Save, a Prepare and a Take.
+// Turn returns the next Output. All earlier Outputs must have been carried out, except that a Save,
+// a Prepare and a Take may still be running.
 func (c *Core) Turn() Output {
 	c.recycle()
 	for {
@@ -41,8 +41,8 @@ func (c *Core) Turn() Output {
 	return out
 }
 
-// maxRecycle is the largest slice of an Output whose memory is reused: a burst must not pin its
-// memory forever.
+// maxRecycle is the largest capacity of a slice whose memory is reused. The memory of a larger
+// slice, after a burst, is released.
 const maxRecycle = 256
 
 func (c *Core) recycle() {
@@ -60,8 +60,8 @@ func (c *Core) recycle() {
 	c.done = Output{Events: events, Messages: messages, Duplicates: duplicates}
 }
 
-// handle distributes one Ready of raft. With AsyncStorageWrites its messages hold everything that
-// is to be stored, applied and sent.
+// handle processes one Ready of raft. Because AsyncStorageWrites is set, the messages of the Ready
+// contain everything that must be stored, applied and sent.
 func (c *Core) handle(rd raft.Ready) {
 	for _, rs := range rd.ReadStates {
 		c.group.confirmed(rs)
@@ -97,9 +97,9 @@ func (c *Core) handle(rd raft.Ready) {
 	c.sendStored(after)
 }
 
-// observe compares raft's role with the recorded one. It must run after every step that may change
-// the role, so that no change of term between two Turns is missed. A batch that was queued in one
-// term must never be proposed in another.
+// observe compares raft's role with c.role, and reports a change by an event. It must run after
+// every call of raft that may change the role. If it missed a change of term, a batch that was
+// queued in one term could be proposed in another term.
 func (c *Core) observe() {
 	s := c.node.BasicStatus()
 	c.transferee = s.LeadTransferee
@@ -117,7 +117,7 @@ func (c *Core) observe() {
 	c.role, c.unseen = now, true
 	c.unsettled = c.ticks + unsettledTicks
 	if now.Leader == 0 {
-		now.LastTerm, now.LastIndex, _ = c.lastEntry() // zero, which means unknown, if it cannot be read
+		now.LastTerm, now.LastIndex, _ = c.lastEntry() // zero, which means unknown, after an error
 	}
 	c.out.Events = append(c.out.Events, Event{Kind: RoleChanged, Role: now})
 }
@@ -134,7 +134,7 @@ func (c *Core) deliver(responses []*raftpb.Message) {
 		votes = votes || m.GetType() == raftpb.MsgVoteResp || m.GetType() == raftpb.MsgPreVoteResp
 	}
 	if votes {
-		c.observe() // of the messages that a replica sends to itself, only a vote can change its role
+		c.observe() // only a vote can change the role; no other message of a replica to itself can
 	}
 }
 

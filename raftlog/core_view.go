@@ -8,24 +8,25 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// entryOverheadBytes is the approximate size of an entry without its data.
+// entryOverheadBytes is an estimate of the memory of an entry without its data.
 const entryOverheadBytes = 32
 
-// view is the durable part of the log, for raft to read. It wraps raft's MemoryStorage, except for
-// the snapshot, which MemoryStorage would clone and hand out even if it is too old.
+// view is the durable part of the log, as raft reads it. It wraps raft's MemoryStorage, but keeps
+// the snapshot itself, because MemoryStorage would clone the snapshot and would hand it out even if
+// it is too old.
 type view struct {
 	*raft.MemoryStorage
 	snap      *raftpb.Snapshot // nil if there is none
-	confIndex uint64           // last applied configuration entry
-	wanted    bool             // raft asked for a snapshot newer than snap
+	confIndex uint64    bool             // raft asked for a snapshot newer than snap
 }
 
 func newView() *view { return &view{MemoryStorage: raft.NewMemoryStorage()} }
 
-// Snapshot returns the last snapshot, for raft to send. It is never older than the last applied
-// configuration entry: raft ignores a snapshot that does not name its receiver, so a learner added
-// later would never catch up. Otherwise it returns an error, a snapshot is due at once, and raft
-// asks again after the next heartbeat response.
+// Snapshot returns the last snapshot, for raft to send. It never returns a snapshot older than the
+// last applied configuration entry. Raft ignores a snapshot that does not name its receiver, so
+// with an older one a learner that was added later would never catch up. If there is no snapshot
+// that is new enough, Snapshot returns an error and makes a new snapshot due immediately. Raft
+// calls Snapshot again after the next heartbeat response.
 func (v *view) Snapshot() (*raftpb.Snapshot, error) {
 	if v.snap == nil || v.index() < v.confIndex {
 		v.wanted = true
@@ -36,21 +37,22 @@ func (v *view) Snapshot() (*raftpb.Snapshot, error) {
 
 func (v *view) index() uint64 { return v.snap.GetMetadata().GetIndex() }
 
-// install empties the log and restarts it behind a snapshot.
+// install empties the log. The new log begins after the snapshot.
 func (v *view) install(s *raftpb.Snapshot) {
-	// The snapshot is passed without its data, which MemoryStorage would copy but never use.
+	// The data is left out, because MemoryStorage would copy it, and it is never read from there.
 	must(v.ApplySnapshot(&raftpb.Snapshot{Metadata: s.GetMetadata()}))
 	v.snap, v.confIndex, v.wanted = s, s.GetMetadata().GetIndex(), false
 }
 
-// take stores a snapshot of the state and configuration at index, and drops the entries up to it.
-// It keeps as many of them as keep and keepBytes allow, for replicas that lag a little.
+// take stores a snapshot of the state and configuration at index, and drops the entries up to
+// index. It keeps the last of these entries, at most keep entries and about keepBytes bytes, for
+// replicas that lag a little.
 func (v *view) take(index uint64, conf *raftpb.ConfState, data []byte, keep, keepBytes int) *raftpb.Snapshot {
 	term, err := v.Term(index)
 	must(err)
 	v.snap = &raftpb.Snapshot{Data: data, Metadata: &raftpb.SnapshotMetadata{
 		ConfState: proto.CloneOf(conf), Index: &index, Term: &term}}
-	// a configuration that was applied since the snapshot began needs another snapshot
+	// If a configuration was applied since the snapshot began, raft needs a newer snapshot.
 	v.wanted = v.wanted && index < v.confIndex
 	first, err := v.FirstIndex()
 	must(err)
@@ -60,9 +62,9 @@ func (v *view) take(index uint64, conf *raftpb.ConfState, data []byte, keep, kee
 	return v.snap
 }
 
-// cut returns the index of the last entry to drop, or first-1 if none is dropped. It reads the log
-// in small pieces from its end: raft's storage scans the whole range of a read, which would stall
-// the owner.
+// cut returns the index of the last entry to drop, or first-1 if no entry must be dropped. It reads
+// the log backwards in small pieces, because raft's storage scans the whole range of a read, and
+// one large read would block the owner.
 func (v *view) cut(first, index uint64, keep, keepBytes int) uint64 {
 	const atOnce = 256
 	for index >= first && keep > 0 && keepBytes > 0 {
@@ -78,7 +80,7 @@ func (v *view) cut(first, index uint64, keep, keepBytes int) uint64 {
 	return index
 }
 
-// installed replaces the replica's state by a snapshot that is durable here.
+// installed replaces the replica's state by a snapshot that is durable on this replica.
 func (c *Core) installed(s *raftpb.Snapshot) error {
 	config, state, err := open(s)
 	if err != nil {

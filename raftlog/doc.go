@@ -3,9 +3,10 @@
 //
 // The package is a loop around raft's RawNode (go.etcd.io/raft/v3), which decides what is stored,
 // sent and applied, and in which order. [Core] is the loop without goroutine, clock, disk or
-// network; [Log] is its shell. The state machine is an [Applier], the disk a [Store], the network
-// two functions. [Found] and [Join] write the beginning of a log; [Start] runs it. There are two
-// stores: [MemoryStore], and the directory of package storage.
+// network; [Log] is its shell. The user supplies the state machine as an [Applier], the disk as a
+// [Store], and the network as functions of [Config]. [Found] and [Join] write the beginning of a
+// log, and [Start] runs a replica of it. There are two implementations of Store: [MemoryStore], and
+// the directory of package storage.
 //
 //	            Propose, Confirm, Change, Step, Campaign ...    (any goroutine)
 //	                           │
@@ -23,14 +24,15 @@
 //	    Configured
 //
 // A turn takes the whole inbox, runs the Core until it has no more output, and then sends all
-// messages together. All waiting batches become one entry (group commit), all waiting rounds become
-// one question to the followers, and all waiting appends become one Save. A Volatile store is
-// written within the turn, without an appender.
+// messages at once. All waiting batches become one entry (group commit). All waiting rounds become
+// one read request to the followers, and all waiting appends become one Save. A Volatile store is
+// saved within the turn, without an appender.
 //
-// A deferrable batch only makes requests wait, so no caller benefits if it is applied sooner
-// ([Config].Deferrable). It is proposed together with the next entry, or by itself after 2 to 4 ms.
-// With 3 callers that makes a hand-over of a lock 8 % faster in memory and 16 % faster with a
-// directory, with 17 % and 32 % fewer allocations; with 64 callers 6 % and 11 % faster.
+// A deferrable batch ([Config].Deferrable) only puts requests into queues, so no caller gets its
+// answer earlier if the batch is applied earlier. It is proposed together with the next batch that
+// is not deferrable, or alone after 2 to 4 ms. With 3 callers this makes a hand-over of a lock 8 %
+// faster in memory and 16 % faster with a directory, with 17 % and 32 % fewer allocations. With 64
+// callers a hand-over is 6 % and 11 % faster.
 //
 // # Snapshots
 //
@@ -42,10 +44,11 @@
 //	             Prepare                   stores it, concurrently with Saves
 //	appender     Save                      a few bytes that name it; then what it replaces is deleted
 //
-// A snapshot holds the state, index and configuration of its beginning; later entries stay in the
-// log behind it. There is at most one at a time. A snapshot from another replica is always newer
-// and ends it. The owner blocks during the Restore of such a snapshot, and then handles the
-// messages that waited before it counts the elapsed time.
+// A snapshot holds the state, the index and the configuration at the moment when Snapshot was
+// called. Later entries stay in the log. A replica takes at most one snapshot at a time. A snapshot
+// from another replica is always newer, so it ends the one that is being taken. The owner blocks
+// while it restores a snapshot from another replica. After that it handles the waiting messages
+// first, and only then counts the elapsed time.
 //
 // # Roles
 //
@@ -56,19 +59,21 @@
 //	   │                                        Leads                      ▼
 //	   └─── a higher term, no majority for an election timeout, Transfer ─ leading
 //
-// If the streams from a leader end, or it reports that it has retired ([Log.PeerLost]), the voters
-// start an election at once. A leader that only stops sending is replaced after the election
-// timeout. Three files shorten elections: core_failover.go, core_ask.go and core_duplicate.go.
+// If a leader's streams end, or the leader reports that it has retired, the other voters start an
+// election immediately (see [Log.PeerLost]). A leader that only stops sending is replaced after the
+// election timeout. The code in core_failover.go, core_ask.go and core_duplicate.go shortens
+// elections.
 //
-// Each change of term or role discards all waiting batches and rounds. A proposal that was made in
-// one term never takes effect in another.
+// Each change of term or role discards all waiting batches and rounds. A batch that was passed to
+// Propose for one term is never proposed in another term.
 //
 // # Changes of the configuration
 //
-// Each change is one entry of the log, one at a time. A new replica is added as a learner, with a
-// context that describes it; every replica has the contexts of all members. A change of several
-// replicas goes through a joint configuration, in which both majorities must agree and which the
-// leader then leaves.
+// Each change is one entry of the log, and there is one change at a time. A new replica is added as
+// a learner, with a context: bytes that describe the replica. Every replica has the contexts of all
+// members. A change of several replicas goes through a joint configuration, in which a majority of
+// the old voters and a majority of the new voters must agree. The leader then leaves the joint
+// configuration.
 //
 //	            Change(Add)               Change(Promote, Demote, Remove): more than one
 //	(none) ────────────────▶ learner ──────────────▶ joint ──────────────▶ voters, learners, gone
@@ -76,85 +81,92 @@
 //	                              └─────────────────────────────────────▶
 //	                                Change of one alone
 //
-// Once a configuration is applied the leader proposes an empty entry, unless another follows
-// anyway. A replica that acknowledges that entry knows that the configuration is committed, also
-// after a crash (Progress.Settled). Having the configuration's own entry does not prove that.
+// When the leader has applied a configuration, it proposes an empty entry, unless another entry
+// already follows. A replica that acknowledges the later entry has durably stored that the
+// configuration is committed (Progress.Settled). The entry of the configuration itself does not
+// prove that it is committed.
 //
-// No batch is proposed behind a change until it is applied, so callers wait for one or two round
-// trips, and for as many Saves: a change is applied after its commit index is durable.
+// While a change is in the log and not applied, no batch is proposed. So callers wait for one or
+// two round trips and for as many Saves, because a change is applied only after its commit index is
+// durable.
 //
-// A replica that is removed keeps running; a leader steps down. Its vote may still be needed by
-// replicas that have not applied the removal. The caller that asked for the removal must decide
-// when to stop the replica.
+// A removed replica keeps running, but steps down if it is the leader. Replicas that have not
+// applied the removal may still need the vote of the removed replica. The caller that requested the
+// removal must decide when to stop that replica.
 //
 // # Guarantees
 //
-//   - Every replica applies the same entries in the same order, each after it is durable there and
-//     on a majority.
-//   - A vote or an acknowledgement is sent only after the Save that holds it and everything before
-//     it has returned.
-//   - A batch is applied at most once, and only in an entry of the term that Propose named. Batches
-//     of one lead are applied in the order of their Propose, and if one is, so are all before it.
-//   - Confirmed(term, round): after Confirm was called a majority has confirmed that this replica
-//     led, and the state holds everything that was committed by then. It is never called before
-//     Leads, also with one voter.
+//   - Every replica applies the same entries in the same order. It applies an entry only after the
+//     entry is durable on this replica and on a majority.
+//   - A vote or an acknowledgement is sent only after the Save that stores it, and all earlier
+//     Saves, have returned.
+//   - A batch is applied at most once, and only in an entry of the term that Propose named. The
+//     batches of one term are applied in the order of the calls of Propose. If a batch is applied,
+//     all earlier batches of the same term are applied before it.
+//   - Confirmed(term, round) means: after the call of Confirm(term, round), a majority confirmed
+//     that this replica was the leader, and the state holds everything that was committed before
+//     that call. Confirmed is never called before Leads, not even in a group of one voter.
 //   - A snapshot that is sent is never older than the last applied change of the configuration.
-//   - Configured is called in order with Apply, with equal configurations for equal indexes on all
-//     replicas. A replica that restarts has a configuration at least as new as the last one that it
-//     reported (core_apply.go).
+//   - The calls of Configured and Apply are in the order of the log. On all replicas the same index
+//     has the same configuration. After a restart a replica has a configuration at least as new as
+//     the last one that it passed to Configured (core_apply.go).
 //   - From a change of the configuration until the leader durably knows that it is committed, no
-//     replica has more of the log than the leader's disk (core_append.go).
-//   - A replica that has lost its vote has no more of the log than a majority of the remaining
+//     replica has entries that the leader's disk does not have (core_append.go).
+//   - A replica that has lost its vote never has a longer log than a majority of the remaining
 //     voters (core_departure.go).
-//   - The process is never ended, whatever a store, an Applier, raft or a message does.
+//   - No error or panic of a store, an Applier or raft ends the process, and no message does.
 //
 // # Concurrency
 //
-// The methods of Log are safe for concurrent use. Each Log has an owner goroutine, which alone
-// touches the Core and calls the Applier; an appender goroutine, which alone calls Save, unless the
-// store is Volatile; and the snapshotter, which encodes a snapshot and calls Prepare. They end with
-// Close or when the log retires. No lock is held during a call or a wait.
+// The methods of Log are safe for concurrent use. Each Log has three goroutines. Only the owner
+// uses the Core and calls the Applier. Only the appender calls Save, unless the store is Volatile:
+// then the owner does. The snapshotter calls Capture.AppendTo and Prepare. All three end after
+// Close or when the log retires. No lock is held while a method waits or while the Applier or the
+// Store is called.
 //
 // # Failure
 //
-// A replica that cannot continue retires: it stops permanently and reports the cause, once by
-// [Applier.Retired] and then in its Status. The causes are [ErrStorage], [ErrPanic], [ErrBroken]
-// and [ErrHung].
+// A replica that cannot continue retires: it stops permanently, passes the cause to
+// [Applier.Retired], and from then on reports it in its Status. The causes are [ErrStorage],
+// [ErrPanic], [ErrBroken] and [ErrHung].
 //
-// A replica that has lost its data must not come back under its ID (TestLostVote shows two leaders
-// of one term). Found and Join refuse a store in use. A directory of package storage refuses an ID
-// whose log has ended there. The caller must ensure that an ID is used in no other directory or
-// process.
+// A replica that has lost its data must not start again under the same ID, because then two
+// replicas can lead in one term (TestLostVote shows it). Found and Join refuse a store that already
+// holds a log. A directory of package storage refuses an ID whose log has ended in that directory.
+// The caller must ensure that no other directory or process uses the ID.
 //
 // # Limits
 //
-//   - Batches that wait to be proposed: 64 MiB by default. An entry holds batches up to 1 MiB
-//     together, or one that is larger. At most 2 entries are under way.
+//   - Batches that wait to be proposed: 64 MiB by default. An entry holds several batches of up to
+//     1 MiB together, or a single larger batch. By default at most 2 entries are proposed and not
+//     yet applied.
 //   - The inbox for messages: 4096 messages and 64 MiB. Messages beyond that are dropped and
 //     counted.
-//   - A snapshot begins after as many bytes of entries as the last one was long, at least 4 MiB,
-//     and up to half as much more.
-//   - Memory holds the last snapshot, the entries since its beginning, and up to 4096 entries or 4
-//     MiB before it. While a snapshot is taken it also holds what the Applier needs for that, and
-//     briefly the encoded bytes a second time.
-//   - A restart begins at the snapshot. A replica that receives one blocks while it restores it. If
-//     that takes longer than an election timeout, a leader that needs it for its majority steps
-//     down.
+//   - A snapshot begins when the entries since the last one are as many bytes as the last snapshot,
+//     but at least 4 MiB, plus a random part of up to half as much.
+//   - Memory holds the last snapshot, the entries after it, and up to 4096 entries or 4 MiB of
+//     entries before it. While a snapshot is taken, memory also holds what the Applier needs for
+//     that, and for a short time the old and the new encoded snapshot.
+//   - A replica that starts again restores its snapshot first. A replica that receives a snapshot
+//     blocks while it restores the snapshot. If that takes longer than an election timeout, a
+//     leader that needs this replica for its majority steps down.
 //   - A configuration has at most 1024 members, each with a context of at most 1 KiB.
 //
-// Raft's messages do not name their group, so before Step the caller must check that the sender
-// belongs to the group and is the one that From names. Before Change the caller must check that a
-// majority of the new voters is available and that an ID is new.
+// Raft's messages do not name their group. So before it calls Step the caller must check that the
+// sender belongs to the group and that its ID is the From of the message. Before it calls Change
+// the caller must check that a majority of the new voters is available and that the ID of an added
+// replica has never been used.
 //
 // # Refused alternatives
 //
-//   - raft.Node instead of RawNode: its goroutine cannot be recovered, and each message costs a
-//     hand-over through its channels.
-//   - Acknowledgements sent by the appender, past the owner: they would save a hand-over for each
-//     Save, but spread the ordering rules over two goroutines.
+//   - raft.Node instead of RawNode: a panic on the goroutine of raft.Node cannot be recovered, and
+//     each message passes through channels between goroutines.
+//   - Acknowledgements sent by the appender itself: that would save one switch of goroutines for
+//     each Save, but two goroutines would have to keep the order of messages.
 //   - Contexts of the members in the Applier's state: a replica that begins with a snapshot would
-//     have to decode it before it can reach any other, and two copies would have to be kept equal.
+//     have to decode the state before it can reach any other replica, and two copies of the members
+//     would have to be kept equal.
 //   - A fixed window for batching: an idle Go process has no timer below a millisecond.
-//   - A snapshot all at once, on the owner and within a Save: a million locks are 100 MB, and all
+//   - A snapshot in one step on the owner, stored by a Save: a million locks are 100 MB, and all
 //     voters would block at about the same time.
 package raftlog

@@ -11,8 +11,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// The encodings of those parts of a configuration that raft does not store. Numbers are big-endian,
-// and each value has exactly one encoding:
+// These are the encodings of the members' contexts and of the index of the configuration, which
+// raft does not store. Numbers are big-endian, and each value has exactly one encoding:
 //
 //	member    ID (8), length of the context (2), context
 //	entry     format (1), member                              the context of the entry that adds it
@@ -40,17 +40,18 @@ func takeMember(b []byte) (m Member, rest []byte, err error) {
 			errEnvelope, m.ID, n, len(b))
 	}
 	if n > 0 {
-		m.Context = bytes.Clone(b[:n]) // the context is used longer than the snapshot
+		m.Context = bytes.Clone(b[:n]) // a copy, because the member is kept longer than the snapshot
 	}
 	return m, b[n:], nil
 }
 
 func validID(id uint64) bool { return id != 0 && !raft.IsLocalMsgTarget(id) }
 
-// added encodes the context of an entry that adds a member.
+// added encodes the context of a configuration entry that adds a member.
 func added(m Member) []byte { return appendMember([]byte{envelopeFormat}, m) }
 
-// addedMembers decodes what added encodes. The context of any other change is empty.
+// addedMembers decodes the context of a configuration entry. It returns no members for an empty
+// context, which the entries of all other changes have.
 func addedMembers(b []byte) ([]Member, error) {
 	if len(b) == 0 {
 		return nil, nil
@@ -82,8 +83,9 @@ func envelope(index uint64, members []Member) []byte {
 	return b
 }
 
-// open decodes a snapshot. The returned state is a part of its bytes. An envelope that contradicts
-// the snapshot's metadata is an error.
+// open decodes a snapshot into its configuration and its state. The returned state shares memory
+// with the snapshot. If the encoded members differ from those in the snapshot's metadata, open
+// returns an error.
 func open(s *raftpb.Snapshot) (Configuration, []byte, error) {
 	b, meta := s.GetData(), s.GetMetadata()
 	if len(b) < 11 || b[0] != envelopeFormat {

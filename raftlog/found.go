@@ -7,12 +7,14 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// Found writes the beginning of a group's log into an empty store, for replica id of the group. All
-// founding voters must write the same group, voters and state. The log starts with a snapshot of
-// state at index 1 of term 1, so that a replica added later is sent a snapshot.
+// Found writes the beginning of a new group's log into an empty store, for the replica id of the
+// group. Found must be called for each founding voter, with the same group, voters and state. The
+// log starts with a snapshot of state at index 1 of term 1. So a replica that is added later begins
+// with a snapshot.
 //
-// An ID must be founded once only, in one store. A replica that lost its data and founds again
-// could vote twice in a term, and two leaders could commit different entries.
+// Found must be called only once for an ID, with one store. If a replica lost its data and Found
+// were called again, that replica could vote twice in one term, and two leaders could commit
+// different entries.
 func Found(store Store, group, id uint64, voters []Member, state []byte) error {
 	var ids []uint64
 	for _, v := range voters {
@@ -36,8 +38,8 @@ func Found(store Store, group, id uint64, voters []Member, state []byte) error {
 	})
 }
 
-// Join writes the beginning of a replica that its group will add, into an empty store. The replica
-// learns everything from the first leader that sends to it. An ID must join once only.
+// Join writes only the group and the ID into an empty store, for a replica that the group will add.
+// The replica receives everything else from the leader. Join must be called only once for an ID.
 func Join(store Store, group, id uint64) error {
 	return begin(store, Batch{Identity: &Identity{Group: group, ID: id}})
 }

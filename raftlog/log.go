@@ -13,41 +13,41 @@ import (
 // Transfer and Close block.
 type Log struct {
 	cfg  Config
-	wake chan struct{} // one slot: the owner has something to do
+	wake chan struct{} // has one slot; a value means that the owner has work
 
 	// Owned by the owner goroutine.
 	core *Core
-	out  []*raftpb.Message // to be sent at the end of the turn
+	out  []*raftpb.Message // messages to be sent at the end of the turn
 
-	duplicates []*raftpb.Message // the messages in out that are also sent on the second connection
+	duplicates []*raftpb.Message // messages of out that are also sent on the second connection
 	called     bool              // this turn has called the Applier or sent a message
-	where      phase             // which code runs at the moment, to classify a panic
-	transfers  []transfer        // waiting for their outcome
-	saves      chan Batch        // carries batches to the appender, at most one at a time
+	where      phase             // the code that runs now, to classify a panic
+	transfers  []transfer        // transfers that wait for their outcome
+	saves      chan Batch        // to the appender; never holds more than one
 	taking     taken
-	tasks      chan task // carries tasks to the snapshotter, at most one at a time
-	spare      inbox     // the inbox of the previous turn; its memory is reused
+	tasks      chan task // to the snapshotter; never holds more than one
+	spare      inbox     // the inbox that was swapped out; its memory is reused
 
 	mu      sync.Mutex // guards in, arrived, queued, status, survey and ended
 	in      inbox
-	arrived int // additions since the owner last took the inbox
-	queued  int // bytes of batches in inbox and core
+	arrived int // additions to in since the last swap
+	queued  int // bytes of batches in the inbox and in the core
 	status  Status
 	survey  Survey
-	ended   error // not nil once nothing more is accepted
+	ended   error // not nil once the log accepts no more input
 
-	owner       chan struct{}   // closed when the owner has returned
+	owner       chan struct{}   // closed when the owner goroutine has returned
 	appender    chan struct{}   // likewise
 	snapshotter chan struct{}   // likewise
-	ctx         context.Context // ends with the owner
+	ctx         context.Context // canceled when the owner returns
 	cancel      context.CancelFunc
 	closing     atomic.Bool   // Close was called
 	closed      chan struct{} // closed when the first Close is about to return
 	closeErr    error         // result of the first Close
 }
 
-// Start starts the replica that the store holds. The first call of the Applier is Restore with the
-// stored snapshot, if there is one.
+// Start starts the replica whose log the store holds. If the store has a snapshot, the first call
+// of the Applier is Restore with that snapshot.
 func Start(cfg Config) (*Log, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -88,16 +88,16 @@ func Start(cfg Config) (*Log, error) {
 	return l, nil
 }
 
-// Status returns the replica's view of itself at the end of its last turn. The slices are shared
-// and must not be changed.
+// Status returns the state of the replica at the end of its last turn. The slices are shared and
+// must not be changed.
 func (l *Log) Status() Status {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.status
 }
 
-// Survey returns this replica's view of its group at the last tick or change of role or
-// configuration. The slices are shared and must not be changed.
+// Survey returns the state of the group as this replica knows it, see Core.Surveyed. The slices are
+// shared and must not be changed.
 func (l *Log) Survey() Survey {
 	l.mu.Lock()
 	defer l.mu.Unlock()

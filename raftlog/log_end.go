@@ -9,8 +9,8 @@ import (
 
 const maxCloseWait = 5 * time.Second
 
-// end is the last function that the owner calls. It closes the inbox, answers the waiting
-// transfers, and calls Retired unless the log was closed.
+// end runs when the owner goroutine ends. It closes the inbox, answers the waiting transfers, and
+// calls Applier.Retired unless the log was closed.
 func (l *Log) end(err error) {
 	l.mu.Lock()
 	if l.ended == nil {
@@ -35,7 +35,7 @@ func (l *Log) end(err error) {
 	if !retired {
 		return
 	}
-	l.cfg.Logger.Warn("this replica has retired", "cause", err) // the Applier reports it as an error
+	l.cfg.Logger.Warn("this replica has retired", "cause", err) // only a warning, because the Applier logs the error
 	defer func() {
 		if p := recover(); p != nil {
 			l.cfg.Logger.Error("the Applier panicked in Retired", "cause", p)
@@ -44,7 +44,8 @@ func (l *Log) end(err error) {
 	l.cfg.Applier.Retired(err)
 }
 
-// runAppender is the appender goroutine. It ends with the owner, or with the first failure.
+// runAppender is the appender goroutine. It returns after the owner has ended, or after the first
+// failed Save.
 func (l *Log) runAppender() {
 	defer close(l.appender)
 	for b := range l.saves {
@@ -78,10 +79,10 @@ func (l *Log) cause(p any) error {
 }
 
 // Close stops the replica, waits for its goroutines, and closes the store. It does not transfer the
-// leadership: call Transfer before. It may be called more than once and concurrently, but not by
-// the Applier. If this takes more than 5 s, Close returns ErrHung. The store is then still open, or
-// its Close has not returned. A call that hangs in the kernel cannot be interrupted; the goroutine
-// that waits for it ends when the call returns.
+// leadership: call Transfer before. Close may be called more than once and concurrently, but not by
+// the Applier. If it takes more than 5 s, Close returns ErrHung. In that case the store is still
+// open, or its Close has not returned. A goroutine whose call hangs in the kernel cannot be
+// stopped, and ends when the call returns.
 func (l *Log) Close() error {
 	if !l.closing.CompareAndSwap(false, true) { // sync.Once would hold a lock during the wait
 		<-l.closed

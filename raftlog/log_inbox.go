@@ -7,25 +7,26 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// Bounds of the inbox. Messages beyond them are dropped; raft sends them again.
+// These are the bounds of the inbox. Messages and reports that exceed them are dropped, and raft
+// sends the messages again.
 const (
 	maxStepMessages = 4096
 	maxStepBytes    = 64 << 20
 	maxUnreachable  = 256
 )
 
-// maxGathers bounds how often the owner yields before a turn.
+// maxGathers is the largest number of times that the owner yields the processor before a turn.
 const maxGathers = 3
 
-// inbox holds the inputs that other goroutines pass to the owner. The owner takes it as a whole, so
-// that all inputs that arrive during one turn are handled together in the next one.
+// inbox holds the input that other goroutines pass to the owner. The owner swaps the whole inbox
+// for an empty one. So all input that arrives during a turn is handled in the next turn.
 type inbox struct {
 	messages    []arrival
 	stepBytes   int
 	unreachable []uint64
 	lost        []uint64
 	reports     []snapshotReport
-	batches     []byte // back to back
+	batches     []byte // the bytes of all batches, concatenated
 	bounds      []bound
 	rounds      []round
 	transfers   []transfer
@@ -36,13 +37,14 @@ type inbox struct {
 	snapshotter *outcome
 }
 
-// arrival is a message, and whether it arrived on the second connection.
+// arrival is a message that was received. duplicate reports whether it came on the second
+// connection.
 type arrival struct {
 	message   *raftpb.Message
 	duplicate bool
 }
 
-// bound is the end of a batch in inbox.batches, and the term of the batch.
+// bound is the term of a batch, and the offset in inbox.batches at which the batch ends.
 type bound struct {
 	term uint64
 	end  int
@@ -61,7 +63,8 @@ type snapshotReport struct {
 	ok       bool
 }
 
-// empty resets the inbox and keeps its memory, except for batches that a burst has made large.
+// empty removes everything from the inbox. It keeps the memory for reuse, but not a large batches
+// slice.
 func (in *inbox) empty() {
 	clear(in.messages)
 	clear(in.transfers)
@@ -74,7 +77,8 @@ func (in *inbox) empty() {
 		rounds: in.rounds[:0], transfers: in.transfers[:0]}
 }
 
-// kick wakes the owner. It never blocks: wake-ups that are not yet handled coalesce.
+// kick wakes the owner. It never blocks: if the owner has not handled an earlier wake-up yet, kick
+// does nothing.
 func (l *Log) kick() {
 	select {
 	case l.wake <- struct{}{}:
@@ -97,16 +101,17 @@ func (l *Log) put(change func(*inbox)) bool {
 }
 
 // first counts an addition to the inbox and reports whether it is the first since the last swap.
-// Only the first addition wakes the owner, because more wake-ups would cause empty turns. The
+// Only the first addition must wake the owner, because more wake-ups would cause empty turns. The
 // caller must hold mu.
 func (l *Log) first() bool {
 	l.arrived++
 	return l.arrived == 1
 }
 
-// gather yields the processor so that other goroutines can add inputs to this turn, and repeats
-// this while inputs are added. It does not delay a single caller. An entry costs the same whatever
-// its size, so with 64 callers the second and third yield save a fifth of all work.
+// gather yields the processor so that other goroutines can add to the inbox before this turn. It
+// yields once more if something was added, up to maxGathers times. It does not delay a single
+// caller. An entry costs about the same for any size, so with 64 callers the second and the third
+// yield save a fifth of all work.
 func (l *Log) gather() {
 	had := 1
 	for range maxGathers {
@@ -121,7 +126,8 @@ func (l *Log) gather() {
 	}
 }
 
-// swap takes the inbox. It reports whether the inbox is empty, and whether the log has ended.
+// swap returns the inbox and puts an empty one in its place. It reports whether the returned inbox
+// is empty, and whether the log has ended.
 func (l *Log) swap() (in *inbox, nothing, closed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -133,7 +139,8 @@ func (l *Log) swap() (in *inbox, nothing, closed bool) {
 // Propose copies a batch of commands to the queue. It reports false if the queue is full or the log
 // has ended. All waiting batches share one entry, in order. A batch is proposed only while this
 // replica leads in the given term. Any change of term or role, which Applier.Role reports, discards
-// it. It waits while too many bytes are uncommitted or the leadership is being transferred.
+// it. A batch waits while too much is uncommitted, while a change of the configuration is not
+// applied, and while the leadership is being transferred.
 func (l *Log) Propose(term uint64, batch []byte) bool {
 	l.mu.Lock()
 	ok := l.ended == nil && l.queued+len(batch) <= l.cfg.QueueBytes
@@ -150,24 +157,25 @@ func (l *Log) Propose(term uint64, batch []byte) bool {
 	return ok
 }
 
-// Change proposes a change of the configuration, and reports false if the log has ended. The change
-// is dropped unless this replica leads in that term, Applier.Leads was called, no change is pending
-// (see Survey), and the change is valid for the present configuration. So the caller must check the
-// configuration afterwards. A second Change before the next turn replaces the first. The slices
-// must not be changed afterwards.
+// Change proposes a change of the configuration. It reports false if the log has ended. The change
+// is dropped without a report if this replica does not lead in that term, if Applier.Leads was not
+// called yet, if Survey.Pending is set, or if the change is not valid for the present
+// configuration. So the caller must check Survey and propose the change again if necessary. A
+// second call before the next turn replaces the first change. The slices must not be changed after
+// the call.
 func (l *Log) Change(term uint64, c Change) bool {
 	return l.put(func(in *inbox) { in.change = &change{term, c} })
 }
 
-// Confirm requests Applier.Confirmed(term, round). All rounds of a turn share one question to the
-// followers. Any change of term or role discards the request.
+// Confirm requests Applier.Confirmed(term, round). All rounds of a turn share one read request to
+// the followers. Any change of term or role discards the round.
 func (l *Log) Confirm(term, n uint64) {
 	l.put(func(in *inbox) { in.rounds = append(in.rounds, round{term, n}) })
 }
 
-// Step handles a message of another replica, which must not be changed afterwards. The caller must
-// have checked that the sender belongs to the group and is the replica that From names. If the
-// inbox is full the message is dropped and counted in Status.
+// Step handles a message of another replica. The message must not be changed after the call. The
+// caller must have checked that the sender belongs to the group and that its ID is the From of the
+// message. If the inbox is full, the message is dropped and counted in Status.Dropped.
 func (l *Log) Step(m *raftpb.Message) { l.arrive(arrival{m, false}) }
 
 // StepDuplicate is Step for a message from the second connection, see Config.SendDuplicates.
@@ -185,7 +193,7 @@ func (l *Log) arrive(a arrival) {
 	})
 }
 
-// messageBytes estimates the memory of a message.
+// messageBytes estimates the memory that a message uses, in bytes.
 func messageBytes(m *raftpb.Message) int {
 	n := entryOverheadBytes + len(m.GetSnapshot().GetData())
 	for _, e := range m.GetEntries() {
@@ -204,9 +212,10 @@ func (l *Log) Unreachable(id uint64) {
 	})
 }
 
-// PeerLost reports that the last stream of a replica has ended, or that it has announced that it
-// has retired, after all its messages were passed to Step. Entries in flight are sent again once
-// the replica answers. If the replica led, the others need not wait for an election timeout.
+// PeerLost reports that the last stream of a replica has ended, or that the replica has announced
+// its retirement. All its messages must have been passed to Step before. Entries that were in
+// flight to the replica are sent again when the replica answers. If the replica was the leader, the
+// voters start an election immediately instead of waiting for an election timeout.
 func (l *Log) PeerLost(id uint64) {
 	l.put(func(in *inbox) {
 		if len(in.lost) < maxUnreachable && !slices.Contains(in.lost, id) {
@@ -216,5 +225,5 @@ func (l *Log) PeerLost(id uint64) {
 }
 
 // Campaign makes a voter start an election now instead of after the election timeout. The only
-// voter of a group leads at once.
+// voter of a group becomes the leader immediately.
 func (l *Log) Campaign() { l.put(func(in *inbox) { in.campaign = true }) }

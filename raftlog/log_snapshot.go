@@ -8,15 +8,16 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// taken is the snapshot that the owner is taking.
+// taken is the state of the snapshot that the owner is taking.
 type taken struct {
 	order   Take
 	capture Capture // nil if there is none
-	stepped bool    // its last step is done
-	busy    bool    // the snapshotter works on a task
+	stepped bool    // the last step of capture is done
+	busy    bool    // the snapshotter has not reported the outcome of its task yet
 }
 
-// task is work for the snapshotter: to encode capture if there is one, otherwise to prepare snap.
+// task is work for the snapshotter. If capture is not nil the snapshotter encodes it, otherwise it
+// calls Store.Prepare with snap.
 type task struct {
 	order   Take
 	capture Capture
@@ -26,7 +27,7 @@ type task struct {
 // outcome is the result of a task.
 type outcome struct {
 	prepared bool
-	index    uint64 // of the snapshot, unless prepared is set
+	index    uint64 // index of the encoded snapshot; not set if prepared is true
 	data     []byte
 	err      error
 }
@@ -45,18 +46,18 @@ func (l shell) Take(order Take) error {
 func (t *taken) steps() bool { return t.capture != nil && !t.stepped }
 
 const (
-	// pace is the time between steps while there are no turns.
+	// pace is the time between two calls of step while the owner has nothing else to do.
 	pace = time.Millisecond
-	// restSteps is the number of steps that then run together, because the owner has nothing else
-	// to do.
+	// restSteps is the number of steps in each of these calls.
 	restSteps = 16
 )
 
-// step does one step of the snapshot that is being taken. It runs at the end of a turn, after the
-// answers of the turn are sent. The owner does not wake itself for steps: under load there are many
-// turns, and a goroutine that is always runnable would keep its processor from polling the network.
-// After the last step the snapshotter encodes the snapshot. If it still encodes an earlier one that
-// a Restore has abandoned, it finishes that first.
+// step does the next step of the snapshot that is being taken, or up to restSteps steps if atRest
+// is set. It is called at the very end of a turn, after the messages of that turn were sent. The
+// owner does not wake itself for the next step, because under load the next turn comes soon, and a
+// goroutine that is always runnable prevents its processor from polling the network. After the last
+// step, step passes the snapshot to the snapshotter. If the snapshotter is still busy with a
+// snapshot that a Restore has abandoned, a later call of step does that.
 func (l *Log) step(atRest bool) {
 	t := &l.taking
 	if t.capture == nil {
@@ -68,13 +69,14 @@ func (l *Log) step(atRest bool) {
 	}
 	l.where = inRaft
 	if !t.stepped || t.busy {
-		return // the outcome of the task starts the next turn
+		return // the outcome of its task causes the next turn
 	}
 	l.give(task{order: t.order, capture: t.capture})
 	t.capture = nil
 }
 
-// Prepare makes a snapshot durable here if the store is volatile. Otherwise the snapshotter does.
+// Prepare calls Store.Prepare if the store is volatile. Otherwise it passes the snapshot to the
+// snapshotter.
 func (l shell) Prepare(s *raftpb.Snapshot) (done bool, err error) {
 	if !l.cfg.Store.Volatile() {
 		l.give(task{snap: s})
@@ -89,8 +91,9 @@ func (l shell) Prepare(s *raftpb.Snapshot) (done bool, err error) {
 	return true, nil
 }
 
-// give passes a task to the snapshotter. It never blocks, because there is only one task at a time:
-// a Prepare begins only after the outcome of another task, and step waits while a task runs.
+// give passes a task to the snapshotter. It never blocks, because there is at most one task at a
+// time: step gives no task while the snapshotter is busy, and a snapshot is prepared only after the
+// outcome of its encoding.
 func (l *Log) give(t task) {
 	l.taking.busy = true
 	l.tasks <- t
@@ -109,8 +112,8 @@ func (l *Log) settleSnapshotter(o *outcome) error {
 	return nil
 }
 
-// runSnapshotter does the slow work for snapshots that needs neither the owner nor the appender. It
-// ends with the owner, or with the first failure.
+// runSnapshotter is the snapshotter goroutine. It returns after the owner has ended, or after the
+// first failed task.
 func (l *Log) runSnapshotter() {
 	defer close(l.snapshotter)
 	for t := range l.tasks {
@@ -126,7 +129,7 @@ func (l *Log) do(t task) bool {
 	if o.prepared {
 		kind = ErrStorage
 	}
-	ended := true // stays true if do ends by runtime.Goexit
+	ended := true // stays true if runtime.Goexit ends this call
 	defer func() {
 		if p := recover(); p != nil {
 			o.err = fmt.Errorf("%w: %w: %w", kind, ErrPanic, l.cause(p))

@@ -2,17 +2,17 @@ package raftlog
 
 import "context"
 
-// transfer is a waiting call of Transfer. The channel done has a buffer for the answer.
+// transfer is a waiting call of Transfer. The channel done has a buffer for the result.
 type transfer struct {
 	to   uint64
 	done chan error
 }
 
-// Transfer transfers the leadership to another voter. Zero means the voter with the longest log
-// among those that have sent a message within an election timeout. It returns nil when this replica
-// no longer leads, ErrTransfer if no voter took over within an election timeout, and ErrNotLeading
-// if this replica did not lead. If ctx ends first the attempt continues and may still succeed.
-// Proposals wait meanwhile.
+// Transfer transfers the leadership to the voter to. If to is zero, it chooses the voter with the
+// longest log among those that have sent a message within an election timeout. It returns nil when
+// this replica no longer leads, ErrTransfer if no voter became the leader within an election
+// timeout, and ErrNotLeading if this replica did not lead. If ctx ends first, the attempt continues
+// and may still succeed. No batch is proposed during a transfer.
 func (l *Log) Transfer(ctx context.Context, to uint64) error {
 	t := transfer{to: to, done: make(chan error, 1)}
 	if !l.put(func(in *inbox) { in.transfers = append(in.transfers, t) }) {
@@ -37,7 +37,7 @@ func (l *Log) begin(t transfer) {
 	l.transfers = append(l.transfers, t)
 }
 
-// settle answers the transfers that have an outcome.
+// settle reports the outcome of the transfers that have ended.
 func (l *Log) settle() {
 	if len(l.transfers) == 0 || l.core.Role().Leading && l.core.Transferring() {
 		return

@@ -7,7 +7,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// phase tells which code the owner is running, to classify a panic.
+// phase tells which component's code the owner is running, to classify a panic.
 type phase uint8
 
 const (
@@ -16,14 +16,14 @@ const (
 	inStore
 )
 
-// MaxDeferral is the time after which a deferrable batch is proposed by itself, see
-// Config.Deferrable. It may take twice as long, because only one timer for deferrals runs at a
-// time, and it may run for an earlier batch. Much shorter timers are inexact in an idle process.
+// MaxDeferral is the time after which a deferrable batch is proposed alone, see Config.Deferrable.
+// It may take twice as long, because there is one timer, which may already be running for an
+// earlier batch. Much shorter timers are inexact while a process is idle.
 const MaxDeferral = 2 * time.Millisecond
 
-// runOwner is the owner goroutine. The inbox wakes it, and one timer for the next tick, the end of
-// MaxDeferral, or the next step of a snapshot. A panic in anything that it calls ends the replica
-// and nothing else.
+// runOwner is the owner goroutine. It is woken by additions to the inbox, and by a timer for the
+// next tick, the end of MaxDeferral or the next step of a snapshot. A panic in any code that it
+// calls retires this replica, but does not end the process.
 func (l *Log) runOwner() {
 	var err error
 	defer close(l.owner)
@@ -56,7 +56,7 @@ func (l *Log) runOwner() {
 			return
 		}
 		l.step(fired && nothing)
-		switch steps := l.taking.steps(); { // turns do not reset a running timer, because that would delay ticks
+		switch steps := l.taking.steps(); { // a turn does not reset a running timer, because that would delay ticks
 		case steps && (fired || !paced):
 			timer.Reset(pace)
 			set = true
@@ -65,7 +65,7 @@ func (l *Log) runOwner() {
 				timer.Reset(max(time.Millisecond, next.Sub(l.cfg.Clock.Now())))
 				set = true
 			}
-		case !set && l.core.NextTick() != 0: // the replica was at rest
+		case !set && l.core.NextTick() != 0: // the replica needed no ticks before this turn
 			timer.Reset(l.cfg.Tick)
 			set = true
 		}
@@ -76,9 +76,9 @@ func (l *Log) runOwner() {
 	}
 }
 
-// turn handles the inbox and carries out the result. It reads the clock only if the timer has
-// fired: under load there are many turns in each tick, and reading the clock costs as much as a
-// command.
+// turn passes the inbox to the core and carries out the Outputs of the core. It reads the clock
+// only if the timer has fired, because under load there are many turns in a tick, and reading the
+// clock costs as much as applying a command.
 func (l *Log) turn(in *inbox, fired bool) error {
 	taken := len(in.batches) + l.core.Queued()
 	if err := l.feed(in); err != nil {
@@ -125,8 +125,8 @@ func (l *Log) send() {
 	l.out, l.duplicates = l.out[:0], l.duplicates[:0]
 }
 
-// feed passes the inbox to the core. Messages come before ticks, so that a stalled replica handles
-// the waiting messages before it counts silence.
+// feed passes the inbox to the core. Messages are passed before the clock advances, so that after a
+// stall the replica handles the waiting messages before it decides that others are silent.
 func (l *Log) feed(in *inbox) error {
 	if in.storeErr != nil {
 		return in.storeErr
@@ -145,7 +145,7 @@ func (l *Log) feed(in *inbox) error {
 	for _, id := range in.unreachable {
 		l.core.Unreachable(id)
 	}
-	for _, id := range in.lost { // after the messages of these replicas
+	for _, id := range in.lost { // after the messages
 		l.core.Unreachable(id)
 		l.core.PeerLost(id)
 	}
@@ -181,10 +181,10 @@ func (l shell) Send(messages, duplicates []*raftpb.Message) {
 	l.duplicates = append(l.duplicates, duplicates...)
 }
 
-// Save stores a batch here if the store is volatile. Otherwise the appender does.
+// Save calls Store.Save if the store is volatile. Otherwise it passes the batch to the appender.
 func (l shell) Save(b Batch) (done bool, err error) {
 	if !l.cfg.Store.Volatile() {
-		l.saves <- b // never blocks: the core hands out one at a time
+		l.saves <- b // never blocks, because there is one Save at a time
 		return false, nil
 	}
 	l.where = inStore
@@ -196,16 +196,16 @@ func (l shell) Save(b Batch) (done bool, err error) {
 	return true, nil
 }
 
-// Event calls the Applier.
+// Event delivers an event to the Applier.
 func (l shell) Event(e *Event) error {
-	l.publishSurvey() // first, so that the Applier sees the new Survey
+	l.publishSurvey() // before the call of the Applier, which may read the new Survey
 	switch e.Kind {
 	case LeadBegins:
 		l.cfg.Logger.Info("this replica is now the leader", "term", e.Term)
 	case Restored:
-		l.taking.capture = nil // its state has been replaced
+		l.taking.capture = nil // Restore replaces the state
 	}
-	l.where, l.called = inApplier, true // stays set if the call panics
+	l.where, l.called = inApplier, true // after a panic, where stays inApplier
 	err := Deliver(e, l.cfg.Applier)
 	if err == nil {
 		l.where = inRaft
@@ -223,8 +223,7 @@ func (l *Log) publishSurvey() {
 	l.survey = s
 }
 
-// SendSnapshot starts to send a snapshot. The result is reported in every case, because raft waits
-// for it.
+// SendSnapshot calls Config.SendSnapshot, and passes the result to the owner.
 func (l shell) SendSnapshot(m *raftpb.Message) {
 	to, term := m.GetTo(), m.GetTerm()
 	l.called = true
@@ -233,8 +232,9 @@ func (l shell) SendSnapshot(m *raftpb.Message) {
 	})
 }
 
-// publish stores the Status, and subtracts the batches that have left the queue or were discarded
-// from the queued bytes. The argument taken is the number of bytes at the beginning of this turn.
+// publish stores the Status. It also subtracts from l.queued the bytes of all batches that were
+// proposed or discarded in this turn. taken is the number of queued bytes at the beginning of this
+// turn.
 func (l *Log) publish(taken int) {
 	st := l.core.Status()
 	l.mu.Lock()
@@ -244,7 +244,8 @@ func (l *Log) publish(taken int) {
 	l.queued -= taken - st.Queued
 }
 
-// panicked converts a panic on the owner goroutine to an error of the right kind.
+// panicked converts a panic on the owner goroutine to an error that wraps ErrBroken, ErrStorage or
+// only ErrPanic.
 func (l *Log) panicked(p any) error {
 	kind := ErrPanic
 	switch l.where {

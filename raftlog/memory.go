@@ -6,10 +6,10 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// MemoryStore is a Store in memory. It is the default of mortise: a lock ends with its holder's
-// session, so no lock is held when every instance has ended. A replica whose process ends must not
-// come back under its raft ID. Close keeps the stored log, so that a test can start a Log on the
-// store again.
+// MemoryStore is a Store in memory. It is the default store of mortise. A lock ends with its
+// holder's session, so no lock is held when every instance has ended, and no data is needed then. A
+// replica whose process has ended must not start again under the same raft ID. The data remains
+// after Close, so that a test can call Start with the same store again.
 type MemoryStore struct {
 	state State
 }
@@ -17,23 +17,24 @@ type MemoryStore struct {
 // NewMemoryStore returns an empty store.
 func NewMemoryStore() *MemoryStore { return &MemoryStore{} }
 
-// Volatile reports true: Save does not block.
+// Volatile reports true, because Save does not block.
 func (s *MemoryStore) Volatile() bool { return true }
 
-// Prepare does nothing: Save stores the snapshot.
+// Prepare does nothing, because Save stores the snapshot.
 func (s *MemoryStore) Prepare(context.Context, *raftpb.Snapshot) error { return nil }
 
-// Close does nothing.
+// Close does nothing and returns nil.
 func (s *MemoryStore) Close() error { return nil }
 
-// Load returns what has been saved. The slice of entries is the caller's.
+// Load returns everything that has been saved. The caller may change the slice of entries.
 func (s *MemoryStore) Load() (State, error) {
 	st := s.state
 	st.Entries = append([]*raftpb.Entry(nil), st.Entries...)
 	return st, nil
 }
 
-// Save keeps the batch. It fails only if the log would have a gap, which is a bug of the caller.
+// Save keeps the batch in memory. It returns an error only if the batch would leave a gap in the
+// log.
 func (s *MemoryStore) Save(b Batch) error {
 	st := s.state
 	if b.Identity != nil {

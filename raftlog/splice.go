@@ -6,8 +6,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// entriesAfter returns the entries after the snapshot's last entry, if the log holds that entry,
-// otherwise none. The log must have no gaps.
+// entriesAfter returns the entries after the snapshot's last entry. If the log does not hold the
+// snapshot's last entry, entriesAfter returns nil. The log must have no gaps.
 func entriesAfter(log []*raftpb.Entry, meta *raftpb.SnapshotMetadata) []*raftpb.Entry {
 	if len(log) == 0 || meta.GetIndex() < log[0].GetIndex() {
 		return nil
@@ -16,12 +16,12 @@ func entriesAfter(log []*raftpb.Entry, meta *raftpb.SnapshotMetadata) []*raftpb.
 	if at >= uint64(len(log)) || log[at].GetTerm() != meta.GetTerm() {
 		return nil
 	}
-	// A copy, so that the earlier entries can be collected.
+	// Return a copy, so that the memory of the earlier entries can be freed.
 	return append([]*raftpb.Entry(nil), log[at+1:]...)
 }
 
-// splice appends entries to a log that starts behind index base. They replace everything at and
-// after their first index. It may reuse the log's memory.
+// splice appends entries to a log whose first entry has index base+1. The new entries replace all
+// entries of the log from their first index on. splice may reuse the memory of log.
 func splice(log []*raftpb.Entry, base uint64, entries []*raftpb.Entry) ([]*raftpb.Entry, error) {
 	for len(entries) > 0 && entries[0].GetIndex() <= base {
 		entries = entries[1:]

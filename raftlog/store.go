@@ -6,27 +6,27 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// Identity names the log that a store holds: the group and the replica of it. Both are random and
-// never zero. An Identity is used once, with one store.
+// Identity names the log that a store holds, by the ID of the group and the raft ID of the replica.
+// Both are random and never zero. An Identity must be used only once, with one store.
 type Identity struct {
 	Group uint64
 	ID    uint64
 }
 
-// State is what a Store holds. Its messages are shared and must not be changed.
+// State is the contents of a Store. Its protobuf messages are shared and must not be changed.
 type State struct {
-	Identity  Identity          // zero if the store is empty; all other fields are then zero as well
+	Identity  Identity          // zero if the store is empty, and then all other fields are zero
 	HardState *raftpb.HardState // nil if never saved
-	Snapshot  *raftpb.Snapshot  // nil only in a joined replica that has not heard from a leader yet
-	Entries   []*raftpb.Entry   // those after the snapshot, without gaps
+	Snapshot  *raftpb.Snapshot  // nil only if no leader has sent a snapshot since Join
+	Entries   []*raftpb.Entry   // the entries after the snapshot, without gaps
 }
 
 // Empty reports whether nothing has ever been saved.
 func (s State) Empty() bool { return s.Identity == Identity{} }
 
-// Batch is one durable unit: after a crash a store holds all of it or nothing of it. The fields
-// take effect in their order. Its messages are shared with raft and must not be changed; a Store
-// may keep them.
+// Batch is the unit of a Save. After a crash a store holds either the whole batch or nothing of it.
+// The fields take effect in the order in which they are declared. The protobuf messages are shared
+// with raft and must not be changed, but a Store may keep them.
 type Batch struct {
 	// Identity is set in the first batch of a store and in no other.
 	Identity *Identity
@@ -34,17 +34,19 @@ type Batch struct {
 	// HardState replaces the stored one. Nil keeps it.
 	HardState *raftpb.HardState
 
-	// Snapshot replaces the stored one. Nil keeps it. Entries up to its index are no longer needed.
-	// If the log has the last entry of the snapshot (same index and term), the entries after that
-	// entry stay. Otherwise the snapshot came from another replica, and all entries are deleted.
+	// Snapshot replaces the stored one. Nil keeps it. Entries up to the index of the snapshot are
+	// no longer needed. If the log holds the snapshot's last entry, with the same index and term,
+	// the store keeps the entries after that entry. Otherwise the snapshot came from another
+	// replica, and the store deletes all entries.
 	Snapshot *raftpb.Snapshot
 
-	// Prepared reports that Snapshot is the one of the last Prepare: its bytes are durable, and Save
-	// only has to name it.
+	// Prepared reports whether Snapshot was already made durable by the last Prepare. If so, Save
+	// only has to record that this snapshot is now in effect.
 	Prepared bool
 
-	// Entries are consecutive. They replace every stored entry at and after the first index, so an
-	// append may overwrite an earlier one. Entries up to the index of the snapshot need not be kept.
+	// Entries are consecutive. They replace all stored entries from the index of the first of them
+	// on, so a batch may overwrite entries of an earlier batch. Entries up to the index of the
+	// snapshot need not be kept.
 	Entries []*raftpb.Entry
 }
 
@@ -52,27 +54,29 @@ type Batch struct {
 // it from one goroutine at a time, except that Prepare may run concurrently with Save. After an
 // error the Log calls only Close.
 type Store interface {
-	// Load returns everything that has been saved, and is called before the first Save of a process.
-	// The slice is the caller's.
+	// Load returns everything that has been saved, and is called before the first Save of a
+	// process. The caller may change the slice of entries.
 	Load() (State, error)
 
-	// Save makes the batch durable as one unit and returns when it is. An error is final: the replica
-	// retires and acknowledges nothing of the batch. If Volatile is false Save may block; it is then
-	// called on a goroutine of its own.
+	// Save makes the batch durable as one unit, and returns when the batch is durable. After an
+	// error the replica retires and acknowledges nothing of the batch. If Volatile is false, Save
+	// may block, and it is called on a separate goroutine.
 	Save(Batch) error
 
-	// Prepare makes a snapshot durable and then returns, so that a large one delays no append. It
-	// takes effect only when a Save names it. There is one Prepare at a time. It replaces a snapshot
-	// that was prepared and not named. After a crash before the Save the previous snapshot is still in
-	// effect, and the prepared one is deleted. An error is final, as that of Save, unless ctx has
-	// ended: then the snapshot is no longer needed, and Prepare must return soon. If Volatile is true
-	// Prepare must not block.
+	// Prepare makes a snapshot durable, and returns when it is durable. Because a Save only names a
+	// prepared snapshot, a large snapshot does not delay appends. The snapshot takes effect only
+	// when a Save names it. Before that, a later Prepare replaces it. After a crash before that
+	// Save the previous snapshot is in effect, and the prepared one is deleted. There is one
+	// Prepare at a time. After an error the replica retires, unless ctx has ended. When ctx ends,
+	// the snapshot is no longer needed, and Prepare must return soon. If Volatile is true, Prepare
+	// must not block.
 	Prepare(ctx context.Context, s *raftpb.Snapshot) error
 
-	// Volatile reports that Save never blocks, so that it is called within the owner's turn. The
-	// answer must never change.
+	// Volatile reports whether Save never blocks. If so, Save is called on the owner goroutine. The
+	// result must never change.
 	Volatile() bool
 
-	// Close releases what the store holds. It is called once, after the last Save and Prepare.
+	// Close releases the resources of the store. It is called once, after the last Save and
+	// Prepare.
 	Close() error
 }
