@@ -13,14 +13,14 @@ import (
 	"github.com/mortise-lock/mortise/fence"
 )
 
-// bucket is a server of objects that supports If-Match and If-None-Match, and keeps one header of
-// metadata, as the large object stores do.
+// bucket is an HTTP server of objects. It supports If-Match and If-None-Match and stores one
+// metadata header with each object, as the large object stores do.
 type bucket struct {
 	mu       sync.Mutex
 	objects  map[string]object
 	writes   int
-	onWrite  func(object)  // sees every write, under the lock
-	meddling func(*bucket) // runs before a conditional write, without the lock
+	onWrite  func(object)  // called on every write, with mu held
+	meddling func(*bucket) // runs before a conditional write, without mu
 }
 
 type object struct {
@@ -62,7 +62,7 @@ func (b *bucket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(o.data)
 }
 
-// put writes without a condition. It needs mu.
+// put stores an object unconditionally. The caller must hold mu.
 func (b *bucket) put(path, token string, data []byte) {
 	b.writes++
 	o := object{token: token, etag: strconv.Quote(strconv.Itoa(b.writes)), data: data}
@@ -75,7 +75,7 @@ func (b *bucket) put(path, token string, data []byte) {
 	}
 }
 
-// webStore is an [fence.ObjectStore] over any such server.
+// webStore is a [fence.ObjectStore] for HTTP servers that support ETags, such as bucket.
 type webStore struct{ base string }
 
 func (s webStore) Head(ctx context.Context, name string) (fence.Object, error) {

@@ -10,25 +10,25 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// The headers that carry a token.
+// The HTTP headers for tokens.
 const (
 	TokenHeader    = "Mortise-Token"    // decimal digits, see ParseToken
 	ResourceHeader = "Mortise-Resource" // optional, escaped as a path segment of a URL
-	HighestHeader  = "Mortise-Highest"  // of a 412 response: the highest token seen
+	HighestHeader  = "Mortise-Highest"  // only in a 412 response: the highest token that the server has seen
 )
 
-// Transport is a client's [http.RoundTripper] that adds the token of the request's context
-// ([FromContext]). It does not change the given request. Its fields must not change after the first
-// call; then it is safe for concurrent use.
+// Transport is an [http.RoundTripper] for clients. It sends the token of the request's context
+// ([FromContext]) in a header. It does not change the given request. Transport is safe for
+// concurrent use if its fields do not change after the first call.
 //
-// A client that follows a redirect sends the token there, too. A token is not a secret and proves
-// nothing.
+// When an [http.Client] follows a redirect, Transport sends the token to the new address too. A
+// token is not a secret and proves nothing.
 type Transport struct {
 	Base http.RoundTripper // nil means http.DefaultTransport
-	// Resource names what the request writes to, usually the lock's key. Nil or "" leaves that to the
-	// server.
+	// Resource returns the name of the resource that the request writes to, usually the lock's key.
+	// If Resource is nil or returns "", no name is sent and the server must derive it.
 	Resource func(*http.Request) string
-	Require  bool // a request without a token is not sent, and fails with ErrNoToken
+	Require  bool // a request without a token fails with ErrNoToken and is not sent
 }
 
 // RoundTrip implements [http.RoundTripper].
@@ -57,7 +57,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return base.RoundTrip(sent)
 }
 
-// closing closes the body of a request that is not sent, as a RoundTripper must.
+// closing closes the request body, as RoundTrip must do for every request that it does not send.
 func closing(r *http.Request, err error) error {
 	if r.Body != nil {
 		err = errors.Join(err, r.Body.Close())
@@ -65,14 +65,14 @@ func closing(r *http.Request, err error) error {
 	return err
 }
 
-// ResponseError returns the *StaleError of a response of [Guard], or nil for any other response. It
-// reads only headers; the caller keeps the body.
+// ResponseError returns the *StaleError that a response of [Guard] reports, or nil for any other
+// response. It reads only headers; the caller must still close the body.
 func ResponseError(r *http.Response) error {
 	if r.StatusCode != http.StatusPreconditionFailed || r.Header.Get(HighestHeader) == "" {
 		return nil
 	}
 	stale := &StaleError{Resource: resourceOf(r.Header)}
-	stale.Highest, _ = ParseToken(r.Header.Get(HighestHeader)) // 0 if another server made it up
+	stale.Highest, _ = ParseToken(r.Header.Get(HighestHeader)) // 0 if the header is malformed
 	stale.Token, _ = ParseToken(r.Header.Get(TokenHeader))
 	return stale
 }
@@ -85,8 +85,8 @@ func resourceOf(h http.Header) string {
 	return resource
 }
 
-// tokenOf fails with ErrNoToken if there is no token, and with ErrBadToken if it is malformed or
-// there are two.
+// tokenOf returns the token in the header. It fails with ErrNoToken if the header is absent, and
+// with ErrBadToken if the header is malformed or occurs more than once.
 func tokenOf(h http.Header) (mortise.Token, error) {
 	switch values := h.Values(TokenHeader); len(values) {
 	case 0:
@@ -103,5 +103,5 @@ func refuse(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("X-Content-Type-Options", "nosniff") // the text repeats what the client sent
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = io.WriteString(w, text+"\n") // a client that does not read the body has the status
+	_, _ = io.WriteString(w, text+"\n") // if the write fails, the status has been sent anyway
 }

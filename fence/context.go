@@ -8,38 +8,38 @@ import (
 
 type carriedKey struct{}
 
-// carried is a token that came from elsewhere, with the token of this process's lock under which
-// the context stood then.
+// carried is a token that NewContext adds to a context. The field outer is the token of the lock of
+// this process that the context belonged to at that time.
 type carried struct {
 	token mortise.Token
 	outer mortise.Token // zero means none
 }
 
-// NewContext returns a child of ctx that carries token. The middlewares call it with the token of
-// the request; the consumer of a queue calls it with the token of the message.
+// NewContext returns a child of ctx that carries token. Servers call it with the token of the
+// request, and consumers of a queue call it with the token of the message.
 func NewContext(ctx context.Context, token mortise.Token) context.Context {
 	outer, _ := mortise.TokenFrom(ctx)
 	return context.WithValue(ctx, carriedKey{}, carried{token: token, outer: outer})
 }
 
-// FromContext returns the token under which ctx stands: that of a lock of this process
-// ([mortise.TokenFrom]), or one that a request carried (NewContext); the inner one if there are
-// both. It reports false if there is neither. So code need not know whether the lock is held here
-// or by the caller of a service.
+// FromContext returns the token that ctx carries: either the token of a lock of this process
+// ([mortise.TokenFrom]) or a token that NewContext has added. If ctx carries both, the one that was
+// added last is returned. FromContext reports false if ctx carries neither. The calling code need
+// not know whether this process or the client of a service holds the lock.
 func FromContext(ctx context.Context) (mortise.Token, bool) {
 	local, locked := mortise.TokenFrom(ctx)
 	came, ok := ctx.Value(carriedKey{}).(carried)
-	if ok && came.outer == local { // no lock was taken inside; without any lock local is 0
+	if ok && came.outer == local { // no lock was taken after NewContext; local is 0 without a lock
 		return came.token, true
 	}
 	return local, locked
 }
 
-// Run asks store whether token is admitted and, if so, runs fn with a context that carries it. If
-// the store is a [Section], fn runs in it, so that no fn of a lower token is still writing.
-// Otherwise fn can be overtaken while it runs, and must fence its own write with the token from
-// [FromContext]. Use Run for protocols that have no middleware here. It returns the error of fn, or
-// the reason why fn did not run.
+// Run asks store whether token is admitted and, if so, runs fn with a context that carries the
+// token. If store is a [Section], fn runs under [Section.Do], so no fn of a lower token is still
+// writing. With another store, a holder of a higher token can write while fn runs, so fn must fence
+// its own write with the token from [FromContext]. Use Run for protocols for which this package has
+// no middleware. Run returns the error of fn, or the reason why fn did not run.
 func Run(ctx context.Context, store Store, resource string, token mortise.Token, fn func(context.Context) error) error {
 	work := func(ctx context.Context) error { return fn(NewContext(ctx, token)) }
 	if section, ok := store.(Section); ok {

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Dialect is the syntax of a database: its placeholders, quotes and upsert.
+// Dialect is the SQL syntax of a database: its placeholders, quotes and upsert statement.
 type Dialect int
 
-// The zero value is invalid, so a forgotten dialect is an error.
+// The zero value is not a valid Dialect, so a Dialect that was not set is an error.
 const (
-	PostgreSQL Dialect = iota + 1 // and compatible databases with INSERT … ON CONFLICT; $1
-	SQLite                        // 3.24 or later; ?
-	MySQL                         // and MariaDB; ?
+	PostgreSQL Dialect = iota + 1 // and databases that support INSERT … ON CONFLICT; placeholder $1
+	SQLite                        // 3.24 or later; placeholder ?
+	MySQL                         // and MariaDB; placeholder ?
 )
 
 // String returns the name of the dialect.
@@ -30,7 +30,7 @@ func (d Dialect) String() string {
 	return "Dialect(" + strconv.Itoa(int(d)) + ")"
 }
 
-// ErrBadName means that a text cannot be the name of a table or a column here.
+// ErrBadName means that a text is not allowed as the name of a table or a column.
 var ErrBadName = errors.New("fence: not a name of a table or column")
 
 func (d Dialect) known() error {
@@ -48,13 +48,13 @@ func (d Dialect) placeholder(n int) string {
 	return "?"
 }
 
-// maxName is the length in bytes that every database allows. PostgreSQL truncates longer names, so
-// two could become one.
+// maxName is the longest name in bytes that every supported database allows. PostgreSQL truncates
+// longer names, so two different names could become equal.
 const maxName = 63
 
-// quote quotes a name of letters, digits and underscores, with at most one dot after a schema. A
-// name that cannot contain a quote cannot escape from one, and a quoted reserved word is a valid
-// name.
+// quote returns the quoted name. It accepts only ASCII letters, digits and underscores, with at
+// most one dot after a schema name. So the name cannot contain a quote. Reserved words are allowed,
+// because the name is quoted.
 func (d Dialect) quote(name string) (string, error) {
 	parts := strings.Split(name, ".")
 	if len(parts) > 2 {
@@ -74,7 +74,7 @@ func (d Dialect) quote(name string) (string, error) {
 	return strings.Join(parts, "."), nil
 }
 
-// quoteColumn is quote without a schema.
+// quoteColumn is like quote, but does not allow a schema name.
 func (d Dialect) quoteColumn(name string) (string, error) {
 	if strings.Contains(name, ".") {
 		return "", fmt.Errorf("%w: the column %.80q has a dot", ErrBadName, name)
@@ -95,8 +95,8 @@ func plain(name string) bool {
 	return true
 }
 
-// nameType is the type of a column for a resource or an ID. It must distinguish all names and be
-// usable as a key.
+// nameType is the type of a column that stores names of resources or IDs of steps. The column must
+// distinguish all names and be usable as a key.
 func (d Dialect) nameType() string {
 	if d == MySQL {
 		// MySQL's text types treat A and a as equal, and some ignore trailing spaces.

@@ -1,13 +1,13 @@
-// Package fence protects resources against holders that have lost their lock and have not noticed
-// yet. A resource remembers the highest fencing token that it has seen and refuses lower ones.
+// Package fence protects resources against holders that have lost their lock without noticing it. A
+// resource remembers the highest fencing token that it has seen and refuses lower ones.
 //
 //	err := node.Do(ctx, "orders/42", func(ctx context.Context, token mortise.Token) error {
 //		return marks.InTx(ctx, "orders/42", token, func(tx *sql.Tx) error { … })
 //	})
 //
-// InTx rolls back if a later holder has already written.
+// InTx rolls back if a holder with a higher token has already written.
 //
-// # Which one
+// # Choosing a function or type
 //
 //	rows of a database            [Table], [Tx]: a table of marks, moved inside your own transaction
 //	one row                       [Row]: a column of its own, no extra round trip
@@ -22,43 +22,46 @@
 //
 // # Guarantees
 //
-//   - Each store here refuses a lower token of a resource after a higher one, under any
-//     concurrency, as long as the marks exist: those of a Mark in its process, of Files and
-//     WriteFile in their files, of a Table in its rows.
+//   - Each store of this package refuses a token after it has seen a higher one for the same
+//     resource, under any concurrency, as long as the marks exist. The marks of a Mark exist until
+//     its process ends, those of Files and WriteFile are in files, and those of a Table are in its
+//     rows.
 //   - The same token is admitted any number of times.
-//   - Tables, rows, files and objects are compared and written in one step. A Mark keeps writers
-//     apart with Do. After Advance, which only compares, another writer can overtake.
-//   - A refusal is a [*StaleError], and nothing has been written. After any other error a retry is
-//     safe; see the function.
+//   - For tables, rows, files and objects, comparing and writing are one atomic step. With a Mark,
+//     use Do to keep writers apart. Advance only compares: another writer can write between Advance
+//     and your write.
+//   - A refusal is a [*StaleError], and nothing has been written. After any other error the call can
+//     safely be repeated; the documentation of each function says how.
 //
 // Package mortise guarantees that a later holder has a higher token, under its conditions on wall
 // clocks.
 //
 // # Concurrency
 //
-// Everything is safe for concurrent use. [Mark.Do] moves the mark before it waits for older
-// holders, so nothing else of an older holder is admitted meanwhile.
+// Everything is safe for concurrent use. [Mark.Do] advances the mark before it waits until older
+// holders have finished, so calls with an older token are refused during the wait.
 //
 // # Failure
 //
-// Nothing runs in the background. A wait ends with its context, and the error names what it waited
-// for. A mark that cannot be read is an error, never zero: a store that is down refuses every
-// token. If a mark is lost (a row deleted, a directory restored from a backup), an old holder is
-// admitted once more.
+// Nothing runs in the background. A wait ends with its context, and the error names what was waited
+// for. If a mark cannot be read, the call fails; the mark does not count as zero. So a store that
+// is down refuses every token. If a mark is lost (a row is deleted, a directory is restored from a
+// backup), an old holder can be admitted again.
 //
 // # Limits
 //
 // Tokens are 1 to 2^63-1; no group grants higher ones before 2109. Names of resources are 1 to 512
 // bytes of UTF-8 without control characters, like keys. A Mark remembers 65,536 resources by
-// default, and refuses tokens that are older than what it has forgotten. Fencing protects from late
-// writers, not from hostile ones: a client that may write can send the highest token and so lock
-// all others out.
+// default. For a resource that it has forgotten, it refuses tokens below a floor. Fencing protects
+// from late writers, not from hostile ones: a client that may write can send the highest token and
+// thereby lock out all other clients.
 //
 // # Refused alternatives
 //
-// Asking the lock service whether a token is still valid: the answer is stale when the write
-// happens, and the resource depends on one more service. Comparing for "not equal to the last"
-// instead of "lower than the highest": it refuses a holder that comes second without having lost
-// its lock. Forgetting the least recently used mark without a floor: it admits exactly the writer
-// that was stopped the longest. Drivers and SDKs: database/sql and two small interfaces are enough.
+// Asking the lock service whether a token is still valid was rejected: the answer may be stale when
+// the write happens, and the resource would depend on one more service. Refusing every token that
+// differs from the last one, instead of lower ones, was rejected: it refuses a later holder whose
+// lock is valid. Forgetting the least recently used mark without a floor was rejected: it admits
+// the writer that was stopped the longest. Drivers and SDKs are not included, because database/sql
+// and two small interfaces are enough.
 package fence

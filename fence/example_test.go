@@ -15,7 +15,8 @@ import (
 	"github.com/mortise-lock/mortise/fence"
 )
 
-// A holder that was stopped for too long writes. The resource has seen a higher token and refuses.
+// A holder that was stopped for too long tries to write. The resource has seen a higher token and
+// refuses the write.
 func Example() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
@@ -23,13 +24,13 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer node.Leave(ctx)
-	var mark fence.Mark // belongs to the resource, and is asked before each write
+	var mark fence.Mark // part of the resource; call Advance before each write
 
 	first, err := node.Lock(ctx, "orders/42")
 	if err != nil {
 		log.Fatal(err)
 	}
-	first.Unlock(ctx) // in production the lock is lost without the holder's knowledge
+	first.Unlock(ctx) // stands for a lock that is lost without the holder's knowledge
 	second, err := node.Lock(ctx, "orders/42")
 	if err != nil {
 		log.Fatal(err)
@@ -44,12 +45,13 @@ func Example() {
 	// true
 }
 
-// Do ends the context of the older holder, and lets a newer one wait until that has returned.
+// Do cancels the context of the older holder, and makes a newer holder wait until the older one's
+// fn has returned.
 func ExampleMark_Do() {
 	ctx := context.Background()
 	var mark fence.Mark
 	err := mark.Do(ctx, "orders/42", 5, func(ctx context.Context) error {
-		if err := mark.Advance(ctx, "orders/42", 6); err != nil { // another holder, meanwhile
+		if err := mark.Advance(ctx, "orders/42", 6); err != nil { // another holder calls Advance while fn runs
 			return err
 		}
 		return context.Cause(ctx)
@@ -58,8 +60,8 @@ func ExampleMark_Do() {
 	// Output: fence: token 5 of "orders/42" is older than 6, the highest seen
 }
 
-// The client sends the token of its lock, the server compares it, and the handler finds it in its
-// context.
+// The client sends the token of its lock and the server compares it with the mark. The handler gets
+// the token from its context.
 func ExampleGuard() {
 	ctx := context.Background()
 	guard := fence.Guard{
@@ -67,7 +69,7 @@ func ExampleGuard() {
 		Resource: func(r *http.Request) string { return strings.TrimPrefix(r.URL.Path, "/") },
 	}
 	server := httptest.NewServer(guard.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		token, _ := fence.FromContext(r.Context()) // for what the handler writes to
+		token, _ := fence.FromContext(r.Context()) // for the handler's own fenced writes
 		fmt.Fprintln(w, "written under", token)
 	})))
 	defer server.Close()
@@ -89,7 +91,7 @@ func ExampleGuard() {
 		}
 		defer response.Body.Close()
 		fmt.Println(response.Status)
-		return fence.ResponseError(response) // a *StaleError if it was refused
+		return fence.ResponseError(response) // a *StaleError if the token was refused
 	}
 	err = node.Do(ctx, "orders/42", func(ctx context.Context, _ mortise.Token) error { return put(ctx) })
 	fmt.Println(err)
@@ -104,7 +106,7 @@ func ExampleGuard() {
 	// 428 Precondition Required
 }
 
-// A file that only the newest holder can write.
+// Only the newest holder can write the file.
 func ExampleWriteFile() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "fence")
@@ -125,7 +127,7 @@ func ExampleWriteFile() {
 	// of the new holder <nil>
 }
 
-// webStore, in bucket_test.go, shows the two methods that a store with ETags needs.
+// The type webStore in bucket_test.go shows the two methods that a store with ETags needs.
 func ExamplePut() {
 	ctx := context.Background()
 	server := httptest.NewServer(&bucket{})
@@ -139,7 +141,7 @@ func ExamplePut() {
 	// fence: token 5 of "report.txt" is older than 6, the highest seen
 }
 
-// Update runs this statement, and reports whether the row was missing or the token stale.
+// The example prints the statement that Row.Update runs.
 func ExampleRow_Statement() {
 	row := fence.Row{Dialect: fence.PostgreSQL, Table: "orders"}
 	query, args, err := row.Statement(42, 7, "state = $1", "paid")
@@ -159,7 +161,7 @@ func ExampleTable_Schema() {
 	// (resource text NOT NULL PRIMARY KEY, token bigint NOT NULL) <nil>
 }
 
-// The next holder of the lock repeats a request and gets the result of the first call.
+// The next holder of the lock repeats a step and gets the result of the first call.
 func ExampleMemo() {
 	ctx := context.Background()
 	var memo fence.Memo

@@ -20,7 +20,8 @@ import (
 
 func TestFiles(t *testing.T) { fencetest.Run(t, fence.Files{Dir: filepath.Join(t.TempDir(), "marks")}) }
 
-// Two values for one directory stand for two processes, because the lock belongs to the system.
+// TestFilesRemember checks that a mark survives a restart. Two Files values with one directory
+// stand for two processes.
 func TestFilesRemember(t *testing.T) {
 	dir := t.TempDir()
 	if err := (fence.Files{Dir: dir}).Advance(t.Context(), "a", 6); err != nil {
@@ -59,7 +60,8 @@ func TestWriteFile(t *testing.T) {
 	}
 }
 
-// Many writers write with random tokens. A reader sees only whole writes, whose tokens never fall.
+// TestWriteFileNeverGoesBack checks, with many concurrent writers and random tokens, that a reader
+// sees only complete writes, whose tokens never fall.
 func TestWriteFileNeverGoesBack(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "register")
 	const writers, rounds = 6, 20
@@ -108,8 +110,8 @@ func content(token mortise.Token) []byte {
 	return []byte(strings.Repeat(fmt.Sprintln(uint64(token)), 3000))
 }
 
-// A writer that is stopped in the middle blocks the next one. That one gives up with its context,
-// and its error names what it waited for.
+// TestFilesWaitForTheOther checks that a writer that is stopped inside Do blocks the next writer.
+// The next writer's call fails when its context ends, and the error names the lock file.
 func TestFilesWaitForTheOther(t *testing.T) {
 	files := fence.Files{Dir: t.TempDir()}
 	err := files.Do(t.Context(), "a", 5, func(context.Context) error {
@@ -127,7 +129,8 @@ func TestFilesWaitForTheOther(t *testing.T) {
 	}
 }
 
-// An unreadable mark does not count as zero, which would admit every token.
+// TestADamagedMarkIsAnError checks that an unreadable mark does not count as zero, which would
+// admit every token.
 func TestADamagedMarkIsAnError(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "report")
 	for _, text := range []string{"", "mortise fence 1\n", "mortise fence 2\n5\n\"a\"\n",

@@ -9,38 +9,40 @@ import (
 	"strings"
 )
 
-// Guard is a server's middleware that compares the token of each request with the mark of the
-// resource. If the token is admitted, it calls the handler with the token in the context
-// ([FromContext]). Otherwise it answers itself, in plain text:
+// Guard is an HTTP middleware for servers. It compares the token of each request with the mark of
+// the resource. If the token is admitted, Guard calls the handler with the token in the context
+// ([FromContext]). Otherwise it sends one of these responses, in plain text:
 //
 //	400 Bad Request             the token or the resource is malformed, or there are two
 //	412 Precondition Failed     the token is stale; Mortise-Highest is the highest token seen
 //	428 Precondition Required   there is no token, and Optional is not set
 //	503 Service Unavailable     the store failed, or the wait for lower tokens was interrupted
 //
-// If the store is a [Section], such as [Mark], the handler runs in it: no handler of a lower token
-// is running or starts later, and its context ends when a higher token is seen. With another store,
-// such as [Table], a handler can be overtaken, and must fence its own write, for example by [Tx].
-// The same applies to work that a handler leaves behind.
+// If the store is a [Section], such as [Mark], the handler runs under [Section.Do]: no handler of a
+// lower token is still running or starts later, and the context of the handler may end when a
+// higher token is seen. With another store, such as [Table], a holder of a higher token can write
+// while the handler runs, so the handler must fence its own write, for example by [Tx]. Work that
+// continues after the handler has returned must also be fenced.
 //
-// Wrap the handlers that write; reads need no token. Admit only clients that you trust: one that
-// may write can send the highest token and lock all others out. A Guard may be copied; it is safe
-// for concurrent use if its functions are.
+// Wrap only the handlers that write; reads need no token. Admit only clients that you trust: a
+// client that may write can send the highest token and thereby lock out all others. A Guard may be
+// copied. It is safe for concurrent use if its functions are.
 type Guard struct {
 	Store Store // required
 
-	// Resource returns what a request writes to. Nil means the resource of the header
-	// Mortise-Resource. Then all clients must use the same names, and a request without the header
-	// is malformed. Set it if the server can derive the resource, for example from the path.
+	// Resource returns the name of the resource that a request writes to. If Resource is nil, the
+	// name in the header Mortise-Resource is used. Then all clients must use the same names, and a
+	// request without the header is malformed. Set Resource if the server can derive the name, for
+	// example from the path.
 	Resource func(*http.Request) string
 
-	Optional bool // a request without a token is passed on unguarded
-	// Failed is called with errors of the store that are not refusals, which the client never sees.
-	// Nil means that they are dropped.
+	Optional bool // a request without a token is handled, unguarded
+	// Failed is called with errors of the store other than refusals. The client never sees these
+	// errors. Nil means that they are discarded.
 	Failed func(*http.Request, error)
 }
 
-// Wrap returns a handler that guards next.
+// Wrap returns a handler that checks the token of each request before it calls next.
 func (g Guard) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		token, err := tokenOf(r.Header)
@@ -76,7 +78,7 @@ func (g Guard) resource(r *http.Request) (string, error) {
 		return g.Resource(r), nil
 	}
 	values := r.Header.Values(ResourceHeader)
-	if len(values) != 1 || len(values[0]) > 3*maxResource { // escaped, a byte takes three
+	if len(values) != 1 || len(values[0]) > 3*maxResource { // a byte of the name takes up to three when it is escaped
 		return "", errors.Join(ErrBadResource,
 			fmt.Errorf("the request needs exactly one header %s, of at most %d bytes", ResourceHeader, 3*maxResource))
 	}

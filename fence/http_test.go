@@ -16,7 +16,7 @@ import (
 	"github.com/mortise-lock/mortise/fence"
 )
 
-// seen answers with the token that a handler finds, and counts its calls.
+// seen returns a handler that answers with the token of its context and counts its calls.
 func seen(calls *atomic.Int64) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		calls.Add(1)
@@ -46,7 +46,7 @@ func TestGuardAnswers(t *testing.T) {
 		guard  fence.Guard
 		header http.Header
 		status int
-		text   string // is in the response
+		text   string // a part of the response
 	}{
 		{"the mark", fence.Guard{Resource: byPath}, h(token, "5"), 200, "5 true"},
 		{"higher", fence.Guard{Resource: byPath}, h(token, "6"), 200, "6 true"},
@@ -118,7 +118,7 @@ func TestTransportMeetsGuard(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Header.Set(fence.TokenHeader, "99") // set by old code: the token of the context counts
+		r.Header.Set(fence.TokenHeader, "99") // the token of the context must replace this one
 		response, err := client.Do(r)
 		if err != nil {
 			return nil, "", err
@@ -185,8 +185,8 @@ type closer struct {
 
 func (c *closer) Close() error { c.closed = true; return nil }
 
-// A request that was admitted and then stopped must not write after a newer one, which ends its
-// context and waits.
+// TestGuardKeepsHandlersApart checks that a handler that was admitted and then stopped cannot write
+// after a newer one. The newer request ends the context of the older handler and waits for it.
 func TestGuardKeepsHandlersApart(t *testing.T) {
 	register := "" // written without a lock, so that the race detector checks the order
 	arrived := make(chan bool)
@@ -197,7 +197,7 @@ func TestGuardKeepsHandlersApart(t *testing.T) {
 			if !errors.Is(context.Cause(r.Context()), fence.ErrStale) {
 				t.Error(context.Cause(r.Context()))
 			}
-			register = "old" // it ignores its context and writes anyway
+			register = "old" // the handler ignores its context and writes anyway
 			return
 		}
 		register = "new"
@@ -225,7 +225,7 @@ func TestGuardKeepsHandlersApart(t *testing.T) {
 	}
 }
 
-// Headers that no client would send, over a bare connection.
+// TestGuardSurvivesRawRequests sends malformed headers that no HTTP client library would send.
 func TestGuardSurvivesRawRequests(t *testing.T) {
 	var calls atomic.Int64
 	server := httptest.NewServer(fence.Guard{Store: &fence.Mark{}}.Wrap(seen(&calls)))

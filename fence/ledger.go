@@ -9,14 +9,14 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// Step names one piece of work that is to be done once.
+// Step identifies one piece of work that is to be done once.
 type Step struct {
-	Resource string        // what is worked on, and whose mark is compared with Token
-	Token    mortise.Token // the holder's
-	// ID distinguishes the step from others of the resource: the ID of a request, a message, an order
-	// line. The rules for names of resources apply. It must be the same when another holder of the
-	// lock repeats the step. "" means the token itself: then only repetitions under one grant are
-	// recognized, and the next holder does the work again.
+	Resource string        // the resource that is worked on; its mark is compared with Token
+	Token    mortise.Token // the holder's token
+	// ID distinguishes the step from other steps of the resource, for example the ID of a request,
+	// a message or an order line. The rules for names of resources apply. ID must be the same when
+	// another holder of the lock repeats the step. "" means that the token is the ID: then only
+	// repetitions under the same grant are recognized, and the next holder does the work again.
 	ID string
 }
 
@@ -36,17 +36,18 @@ func (s Step) id() (string, error) {
 // DefaultLedger is the default table name of a [Ledger].
 const DefaultLedger = "mortise_step"
 
-// Ledger records in a database which steps have been done, and their results. Its value may be
+// Ledger records in a database which steps have been done, and their results. A Ledger may be
 // copied and is safe for concurrent use.
 //
-// Work in the transaction that is passed to fn takes effect exactly once, however often any holder
-// repeats the step, until Forget. It never takes effect after a higher token of the resource has
-// been seen. Work outside of that transaction, such as a charged card or a sent mail, is done at
-// least once: if the process dies before the commit, a repetition does it again. So pass the ID on
-// to a service that recognizes repetitions itself.
+// If fn does its work in the transaction that is passed to it, the work takes effect exactly once,
+// however often holders repeat the step, until Forget is called. The work never takes effect after
+// a higher token of the resource has been seen. Work outside of that transaction, such as charging
+// a card or sending a mail, is done at least once: if the process dies before the commit, a
+// repetition does the work again. So pass the ID on to a service that recognizes repetitions
+// itself.
 type Ledger struct {
-	Marks Table  // where the tokens are compared; the ledger uses its DB and Dialect
-	Name  string // the table of the results; "" means DefaultLedger; may have a schema prefix
+	Marks Table  // the table of the marks; the ledger uses its DB and Dialect
+	Name  string // the table of the results, may have a schema prefix; "" means DefaultLedger
 }
 
 func (l Ledger) quoted() (string, error) {
@@ -59,8 +60,8 @@ func (l Ledger) quoted() (string, error) {
 	return l.Marks.Dialect.quote(l.Name)
 }
 
-// Schema returns the statement that creates the table of the results if it does not exist. For the
-// marks see [Table.Schema].
+// Schema returns the statement that creates the table of the results if it does not exist.
+// [Table.Schema] does so for the table of the marks.
 func (l Ledger) Schema() (string, error) {
 	name, err := l.quoted()
 	if err != nil {
@@ -73,7 +74,7 @@ func (l Ledger) Schema() (string, error) {
 		name, text, text, bytes), nil
 }
 
-// Create creates both tables if they do not exist.
+// Create creates the tables of the marks and of the results if they do not exist.
 func (l Ledger) Create(ctx context.Context) error {
 	if err := l.Marks.Create(ctx); err != nil {
 		return err
@@ -86,10 +87,10 @@ func (l Ledger) Create(ctx context.Context) error {
 	return err
 }
 
-// Do returns the stored result of the step. If there is none it runs fn in a transaction, stores
-// the result in the same one, and commits. If fn fails nothing is stored, its error is returned
-// unchanged, and a repetition tries again. A stale token fails with a *StaleError even if the step
-// is done. Steps of one resource run one at a time, across all processes.
+// Do returns the stored result of the step. If no result is stored, Do runs fn in a transaction,
+// stores the result in the same transaction, and commits. If fn fails, nothing is stored, its error
+// is returned unchanged, and a repetition runs fn again. A stale token fails with a *StaleError
+// even if the step has been done. Steps of one resource run one at a time, across all processes.
 func (l Ledger) Do(ctx context.Context, step Step, fn func(*sql.Tx) ([]byte, error)) (result []byte, err error) {
 	id, err := step.id()
 	if err != nil {
@@ -101,10 +102,11 @@ func (l Ledger) Do(ctx context.Context, step Step, fn func(*sql.Tx) ([]byte, err
 	}
 	p := l.Marks.Dialect.placeholder
 	err = l.Marks.InTx(ctx, step.Resource, step.Token, func(tx *sql.Tx) error {
-		// The row of the mark is locked now, so no other transaction stores a result in between.
+		// The row of the mark is locked now, so no other transaction can store a result until the
+		// commit.
 		query := fmt.Sprintf("SELECT result FROM %s WHERE resource = %s AND id = %s", name, p(1), p(2))
 		if l.Marks.Dialect == MySQL {
-			query += " FOR UPDATE" // otherwise MySQL would read the state of the transaction's first read
+			query += " FOR UPDATE" // without it MySQL would use the snapshot of the transaction's first read
 		}
 		err := tx.QueryRowContext(ctx, query, step.Resource, id).Scan(&result)
 		if !errors.Is(err, sql.ErrNoRows) {
@@ -127,8 +129,8 @@ func (l Ledger) Do(ctx context.Context, step Step, fn func(*sql.Tx) ([]byte, err
 	return result, nil
 }
 
-// Forget deletes the results of resource that were stored under a token lower than before, and
-// returns their number. Keep results as long as their steps may be repeated.
+// Forget deletes the results of resource that were stored under tokens below before, and returns
+// their number. Keep results as long as their steps may be repeated.
 func (l Ledger) Forget(ctx context.Context, resource string, before mortise.Token) (int64, error) {
 	if err := check(resource, before); err != nil {
 		return 0, err

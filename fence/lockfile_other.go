@@ -7,7 +7,8 @@ import (
 	"os"
 )
 
-// tryLockFile fails: without a lock between processes a mark in a file protects nothing.
+// tryLockFile always fails: this system has no lock between processes that could protect a mark in
+// a file.
 func tryLockFile(path string, _ os.FileMode) (*os.File, error) {
 	return nil, &os.PathError{Op: "lock", Path: path, Err: errors.ErrUnsupported}
 }

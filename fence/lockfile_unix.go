@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// tryLockFile returns nil if the file is already locked.
+// tryLockFile locks the file and returns it, or nil if it is already locked.
 func tryLockFile(path string, perm os.FileMode) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, perm)
 	if err != nil {

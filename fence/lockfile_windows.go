@@ -6,7 +6,8 @@ import (
 	"syscall"
 )
 
-// tryLockFile opens the file without sharing. It returns nil if it is already open elsewhere.
+// tryLockFile opens the file without sharing, and returns nil if the file is already open
+// elsewhere.
 func tryLockFile(path string, _ os.FileMode) (*os.File, error) {
 	name, err := syscall.UTF16PtrFromString(path)
 	if err != nil {

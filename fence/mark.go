@@ -8,42 +8,42 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// Mark is a [Store] in the memory of the process that owns the resources: it holds the highest
-// token of each. It is also a [Section]. The zero value is ready to use. A Mark is safe for
-// concurrent use and must not be copied.
+// Mark is a [Store] in memory. It holds the highest token of each resource. It is also a [Section].
+// The zero value is ready to use. A Mark is safe for concurrent use and must not be copied.
 //
-// Its marks end with its process, and do not include what other instances of a service have seen.
-// That is right for resources in the same memory. For others use a [Table] or [Files], or, with one
-// instance, set Floor to the highest token that is stored with them.
+// The marks are lost when the process ends, and do not include tokens that other instances of a
+// service have seen. So a Mark is right for resources in the memory of the same process. For other
+// resources use a [Table] or [Files]. If the service has only one instance, you can instead set
+// Floor to the highest token that is stored with the resources.
 type Mark struct {
-	// Limit is how many resources are remembered, without those in use by Do. Zero means 65,536. At
-	// the limit the half with the lowest tokens is forgotten, and the floor rises to the highest of
-	// these. It must not be changed after the first call.
+	// Limit is the maximum number of resources that are remembered, without those in use by Do.
+	// Zero means 65,536. At the limit the half with the lowest tokens is forgotten, and the floor
+	// rises to the highest token in that half. Limit must not be changed after the first call.
 	Limit int
 
-	// Floor is the token below which a resource that is not remembered is refused. Zero refuses
-	// nothing. All tokens of a group rise with time, so recent grants lie above it. It must not be
-	// changed after the first call.
+	// Floor is the lowest token that is admitted for a resource that is not remembered. Zero admits
+	// every token. The tokens of a group rise with time, so recent grants have tokens above the
+	// floor. Floor must not be changed after the first call.
 	Floor mortise.Token
 
 	mu    sync.Mutex
-	floor mortise.Token    // the highest of the tokens that were forgotten for room
+	floor mortise.Token    // the highest of the tokens that makeRoom has forgotten
 	cells map[string]*cell // nil until the first use
 }
 
 const defaultLimit = 1 << 16
 
 type cell struct {
-	highest mortise.Token // zero means forgotten: the cell exists only because it is in use
+	highest mortise.Token // zero means forgotten: the cell exists only because used reports true
 	turn    mortise.Token // the token of all runs in progress
 	runs    map[*run]bool
 	waiting int
-	over    chan struct{} // closed when the last run has ended; nil while none waits for that
+	over    chan struct{} // closed when the last run has ended; nil while no caller waits
 }
 
 func (c *cell) used() bool { return len(c.runs) > 0 || c.waiting > 0 }
 
-// Advance implements [Store]. It does not wait and ignores ctx. It ends the contexts of runs of
+// Advance implements [Store]. It does not block and ignores ctx. It cancels the contexts of runs of
 // lower tokens (see Do).
 func (m *Mark) Advance(_ context.Context, resource string, token mortise.Token) error {
 	if err := check(resource, token); err != nil {
@@ -55,8 +55,8 @@ func (m *Mark) Advance(_ context.Context, resource string, token mortise.Token) 
 	return err
 }
 
-// Check returns what Advance would return, and remembers nothing. The answer may be stale by the
-// time of the write.
+// Check returns what Advance would return, but records nothing. The result may be stale when you
+// write.
 func (m *Mark) Check(resource string, token mortise.Token) error {
 	if err := check(resource, token); err != nil {
 		return err
@@ -66,7 +66,7 @@ func (m *Mark) Check(resource string, token mortise.Token) error {
 	return m.admits(resource, token)
 }
 
-// Highest returns the highest token of resource, and false if it is not remembered.
+// Highest returns the highest token of resource. It reports false if resource is not remembered.
 func (m *Mark) Highest(resource string) (mortise.Token, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -78,7 +78,8 @@ func (m *Mark) Highest(resource string) (mortise.Token, bool) {
 }
 
 // Forget drops the mark of a resource that no longer exists. Afterwards any token at or above the
-// floor is admitted, so call it only if a write to the removed resource fails by itself.
+// floor is admitted for resource. So call Forget only if a write to a removed resource fails by
+// itself.
 func (m *Mark) Forget(resource string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -88,7 +89,7 @@ func (m *Mark) Forget(resource string) {
 	}
 }
 
-// admits returns nil or a *StaleError. It needs mu.
+// admits returns nil or a *StaleError. The caller must hold mu.
 func (m *Mark) admits(resource string, token mortise.Token) error {
 	if c := m.cells[resource]; c != nil && c.highest > 0 {
 		if token < c.highest {
@@ -102,7 +103,8 @@ func (m *Mark) admits(resource string, token mortise.Token) error {
 	return nil
 }
 
-// advance admits or refuses token, records it, and cancels the runs that it overtakes. It needs mu.
+// advance admits or refuses token. If it admits token, it records it and cancels the runs of lower
+// tokens. The caller must hold mu.
 func (m *Mark) advance(resource string, token mortise.Token) (*cell, error) {
 	if err := m.admits(resource, token); err != nil {
 		return nil, err
@@ -122,9 +124,9 @@ func (m *Mark) advance(resource string, token mortise.Token) (*cell, error) {
 	return c, nil
 }
 
-// makeRoom forgets the half with the lowest tokens if there is no room for one more. So the floor
-// refuses only resources whose holders have been silent the longest, and the sort happens once per
-// Limit/2 new resources. It needs mu.
+// makeRoom forgets the half with the lowest tokens if Limit resources are remembered. So the floor
+// refuses only resources whose holders have not written for the longest time, and the tokens are
+// sorted once per Limit/2 new resources. The caller must hold mu.
 func (m *Mark) makeRoom() {
 	if m.cells == nil {
 		m.cells = map[string]*cell{}
@@ -143,7 +145,7 @@ func (m *Mark) makeRoom() {
 		}
 	}
 	if len(tokens) == 0 {
-		return // all are in use, so there are no more of them than calls in progress
+		return // all cells are in use, so there are no more cells than calls in progress
 	}
 	slices.Sort(tokens)
 	m.floor = max(m.floor, tokens[(len(tokens)-1)/2])
@@ -154,7 +156,7 @@ func (m *Mark) makeRoom() {
 	}
 }
 
-// tidy drops a cell without a mark and without a user. It needs mu.
+// tidy deletes a cell that has no mark and is not in use. The caller must hold mu.
 func (m *Mark) tidy(resource string, c *cell) {
 	if c.highest == 0 && !c.used() {
 		delete(m.cells, resource)

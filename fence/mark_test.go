@@ -16,7 +16,8 @@ import (
 func TestMark(t *testing.T) { fencetest.Run(t, &fence.Mark{}) }
 
 func TestMarkWithFewPlaces(t *testing.T) {
-	// The mark has room for one resource, so every other one evicts it, and the floor must refuse.
+	// The mark has room for one resource, so every second resource evicts the first. The floor must
+	// then refuse its old tokens.
 	t.Run("single", func(t *testing.T) {
 		mark := &fence.Mark{Limit: 1}
 		for _, c := range []struct {
@@ -59,7 +60,7 @@ func TestMarkRemembersItsLimit(t *testing.T) {
 	mark := &fence.Mark{Limit: 100}
 	for i := range 1000 {
 		if err := mark.Advance(t.Context(), fmt.Sprint(i), mortise.Token(1+i)); err != nil {
-			t.Fatal(err) // tokens rise with time, so no newer one falls below the floor
+			t.Fatal(err) // the tokens rise, so no token is below the floor
 		}
 	}
 	kept := 0
@@ -100,7 +101,8 @@ func TestMarkChecksForgetsAndHasAFloor(t *testing.T) {
 	}
 }
 
-// A higher token is recorded at once, cancels the runs of lower tokens, and waits for them.
+// TestDoWaitsForLowerTokens checks that Do records a higher token before it waits, cancels the runs
+// of lower tokens, and waits until they have returned.
 func TestDoWaitsForLowerTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mark fence.Mark
@@ -137,7 +139,7 @@ func TestDoWaitsForLowerTokens(t *testing.T) {
 		if top, _ := mark.Highest("a"); top != 6 {
 			t.Errorf("an ended context has moved the mark to %d", top)
 		}
-		mark.Forget("a") // must not admit a run while others are in progress
+		mark.Forget("a") // must not admit a second run while the first one is in progress
 		close(let)
 		if err := <-done; err != nil || !second {
 			t.Errorf("6 after 5 has returned: %v, ran: %v", err, second)
@@ -166,7 +168,7 @@ func TestDoGivesUpWaiting(t *testing.T) {
 	})
 }
 
-// A holder may write from many goroutines.
+// TestDoRunsOneTokenTogether checks that several calls with the same token run concurrently.
 func TestDoRunsOneTokenTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mark fence.Mark

@@ -6,19 +6,19 @@ import (
 	"sync"
 )
 
-// Memo is a [Ledger] in memory. Its zero value is ready to use; it is safe for concurrent use and
-// must not be copied.
+// Memo is like a [Ledger], but in memory. Its zero value is ready to use. It is safe for concurrent
+// use and must not be copied.
 //
-// In one process, fn of one step does not return nil twice while fewer than Limit steps have been
-// done since; a forgotten step is done again. An fn that fails or is interrupted may have had an
+// Within one process, fn of one step does not return nil twice, unless Limit other steps have been
+// done in between and the result was forgotten. An fn that fails or is interrupted may have had an
 // effect, and runs again when the step is repeated.
 type Memo struct {
-	// Marks compares the tokens. Nil means a Mark of the memo's own. It must not be changed after the
-	// first call.
+	// Marks compares the tokens. Nil means that the Memo uses a Mark of its own. Marks must not be
+	// changed after the first call.
 	Marks Store
 
-	// Limit is how many results are kept. Zero means 65,536. The oldest result is dropped first. It
-	// must not be changed after the first call.
+	// Limit is the maximum number of results that are kept. Zero means 65,536. The oldest result is
+	// dropped first. Limit must not be changed after the first call.
 	Limit int
 
 	own   Mark
@@ -29,18 +29,18 @@ type Memo struct {
 
 type stepKey struct{ resource, id string }
 
-// outcome is a step in progress or done.
+// outcome is a step that is in progress or done.
 type outcome struct {
-	over   chan struct{} // closed when the step is done or has failed, after the fields below are set
+	over   chan struct{} // closed after the fields below are set, when the step is done or has failed
 	done   bool
 	result []byte
 }
 
-// Do returns a copy of the stored result of the step, or runs fn and stores its result. Of
-// concurrent calls one runs fn, and the others wait for it as long as their ctx allows; if it
-// fails, the next one runs its own fn. A stale token fails with a *StaleError even if the step is
-// done. The context of fn carries the token; if Marks is a [Section] it ends early when a higher
-// token is seen.
+// Do returns a copy of the stored result of the step, or runs fn and stores its result. If several
+// calls are concurrent, one of them runs its fn, and the others wait for the result as long as
+// their ctx allows. If that fn fails, the next call runs its own fn. A stale token fails with a
+// *StaleError even if the step has been done. The context of fn carries the token. If Marks is nil
+// or a [Section], this context ends early when a higher token is seen.
 func (m *Memo) Do(ctx context.Context, step Step, fn func(context.Context) ([]byte, error)) (result []byte, err error) {
 	id, err := step.id()
 	if err != nil {
@@ -74,7 +74,7 @@ func (m *Memo) once(ctx context.Context, key stepKey, fn func(context.Context) (
 	}
 }
 
-// claim returns the outcome of a step, and whether the caller must do the step.
+// claim returns the outcome of a step, and reports whether the caller must do the step.
 func (m *Memo) claim(key stepKey) (o *outcome, mine bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -89,7 +89,7 @@ func (m *Memo) claim(key stepKey) (o *outcome, mine bool) {
 	return o, true
 }
 
-// work runs fn and stores its result. If fn fails or panics, the next caller may try.
+// work runs fn and stores its result. If fn fails or panics, the next caller may run its own fn.
 func (m *Memo) work(ctx context.Context, key stepKey, o *outcome,
 	fn func(context.Context) ([]byte, error)) (result []byte, err error) {
 	finished := false
@@ -109,7 +109,8 @@ func (m *Memo) work(ctx context.Context, key stepKey, o *outcome,
 	return result, err
 }
 
-// keep records a finished step and drops the oldest beyond the limit. It needs mu.
+// keep records a finished step and drops the oldest steps beyond the limit. The caller must hold
+// mu.
 func (m *Memo) keep(key stepKey) {
 	limit := m.Limit
 	if limit <= 0 {

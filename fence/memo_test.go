@@ -26,7 +26,7 @@ func TestMemoDoesAStepOnce(t *testing.T) {
 				return fmt.Append(nil, "result ", runs), nil
 			})
 		if len(result) > 0 {
-			defer func() { result[0] = 'X' }() // the caller owns the returned copy
+			defer func() { result[0] = 'X' }() // the caller may change the returned copy
 		}
 		return string(result), err
 	}
@@ -37,7 +37,7 @@ func TestMemoDoesAStepOnce(t *testing.T) {
 		stale bool
 	}{
 		{5, "", "result 1", false}, {5, "", "result 1", false}, {5, "5", "result 1", false},
-		{5, "pay", "result 2", false}, {6, "pay", "result 2", false}, // another holder repeats the step of the first
+		{5, "pay", "result 2", false}, {6, "pay", "result 2", false}, // a second holder repeats the step of the first holder
 		{6, "", "result 3", false}, {5, "pay", "", true}, {5, "new", "", true},
 	} {
 		got, err := do(c.token, c.id)
@@ -109,7 +109,8 @@ func TestMemoTriesAgain(t *testing.T) {
 	})
 }
 
-// The limit bounds memory, and so the guarantee.
+// TestMemoForgetsTheOldest checks that the oldest result is dropped at Limit, and the step is then
+// done again.
 func TestMemoForgetsTheOldest(t *testing.T) {
 	memo := fence.Memo{Limit: 2, Marks: &fence.Mark{}}
 	runs := 0

@@ -12,24 +12,24 @@ import (
 
 // Object describes an object in a store with conditional writes, without its data.
 type Object struct {
-	Token mortise.Token // from its metadata; zero if there is none
-	// Version is what a conditional write compares: an ETag, a generation. It is never empty for an
-	// object that exists.
+	Token mortise.Token // from the metadata; zero if the object has no token
+	// Version is the value that a conditional write compares, such as an ETag or a generation. It
+	// is never empty for an object that exists.
 	Version string
 }
 
 // ObjectStore is a store with conditional writes: S3 (If-Match, If-None-Match), Google Cloud
 // Storage (ifGenerationMatch), Azure (If-Match), or any HTTP server that supports ETags. An
-// implementation is a few lines around the store's own client; the example of [Put] has one for
-// HTTP. Its methods are called on the goroutine that called Put.
+// implementation is a few lines that call the store's own client; the example of [Put] contains one
+// for HTTP. The methods are called on the goroutine that called Put.
 type ObjectStore interface {
-	// Head returns the description of name, by a read that is consistent with conditional writes. The
-	// error wraps ErrMissing if there is no such object.
+	// Head returns the description of name. The read must be consistent with conditional writes.
+	// The error wraps ErrMissing if there is no such object.
 	Head(ctx context.Context, name string) (Object, error)
 
-	// PutIf writes data, and token in the metadata of the object, in one step, if the object still has
-	// that version. An empty version means that the object must not exist. If it has another version,
-	// PutIf writes nothing and the error wraps ErrChanged.
+	// PutIf writes data, with token in the object's metadata, in one atomic step, if the object
+	// still has the given version. An empty version means that the object must not exist. If the
+	// object has another version, PutIf writes nothing and the error wraps ErrChanged.
 	PutIf(ctx context.Context, name, version string, token mortise.Token, data []byte) error
 }
 
@@ -40,25 +40,26 @@ var (
 	ErrChanged = errors.New("fence: the object has changed since it was read")
 )
 
-// putTries is how often Put tries. Each failed try means that another write succeeded, and holders
-// of a lock are few.
+// putTries is the number of times that Put tries to write. Each failed try means that another write
+// succeeded. A lock has few holders, so 32 is enough.
 const putTries = 32
 
-// Put replaces the content of the object name with data, unless a higher token has written it: then
-// it returns a *StaleError, whose resource is name. The same token may write any number of times.
-// An object without a token, written without fencing, is replaced.
+// Put replaces the content of the object name with data. If a higher token has written the object,
+// Put returns a *StaleError, whose resource is name. The same token may write any number of times.
+// An object without a token, which was written without fencing, is replaced.
 //
-// Put reads the object's token and version, compares, and writes on the condition that the version
-// is still the same. If it is not, Put starts over; after 32 tries it fails with ErrChanged. A
-// writer that is stopped in between does no harm and blocks no other. After any error other than
-// these two the write may have happened: call Put again with the same token. A deleted object loses
-// its mark: if old holders may still exist, write an empty object instead.
+// Put reads the object's token and version, compares the token, and writes on the condition that
+// the version has not changed. If the version has changed, Put starts again; after 32 tries it
+// fails with ErrChanged. A writer that is stopped between its read and its write blocks no other
+// writer and cannot overwrite a later write. After any error other than these two the write may
+// have happened: call Put again with the same token. A deleted object loses its mark: if old
+// holders may still exist, write an empty object instead of deleting it.
 func Put(ctx context.Context, store ObjectStore, name string, token mortise.Token, data []byte) error {
 	if _, err := Int64(token); err != nil {
 		return err
 	}
 	for try := range putTries {
-		if try > 0 { // others are writing: the pause grows with each try
+		if try > 0 { // other writers are active: the maximum pause doubles with each try
 			if err := pause(ctx, time.Duration(rand.Int64N(int64(time.Millisecond)<<min(try, 8)))); err != nil {
 				return err
 			}

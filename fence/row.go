@@ -13,16 +13,16 @@ import (
 // DefaultColumn is the default name of the token's column.
 const DefaultColumn = "fence_token"
 
-// Row guards rows by a column of their own, a bigint that holds the highest token that has written
-// the row, or NULL before the first. One statement compares and writes, so it needs no transaction,
-// no table of marks and no extra round trip. Its value may be copied and is safe for concurrent
-// use.
+// Row guards the rows of a table by an additional column. The column is a bigint that holds the
+// highest token that has written the row, or NULL before the first. One statement compares and
+// writes, so Row needs no transaction, no table of marks and no extra round trip. A Row may be
+// copied and is safe for concurrent use.
 //
-// It protects rows that exist, and only from guarded statements. A deleted row loses its mark: to
-// guard creation and deletion too, use a [Table].
+// Row protects only rows that exist, and only from guarded statements. A deleted row loses its
+// mark. To guard the creation and deletion of rows too, use a [Table].
 type Row struct {
 	Dialect Dialect
-	Table   string // may have a schema prefix; quoted, as in Table
+	Table   string // may have a schema prefix; the name is quoted, as in Table
 	Key     string // the column that identifies one row; "" means "id"
 	Column  string // the column of the token; "" means DefaultColumn
 }
@@ -53,12 +53,13 @@ func (r Row) names() (n names, err error) {
 	return n, errors.Join(errs[:]...)
 }
 
-// Condition returns the condition for a statement of your own, with its one argument:
+// Condition returns the condition for a statement of your own, and the only argument of the
+// condition:
 //
 //	("fence_token" IS NULL OR "fence_token" <= $3)
 //
 // n is the number of the placeholder, beginning at 1; only PostgreSQL uses it. The statement must
-// set the column to the same argument.
+// also set the token's column to that argument.
 func (r Row) Condition(n int, token mortise.Token) (text string, arg int64, err error) {
 	arg, err = Int64(token)
 	if err != nil {
@@ -77,9 +78,10 @@ func (r Row) Condition(n int, token mortise.Token) (text string, arg int64, err 
 	return fmt.Sprintf("(%s IS NULL OR %s <= %s)", column, column, r.Dialect.placeholder(n)), arg, nil
 }
 
-// Statement returns the guarded UPDATE of the row id and its arguments, to run by other means than
+// Statement returns the guarded UPDATE of the row id and its arguments, for callers that do not use
 // database/sql. set is the text after SET, with the placeholders of args, for example "state = $1,
-// total = $2". It becomes part of the statement unchanged, so it must never contain untrusted text.
+// total = $2". The text set becomes part of the statement unchanged, so it must never contain
+// untrusted text.
 func (r Row) Statement(id any, token mortise.Token, set string, args ...any) (query string, all []any, err error) {
 	n, err := r.names()
 	if err != nil {
@@ -99,8 +101,8 @@ func (r Row) Statement(id any, token mortise.Token, set string, args ...any) (qu
 }
 
 // Update runs the guarded UPDATE of [Row.Statement]. It returns nil if the row was written, a
-// *StaleError if a higher token has written it, and an error that wraps ErrMissing if there is no
-// such row. With an empty set it only moves the mark.
+// *StaleError if a higher token has written the row, and an error that wraps ErrMissing if there is
+// no such row. If set is empty, Update changes only the token's column.
 func (r Row) Update(ctx context.Context, db DB, id any, token mortise.Token, set string, args ...any) error {
 	query, all, err := r.Statement(id, token, set, args...)
 	if err != nil {
@@ -113,8 +115,8 @@ func (r Row) Update(ctx context.Context, db DB, id any, token mortise.Token, set
 	return r.Outcome(ctx, db, result, id, token)
 }
 
-// Outcome returns the outcome of a guarded statement that wrote the row id, as Update does. It
-// queries the database only if no row was written.
+// Outcome returns the error that [Row.Update] would return, for a guarded statement of your own
+// that wrote the row id. Outcome queries the database only if no row was written.
 func (r Row) Outcome(ctx context.Context, db DB, result sql.Result, id any, token mortise.Token) error {
 	n, err := r.names()
 	if err != nil {
@@ -140,7 +142,7 @@ func (r Row) Outcome(ctx context.Context, db DB, result sql.Result, id any, toke
 	case seen > token:
 		return &StaleError{Resource: fmt.Sprintf("%s/%v", r.Table, id), Token: token, Highest: seen}
 	case seen == token && r.Dialect == MySQL:
-		return nil // MySQL does not count a row whose values stay the same
+		return nil // MySQL does not count a row whose values do not change
 	}
 	return fmt.Errorf("%w: no row of %s has the %s %v", ErrMissing, n.table, n.key, id)
 }

@@ -6,16 +6,16 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// run is one fn that a Mark has admitted.
+// run is one call of fn that a Mark has admitted and that has not yet returned.
 type run struct {
 	cancel context.CancelCauseFunc
 }
 
-// Do implements [Section]. Runs of one token run at the same time. A higher token is recorded at
-// once: lower ones are refused from then on, and the contexts of their runs end. Do then waits
-// until these runs have returned. ctx bounds that wait: if it ends, fn does not run, and the token
-// stays recorded. If ctx has already ended, nothing is recorded. So an fn that ignores its context
-// blocks only later tokens of the same resource.
+// Do implements [Section]. Calls with the same token run concurrently. Do first records token. From
+// then on lower tokens are refused, and the contexts of their runs are cancelled. Do then waits
+// until these runs have returned, and then calls fn. If ctx ends during the wait, fn does not run,
+// and token stays recorded. If ctx has ended before the call, nothing is recorded. So an fn that
+// ignores its context blocks only later tokens of the same resource.
 func (m *Mark) Do(ctx context.Context, resource string, token mortise.Token, fn func(context.Context) error) error {
 	if err := check(resource, token); err != nil {
 		return err
@@ -56,8 +56,8 @@ func (m *Mark) enter(ctx context.Context, resource string, token mortise.Token, 
 	}
 }
 
-// await releases mu until the runs of the cell have ended. Meanwhile the cell counts as used and is
-// not dropped.
+// await releases mu until the runs of the cell have ended. During the wait the cell counts as used
+// and is not deleted.
 func (m *Mark) await(ctx context.Context, c *cell) error {
 	if c.over == nil {
 		c.over = make(chan struct{})
@@ -77,7 +77,7 @@ func (m *Mark) await(ctx context.Context, c *cell) error {
 	}
 }
 
-// leave ends a run, and wakes the waiters if it was the last.
+// leave removes a run, and wakes the waiters if it was the last run.
 func (m *Mark) leave(resource string, c *cell, r *run) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

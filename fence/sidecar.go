@@ -15,14 +15,14 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// sidecar is the mark and the lock beside path.
+// sidecar is the mark file and the lock file of the file at path.
 type sidecar struct {
 	path     string
 	resource string
 	perm     os.FileMode
 }
 
-// do runs fn under the system lock if token is admitted, after the mark is on disk.
+// do takes the system lock and, if token is admitted, writes the mark to disk and then runs fn.
 func (s sidecar) do(ctx context.Context, token mortise.Token, fn func() error) (err error) {
 	unlock, err := lockFile(ctx, s.path+".lock", s.perm)
 	if err != nil {
@@ -53,8 +53,8 @@ func (s sidecar) write(token mortise.Token) error {
 	return replaceFile(s.path+".mark", []byte(text), s.perm)
 }
 
-// read returns the highest token, 0 if there is no mark file. A file that is not a mark is an
-// error, because it may have been one.
+// read returns the highest token, or 0 if there is no mark file. A file that is not a valid mark is
+// an error, because it may be a damaged mark.
 func (s sidecar) read() (mortise.Token, error) {
 	text, err := os.ReadFile(s.path + ".mark")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -75,11 +75,11 @@ func (s sidecar) read() (mortise.Token, error) {
 	return token, nil
 }
 
-// replaceFile replaces the content of the file at path atomically and durably. The caller holds the
-// lock, so one name for the temporary file is enough, and a crash leaves at most one.
+// replaceFile replaces the content of the file at path atomically and durably. The caller must hold
+// the lock, so a fixed name for the temporary file is enough, and a crash leaves at most one.
 func replaceFile(path string, data []byte, perm os.FileMode) error {
 	fresh := path + ".new"
-	// An existing file would keep its permissions.
+	// O_EXCL needs a new file: an existing one would keep its permissions.
 	if err := os.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -100,7 +100,7 @@ func replaceFile(path string, data []byte, perm os.FileMode) error {
 	return syncDir(filepath.Dir(path))
 }
 
-// syncDir makes a rename in dir durable. On Windows the rename already is.
+// syncDir makes a rename in dir durable. On Windows a rename is durable without it.
 func syncDir(dir string) error {
 	if runtime.GOOS == "windows" {
 		return nil
@@ -112,15 +112,15 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// Between two tries to lock a file, since a blocking lock of the system could not end with a
-// context.
+// The pauses between two tries to lock a file. A blocking system lock is not used, because the wait
+// for it cannot be ended by a context.
 const (
 	pauseMin = time.Millisecond
 	maxPause = 20 * time.Millisecond
 )
 
-// lockFile waits for the system lock on the file at path, which it creates if needed and never
-// removes: otherwise a process and a waiter could lock two different files of that name.
+// lockFile waits for the system lock on the file at path. It creates the file if needed and never
+// removes it: otherwise two processes could hold locks on two different files of that name.
 func lockFile(ctx context.Context, path string, perm os.FileMode) (unlock func() error, err error) {
 	for wait := pauseMin; ; wait = min(2*wait, maxPause) {
 		f, err := tryLockFile(path, perm|0o600)
@@ -128,7 +128,7 @@ func lockFile(ctx context.Context, path string, perm os.FileMode) (unlock func()
 			return nil, err
 		}
 		if f != nil {
-			return f.Close, nil // the system's lock ends with the open file
+			return f.Close, nil // closing the file releases the system lock
 		}
 		if err := pause(ctx, wait); err != nil {
 			return nil, fmt.Errorf("fence: another writer has %s: %w", path, err)

@@ -9,7 +9,8 @@ import (
 	"github.com/mortise-lock/mortise/fence"
 )
 
-// The module fence/sqltest runs these statements on databases.
+// TestStatements checks the text of the statements. The module fence/sqltest runs them on
+// databases.
 func TestStatements(t *testing.T) {
 	row := fence.Row{Dialect: fence.PostgreSQL, Table: "shop.order"}
 	query, args, err := row.Statement(42, 7, "state = $1, total = $2", "paid", 10)
@@ -31,7 +32,8 @@ func TestStatements(t *testing.T) {
 	}
 }
 
-// Statement must not write into args of the caller, even if they have spare capacity.
+// TestStatementLeavesArgsAlone checks that Statement does not write into spare capacity of the
+// caller's args.
 func TestStatementLeavesArgsAlone(t *testing.T) {
 	room := []any{"paid", "mine"}
 	if _, _, err := (fence.Row{Dialect: fence.SQLite, Table: "o"}).Statement(1, 7, "state = ?",

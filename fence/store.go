@@ -12,17 +12,18 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// Store remembers for each resource the highest token that it has seen. [Mark], [Table] and [Files]
-// are stores; fencetest.Run tests others.
+// Store remembers the highest token that it has seen for each resource. [Mark], [Table] and [Files]
+// are stores. The package fencetest tests other implementations.
 type Store interface {
-	// Advance returns nil and records token if no higher token of the resource has been seen; the same
-	// token is admitted any number of times. Otherwise it returns a *StaleError and changes nothing.
-	// ErrBadToken and ErrBadResource mean that an argument is invalid. After any other error token may
-	// have been recorded or not; a retry is safe. ctx bounds the wait. Safe for concurrent use.
+	// Advance returns nil and records token if no higher token of the resource has been seen; the
+	// same token is admitted any number of times. Otherwise it returns a *StaleError and changes
+	// nothing. ErrBadToken and ErrBadResource mean that an argument is invalid. After any other
+	// error, token may or may not have been recorded, and a retry is safe. ctx limits how long
+	// Advance waits. Advance must be safe for concurrent use.
 	Advance(ctx context.Context, resource string, token mortise.Token) error
 }
 
-// Section is a [Store] that can also keep holders apart while they write.
+// Section is a [Store] that can also exclude older holders while a newer one writes.
 type Section interface {
 	Store
 
@@ -36,23 +37,24 @@ type Section interface {
 var (
 	// ErrStale means that a higher token has been seen. The error is a [*StaleError].
 	ErrStale = errors.New("fence: the token is stale")
-	// ErrBadToken means that a value is not a fencing token, which is positive and fits into 63 bits.
+	// ErrBadToken means that a value is not a fencing token. Tokens are 1 to 2^63-1.
 	ErrBadToken = errors.New("fence: not a token")
-	// ErrBadResource means that a text cannot name a resource: 1 to 512 bytes of UTF-8 without control
-	// characters, like a lock's key.
+	// ErrBadResource means that a text is not the name of a resource. Names are 1 to 512 bytes of
+	// UTF-8 without control characters, like the keys of locks.
 	ErrBadResource = errors.New("fence: not a resource")
-	// ErrNoToken means that a context or a request needs a token and carries none.
+	// ErrNoToken means that a token is required, and the context or the request carries none.
 	ErrNoToken = errors.New("fence: no token")
 )
 
-// StaleError is the refusal of a token: its owner no longer holds the lock. A retry does not help;
-// discard the write. errors.Is matches ErrStale.
+// StaleError means that a token was refused because its owner no longer holds the lock. Do not
+// retry; discard the write. errors.Is(err, ErrStale) reports true.
 type StaleError struct {
-	Resource string        // what was to be written
+	Resource string        // the resource to be written
 	Token    mortise.Token // the token that was refused
-	Highest  mortise.Token // the highest that has been seen
-	// Forgotten means that the resource is not remembered, and Highest is the floor of the [Mark]. The
-	// token may still be the newest; a new grant of the lock is admitted.
+	Highest  mortise.Token // the highest token that has been seen
+	// Forgotten means that the [Mark] does not remember the resource, and Highest is its floor. The
+	// refused token may still be the newest of the resource; a new grant of the lock will be
+	// admitted.
 	Forgotten bool
 }
 
@@ -66,8 +68,8 @@ func (e *StaleError) Error() string {
 
 func (e *StaleError) Is(target error) bool { return target == ErrStale }
 
-// Int64 converts a token for a database. It fails with ErrBadToken for 0, and for tokens above 63
-// bits, which no group grants before 2109.
+// Int64 converts a token to the integer type of databases. It fails with ErrBadToken for 0 and for
+// tokens above 2^63-1, which no group grants before 2109.
 func Int64(token mortise.Token) (int64, error) {
 	if token == 0 || token > math.MaxInt64 {
 		return 0, fmt.Errorf("%w: %d is not between 1 and %d", ErrBadToken, uint64(token), int64(math.MaxInt64))
@@ -77,8 +79,8 @@ func Int64(token mortise.Token) (int64, error) {
 
 const tokenDigits = 19
 
-// ParseToken parses a token in a header: decimal digits only, without leading zeros. It fails with
-// ErrBadToken, and repeats at most 32 bytes of the text.
+// ParseToken parses a token in a header: decimal digits only, without leading zeros. Otherwise it
+// fails with ErrBadToken. The error contains at most 32 bytes of text.
 func ParseToken(text string) (mortise.Token, error) {
 	if len(text) > tokenDigits || text == "" || text[0] == '0' {
 		return 0, fmt.Errorf("%w: %.32q", ErrBadToken, text)
@@ -93,10 +95,11 @@ func ParseToken(text string) (mortise.Token, error) {
 // FormatToken returns the text that ParseToken parses.
 func FormatToken(token mortise.Token) string { return strconv.FormatUint(uint64(token), 10) }
 
-// maxResource bounds the name of a resource in bytes, like a lock's key.
+// maxResource is the maximum length of the name of a resource in bytes, the same as that of a
+// lock's key.
 const maxResource = 512
 
-// check returns why the resource or the token is invalid, or nil.
+// check returns an error if the resource or the token is invalid.
 func check(resource string, token mortise.Token) error {
 	if _, err := Int64(token); err != nil {
 		return err

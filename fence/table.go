@@ -13,16 +13,17 @@ import (
 const DefaultTable = "mortise_fence"
 
 // Table is a [Store] in a database table with one row for each resource: (resource text primary
-// key, token bigint not null). Its value may be copied and is safe for concurrent use. It never
-// deletes a row; deleting it deletes the mark.
+// key, token bigint not null). A Table may be copied and is safe for concurrent use. It never
+// deletes a row; if you delete a row, its mark is lost.
 //
-// [Table.Tx] moves the mark inside the transaction that writes, and so protects it. The row is
-// locked until that transaction ends, so no other write comes between the comparison and the write.
-// The protected writes must be in the same database, each after a Tx in its own transaction.
+// [Table.Tx] advances the mark in the same transaction that writes the resource. The row of the
+// mark is locked until that transaction ends, so no other holder can write between the comparison
+// and the write. The protected data must be in the same database as the marks, and each transaction
+// that writes them must call Tx first.
 //
-// Names are quoted and therefore case-sensitive: PostgreSQL stores unquoted names in lower case.
+// Names are quoted and therefore case-sensitive. PostgreSQL stores unquoted names in lower case.
 type Table struct {
-	DB      *sql.DB // not needed for Tx; the caller owns it, and it is never closed here
+	DB      *sql.DB // not needed for Tx; the caller must close it
 	Dialect Dialect
 	Name    string // "" means DefaultTable; may have a schema prefix: "locks.fence"
 }
@@ -37,7 +38,7 @@ func (t Table) quoted() (string, error) {
 	return t.Dialect.quote(t.Name)
 }
 
-// Schema returns the statement that creates the table if it does not exist, for a migration.
+// Schema returns the statement that creates the table if it does not exist, for use in a migration.
 func (t Table) Schema() (string, error) {
 	name, err := t.quoted()
 	if err != nil {
@@ -62,19 +63,19 @@ func (t Table) Create(ctx context.Context) error {
 
 var errNoDB = errors.New("fence: Table.DB is not set")
 
-// Tx is [Table.Tx] for the [DefaultTable].
+// Tx calls [Table.Tx] for the [DefaultTable].
 func Tx(ctx context.Context, tx *sql.Tx, dialect Dialect, resource string, token mortise.Token) error {
 	return Table{Dialect: dialect}.Tx(ctx, tx, resource, token)
 }
 
-// Tx advances the mark of resource within the caller's transaction. Call it before the first read
+// Tx advances the mark of resource within the caller's transaction. Call Tx before the first read
 // or write of the resource, and roll back if it returns an error; a *StaleError means that a higher
-// token has been seen. It waits, as long as ctx allows, for other transactions that have called it
-// for the same resource, and blocks later ones until tx ends. The mark moves if and only if tx is
+// token has been seen. Tx waits, as long as ctx allows, for other transactions that have called Tx
+// for the same resource, and blocks later ones until tx ends. The mark changes if and only if tx is
 // committed.
 //
 // Under an isolation level above READ COMMITTED, and with SQLite when another connection writes,
-// the database may fail instead of waiting (a serialization failure, SQLITE_BUSY). Tx returns that
+// the database may fail instead of waiting (a serialization failure, SQLITE_BUSY). Tx returns this
 // error unchanged, and the caller must retry the whole transaction.
 func (t Table) Tx(ctx context.Context, tx *sql.Tx, resource string, token mortise.Token) error {
 	if err := check(resource, token); err != nil {
@@ -87,7 +88,7 @@ func (t Table) Tx(ctx context.Context, tx *sql.Tx, resource string, token mortis
 	if t.Dialect == MySQL {
 		return advanceMySQL(ctx, tx, name, resource, token)
 	}
-	// The same token is written too: the write locks the row until the transaction ends.
+	// An equal token is written too, because the write locks the row until the transaction ends.
 	text := fmt.Sprintf("INSERT INTO %s AS mark (resource, token) VALUES (%s, %s) "+
 		"ON CONFLICT (resource) DO UPDATE SET token = excluded.token WHERE mark.token <= excluded.token",
 		name, t.Dialect.placeholder(1), t.Dialect.placeholder(2))
@@ -103,8 +104,8 @@ func (t Table) Tx(ctx context.Context, tx *sql.Tx, resource string, token mortis
 		resource, token, true)
 }
 
-// advanceMySQL writes first and then reads the result, because the connection decides how MySQL
-// counts changed rows.
+// advanceMySQL writes first and then reads the token. It cannot use the number of changed rows,
+// because what MySQL counts depends on a setting of the connection.
 func advanceMySQL(ctx context.Context, tx *sql.Tx, name, resource string, token mortise.Token) error {
 	text := fmt.Sprintf("INSERT INTO %s (resource, token) VALUES (?, ?) "+
 		"ON DUPLICATE KEY UPDATE token = GREATEST(token, VALUES(token))", name)
@@ -115,8 +116,9 @@ func advanceMySQL(ctx context.Context, tx *sql.Tx, name, resource string, token 
 		false)
 }
 
-// compare reads the mark, whose row this transaction has locked, and refuses token if it is lower.
-// refused means that the database has refused it: then a higher or equal token is an error too.
+// compare reads the mark, whose row this transaction has locked, and refuses token if it is lower
+// than the mark. If refused is set, the database has already refused token: then a token that is
+// not lower is an error too.
 func compare(ctx context.Context, tx *sql.Tx, query, resource string, token mortise.Token, refused bool) error {
 	var highest int64
 	if err := tx.QueryRowContext(ctx, query, resource).Scan(&highest); err != nil {
@@ -132,15 +134,15 @@ func compare(ctx context.Context, tx *sql.Tx, query, resource string, token mort
 	return nil
 }
 
-// Advance implements [Store], in a transaction of its own. A later write outside of it can be
-// overtaken: prefer InTx or Tx.
+// Advance implements [Store] in a transaction of its own. Another holder can write between Advance
+// and your write, so prefer InTx or Tx.
 func (t Table) Advance(ctx context.Context, resource string, token mortise.Token) error {
 	return t.InTx(ctx, resource, token, func(*sql.Tx) error { return nil })
 }
 
 // InTx begins a transaction at the database's default isolation level, advances the mark, runs fn
-// and commits. It rolls back if anything fails or panics. It returns the error of fn unchanged. fn
-// must neither commit nor roll back. If the commit itself fails, it may have taken effect.
+// and commits. It rolls back if a step fails or fn panics. It returns the error of fn unchanged. fn
+// must neither commit nor roll back. If the commit fails, it may nevertheless have taken effect.
 func (t Table) InTx(ctx context.Context, resource string, token mortise.Token, fn func(*sql.Tx) error) (err error) {
 	if t.DB == nil {
 		return errNoDB

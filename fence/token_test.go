@@ -54,7 +54,8 @@ func TestInt64(t *testing.T) {
 	}
 }
 
-// Of a token of a request and a lock of this process the inner one counts.
+// TestFromContextTakesTheInnerToken checks FromContext for a context with both the token of a
+// request and that of a lock of this process: the one that was added last is returned.
 func TestFromContextTakesTheInnerToken(t *testing.T) {
 	node, err := mortise.Start(t.Context(), mortise.Config{})
 	if err != nil {

@@ -1,12 +1,12 @@
-// Package fencetest tests stores: [Run] checks that a [fence.Store] keeps the contract of the
-// interface, and that a [fence.Section] keeps its additional one.
+// Package fencetest tests implementations of [fence.Store]. [Run] checks that a store fulfils the
+// contract of the interface, and that a [fence.Section] fulfils its additional contract.
 //
 // A store that passes has refused every lower token that was offered after a higher one, from many
-// goroutines at once. The cases run one after the other, and their goroutines have ended when Run
-// returns. Failures are reported by t.Errorf, with the broken rule. Run uses about a dozen
-// resources whose names begin with "fencetest/" and the name of the test, and leaves their marks
-// behind. The package has no fake store, because the faults of a store lie in how its database,
-// file or server compares.
+// concurrent goroutines. The cases run one after the other, and all goroutines have ended when Run
+// returns. Failures are reported by t.Errorf, which names the broken rule. Run uses about a dozen
+// resources whose names begin with "fencetest/" and the name of the test, and does not remove their
+// marks. The package has no fake store, because errors in a store are errors in how its database,
+// file or server compares tokens.
 package fencetest
 
 import (
@@ -23,8 +23,8 @@ import (
 	"github.com/mortise-lock/mortise/fence"
 )
 
-// Run tests store in subtests of t. store must not contain resources whose names begin with
-// "fencetest/".
+// Run tests store in subtests of t. Before the call, store must not contain resources whose names
+// begin with "fencetest/".
 func Run(t *testing.T, store fence.Store) {
 	t.Run("Lower tokens are refused", func(t *testing.T) { refusesLower(t, store) })
 	t.Run("Resources are kept apart", func(t *testing.T) { apart(t, store) })
@@ -60,7 +60,7 @@ func apart(t *testing.T, store fence.Store) {
 	base := "fencetest/" + t.Name() + "/a"
 	names := []string{base, base + "/../a", base + " ", strings.ToUpper(base), base + "%", base + "_", base +
 		"ä", base + "a\u0308", base + "'\"`;--", base + strings.Repeat("x", 512-len(base))}
-	for i, name := range names { // if two names share a mark, the later is refused
+	for i, name := range names { // if two names share a mark, the later token is lower and is refused
 		if err := store.Advance(t.Context(), name, mortise.Token(len(names)-i)); err != nil {
 			t.Errorf("%q: %v", name, err)
 		}
@@ -80,7 +80,7 @@ func refusesNonsense(t *testing.T, store fence.Store) {
 	}
 }
 
-// The two cases with goroutines make some hundred calls, so that slow stores can be tested too.
+// The two concurrent cases make only a few hundred calls, so that slow stores can be tested too.
 const (
 	writers = 8
 	rounds  = 25
@@ -88,7 +88,7 @@ const (
 
 func neverBack(t *testing.T, store fence.Store) {
 	resource := "fencetest/" + t.Name()
-	var done, top atomic.Uint64 // the highest token that was admitted; the highest that was offered
+	var done, top atomic.Uint64 // the highest admitted token; the highest offered token
 	each(func(writer int, chance *rand.Rand) {
 		for range rounds {
 			token := 1 + chance.Uint64N(writers*rounds)
@@ -122,7 +122,7 @@ func noOverlap(t *testing.T, section fence.Section) {
 	var ran atomic.Int64
 	each(func(writer int, chance *rand.Rand) {
 		for round := range rounds {
-			token := uint64(1 + round*writers + writer) // each is used once
+			token := uint64(1 + round*writers + writer) // each token is used once
 			err := section.Do(t.Context(), resource, mortise.Token(token), func(context.Context) error {
 				if before := register.Load(); before > token {
 					t.Errorf("the section of token %d runs after one of %d", token, before)

@@ -11,16 +11,18 @@ import (
 	"github.com/mortise-lock/mortise/fence"
 )
 
-// The metadata keys that carry a token.
+// The gRPC metadata keys for tokens.
 const (
 	TokenKey    = "mortise-token"        // decimal digits, see fence.ParseToken
 	ResourceKey = "mortise-resource-bin" // optional; any bytes, because gRPC encodes keys that end in -bin
 )
 
-// Client makes client interceptors. The zero value sends the token if the context has one.
+// Client makes client interceptors. With the zero value, calls without a token in the context are
+// sent without one.
 type Client struct {
-	// Resource names what a call writes to, usually the lock's key. Nil or "" leaves that to the
-	// server. req is nil for streams.
+	// Resource returns the name of the resource that the call writes to, usually the lock's key. If
+	// Resource is nil or returns "", no name is sent and the server must derive it. req is nil for
+	// streams.
 	Resource func(ctx context.Context, method string, req any) string
 	// Require makes a call without a token fail with FailedPrecondition.
 	Require bool
@@ -39,7 +41,7 @@ func (c Client) Unary() grpc.UnaryClientInterceptor {
 }
 
 // Stream returns the interceptor for grpc.WithStreamInterceptor or grpc.WithChainStreamInterceptor.
-// It sends the token of the context with which the stream is opened.
+// The interceptor sends the token of the context with which the stream is opened.
 func (c Client) Stream() grpc.StreamClientInterceptor {
 	return func(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer,
 		opts ...grpc.CallOption) (grpc.ClientStream, error) {
@@ -51,7 +53,8 @@ func (c Client) Stream() grpc.StreamClientInterceptor {
 	}
 }
 
-// outgoing returns ctx with the token in its metadata, instead of any that is there.
+// outgoing returns ctx with the token in its metadata. The token replaces any other in the
+// metadata.
 func (c Client) outgoing(ctx context.Context, method string, req any) (context.Context, error) {
 	token, ok := fence.FromContext(ctx)
 	if !ok && c.Require {

@@ -25,7 +25,8 @@ import (
 
 type word = wrapperspb.StringValue
 
-// One method answers with the token that it finds, the other does so for each message of a stream.
+// The methods of the test server. Say answers with the token in its context, and Stream does so for
+// each message.
 const (
 	say    = "/test.Words/Say"
 	stream = "/test.Words/Stream"
@@ -96,7 +97,7 @@ func call(ctx context.Context, conn *grpc.ClientConn, method, text string) (stri
 	if err != nil {
 		return "", err
 	}
-	_ = s.SendMsg(in) // an error appears on receiving
+	_ = s.SendMsg(in) // RecvMsg reports the error
 	_ = s.CloseSend()
 	if err := s.RecvMsg(out); err != nil {
 		return "", err
@@ -188,7 +189,7 @@ func TestClientMeetsGuard(t *testing.T) {
 			calls.Load() != 0 {
 			t.Errorf("%s without a token: %v", method, err)
 		}
-		// The context counts.
+		// The token of the context replaces a token that is already in the metadata.
 		old := metadata.AppendToOutgoingContext(t.Context(), grpcfence.TokenKey, "99", "other", "kept")
 		for _, token := range []mortise.Token{5, 6} {
 			got, err := call(fence.NewContext(old, token), conn, method, "")

@@ -13,21 +13,22 @@ import (
 	"github.com/mortise-lock/mortise/fence"
 )
 
-// Guard makes server interceptors. The notes of [fence.Guard] on stores, sections and trust apply.
+// Guard makes server interceptors. The rules of [fence.Guard] for stores, sections and trust apply.
 type Guard struct {
 	Store fence.Store // required
 
-	// Resource returns what a call writes to; "" is refused as malformed. req is nil for streams. A
-	// nil Resource means the resource of the metadata; then all clients must use the same names.
+	// Resource returns the name of the resource that a call writes to. A call for which it returns
+	// "" is refused as malformed. req is nil for streams. If Resource is nil, the name in the
+	// metadata is used; then all clients must use the same names.
 	Resource func(ctx context.Context, method string, req any) string
 
-	// Methods reports whether a call is guarded, by its full name, such as "/orders.Orders/Put". Nil
-	// means all.
+	// Methods reports whether calls of a method are guarded. method is the full name, such as
+	// "/orders.Orders/Put". Nil means that all calls are guarded.
 	Methods func(method string) bool
 
-	Optional bool // a call without a token is passed on unguarded
-	// Failed is called with errors of the store that are not refusals. Nil means that they are
-	// dropped.
+	Optional bool // a call without a token is handled, unguarded
+	// Failed is called with errors of the store other than refusals. Nil means that these errors
+	// are discarded.
 	Failed func(ctx context.Context, method string, err error)
 }
 
@@ -52,7 +53,7 @@ func (g Guard) Stream() grpc.StreamServerInterceptor {
 	}
 }
 
-// streamOf is a stream with another context.
+// streamOf is a ServerStream whose Context method returns ctx.
 type streamOf struct {
 	grpc.ServerStream
 	ctx context.Context
@@ -61,7 +62,7 @@ type streamOf struct {
 // Context returns the context that carries the token.
 func (s *streamOf) Context() context.Context { return s.ctx }
 
-// run calls handle if the token is admitted, and otherwise returns the refusal.
+// run calls handle if the token is admitted, and otherwise returns the status of the refusal.
 func (g Guard) run(ctx context.Context, method string, req any, handle func(context.Context) error) error {
 	if g.Methods != nil && !g.Methods(method) {
 		return handle(ctx)
@@ -78,7 +79,7 @@ func (g Guard) run(ctx context.Context, method string, req any, handle func(cont
 	if g.Resource != nil {
 		resource = g.Resource(ctx, method, req)
 	} else if values := md.Get(ResourceKey); len(values) == 1 {
-		resource = values[0] // with two values it stays empty, and the store refuses it
+		resource = values[0] // if the key occurs twice, resource stays empty and the store refuses the call
 	}
 	admitted, handled := false, error(nil)
 	err = fence.Run(ctx, g.Store, resource, token, func(ctx context.Context) error {

@@ -26,8 +26,8 @@ func (d database) p(n string) string {
 // onEach runs test on an empty database of each kind.
 func onEach(t *testing.T, test func(t *testing.T, db database)) {
 	t.Run("SQLite", func(t *testing.T) {
-		// SQLite writers wait for each other, up to busy_timeout, only if their transactions announce a
-		// write at their beginning.
+		// With _txlock=immediate a transaction takes SQLite's write lock when it begins. Only then
+		// do concurrent writers wait for each other, up to busy_timeout.
 		db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(),
 			"db")+"?_pragma=busy_timeout(60000)&_pragma=journal_mode(wal)&_txlock=immediate")
 		if err != nil {

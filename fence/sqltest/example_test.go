@@ -11,7 +11,7 @@ import (
 	"github.com/mortise-lock/mortise/fence"
 )
 
-// A transaction rolls back if a later holder of the lock has already written.
+// A transaction rolls back if a holder with a higher token has already written.
 func Example() {
 	ctx := context.Background()
 	db, err := sql.Open("sqlite", "file:example?mode=memory&cache=shared&_txlock=immediate")
@@ -43,7 +43,7 @@ func Example() {
 			"paid")
 	})
 	fmt.Println(err)
-	err = insert(ctx, 5, "cancelled") // a former holder
+	err = insert(ctx, 5, "cancelled") // 5 is the token of a former holder
 	fmt.Println(errors.Is(err, fence.ErrStale))
 	var states string
 	err = db.QueryRowContext(ctx, "SELECT group_concat(state) FROM orders").Scan(&states)

@@ -57,10 +57,10 @@ func TestLedger(t *testing.T) {
 			{5, "pay", "first", broken, "", broken, 0},
 			{5, "pay", "second", nil, "second", nil, 1},
 			{5, "pay", "third", nil, "second", nil, 1},
-			{6, "pay", "fourth", nil, "second", nil, 1}, // another holder repeats the step
+			{6, "pay", "fourth", nil, "second", nil, 1}, // a second holder repeats the step of the first holder
 			{5, "pay", "fifth", nil, "", fence.ErrStale, 1},
 			{5, "other", "sixth", nil, "", fence.ErrStale, 1},
-			{6, "", "", nil, "", nil, 2}, // an empty result is a result
+			{6, "", "", nil, "", nil, 2}, // an empty result is stored like any other
 			{6, "", "x", nil, "", nil, 2},
 			{7, "", "x", nil, "x", nil, 3},
 			{7, "Pay", "y", nil, "y", nil, 4},
@@ -81,7 +81,8 @@ func TestLedger(t *testing.T) {
 	})
 }
 
-// Many callers repeat the same steps at once, under rising tokens.
+// TestLedgerTogether checks that concurrent callers that repeat the same steps, under rising
+// tokens, do each step once.
 func TestLedgerTogether(t *testing.T) {
 	onEach(t, func(t *testing.T, db database) {
 		l := ledger(t, db)

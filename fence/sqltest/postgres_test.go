@@ -23,13 +23,13 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib"
 )
 
-// server is the one PostgreSQL server of all tests; TestMain stops it.
+// server is the one PostgreSQL server that all tests share; TestMain stops it.
 var server struct {
 	once    sync.Once
-	dir     string // "" if there is none
+	dir     string // "" if no directory was created
 	process *exec.Cmd
 	exited  chan error
-	missing string // why this machine has none; "" if it should have one
+	missing string // the reason why PostgreSQL is not installed on this machine, or ""
 	err     error
 	next    int
 }
@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// postgres returns an empty database of the server, and starts the server on the first call.
+// postgres returns a new empty database on the server. The first call starts the server.
 func postgres(t *testing.T) *sql.DB {
 	server.once.Do(func() { server.err = startPostgres() })
 	if server.missing != "" {
@@ -71,12 +71,13 @@ func connect(t *testing.T, name string) *sql.DB {
 	return db
 }
 
-// open connects by the socket in the server's directory, since no other process can use its name.
+// open connects by the Unix socket in the server's directory, because no other server can use this
+// path.
 func open(name string) (*sql.DB, error) {
 	return sql.Open("pgx", fmt.Sprintf("host=%s port=5432 user=test dbname=%s sslmode=disable", server.dir, name))
 }
 
-// programs returns the directory of the newest version's programs, or "".
+// programs returns the directory with the programs of the newest PostgreSQL version, or "".
 func programs() string {
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	if len(found) == 0 {
@@ -86,7 +87,8 @@ func programs() string {
 	return filepath.Dir(found[len(found)-1])
 }
 
-// credential returns the user of the server, which refuses to run as root. Nil means our own user.
+// credential returns the user under which the server runs, because PostgreSQL refuses to run as
+// root. Nil means the user of the test process.
 func credential() (*syscall.Credential, error) {
 	if os.Getuid() != 0 {
 		return nil, nil
@@ -103,8 +105,8 @@ func credential() (*syscall.Credential, error) {
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, errors.Join(err1, err2)
 }
 
-// startPostgres creates a database directory and starts the server in it, with a socket there and
-// no port.
+// startPostgres creates a database directory and starts the server in it. The server listens on a
+// Unix socket in that directory and on no TCP port.
 func startPostgres() error {
 	bin := programs()
 	if bin == "" {
@@ -116,7 +118,7 @@ func startPostgres() error {
 		server.missing = "PostgreSQL refuses to run as root, and there is no other user: " + err.Error()
 		return nil
 	}
-	server.dir, err = os.MkdirTemp("", "fence") // a short path: the path of a socket is limited to about 100 bytes
+	server.dir, err = os.MkdirTemp("", "fence") // not t.TempDir: the path of a socket is limited to about 100 bytes
 	if err != nil {
 		return err
 	}
@@ -150,7 +152,7 @@ func startPostgres() error {
 	return awaitPostgres()
 }
 
-// awaitPostgres polls until the server answers or ends, or half a minute has passed.
+// awaitPostgres polls until the server answers or exits, or until half a minute has passed.
 func awaitPostgres() error {
 	db, err := open("postgres")
 	if err != nil {
@@ -176,10 +178,10 @@ func awaitPostgres() error {
 	}
 }
 
-// stopPostgres asks the server to end, kills it after ten seconds, and removes its directory.
+// stopPostgres asks the server to exit, kills it after ten seconds, and removes its directory.
 func stopPostgres() {
 	if server.process != nil {
-		_ = server.process.Process.Signal(syscall.SIGINT) // a fast shutdown: it does not wait for open connections
+		_ = server.process.Process.Signal(syscall.SIGINT) // does not wait for open connections
 		select {
 		case <-server.exited:
 		case <-time.After(10 * time.Second):

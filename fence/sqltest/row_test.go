@@ -12,7 +12,7 @@ import (
 	"github.com/mortise-lock/mortise/fence"
 )
 
-// orders creates a table with an unwritten row 42.
+// orders creates a table with the row 42, whose token is NULL.
 func orders(t *testing.T, db database) fence.Row {
 	t.Helper()
 	db.exec(t, `CREATE TABLE "order" (id bigint PRIMARY KEY, state text, fence_token bigint)`)
@@ -58,7 +58,7 @@ func TestRow(t *testing.T) {
 	})
 }
 
-// In a statement of the caller's own, here a deletion.
+// TestConditionAndOutcome checks Condition and Outcome with a DELETE statement of the caller.
 func TestConditionAndOutcome(t *testing.T) {
 	onEach(t, func(t *testing.T, db database) {
 		row := orders(t, db)
@@ -89,8 +89,8 @@ func TestConditionAndOutcome(t *testing.T) {
 	})
 }
 
-// Many writers write without transactions. A history that the database itself keeps shows whether
-// the row ever went back.
+// TestRowNeverGoesBack checks, with concurrent writers without transactions, that the token of a
+// row never falls. A trigger of the database records each fall.
 func TestRowNeverGoesBack(t *testing.T) {
 	onEach(t, func(t *testing.T, db database) {
 		row := orders(t, db)
@@ -123,7 +123,7 @@ func TestRowNeverGoesBack(t *testing.T) {
 		if err := db.QueryRowContext(t.Context(), `SELECT count(*) FROM fall`).Scan(&falls); err != nil || falls != 0 {
 			t.Errorf("the row went back, or was torn, %d times, %v", falls, err)
 		}
-		db.exec(t, `UPDATE "order" SET fence_token = 0`) // a program without fencing
+		db.exec(t, `UPDATE "order" SET fence_token = 0`) // a write without fencing, to check the trigger
 		if err := db.QueryRowContext(t.Context(), `SELECT count(*) FROM fall`).Scan(&falls); err != nil || falls != 1 {
 			t.Errorf("the watch has seen %d falls, want the one that was made, %v", falls, err)
 		}

@@ -17,7 +17,7 @@ import (
 func table(t *testing.T, db database) fence.Table {
 	t.Helper()
 	marks := fence.Table{DB: db.DB, Dialect: db.dialect}
-	for range 2 { // the second time it exists
+	for range 2 { // the second call finds an existing table
 		if err := marks.Create(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -35,7 +35,7 @@ func TestATableOfAnotherName(t *testing.T) {
 		if db.dialect == fence.SQLite {
 			schema = "main"
 		}
-		marks := fence.Table{DB: db.DB, Dialect: db.dialect, Name: schema + ".order"} // a reserved word
+		marks := fence.Table{DB: db.DB, Dialect: db.dialect, Name: schema + ".order"} // "order" is a reserved word
 		if err := marks.Create(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -75,8 +75,9 @@ func TestTxRollsBack(t *testing.T) {
 	})
 }
 
-// The old holder has compared and not yet committed when the new one arrives. The new one waits,
-// and its write is the last.
+// TestTxKeepsHoldersApart checks the case that the old holder has compared its token but not
+// committed yet when the new holder calls Tx. The new holder must wait, and its write must be the
+// last.
 func TestTxKeepsHoldersApart(t *testing.T) {
 	onEach(t, func(t *testing.T, db database) {
 		marks := table(t, db)
@@ -106,8 +107,8 @@ func TestTxKeepsHoldersApart(t *testing.T) {
 	})
 }
 
-// advance reads the register and writes it without a condition: only the mark's row keeps two
-// writers apart.
+// advance reads the register and then writes it without a condition, so only the lock on the mark's
+// row keeps two writers apart.
 func advance(ctx context.Context, tx *sql.Tx, db database, token mortise.Token) error {
 	var before int64
 	if err := tx.QueryRowContext(ctx, "SELECT token FROM register").Scan(&before); err != nil {
@@ -120,7 +121,8 @@ func advance(ctx context.Context, tx *sql.Tx, db database, token mortise.Token) 
 	return err
 }
 
-// The comparison in a holder's second transaction must hold until its commit.
+// TestTheSameTokenLocks checks that a transaction with a token that is already recorded also locks
+// the mark until its commit.
 func TestTheSameTokenLocks(t *testing.T) {
 	onEach(t, func(t *testing.T, db database) {
 		marks := table(t, db)
@@ -129,7 +131,7 @@ func TestTheSameTokenLocks(t *testing.T) {
 		}
 		newer := make(chan error, 1)
 		err := marks.InTx(t.Context(), "a", 5, func(tx *sql.Tx) error {
-			if db.dialect == fence.PostgreSQL { // asks the server, which reports the row lock at once
+			if db.dialect == fence.PostgreSQL { // query the server, which reports the row lock immediately
 				_, err := db.ExecContext(t.Context(),
 					"SELECT 1 FROM mortise_fence WHERE resource = 'a' FOR UPDATE NOWAIT")
 				if err == nil {
@@ -154,7 +156,8 @@ func TestTheSameTokenLocks(t *testing.T) {
 	})
 }
 
-// An isolation level that fails instead of waiting must not admit a stale token.
+// TestSerializable checks that a stale token is not admitted under an isolation level that fails
+// instead of waiting.
 func TestSerializable(t *testing.T) {
 	onEach(t, func(t *testing.T, db database) {
 		if db.dialect != fence.PostgreSQL {
@@ -170,7 +173,7 @@ func TestSerializable(t *testing.T) {
 		}
 		defer tx.Rollback()
 		var n int
-		// This takes the snapshot.
+		// The first read of the transaction takes its snapshot.
 		if err := tx.QueryRowContext(t.Context(), "SELECT count(*) FROM mortise_fence").Scan(&n); err != nil {
 			t.Fatal(err)
 		}
