@@ -16,8 +16,8 @@ type Role struct {
 // methods of Log. A panic in a method retires the log in the same way as an error of Apply.
 type Applier interface {
 	// Role is called on every change of term, leader or role, before any other call and any message
-	// that belongs to the new role. A change of term or role discards all batches and rounds that
-	// are not yet applied or confirmed.
+	// that belongs to the new role. A change of term or role discards all batches that are not
+	// applied and all rounds that are not confirmed.
 	Role(Role)
 
 	// Apply applies one log entry: all batches that were proposed together, in order. Every replica

@@ -23,9 +23,9 @@ type Log struct {
 	called     bool              // this turn has called the Applier or sent a message
 	where      phase             // the code that runs now, to classify a panic
 	transfers  []transfer        // transfers that wait for their outcome
-	saves      chan Batch        // to the appender; never holds more than one
+	saves      chan Batch        // carries batches to the appender, at most one at a time
 	taking     taken
-	tasks      chan task // to the snapshotter; never holds more than one
+	tasks      chan task // carries tasks to the snapshotter, at most one at a time
 	spare      inbox     // the inbox that was swapped out; its memory is reused
 
 	mu      sync.Mutex // guards in, arrived, queued, status, survey and ended
