@@ -30,8 +30,8 @@
 //   - For tables, rows, files and objects, comparing and writing are one atomic step. With a Mark,
 //     use Do to keep writers apart. Advance only compares: another writer can write between Advance
 //     and your write.
-//   - A refusal is a [*StaleError], and nothing has been written. After any other error the call can
-//     safely be repeated; the documentation of each function says how.
+//   - A refusal is a [*StaleError], and nothing has been written. After any other error the call
+//     can safely be repeated; the documentation of each function says how.
 //
 // Package mortise guarantees that a later holder has a higher token, under its conditions on wall
 // clocks.

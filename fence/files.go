@@ -52,14 +52,14 @@ func (f Files) Do(ctx context.Context, resource string, token mortise.Token, fn 
 // of a lower token after that of a higher one. WriteFile has these limits:
 //
 //   - It does not notice programs that write the file without WriteFile.
-//   - A writer that is stopped between comparing and renaming keeps the lock until its process ends.
-//     Other writers wait for the lock as long as their ctx allows.
+//   - A writer that is stopped between comparing and renaming keeps the lock until its process
+//     ends. Other writers wait for the lock as long as their ctx allows.
 //   - The lock belongs to one machine's kernel (flock; on Windows an unshared open file). On a
 //     network file system that does not carry locks between machines it protects nothing: use [Put]
 //     or a [Table] there. On systems that have neither kind of lock WriteFile fails with
 //     errors.ErrUnsupported.
-//   - After a crash between writing the mark and renaming, the mark may have a higher token than the
-//     file. The mark is never higher than the token of the present holder.
+//   - After a crash between writing the mark and renaming, the mark may have a higher token than
+//     the file. The mark is never higher than the token of the present holder.
 //
 // The files .mark and .lock are never deleted; if you delete them, old tokens are admitted again.
 // If path is a symbolic link, the link is replaced. On Windows WriteFile fails while a reader has

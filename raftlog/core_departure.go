@@ -6,7 +6,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// A replica that loses its vote may stop while other voters, which do not know of the change yet,
+// A replica that loses its vote may stop while other voters, which have not applied the change yet,
 // still need its vote. If it had a longer log than they have, it would refuse its vote to them, and
 // no leader could ever be elected. So a replica that has lost its vote must never have a longer log
 // than a majority of the remaining voters. These two rules ensure it, together with careful, which

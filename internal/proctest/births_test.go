@@ -46,7 +46,7 @@ func TestBirths(t *testing.T) {
 }
 
 // births starts n instances in parts that do not reach each other, and connects the parts a few
-// seconds later. The flag nobody means that no part contains all founders of a group: no instance
+// seconds later. The last flag means that no part contains all founders of a group: no instance
 // may then be granted a lock before the parts are connected.
 func (w *world) births(n int, sizes []int, nobody bool) {
 	w.t.Helper()
