@@ -11,6 +11,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/raftlog"
 	"github.com/mortise-lock/mortise/session/client"
 )
 
@@ -46,7 +47,8 @@ type watch struct {
 type group struct {
 	charter founding.Charter
 	born    bool
-	front   uint64 // highest index that any replica has applied
+	front   uint64                 // highest index that any replica has applied
+	newest  *raftlog.Configuration // that any replica has applied
 	acks    check.Acks
 	fifo    check.FIFO
 	delays  check.Delays

@@ -63,6 +63,9 @@ func (o *watch) configured(r *ownReplica, c *raftlog.Configuration) {
 	if !fresh {
 		return
 	}
+	if g := o.groups[r.Group]; g.newest == nil || g.newest.Index < c.Index {
+		g.newest = c
+	}
 	if n := len(c.Voters); n%2 == 0 && n > 2 {
 		o.w.broken("group %x has %d voters at index %d", r.Group, n, c.Index)
 	}
@@ -81,19 +84,19 @@ func (o *watch) configured(r *ownReplica, c *raftlog.Configuration) {
 }
 
 // parts observes that an instance leaves in good order. If it was told that it may stop, while
-// others stay, its replica must not vote in the newest configuration that is applied anywhere.
+// others stay, its replica must not vote in the newest configuration that any replica has applied,
+// even if that replica has crashed since.
 func (o *watch) parts(p *proc, raft uint64, said *cluster.VoterStatus) {
 	if said == nil || said.AllLeaving || !said.MayStop {
 		return
 	}
 	o.stats.Leaves++
-	var newest *raftlog.Configuration
-	for r := range o.w.replicas() {
-		if c := r.Configuration(); r.Group == p.group && (newest == nil || c.Index > newest.Index) {
-			newest = c
-		}
+	g := o.groups[p.group]
+	if g == nil || g.newest == nil {
+		return
 	}
-	if newest != nil && (slices.Contains(newest.Voters, raft) || slices.Contains(newest.Outgoing, raft)) {
+	newest := g.newest
+	if slices.Contains(newest.Voters, raft) || slices.Contains(newest.Outgoing, raft) {
 		o.w.broken("%v may stop its replica %x, which votes: %s", p, raft, configText(newest))
 	}
 }
