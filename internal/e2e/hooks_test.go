@@ -76,7 +76,6 @@ func (h *heard) of(words ...string) (lines []string) {
 	return lines
 }
 
-// hookedFleet starts a fleet and records the hook calls of each node separately.
 func hookedFleet(t *testing.T, n int, change ...func(*mortise.Config)) (*fleet, []*heard) {
 	var ears []*heard
 	f := startFleet(t, n, append(change, func(c *mortise.Config) {

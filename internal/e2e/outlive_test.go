@@ -39,7 +39,7 @@ func TestAHoldOutlivesItsProcess(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantIs(t, again.Err(), mortise.ErrUnlocked)
-		if err := f.nodes[third].Leave(brief(t)); err != nil { // this node holds nothing any more
+		if err := f.nodes[third].Leave(brief(t)); err != nil {
 			t.Fatal(err)
 		}
 		f.nodes[third] = nil

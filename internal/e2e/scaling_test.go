@@ -33,7 +33,6 @@ func (s *scaled) founded(i, founders int) mortise.Config {
 	return c
 }
 
-// enter starts node i with that many founders, and waits until all nodes are ready.
 func (s *scaled) enter(i, founders int) {
 	s.t.Helper()
 	s.start(i, s.founded(i, founders))
@@ -73,7 +72,6 @@ func (s *scaled) leave(i int, again func()) {
 	}
 }
 
-// restart makes node i leave and start again with that many founders.
 func (s *scaled) restart(i, founders int) {
 	s.t.Helper()
 	s.leave(i, func() { s.enter(i, founders) })

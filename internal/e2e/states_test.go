@@ -220,7 +220,6 @@ func (l *load) stop() {
 	l.all.Wait()
 }
 
-// window is a period of a load in which something happens.
 type window struct{ from, to time.Duration }
 
 // p99 returns the 99th percentile of the duration of the calls that overlap a window.

@@ -190,11 +190,10 @@ type words struct {
 
 	watchers sync.WaitGroup
 
-	mu    sync.Mutex      // guards texts
+	mu    sync.Mutex
 	texts map[string]bool // each is a kind and a masked text
 }
 
-// found starts n instances and waits until no change of the voters is due.
 func (w *words) found(n int, durable bool) {
 	w.durable = durable
 	for i := range n {
@@ -272,7 +271,6 @@ func (w *words) add(kind, text string) {
 	w.texts[kind+" "+masked(text)] = true
 }
 
-// watch records the texts of a node's Status until the node has ended.
 func (w *words) watch(n *node) {
 	for ; n.Err() == nil; time.Sleep(50 * time.Millisecond) {
 		s := n.Status()

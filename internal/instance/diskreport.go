@@ -110,7 +110,6 @@ func (n *Instance) faultyDisks() []FaultyDisk {
 	return list
 }
 
-// watchDisk checks the disk, and reports its fault, until the instance ends.
 func (n *Instance) watchDisk() {
 	if n.dir == nil {
 		return
@@ -186,7 +185,6 @@ func (n *Instance) askable(v cluster.Voter) query.ClusterClient {
 	return query.NewClusterClient(n.port.To(v.Addr, v.Instance))
 }
 
-// disks serves the disk queries of other instances.
 type disks struct{ n *Instance }
 
 func (d disks) ReportDisk(ctx context.Context, q *query.DiskReport) (*query.DiskVerdict, error) {

@@ -36,7 +36,7 @@ func (n *Instance) phaseChanged(phase client.Phase) {
 // leaderKnown reports to package cluster whether a leader is known: gossip and founding depend on
 // that.
 func (n *Instance) leaderKnown() {
-	n.leading.mu.Lock() // keeps the reports in order; never held across a wait
+	n.leading.mu.Lock()
 	defer n.leading.mu.Unlock()
 	r := n.replica.Load()
 	n.noteLeader(r)

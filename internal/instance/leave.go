@@ -12,7 +12,6 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// leaveTime limits the duration of Leave if its context has no deadline.
 const leaveTime = 10 * time.Second
 
 // Leave implements mortise's Node.Leave: it hands over the vote, closes the sessions, and closes

@@ -43,7 +43,7 @@ type ownSessions struct {
 	all     []*client.Client
 	record  []byte // record of the present incarnation; nil while the node is in no group
 	targets []nodeid.Endpoint
-	life    uint64 // counts changes of record and targets
+	life    uint64
 	ended   bool
 }
 

@@ -114,7 +114,7 @@ func (l life) Dismissed(raft uint64) {
 
 func (n *Instance) dismiss(r *ownReplica) {
 	r.stop()
-	defer n.leaderKnown() // the replica may have been the leader
+	defer n.leaderKnown()
 	n.binding.Lock()
 	defer n.binding.Unlock()
 	r.retired = true

@@ -114,7 +114,6 @@ func (in inbound) Snapshot(from transport.Identity, m *raftpb.Message) error {
 	return err
 }
 
-// fed returns this instance's replica if it accepts messages from the sender.
 func (n *Instance) fed(from transport.Identity) (*ownReplica, error) {
 	r := n.replica.Load()
 	switch {

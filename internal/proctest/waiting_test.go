@@ -37,7 +37,6 @@ func (w *world) waitReady(within time.Duration, instances ...*instance) {
 	}
 }
 
-// waitAllReady waits until all running instances can be granted locks.
 func (w *world) waitAllReady(within time.Duration) {
 	w.t.Helper()
 	limit := time.Now().Add(within)
@@ -48,7 +47,6 @@ func (w *world) waitAllReady(within time.Duration) {
 	}
 }
 
-// leader waits until one of the instances leads, and returns it.
 func (w *world) leader(of ...*instance) *instance {
 	w.t.Helper()
 	var found *instance

@@ -133,7 +133,6 @@ func (a *attacker) tell() {
 	_ = json.NewEncoder(os.Stdout).Encode(a.all)
 }
 
-// run repeats one kind of attack, against one instance after the other.
 func (a *attacker) run(ctx context.Context, k kind) {
 	for n := rand.IntN(len(a.targets)); ctx.Err() == nil; n++ {
 		t := k.each(a, ctx, a.targets[n%len(a.targets)])
@@ -190,7 +189,6 @@ func (a *attacker) others(target known) []known {
 	return slices.DeleteFunc(slices.Clone(a.targets), func(k known) bool { return k.addr == target.addr })
 }
 
-// refused returns the tally of one attempt, which counts as refused if err is not nil.
 func refused(err error) tally {
 	if err != nil {
 		return tally{Tried: 1, Refused: 1}
