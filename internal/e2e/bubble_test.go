@@ -199,7 +199,7 @@ func unlock(t *testing.T, l *mortise.Lock) {
 }
 
 // leftover counts what a node keeps of calls that have ended: requests of its client and, on a
-// voter, the queues of the replicated state. All leak tests use it.
+// voter, the queues of the replicated state.
 func (n *node) leftover() int {
 	left := n.Client.Status().Requests
 	if r := n.Replica(); r != nil {

@@ -62,7 +62,7 @@ func (h *heard) last(t *testing.T) mortise.LockEvent {
 	return h.locks[len(h.locks)-1]
 }
 
-// of returns the lines that begin with one of the words, and removes all lines.
+// of returns the lines that begin with one of the words, and removes all lines from h.
 func (h *heard) of(words ...string) (lines []string) {
 	synctest.Wait()
 	h.mu.Lock()

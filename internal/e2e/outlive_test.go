@@ -102,7 +102,7 @@ func TestDetachWithoutADelayIsUnlock(t *testing.T) {
 		if err := stays.Detach(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		// Returns the result of Detach, which was called first.
+		// This returns the result of Detach, which was called first.
 		if err := stays.Unlock(t.Context()); err != nil {
 			t.Fatal(err)
 		}

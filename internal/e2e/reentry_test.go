@@ -176,8 +176,8 @@ func (o *owner) run(steps int) {
 }
 
 // TestEntriesAreCounted runs many random owners on several instances. It checks with check.Reentry
-// that one owner alone holds a lock until it has unlocked it as often as entered it, that the token
-// does not change meanwhile, and that the next holder has a higher one.
+// that one owner alone holds a lock until it has unlocked the lock as often as entered it, that the
+// token does not change meanwhile, and that the next holder has a higher token.
 func TestEntriesAreCounted(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

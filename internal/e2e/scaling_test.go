@@ -124,8 +124,8 @@ func (s *scaled) rests(founders int) {
 }
 
 // TestShrinkingFromTheLast restarts the nodes from the last to the first, as a StatefulSet does. So
-// the remaining founder restarts when all others name it alone. One of the four nodes does not
-// vote, so that the vote of a leaving node is handed over in several steps.
+// the remaining founder restarts when Founders of all other nodes names only it. One of the four
+// nodes does not vote, so that the vote of a leaving node is handed over in several steps.
 func TestShrinkingFromTheLast(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := &scaled{fleet: newFleet(t)}

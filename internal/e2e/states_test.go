@@ -51,8 +51,8 @@ const (
 	bigRuns    = 5
 )
 
-// bigState is a group in one process, over loopback TCP: three voters and an instance without a
-// vote, which holds all the locks.
+// bigState is a group in one process, over loopback TCP: three voters, and an instance without a
+// vote that holds all the locks.
 type bigState struct {
 	t         *testing.T
 	addresses []string

@@ -252,7 +252,7 @@ func (w *words) crash(i int) {
 }
 
 // line records a log line. again is set if the instance has started before with the same directory.
-// A line that shows by itself that it is false gets the kind FALSE.
+// A line that is certainly false gets the kind FALSE.
 func (w *words) line(line string, again bool) {
 	if again && strings.Contains(line, "the group is founded") || strings.HasPrefix(line, "level=WARN") &&
 		strings.Contains(line, "locks=0") {
@@ -349,7 +349,7 @@ func TestWords(t *testing.T) {
 				if strings.Contains(text, "raft: ") {
 					t.Errorf("a line of raft itself, with IDs that mean nothing to an operator: %s", text)
 				}
-				if !read[text] && !*writeWords && !underRace { // it produces states that occur nowhere else
+				if !read[text] && !*writeWords && !underRace { // its timing differs
 					t.Errorf("%s does not have: %s", wordsFile, text)
 				}
 				known[s.name][text] = true

@@ -141,8 +141,8 @@ func (n *Instance) Close() error {
 	return errors.Join(err, n.trace.Close())
 }
 
-// shut stops client, cluster, replica and port, in an order in which none needs a stopped one. A
-// second call waits for the first; sync.Once would hold a lock meanwhile.
+// shut stops client, cluster, replica and port, in an order in which no component uses a stopped
+// one. A second call waits for the first; sync.Once would hold a lock meanwhile.
 func (n *Instance) shut() (err error) {
 	if !n.shutting.CompareAndSwap(false, true) {
 		<-n.shutDone

@@ -69,8 +69,8 @@ func (o *ownSessions) add(c *client.Client) error {
 			maxOwnSessions)
 	}
 	o.all = append(o.all, c)
-	// Repeat if rebind or aim has changed record or targets while mu was released: its call for c
-	// may have come before this Rebind.
+	// Repeat if rebind or aim has changed record or targets while mu was released: it may have
+	// called c.Rebind or c.SetTargets before this c.Rebind.
 	for life := uint64(0); life != o.life; {
 		var record []byte
 		var targets []nodeid.Endpoint

@@ -74,8 +74,8 @@ func (n *Instance) Recover(ctx context.Context, group uint64) error {
 // the founding time shifted left by 21 bits, plus the number of changes since.
 func (r *ownReplica) seen() int64 { return int64(r.Revision() >> 21) }
 
-// Leaderless returns how long this instance has known no leader. It returns zero if a leader is
-// known, or if none ever was.
+// Leaderless returns how long no leader has been known. Zero means that a leader is known, or that
+// none ever was.
 func (n *Instance) Leaderless() time.Duration {
 	since := n.leading.without.Load()
 	if since == 0 {

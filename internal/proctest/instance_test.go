@@ -60,7 +60,7 @@ func newInstance(w *world, name, life string, m *machine) *instance {
 }
 
 // run starts the process in its machine's namespace, with the world's name server. The program
-// replaces the shell, so there is only one process.
+// replaces the shell.
 func (in *instance) run(program string, environment []string) {
 	t := in.w.t
 	t.Helper()

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// readyTime is how long an instance of a healthy group takes to be ready: until the group has found
-// it, it has a session, and a change of voters that is due has finished.
+// readyTime is how long an instance of a healthy group takes to be ready. In that time the group
+// finds the instance, opens its session, and finishes a change of voters that is due.
 const readyTime = 12 * time.Second
 
 // failover is the longest time that a group with a majority has no leader.

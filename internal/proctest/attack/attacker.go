@@ -46,7 +46,8 @@ type attacker struct {
 	all map[string]tally
 }
 
-// kind is one kind of attack. each makes one attempt against the target and returns its tally.
+// kind is one kind of attack. Its function each makes one attempt against the target and returns
+// the tally.
 type kind struct {
 	name  string
 	lanes int           // how many goroutines run it

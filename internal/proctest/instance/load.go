@@ -16,8 +16,8 @@ type load struct {
 	node *mortise.Node
 	name string
 	slow int // factor of all pauses
-	// ID of the process, part of the keys that it holds for long: they must not wait for a killed
-	// predecessor.
+	// The process ID is part of the keys that are held for long, so that a new process does not
+	// wait for a killed one.
 	life int
 	ctx  context.Context
 	end  context.CancelFunc
