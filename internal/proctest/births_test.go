@@ -46,8 +46,8 @@ func TestBirths(t *testing.T) {
 }
 
 // births starts n instances in parts that do not reach each other, and connects the parts a few
-// seconds later. If no part contains all founders of a group, the last argument is true: no
-// instance may then be granted a lock before the parts are connected.
+// seconds later. The last flag means that no part contains all founders of a group: no instance
+// may then be granted a lock before the parts are connected.
 func (w *world) births(n int, sizes []int, nobody bool) {
 	w.t.Helper()
 	machines := w.machinesFor(n)
