@@ -51,7 +51,6 @@ func realFleet(b testing.TB) []*mortise.Node {
 	return nodes
 }
 
-// BenchmarkFollower measures an uncontended Lock and Unlock on an instance that does not lead.
 func BenchmarkFollower(b *testing.B) {
 	for _, n := range realFleet(b) {
 		if n.Status().Leading {

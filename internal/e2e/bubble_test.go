@@ -98,7 +98,6 @@ func (f *fleet) start(i int, c mortise.Config) *node {
 	return n
 }
 
-// startFleet starts n nodes and waits until all are ready.
 func startFleet(t *testing.T, n int, change ...func(*mortise.Config)) *fleet {
 	t.Helper()
 	f := newFleet(t)
@@ -170,7 +169,6 @@ func (f *fleet) leader() int {
 	return -1
 }
 
-// follower returns the index of a running node that does not lead.
 func (f *fleet) follower() int {
 	leader := f.leader()
 	for i, n := range f.nodes {
@@ -182,7 +180,6 @@ func (f *fleet) follower() int {
 	return -1
 }
 
-// lock locks key on node i, with a generous limit of time.
 func (f *fleet) lock(i int, key string) *mortise.Lock {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(f.t.Context(), 5*time.Minute)
@@ -202,7 +199,7 @@ func unlock(t *testing.T, l *mortise.Lock) {
 }
 
 // leftover counts what a node keeps of calls that have ended: requests of its client and, on a
-// voter, the queues of the replicated state. All leak tests use it.
+// voter, the queues of the replicated state.
 func (n *node) leftover() int {
 	left := n.Client.Status().Requests
 	if r := n.Replica(); r != nil {

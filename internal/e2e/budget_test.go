@@ -36,7 +36,6 @@ func adopted(t *testing.T, n *node) {
 	}
 }
 
-// fillUp locks keys until a request is refused. It returns the locks and the error.
 func fillUp(t *testing.T, n *node, prefix string, value string) (held []*mortise.Lock, refused error) {
 	t.Helper()
 	for i := 0; ; i++ {

@@ -78,9 +78,9 @@ func startMachines(t *testing.T, change ...func(*mortise.Config)) (*fleet, []*ma
 	return f, all
 }
 
-// suspend stops a machine while the function during runs: no packet reaches it, and its clock
-// stands still. Afterwards its boot-time clock has counted that time, unless counts is false, as
-// for a monotonic clock.
+// suspend stops a machine while the function during runs: no packet reaches the machine, and its
+// boot-time clock stops. Afterwards that clock jumps ahead by the missed time, unless counts is
+// false: then it behaves as a monotonic clock that does not count sleep.
 func (f *fleet) suspend(m *machine, i int, counts bool, during func()) {
 	began := time.Now()
 	m.run(0, 0)

@@ -113,14 +113,14 @@ func TestLeaveHandsOnAtOnce(t *testing.T) {
 				t.Errorf("Leave: %v", err)
 			}
 		})
-		<-ctx.Done() // asks the holder to finish
+		<-ctx.Done()
 		wantIs(t, context.Cause(ctx), mortise.ErrLeaving)
 		if err := mine.Err(); err != nil {
 			t.Errorf("Leave took a lock away: %v", err)
 		}
 		_, err := n.Lock(t.Context(), "other")
 		wantIs(t, err, mortise.ErrLeaving)
-		time.Sleep(time.Second) // the holder finishes its work
+		time.Sleep(time.Second)
 		began := time.Now()
 		unlock(t, mine)
 		next := f.lock((leader+1)%3, "k")

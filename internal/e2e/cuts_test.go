@@ -47,7 +47,6 @@ func (f *fleet) seen() (counts []int) {
 	return counts
 }
 
-// worksEverywhere locks and unlocks on every node, and checks that nothing of it is left.
 func (f *fleet) worksEverywhere() {
 	f.t.Helper()
 	f.ready()

@@ -21,7 +21,6 @@ import (
 // deskProgram is the node ID of the program whose admin calls these tests make.
 var deskProgram = nodeidtest.ID(77)
 
-// program returns the client of an admin program at node i.
 func (f *fleet) program(i int) query.AdminClient {
 	return query.NewAdminClient(f.nodes[i].Services.As(transport.Identity{Instance: deskProgram,
 		Peer: capability.Peer{Tier: capability.Root}}))

@@ -68,7 +68,6 @@ func (f diskFile) Sync() error {
 	return f.File.Sync()
 }
 
-// startDurable starts three nodes, each with its own disk.
 func startDurable(t *testing.T) (*fleet, []*disk) {
 	root := t.TempDir()
 	f := newFleet(t)

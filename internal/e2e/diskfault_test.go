@@ -18,7 +18,6 @@ import (
 
 const diskLookEvery = 2 * time.Second // between two checks of the directory
 
-// diskWords returns the description of a state that operators see.
 func diskWords(state mortise.DiskState) string {
 	return map[mortise.DiskState]string{
 		mortise.DiskFailed: "its disk has failed", mortise.DiskHung: "its disk does not answer",

@@ -10,8 +10,9 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestAnInnerRequestIsHonouredOrRefused checks that a request that enters a lock again either gets
-// what it asks for, or fails with an error that names the field.
+// TestAnInnerRequestIsHonouredOrRefused checks a request that enters a lock again: the handle must
+// have everything that the request asks for, or the request must fail with an error that names the
+// field.
 func TestAnInnerRequestIsHonouredOrRefused(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 1)

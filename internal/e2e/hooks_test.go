@@ -62,7 +62,7 @@ func (h *heard) last(t *testing.T) mortise.LockEvent {
 	return h.locks[len(h.locks)-1]
 }
 
-// of returns the lines that begin with one of the words, and removes all lines.
+// of returns the lines that begin with one of the words, and removes all lines from h.
 func (h *heard) of(words ...string) (lines []string) {
 	synctest.Wait()
 	h.mu.Lock()
@@ -76,7 +76,6 @@ func (h *heard) of(words ...string) (lines []string) {
 	return lines
 }
 
-// hookedFleet starts a fleet and records the hook calls of each node separately.
 func hookedFleet(t *testing.T, n int, change ...func(*mortise.Config)) (*fleet, []*heard) {
 	var ears []*heard
 	f := startFleet(t, n, append(change, func(c *mortise.Config) {

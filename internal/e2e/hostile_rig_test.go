@@ -41,7 +41,6 @@ const linkLatency = time.Millisecond
 // certificate. Tests that do not depend on the connection use only a secret.
 func everySecurity() []string { return []string{"plain", "secret", "TLS", "TLSFiles"} }
 
-// assaulted runs a test with each of the given kinds of security.
 func assaulted(t *testing.T, kinds []string, test func(a *assault)) {
 	modes := map[string]func(*testing.T) func(*mortise.Config){
 		"plain":  func(*testing.T) func(*mortise.Config) { return func(*mortise.Config) {} },
@@ -123,7 +122,7 @@ func (a *assault) join(i int) {
 }
 
 // p99 returns the 99th percentile of the time to lock and unlock a free key on every instance,
-// while during runs, and for at least the time least.
+// while the function during runs, and for at least the duration least.
 func (a *assault) p99(least time.Duration, during func()) time.Duration {
 	a.t.Helper()
 	ctx, stop := context.WithCancel(a.t.Context())

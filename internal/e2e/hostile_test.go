@@ -24,13 +24,13 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// hostile is a member that is admitted to the group and sends what no correct instance sends. It is
-// a bare port with the right cluster and group.
+// hostile is a member that is admitted to the group and sends what no correct instance sends. It
+// consists of a port alone, with the right cluster and group.
 type hostile struct {
 	*transport.Port
 	f     *fleet
 	id    transport.Self
-	heard atomic.Int64 // bytes of commands; they stay 0 if no instance takes it for a leader
+	heard atomic.Int64 // bytes of commands; 0 unless an instance takes it for the leader
 
 	onReplies func([]byte) // may block; must be set while no replies arrive
 	answer    []byte       // sent to every request; nil means garbage

@@ -184,7 +184,7 @@ func TestHostileGossip(t *testing.T) {
 // of the instances.
 func (a *assault) gossipMembers(h *hostile) []attack.Member {
 	a.t.Helper()
-	time.Sleep(5 * time.Second) // its gossip lists every member
+	time.Sleep(5 * time.Second)
 	ctx, cancel := context.WithTimeout(a.t.Context(), 5*time.Second)
 	defer cancel()
 	conn, err := h.Gossip().DialStream(ctx, address(0))

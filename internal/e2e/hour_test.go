@@ -34,7 +34,6 @@ type calm struct {
 	goroutines int
 }
 
-// watched starts n nodes, counts their dials and collects their warnings.
 func watched(t *testing.T, n int) (f *fleet, dials *atomic.Int64, log *lines) {
 	dials, log = new(atomic.Int64), new(lines)
 	f = newFleet(t)

@@ -15,10 +15,10 @@ import (
 // margin.
 const hungLimit = 20 * time.Second
 
-// hungRecords are the records of one node on a disk that stops answering when the test says so.
+// hungRecords implements cluster.Records for one node. Its Save blocks until hangs is closed.
 type hungRecords struct {
 	cluster.Records
-	hangs chan struct{} // Save blocks until it is closed
+	hangs chan struct{}
 	saves chan struct{} // receives a value for each Save that blocks
 }
 

@@ -18,7 +18,6 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// bytesPerRun returns how many bytes f allocates, as the mean of a thousand runs.
 func bytesPerRun(f func()) uint64 {
 	const runs = 1000
 	var before, after runtime.MemStats
@@ -108,8 +107,6 @@ func mustLock(t testing.TB, node *node) *mortise.Lock {
 	return lock
 }
 
-// BenchmarkLockBesideIdleSessions measures a lock and its unlock on the leader while there are many
-// idle sessions.
 func BenchmarkLockBesideIdleSessions(b *testing.B) {
 	for _, n := range []int{100, 1000, 10_000, 20_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -125,8 +122,6 @@ func BenchmarkLockBesideIdleSessions(b *testing.B) {
 	}
 }
 
-// BenchmarkMembersPage measures a query for a page of the members on the leader, from the request
-// to the answer.
 func BenchmarkMembersPage(b *testing.B) {
 	for _, n := range []int{100, 1000, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

@@ -243,7 +243,7 @@ func TestALockIsEnteredAgainUnderItsContext(t *testing.T) {
 			t.Fatal(err)
 		}
 		other := f.later(1, mortise.Request{Key: "a"})
-		for _, l := range []*mortise.Lock{l, again} { // the order does not matter
+		for _, l := range []*mortise.Lock{l, again} {
 			unlock(t, l)
 			wantIs(t, l.Err(), mortise.ErrUnlocked)
 			unlock(t, l) // a second time

@@ -27,7 +27,6 @@ func logged(level slog.Level) (logs map[string]*lines, into func(*mortise.Config
 	}
 }
 
-// take returns the lines that were logged since the last call.
 func (l *lines) take() []string {
 	synctest.Wait()
 	defer l.reset()
@@ -135,7 +134,7 @@ func TestWhatRepeatsIsSaidSeldom(t *testing.T) {
 		}
 		all(5, "the start")
 		r := f.nodes[0].Replica()
-		to := uint64(12345) // no replica has this ID
+		to := uint64(12345)
 		for range 600 {
 			r.SendSnapshot(&raftpb.Message{To: &to}, func(bool) {})
 			time.Sleep(time.Second)

@@ -51,7 +51,6 @@ func (f *fleet) probe(i int, every time.Duration) *prober {
 	return p
 }
 
-// gap stops the prober and returns the longest time without a grant.
 func (p *prober) gap() time.Duration {
 	p.stop()
 	<-p.done

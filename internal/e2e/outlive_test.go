@@ -39,7 +39,7 @@ func TestAHoldOutlivesItsProcess(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantIs(t, again.Err(), mortise.ErrUnlocked)
-		if err := f.nodes[third].Leave(brief(t)); err != nil { // this node holds nothing any more
+		if err := f.nodes[third].Leave(brief(t)); err != nil {
 			t.Fatal(err)
 		}
 		f.nodes[third] = nil
@@ -102,7 +102,7 @@ func TestDetachWithoutADelayIsUnlock(t *testing.T) {
 		if err := stays.Detach(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		// Returns the result of Detach, which was called first.
+		// This returns the result of Detach, which was called first.
 		if err := stays.Unlock(t.Context()); err != nil {
 			t.Fatal(err)
 		}

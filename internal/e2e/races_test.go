@@ -16,9 +16,9 @@ import (
 // the leader, to the other voters, and back both ways. A lock on the leader takes it twice.
 const oneWay = time.Millisecond
 
-// step is the distance between two moments that a test tries. At whole milliseconds, at which a
-// step of the protocol happens too, the scheduling of goroutines decides the order. The other
-// moments are between two steps.
+// step is the distance between two moments that a test tries. Protocol steps happen at whole
+// milliseconds: at such a moment the scheduling of goroutines decides the order. The other moments
+// are between two steps.
 func step() time.Duration {
 	if underRace {
 		return 500 * time.Microsecond

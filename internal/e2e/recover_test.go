@@ -9,7 +9,6 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// reborn starts node i again with its directory, or with an empty directory if wiped is set.
 func (f *fleet) reborn(root string, i int, wiped bool) {
 	f.t.Helper()
 	if wiped {

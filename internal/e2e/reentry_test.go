@@ -25,7 +25,7 @@ type owner struct {
 	r     *rand.Rand
 	judge *reentries
 	stack []entered
-	made  int                   // number of handles that were made
+	made  int
 	began map[mortise.Token]int // the value of made when each hold began
 }
 
@@ -106,7 +106,7 @@ func (o *owner) enter(key string) {
 func (o *owner) exit(l *mortise.Lock) {
 	last := len(o.handles(l)) == 1
 	o.judge.tell(func() error { return o.judge.Leave(l.Key(), o.who) })
-	for range 1 + o.r.IntN(2) { // a second Unlock does nothing
+	for range 1 + o.r.IntN(2) {
 		if err := l.Unlock(o.t.Context()); err != nil {
 			o.t.Errorf("%v unlocks %q: %v", o.who, l.Key(), err)
 		}
@@ -176,8 +176,8 @@ func (o *owner) run(steps int) {
 }
 
 // TestEntriesAreCounted runs many random owners on several instances. It checks with check.Reentry
-// that one owner alone holds a lock until it has unlocked it as often as entered it, that the token
-// does not change meanwhile, and that the next holder has a higher one.
+// that one owner alone holds a lock until it has unlocked the lock as often as entered it, that the
+// token does not change meanwhile, and that the next holder has a higher token.
 func TestEntriesAreCounted(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

@@ -86,7 +86,6 @@ func (f *fleet) visit(secret string) *visitor {
 	return v
 }
 
-// bind begins a session with the given record.
 func (v *visitor) bind(r replica.Record) {
 	n := v.fleet.nodes[0]
 	v.port.Identify(transport.Self{Key: v.key, Group: n.Cluster().Status().Group, Addr: visitorAddr})
@@ -295,7 +294,6 @@ func TestRightsAreCheckedTwice(t *testing.T) {
 	})
 }
 
-// looks sends one query to the leader.
 func looks[Q, A any](t *testing.T, n *node, method queries.Method[query.QueryClient, Q, A], q *Q) error {
 	t.Helper()
 	conn, err := n.Leader()

@@ -33,7 +33,6 @@ func (s *scaled) founded(i, founders int) mortise.Config {
 	return c
 }
 
-// enter starts node i with that many founders, and waits until all nodes are ready.
 func (s *scaled) enter(i, founders int) {
 	s.t.Helper()
 	s.start(i, s.founded(i, founders))
@@ -73,7 +72,6 @@ func (s *scaled) leave(i int, again func()) {
 	}
 }
 
-// restart makes node i leave and start again with that many founders.
 func (s *scaled) restart(i, founders int) {
 	s.t.Helper()
 	s.leave(i, func() { s.enter(i, founders) })
@@ -126,8 +124,8 @@ func (s *scaled) rests(founders int) {
 }
 
 // TestShrinkingFromTheLast restarts the nodes from the last to the first, as a StatefulSet does. So
-// the remaining founder restarts when all others name it alone. One of the four nodes does not
-// vote, so that the vote of a leaving node is handed over in several steps.
+// the remaining founder restarts when Founders of all other nodes names only it. One of the four
+// nodes does not vote, so that the vote of a leaving node is handed over in several steps.
 func TestShrinkingFromTheLast(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := &scaled{fleet: newFleet(t)}

@@ -32,7 +32,7 @@ func (f *fleet) endAll(what string, leave func(i int) bool) {
 		f.nodes[i] = nil
 		ends.Go(func() {
 			if leave(i) {
-				_ = n.Leave(context.Background()) // the result does not matter here
+				_ = n.Leave(context.Background())
 			} else if err := n.Close(); err != nil {
 				f.t.Errorf("%s: close node %d: %v", what, i, err)
 			}
@@ -259,7 +259,7 @@ func TestStartIsCancelled(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), after)
 			e := f.world(0)
 			random := e.Random
-			e.Random = func(b []byte) { // makes Start take some time
+			e.Random = func(b []byte) {
 				time.Sleep(time.Millisecond)
 				random(b)
 			}

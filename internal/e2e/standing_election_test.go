@@ -61,7 +61,6 @@ func (o *office) who() (string, time.Time) {
 	return strings.Join(o.came, " "), o.at
 }
 
-// until waits in fake time until there have been n leaders.
 func (o *office) until(n int) {
 	o.t.Helper()
 	for range 6000 {
@@ -81,7 +80,7 @@ func (o *office) until(n int) {
 // and each leads until its context ends.
 type candidates struct {
 	stops []context.CancelFunc
-	ended []func() error // each waits until Run has returned
+	ended []func() error
 }
 
 func campaign(t *testing.T, o *office, nodes []*mortise.Node) *candidates {
@@ -262,7 +261,7 @@ func TestElectionUnderCuts(t *testing.T) {
 				t.Errorf("cut %d: the next one led after %v", i, at.Sub(began))
 			}
 			f.rejoin(i % 3)
-			time.Sleep(20 * time.Second) // it is in the queue again
+			time.Sleep(20 * time.Second)
 		}
 		if who, _ := o.who(); who != "0 1 2 0 1 2 0" {
 			t.Errorf("led in the order %s", who)

@@ -51,8 +51,8 @@ const (
 	bigRuns    = 5
 )
 
-// bigState is a group in one process, over loopback TCP: three voters and an instance without a
-// vote, which holds all the locks.
+// bigState is a group in one process, over loopback TCP: three voters, and an instance without a
+// vote that holds all the locks.
 type bigState struct {
 	t         *testing.T
 	addresses []string
@@ -220,7 +220,6 @@ func (l *load) stop() {
 	l.all.Wait()
 }
 
-// window is a period of a load in which something happens.
 type window struct{ from, to time.Duration }
 
 // p99 returns the 99th percentile of the duration of the calls that overlap a window.

@@ -44,7 +44,7 @@ func TestLocksOfSurvivorsOutliveTheLeader(t *testing.T) {
 		leader := f.leader()
 		mine := f.lock((leader+1)%3, "k")
 		f.crash(leader)
-		time.Sleep(time.Minute) // many leases
+		time.Sleep(time.Minute)
 		if err := mine.Err(); err != nil {
 			t.Errorf("a survivor's lock was lost with the leader: %v", err)
 		}

@@ -190,11 +190,10 @@ type words struct {
 
 	watchers sync.WaitGroup
 
-	mu    sync.Mutex      // guards texts
+	mu    sync.Mutex
 	texts map[string]bool // each is a kind and a masked text
 }
 
-// found starts n instances and waits until no change of the voters is due.
 func (w *words) found(n int, durable bool) {
 	w.durable = durable
 	for i := range n {
@@ -253,7 +252,7 @@ func (w *words) crash(i int) {
 }
 
 // line records a log line. again is set if the instance has started before with the same directory.
-// A line that shows by itself that it is false gets the kind FALSE.
+// A line that is certainly false gets the kind FALSE.
 func (w *words) line(line string, again bool) {
 	if again && strings.Contains(line, "the group is founded") || strings.HasPrefix(line, "level=WARN") &&
 		strings.Contains(line, "locks=0") {
@@ -272,7 +271,6 @@ func (w *words) add(kind, text string) {
 	w.texts[kind+" "+masked(text)] = true
 }
 
-// watch records the texts of a node's Status until the node has ended.
 func (w *words) watch(n *node) {
 	for ; n.Err() == nil; time.Sleep(50 * time.Millisecond) {
 		s := n.Status()
@@ -351,7 +349,7 @@ func TestWords(t *testing.T) {
 				if strings.Contains(text, "raft: ") {
 					t.Errorf("a line of raft itself, with IDs that mean nothing to an operator: %s", text)
 				}
-				if !read[text] && !*writeWords && !underRace { // it produces states that occur nowhere else
+				if !read[text] && !*writeWords && !underRace { // its timing differs
 					t.Errorf("%s does not have: %s", wordsFile, text)
 				}
 				known[s.name][text] = true

@@ -93,7 +93,7 @@ func TestTheAddressToAdvertise(t *testing.T) {
 		join      string
 		advertise string
 		listening string
-		want      string // an address, or a part of the error text
+		want      string
 	}{
 		{"what is configured", two, "inside:1", "lock.example:5", "[::]:7947", "lock.example:5"},
 		{"a bind address that names a host", two, "outside:1", "", "10.0.0.100:7947", "10.0.0.100:7947"},

@@ -35,7 +35,7 @@ type DiskFault struct {
 	State  DiskState
 	Since  time.Time // when the instance noticed it, by its own wall clock
 	Cause  string
-	Remedy string // what the operator has to do
+	Remedy string // what to do
 }
 
 // DiskWords describes a state.

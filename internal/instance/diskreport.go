@@ -20,10 +20,10 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// An instance whose disk has a fault continues without a vote, and raft's leader only notices its
-// silence. So the instance reports the fault to every voter, every two seconds until it is over.
-// Then a new leader knows the fault at its election, and all voters know it while no leader can be
-// elected.
+// An instance whose disk has a fault continues without a vote, and raft's leader only notices that
+// its messages stop. So the instance reports the fault to every voter, every two seconds until the
+// fault ends. Then a new leader knows the fault at its election, and all voters know it while no
+// leader can be elected.
 
 // FaultyDisk is an instance whose disk has a fault.
 type FaultyDisk struct {
@@ -110,7 +110,6 @@ func (n *Instance) faultyDisks() []FaultyDisk {
 	return list
 }
 
-// watchDisk checks the disk, and reports its fault, until the instance ends.
 func (n *Instance) watchDisk() {
 	if n.dir == nil {
 		return
@@ -186,7 +185,6 @@ func (n *Instance) askable(v cluster.Voter) query.ClusterClient {
 	return query.NewClusterClient(n.port.To(v.Addr, v.Instance))
 }
 
-// disks serves the disk queries of other instances.
 type disks struct{ n *Instance }
 
 func (d disks) ReportDisk(ctx context.Context, q *query.DiskReport) (*query.DiskVerdict, error) {

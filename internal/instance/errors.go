@@ -9,7 +9,6 @@ var (
 	// ErrBadRequest is returned for a query that exceeds a limit.
 	ErrBadRequest = errors.New("mortise: bad request")
 
-	// errNoVoter is returned for a frame to the keeper if the instance has no replica.
 	errNoVoter = errors.New("mortise: this instance is not a voter")
 
 	// errNoPeer is returned for a snapshot whose sender is not a replica of this group.

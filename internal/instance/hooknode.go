@@ -95,7 +95,7 @@ func SessionText(id lockfsm.SessionID) string {
 type grantable struct {
 	mu    sync.Mutex // guards the fields below; never held across a wait
 	began clock.Time
-	since clock.Time // when the present state began
+	since clock.Time
 	can   bool
 	total time.Duration // time before since in which locks could be granted
 }
@@ -154,7 +154,6 @@ func (n *Instance) membersChanged() func(before, after []cluster.Member) {
 	}
 }
 
-// timedStore wraps a store on disk and reports its appends to the hook Synced.
 type timedStore struct {
 	raftlog.Store
 	node *Instance

@@ -46,7 +46,7 @@ type Instance struct {
 	voters atomic.Pointer[[]nodeid.Endpoint]
 
 	disk        diskWatch
-	diskReports diskReports // the disk faults of other instances
+	diskReports diskReports
 
 	key      atomic.Pointer[nodeid.Key] // of the present incarnation; its ID is the node ID
 	leading  leading                    // the leader, as this instance sees it
@@ -242,7 +242,6 @@ func (n *Instance) Err() error {
 // nor serves.
 func (n *Instance) isMember() bool { return n.self.Tier == credentials.Member }
 
-// reach returns the address that this instance announces. It is empty for a member.
 func (n *Instance) reach() string {
 	if n.isMember() {
 		return ""

@@ -36,7 +36,7 @@ func (n *Instance) phaseChanged(phase client.Phase) {
 // leaderKnown reports to package cluster whether a leader is known: gossip and founding depend on
 // that.
 func (n *Instance) leaderKnown() {
-	n.leading.mu.Lock() // keeps the reports in order; never held across a wait
+	n.leading.mu.Lock()
 	defer n.leading.mu.Unlock()
 	r := n.replica.Load()
 	n.noteLeader(r)
@@ -74,7 +74,7 @@ func (n *Instance) noteLeader(r *ownReplica) {
 	case is == n.leading.last, is.instance == n.leading.last.instance && (is.term == 0 || n.leading.last.term == 0):
 		e.State = stateAgain
 	}
-	// again is set if the leader is the same, and only whether its term is known has changed.
+	// again is set if the same leader has only got, or lost, a known term.
 	again := e.State == stateAgain && !n.leading.now.instance.IsZero()
 	if n.leading.now = is; !is.instance.IsZero() {
 		n.leading.last = is

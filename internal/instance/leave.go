@@ -12,7 +12,6 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// leaveTime limits the duration of Leave if its context has no deadline.
 const leaveTime = 10 * time.Second
 
 // Leave implements mortise's Node.Leave: it hands over the vote, closes the sessions, and closes
@@ -142,8 +141,8 @@ func (n *Instance) Close() error {
 	return errors.Join(err, n.trace.Close())
 }
 
-// shut stops client, cluster, replica and port, in an order in which none needs a stopped one. A
-// second call waits for the first; sync.Once would hold a lock meanwhile.
+// shut stops client, cluster, replica and port, in an order in which no component uses a stopped
+// one. A second call waits for the first; sync.Once would hold a lock meanwhile.
 func (n *Instance) shut() (err error) {
 	if !n.shutting.CompareAndSwap(false, true) {
 		<-n.shutDone

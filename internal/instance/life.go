@@ -71,8 +71,8 @@ func (l life) Member(group uint64, voters []cluster.Voter) {
 	n.own.rebind(n.ownRecord(), replica.Targets(voters))
 }
 
-// Voters passes the addresses of the voters to the clients, and makes the keeper report the leader
-// again with them.
+// Voters passes the addresses of the voters to the clients. Then it reports the leader to the
+// hooks, and makes the keeper report the leader again.
 func (l life) Voters(voters []cluster.Voter) {
 	n := l.node()
 	n.prefer(voters)
@@ -140,7 +140,7 @@ func (n *Instance) identify(r *ownReplica, group uint64) {
 // retire ends a replica that can no longer work. If its state machine is broken the whole instance
 // ends, since its answers cannot be trusted. Otherwise the instance continues without a vote.
 func (n *Instance) retire(r *ownReplica, err error) {
-	// This comes before r.stop, because a call that hangs may return while the replica stops.
+	// This comes before r.stop, because a call that hangs may return during r.stop.
 	disk := n.isDisk(err)
 	if disk {
 		state := DiskFailed

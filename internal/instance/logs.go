@@ -23,8 +23,7 @@ func (s *seldom) warn(n *Instance, text string, args ...any) {
 }
 
 // log logs when all locks of the session are lost, and when locks can be granted again. It logs
-// nothing for a session that is closed on purpose, nor for a restart in place, which has its own
-// line.
+// nothing for a session that is closed on purpose, nor for a restart in place, which Restart logs.
 func (w *observer) log(before, after *client.Status) {
 	say := w.node.logger
 	if w.own {

@@ -43,7 +43,7 @@ type ownSessions struct {
 	all     []*client.Client
 	record  []byte // record of the present incarnation; nil while the node is in no group
 	targets []nodeid.Endpoint
-	life    uint64 // counts changes of record and targets
+	life    uint64
 	ended   bool
 }
 
@@ -69,8 +69,8 @@ func (o *ownSessions) add(c *client.Client) error {
 			maxOwnSessions)
 	}
 	o.all = append(o.all, c)
-	// Repeat if rebind or aim has changed record or targets while mu was released: its call for c
-	// may have come before this Rebind.
+	// Repeat if rebind or aim has changed record or targets while mu was released: it may have
+	// called c.Rebind or c.SetTargets before this c.Rebind.
 	for life := uint64(0); life != o.life; {
 		var record []byte
 		var targets []nodeid.Endpoint

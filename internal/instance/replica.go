@@ -179,7 +179,7 @@ func (r *ownReplica) send(messages []*raftpb.Message) {
 	})
 }
 
-// sendDuplicates sends copies of messages by another way than the links, which also carry them.
+// sendDuplicates sends raft messages a second time, with the datagrams of gossip.
 func (r *ownReplica) sendDuplicates(messages []*raftpb.Message) {
 	r.eachReplica(messages, func(to uint64, mine []*raftpb.Message) {
 		r.node.port.SendDuplicates(r.node.peer(to), mine)

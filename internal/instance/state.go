@@ -74,8 +74,8 @@ func (n *Instance) Recover(ctx context.Context, group uint64) error {
 // the founding time shifted left by 21 bits, plus the number of changes since.
 func (r *ownReplica) seen() int64 { return int64(r.Revision() >> 21) }
 
-// Leaderless returns how long this instance has known no leader. It returns zero if a leader is
-// known, or if none ever was.
+// Leaderless returns how long no leader has been known. Zero means that a leader is known, or that
+// none ever was.
 func (n *Instance) Leaderless() time.Duration {
 	since := n.leading.without.Load()
 	if since == 0 {
@@ -102,7 +102,7 @@ type Picture struct {
 
 	Started bool           // whether the following five fields are set
 	Cluster cluster.Status // members, from gossip and from the address book
-	Names   InstanceNames  // names and zones of its instances
+	Names   InstanceNames
 	Linked  func(nodeid.ID) bool
 	Report  *voters.Report // state of the voters; nil unless this instance leads
 	Remarks []string       // descriptions of settings that differ; only if this instance leads
@@ -118,7 +118,7 @@ type Picture struct {
 	BadDisk   bool
 	OnlyVoter bool // whether no other instance is known to vote
 	Disk      *DiskFault
-	Disks     []FaultyDisk // all faults that this instance knows
+	Disks     []FaultyDisk
 
 	// Time since Start, and for how much of it locks could be granted.
 	Age, Available time.Duration

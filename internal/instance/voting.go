@@ -84,8 +84,8 @@ func (l life) Prepared(group, raft uint64) {
 }
 
 // unusable gives up a raft ID whose log can never be read again. It keeps an ID whose disk is full
-// or hangs: that may be over at the next start, and a group could not recover if a majority gave up
-// their IDs.
+// or hangs: the fault may be over at the next start, and a group could not recover if a majority
+// gave up their IDs.
 func (n *Instance) unusable(raft uint64, err error) {
 	if n.dir == nil || errors.Is(err, raftlog.ErrCorrupt) || errors.Is(err, storage.ErrEnded) {
 		n.cluster().Retired(raft)
@@ -114,7 +114,7 @@ func (l life) Dismissed(raft uint64) {
 
 func (n *Instance) dismiss(r *ownReplica) {
 	r.stop()
-	defer n.leaderKnown() // the replica may have been the leader
+	defer n.leaderKnown()
 	n.binding.Lock()
 	defer n.binding.Unlock()
 	r.retired = true

@@ -21,8 +21,9 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// This file connects the packages. It passes everything from the port to the package that serves
-// it, and what a package sends to the port or, within this instance, directly to the receiver.
+// This file connects the packages. It passes frames and calls from the port to the package that
+// serves them, and messages of a package to the port or, within this instance, directly to the
+// receiver.
 
 // inbound implements transport.Handler.
 type inbound struct{ n *Instance }
@@ -114,7 +115,6 @@ func (in inbound) Snapshot(from transport.Identity, m *raftpb.Message) error {
 	return err
 }
 
-// fed returns this instance's replica if it accepts messages from the sender.
 func (n *Instance) fed(from transport.Identity) (*ownReplica, error) {
 	r := n.replica.Load()
 	switch {

@@ -34,7 +34,6 @@ func TestStore(t *testing.T, newStore func(t *testing.T) (open func() raftlog.St
 	}
 }
 
-// subject is a store under test and its expected contents.
 type subject struct {
 	t     *testing.T
 	open  func() raftlog.Store
@@ -59,7 +58,6 @@ func (s *subject) found() {
 		Snapshot: snapshot(1, 1, "founded")})
 }
 
-// check compares the store with want, before and after reopening it.
 func (s *subject) check() {
 	s.t.Helper()
 	s.compare("open")

@@ -17,9 +17,9 @@ import (
 	"strings"
 )
 
-// edits has one file for each package. An edit begins with "@@" and the file that it changes. Each
-// further line begins with a sign, as in a unified diff: " " for a line that stays, "-" for a
-// removed line, "+" for an added one.
+// edits has one file for each package. An edit begins with "@@" and the name of the file that it
+// changes. Each further line begins with a sign, as in a unified diff: " " for a line that is kept,
+// "-" for a removed line, "+" for an added line.
 //
 //go:embed edits
 var edits embed.FS

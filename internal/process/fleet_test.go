@@ -31,7 +31,6 @@ type fleet struct {
 	instances []*instance
 }
 
-// instance is one child process and the requests that it has not answered.
 type instance struct {
 	t    *testing.T
 	name string

@@ -28,7 +28,6 @@ type air struct {
 	lost    int
 }
 
-// packet is a packet under way.
 type packet struct {
 	at   time.Time
 	data []byte

@@ -23,7 +23,6 @@ const (
 // of an orchestrator.
 const exit = 30 * time.Second
 
-// departure is the end of one instance.
 type departure struct {
 	who  *instance
 	how  string
@@ -73,7 +72,6 @@ func (w *world) leave(leavers ...*instance) {
 	w.departures = append(w.departures, records...)
 }
 
-// kill kills instances with SIGKILL, all of them simultaneously.
 func (w *world) kill(victims ...*instance) {
 	w.t.Helper()
 	var records []departure

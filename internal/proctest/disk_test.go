@@ -34,7 +34,6 @@ type disk struct {
 	loop       string
 }
 
-// diskFault is one way in which a disk stops working.
 type diskFault struct {
 	name        string
 	state       mortise.DiskState
@@ -128,7 +127,6 @@ func TestAllDisksFull(t *testing.T) {
 	w.verdict(slack * readyTime)
 }
 
-// diskWorld starts three voters, each with a directory on its own disk.
 func diskWorld(t *testing.T, make func(*disk)) (*world, map[string]*disk, []*instance) {
 	w := newWorld(t, settings{replicas: 3, durable: true, ttl: 2 * time.Second})
 	disks := map[string]*disk{}
@@ -244,7 +242,6 @@ func (in *instance) faulty(state mortise.DiskState, cause string) bool {
 	return d != nil && d.State == state && d.Cause != "" && strings.Contains(d.Cause, cause) && d.Remedy != ""
 }
 
-// names reports whether an instance says that the disk of another instance has a fault.
 func (in *instance) names(other *instance) bool {
 	return slices.ContainsFunc(in.status().FaultyDisks, func(d mortise.FaultyDisk) bool { return d.Name == other.name })
 }
@@ -333,7 +330,6 @@ func (d *disk) cut() {
 	d.run("losetup", "-c", d.loop)
 }
 
-// replace puts a new disk in the place of the broken disk.
 func (d *disk) replace() {
 	d.run("umount", d.dir)
 	d.run("losetup", "-d", d.loop)

@@ -114,7 +114,6 @@ func (w *world) startSlow(i int, m *machine) *instance {
 	return w.start(fleetName(i), m, "MT_SLOWER="+fleetSlow, "MT_PROBE_EVERY=50ms")
 }
 
-// sinceStart returns the time from the last start until all of the instances were ready.
 func sinceStart(fleet []*instance, last time.Time) time.Duration {
 	var longest time.Duration
 	for _, in := range fleet {
@@ -125,8 +124,6 @@ func sinceStart(fleet []*instance, last time.Time) time.Duration {
 	return longest.Round(time.Millisecond)
 }
 
-// killLeader kills the leader of a fleet, starts it again, and logs how long all instances took to
-// be ready.
 func (w *world) killLeader(fleet []*instance) {
 	w.t.Helper()
 	leader := w.leader(fleet[:fleetCrew]...)

@@ -33,7 +33,7 @@ type instance struct {
 	mu      sync.Mutex // guards all below
 	next    int
 	pending map[int]chan event
-	left    *event    // the result of Leave
+	left    *event
 	readyAt time.Time // the zero time means that it has not been ready
 }
 
@@ -60,7 +60,7 @@ func newInstance(w *world, name, life string, m *machine) *instance {
 }
 
 // run starts the process in its machine's namespace, with the world's name server. The program
-// replaces the shell, so there is only one process.
+// replaces the shell.
 func (in *instance) run(program string, environment []string) {
 	t := in.w.t
 	t.Helper()
@@ -89,7 +89,6 @@ func (in *instance) run(program string, environment []string) {
 	go in.read(out)
 }
 
-// read reads the lines that the process writes, until the process ends.
 func (in *instance) read(out io.Reader) {
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, 1<<20)
@@ -164,7 +163,6 @@ func (in *instance) status() mortise.Status {
 	return *e.Status
 }
 
-// describe returns the Status as text for the output of a test.
 func (in *instance) describe() string {
 	e, err := in.ask("status", "", time.Second)
 	return strings.Join(strings.Fields(fmt.Sprint(e.Text, " ", errText(err))), " ")

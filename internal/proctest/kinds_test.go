@@ -85,7 +85,6 @@ func (f *forwarders) cut(hold func(k kind, from, to string) bool) {
 	f.free = make(chan struct{})
 }
 
-// heal continues all connections that are held.
 func (f *forwarders) heal() { f.cut(func(kind, string, string) bool { return false }) }
 
 // pass waits until a connection is not held, or has ended.
@@ -105,7 +104,6 @@ func (f *forwarders) pass(k kind, from, to string, over <-chan struct{}) bool {
 	}
 }
 
-// stand runs a forwarder for a machine until the test ends.
 func (f *forwarders) stand(t *testing.T, m *machine) {
 	t.Helper()
 	var listener net.Listener

@@ -10,7 +10,7 @@ import (
 
 const (
 	lossyEnv  = "MORTISE_LOSSY"       // number of leaders lost on each network; default 3
-	airDelay  = 50 * time.Millisecond // delay of each packet, in one direction
+	airDelay  = 50 * time.Millisecond // in one direction
 	cutFor    = 8 * time.Second
 	lossyRest = 5 * time.Second // from the return of one leader to the end of the next
 )

@@ -77,8 +77,6 @@ func TestAllAtOnce(t *testing.T) {
 
 const allLeave = 2 * time.Second
 
-// restart ends a fleet of n instances simultaneously, starts it on new machines, and judges the
-// history.
 func (w *world) restart(n int, how string) {
 	w.t.Helper()
 	fleet := w.startAll(n)

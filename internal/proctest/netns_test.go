@@ -21,7 +21,7 @@ type network struct {
 }
 
 type machine struct {
-	space string // name of the namespace
+	space string
 	ip    string
 	cut   map[*machine]bool // the machines to which packets from this one are lost
 }
@@ -128,7 +128,6 @@ func (n *network) part(some []*machine) {
 	n.hang(some, "bridge1")
 }
 
-// join reverses part.
 func (n *network) join(some []*machine) {
 	n.t.Helper()
 	n.hang(some, "bridge0")

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// outagesEnv is the number of outages. They take all kinds of the table in turn. Without a value
-// there is one outage of each kind.
+// outagesEnv is the number of outages. They take the kinds in turn. The default is one outage of
+// each kind.
 const outagesEnv = "MORTISE_OUTAGES"
 
 // recovery is the longest time from the end of an outage until a group grants locks, if no process

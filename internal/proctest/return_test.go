@@ -41,7 +41,7 @@ func TestReturn(t *testing.T) {
 		rest := without(fleet, leader)
 		w.lose(leader)
 		before := time.Now()
-		time.Sleep(returnTime + apart) // measures what the disk does without a return
+		time.Sleep(returnTime + apart) // measures the gaps that occur without a return
 		stopped := time.Now()
 		leader.signal(syscall.SIGSTOP)
 		successor := w.leader(rest...)

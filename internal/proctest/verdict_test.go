@@ -139,7 +139,6 @@ func (w *world) losses(events []history.Event) {
 	}
 }
 
-// together calls do for all instances in parallel, and waits until all calls have returned.
 func together(instances []*instance, do func(*instance)) {
 	var all sync.WaitGroup
 	for _, in := range instances {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// readyTime is how long an instance of a healthy group takes to be ready: until the group has found
-// it, it has a session, and a change of voters that is due has finished.
+// readyTime is how long an instance of a healthy group takes to be ready. In that time the group
+// finds the instance, opens its session, and finishes a change of voters that is due.
 const readyTime = 12 * time.Second
 
 // failover is the longest time that a group with a majority has no leader.
@@ -37,7 +37,6 @@ func (w *world) waitReady(within time.Duration, instances ...*instance) {
 	}
 }
 
-// waitAllReady waits until all running instances can be granted locks.
 func (w *world) waitAllReady(within time.Duration) {
 	w.t.Helper()
 	limit := time.Now().Add(within)
@@ -48,7 +47,6 @@ func (w *world) waitAllReady(within time.Duration) {
 	}
 }
 
-// leader waits until one of the instances leads, and returns it.
 func (w *world) leader(of ...*instance) *instance {
 	w.t.Helper()
 	var found *instance

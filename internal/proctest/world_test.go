@@ -36,7 +36,6 @@ type settings struct {
 	callers int  // goroutines of each instance that lock and unlock their own key all the time
 }
 
-// world is a network, a name server and the instances of one scenario.
 type world struct {
 	t *testing.T
 	settings
@@ -105,7 +104,6 @@ func (w *world) machine() *machine {
 	return m
 }
 
-// unlist removes a machine from those to which the service's name resolves.
 func (w *world) unlist(m *machine) {
 	w.list(slices.DeleteFunc(slices.Clone(w.listed), func(other *machine) bool { return other == m })...)
 }
@@ -128,7 +126,6 @@ func (w *world) machinesFor(n int) []*machine {
 	return machines
 }
 
-// startOn starts an instance on each of some machines. Their names are a, b, c, …
 func (w *world) startOn(machines ...*machine) []*instance {
 	w.t.Helper()
 	var started []*instance
@@ -215,7 +212,6 @@ func machinesOf(instances []*instance) []*machine {
 
 func (w *world) file(name string) string { return filepath.Join(w.dir, name) }
 
-// living returns the instances that run.
 func (w *world) living() []*instance {
 	var living []*instance
 	for _, in := range w.lives {
@@ -226,7 +222,6 @@ func (w *world) living() []*instance {
 	return living
 }
 
-// tell prints what all running instances report, and the end of each instance's log.
 func (w *world) tell() {
 	for _, in := range w.lives {
 		if !in.gone() {

@@ -64,7 +64,6 @@ func publish(root, proxy string) error {
 	return nil
 }
 
-// versionOf returns the version in the file doc.go below root.
 func versionOf(root string) (string, error) {
 	text, err := os.ReadFile(filepath.Join(root, "doc.go"))
 	if err != nil {

@@ -29,7 +29,6 @@ func (b *bench) binary(pkg string) string {
 	return filepath.Join(b.dir, strings.NewReplacer("/", "_", ".", "root").Replace(pkg)+".test")
 }
 
-// build builds the test binary of each package that the layers need.
 func build(ctx context.Context, layers []mutants.Layer, workers int) (*bench, error) {
 	dir, err := os.MkdirTemp("", "planted")
 	if err != nil {
@@ -80,7 +79,6 @@ func build(ctx context.Context, layers []mutants.Layer, workers int) (*bench, er
 
 func (b *bench) close() { _ = os.RemoveAll(b.dir) }
 
-// sighting is the result of one layer for one bug.
 type sighting struct {
 	layer  string
 	failed bool

@@ -46,7 +46,8 @@ type attacker struct {
 	all map[string]tally
 }
 
-// kind is one kind of attack. each makes one attempt against the target and returns its tally.
+// kind is one kind of attack. Its function each makes one attempt against the target and returns
+// the tally.
 type kind struct {
 	name  string
 	lanes int           // how many goroutines run it
@@ -133,7 +134,6 @@ func (a *attacker) tell() {
 	_ = json.NewEncoder(os.Stdout).Encode(a.all)
 }
 
-// run repeats one kind of attack, against one instance after the other.
 func (a *attacker) run(ctx context.Context, k kind) {
 	for n := rand.IntN(len(a.targets)); ctx.Err() == nil; n++ {
 		t := k.each(a, ctx, a.targets[n%len(a.targets)])
@@ -190,7 +190,6 @@ func (a *attacker) others(target known) []known {
 	return slices.DeleteFunc(slices.Clone(a.targets), func(k known) bool { return k.addr == target.addr })
 }
 
-// refused returns the tally of one attempt, which counts as refused if err is not nil.
 func refused(err error) tally {
 	if err != nil {
 		return tally{Tried: 1, Refused: 1}

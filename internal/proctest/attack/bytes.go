@@ -55,7 +55,6 @@ func (a *attacker) questions(ctx context.Context, target known) (t tally) {
 	return t
 }
 
-// snapshot begins a snapshot in the name of a voter, and does not end it.
 func (a *attacker) snapshot(ctx context.Context, target known) tally {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -100,7 +99,7 @@ func (a *attacker) raft(ctx context.Context, target known) tally {
 	const size = 8 << 20
 	frame := make([]byte, 0, size)
 	for len(frame) < size {
-		frame = append(frame, 0x2a, 0) // an empty message
+		frame = append(frame, 0x2a, 0)
 	}
 	err = c.Frame(frame)
 	if err == nil && c.Ended(2*time.Second) {

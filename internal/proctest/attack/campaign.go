@@ -25,7 +25,6 @@ const (
 	startWithin = time.Minute
 )
 
-// siege is one run of the campaign.
 type siege struct {
 	flags
 	dir     string
@@ -87,7 +86,6 @@ func campaign(ctx context.Context, f flags) (err error) {
 	return s.report(quietFrom, attackFrom, attackTo)
 }
 
-// startVictims starts the instances and waits until all of them are ready.
 func (s *siege) startVictims(ctx context.Context) error {
 	addrs, err := freeAddrs(3)
 	if err != nil {
@@ -187,7 +185,6 @@ func (s *siege) sampleAll() {
 	}
 }
 
-// attackFor runs the attacker, and collects its tallies.
 func (s *siege) attackFor(ctx context.Context, length time.Duration) error {
 	self, err := os.Executable()
 	if err != nil {

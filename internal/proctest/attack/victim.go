@@ -81,7 +81,6 @@ func (v *victim) start(program, secret string, addrs []string, slower int) error
 	return nil
 }
 
-// read reads the lines that the process writes, until the process ends.
 func (v *victim) read(out io.Reader) {
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, 1<<20)
@@ -155,7 +154,6 @@ func (v *victim) mib() int {
 	return v.limit >> 10
 }
 
-// picture is the voters and the leader that the instance reports.
 type picture struct {
 	votes  bool
 	voters string
@@ -176,7 +174,6 @@ func (v *victim) look() (picture, error) {
 	return picture{e.Status.Votes, strings.Join(voters, ", "), e.Status.Leader, e.Status.Term}, nil
 }
 
-// end makes the process release all locks and stop.
 func (v *victim) end() error {
 	_, err := v.ask("quiet", time.Minute)
 	_ = v.in.Close() // the process ends when its input ends

@@ -10,9 +10,9 @@ import (
 
 const (
 	growers  = 16
-	growKeys = 256              // 1 MiB of data
-	growData = 4096             // the largest value that Put accepts
-	growRest = time.Second / 20 // pause after a failure
+	growKeys = 256  // 1 MiB of data
+	growData = 4096 // the largest value that Put accepts
+	growRest = time.Second / 20
 )
 
 // grow puts data at keys below prefix until ctx ends. The state grows by growKeys values of the

@@ -16,8 +16,8 @@ type load struct {
 	node *mortise.Node
 	name string
 	slow int // factor of all pauses
-	// ID of the process, part of the keys that it holds for long: they must not wait for a killed
-	// predecessor.
+	// The process ID is part of the keys that are held for long, so that a new process does not
+	// wait for a killed one.
 	life int
 	ctx  context.Context
 	end  context.CancelFunc
@@ -25,8 +25,8 @@ type load struct {
 }
 
 const (
-	holders     = 3                     // number of locks that an instance holds for its whole life
-	callerPause = 10 * time.Millisecond // pause of each further caller
+	holders     = 3 // number of locks that an instance holds for its whole life
+	callerPause = 10 * time.Millisecond
 )
 
 func startLoad(node *mortise.Node, name string, pause time.Duration, slow, callers int) *load {
@@ -46,7 +46,6 @@ func startLoad(node *mortise.Node, name string, pause time.Duration, slow, calle
 	return l
 }
 
-// stop ends the load and waits until it has released all locks.
 func (l *load) stop() {
 	l.end()
 	l.all.Wait()
@@ -66,7 +65,6 @@ func (l *load) hold(key string) {
 	}
 }
 
-// take takes and releases a lock repeatedly.
 func (l *load) take(key string, hold, pause time.Duration) {
 	for l.goesOn(nil) {
 		lock, err := l.node.Lock(l.ctx, key)

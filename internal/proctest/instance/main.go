@@ -39,7 +39,6 @@ func main() {
 	}
 }
 
-// instance is the node of this process, its load and its requests.
 type instance struct {
 	node *mortise.Node
 	load *load
