@@ -170,8 +170,8 @@ func (p *Port) hearOut(from nodeid.ID, addr string, first *wire.Answer,
 	return nil, err
 }
 
-// late reports whether a call failed because its deadline passed. The peer knows the deadline too,
-// and may report it before ctx ends.
+// late reports whether a call failed because its deadline passed. The peer may report that before
+// ctx ends.
 func late(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || status.Code(err) == codes.DeadlineExceeded
 }

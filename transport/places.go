@@ -58,9 +58,8 @@ func (p *places) leave(t *ticket) {
 	t.waiting = nil
 }
 
-// next removes and returns the next ticket whose dial may begin. Nil means that no dial may begin.
-// A nonzero wait is then the time after which the caller must call next again; before that it calls
-// next if a dial ends.
+// next removes and returns the next ticket whose dial may begin, or nil. A nonzero wait is the time
+// after which the caller must call next again, unless a dial ends before.
 func (p *places) next(now time.Time) (t *ticket, wait time.Duration) {
 	for c := range classes {
 		if p.lines[c].Len() == 0 || !p.room(c) {

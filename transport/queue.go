@@ -122,9 +122,9 @@ func (q *queue) drop() {
 	q.notify()
 }
 
-// take returns the next frame. It contains everything that is queued, or as much as the size limit
-// allows. If nothing is queued, take returns nil, and ended reports whether the queue has ended.
-// The frame is valid until the next call of take. Only the sender goroutine calls take.
+// take returns the next frame: everything that is queued, within the size limit. If nothing is
+// queued, it returns nil, and ended reports whether the queue has ended. The frame is valid until
+// the next take. Only the sender goroutine calls it.
 func (q *queue) take() (frame *wire.Frame, ended bool, dropped int) {
 	f := &q.frame
 	f.Retired, f.Refusal = false, nil // cut sets the other fields
@@ -178,8 +178,8 @@ func (q *queue) cut(f *wire.Frame) (raft []*raftpb.Message, ended bool) {
 	return raft, false
 }
 
-// cutRaft removes and returns the first messages that fit into soft bytes. If not even the first
-// message fits, cutRaft returns the first message if it fits into hard bytes. The caller holds mu.
+// cutRaft removes and returns the first messages that fit into soft bytes, or else the first one if
+// it fits into hard bytes. The caller holds mu.
 func (q *queue) cutRaft(soft, hard int) (taken []*raftpb.Message, size int) {
 	n := 0
 	for n < len(q.raft) {

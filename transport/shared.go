@@ -14,9 +14,9 @@ const (
 	sharedCheck = 5 * time.Second
 )
 
-// shared is a connection to an address, for questions to any instance at the address and for
-// gossip. One goroutine owns it. The goroutine dials, waits until the connection is dead or has
-// been unused for sharedIdle, and closes it.
+// shared is a connection to an address, for questions to any instance there and for gossip. One
+// goroutine dials, waits until the connection is dead or has been unused for sharedIdle, and closes
+// it.
 type shared struct {
 	addr   string
 	self   *Self              // this node's identity on the connection
@@ -35,9 +35,9 @@ type shared struct {
 
 // borrow returns a live connection to addr, which it dials if necessary. The caller must call
 // release. Concurrent callers share a dial, which does not depend on any of their contexts. During
-// a pause of the address the callers wait, as far as their contexts allow. The errors ErrRefused,
-// ErrForeign and ErrVersion are returned only to callers that came before the dial began. For later
-// callers, borrow dials again.
+// a pause of the address they wait, as far as their contexts allow. ErrRefused, ErrForeign and
+// ErrVersion are returned only to callers that came before the dial began; for others, borrow dials
+// again.
 func (p *Port) borrow(ctx context.Context, addr string) (*shared, error) {
 	for {
 		s, first, err := p.sharedFor(addr)

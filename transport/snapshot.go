@@ -232,10 +232,10 @@ func (p *Port) collect(stream poured, from nodeid.ID, chunk *wire.Chunk) ([]byte
 	return data, nil, nil
 }
 
-// roomFor returns the capacity of the buffer for the data of a snapshot of `size` bytes, when
-// `need` bytes have arrived and the buffer has `room`. The capacity doubles until a quarter of the
-// data has arrived. So a sender that only announces much data makes this node allocate little. Then
-// the whole buffer is allocated in one step, so that two large buffers never exist simultaneously.
+// roomFor returns the capacity of the buffer for a snapshot of `size` bytes, of which `need` have
+// arrived. The capacity doubles until a quarter has arrived, so announcing a large size costs no
+// memory. Then the whole buffer is allocated in one step, so that two large buffers never exist
+// simultaneously.
 func roomFor(need, room, size int) int {
 	switch {
 	case need <= room:

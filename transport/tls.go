@@ -59,9 +59,9 @@ const (
 // this side has TLS.
 const noTLS = "\x15\x03\x03\x00\x02\x02\x28"
 
-// hint answers a dialer whose first byte shows that only one of the two sides has TLS, because a
-// connection that just ends would prove nothing. A dialer without TLS is sent a TLS alert. A dialer
-// with TLS is sent our preface in plain text.
+// hint answers a dialer whose first byte shows that only one side has TLS, because a connection
+// that just ends proves nothing. A dialer without TLS is sent an alert, and one with TLS our
+// preface in plain text.
 func (c *accepted) hint(first byte) {
 	switch {
 	case c.listener.secured && first == linkPreface[0]:

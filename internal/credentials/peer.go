@@ -57,9 +57,9 @@ type checker interface {
 }
 
 // Peer returns what the certificates of the other side prove, after a finished handshake with a
-// configuration of s. Only the verified chain counts. An error means that the connection must be
-// refused. The configurations of s refuse such a peer during the handshake, so an error means that
-// the connection was made with another configuration.
+// configuration of s. Only the verified chain counts. After an error the connection must be
+// refused. It was then made with another configuration, because those of s refuse such a peer in
+// the handshake.
 func (s *Source) Peer(state tls.ConnectionState) (Peer, error) { return s.checker.peer(state) }
 
 // Recheck returns why an open connection would no longer be accepted: a certificate of its chain

@@ -90,11 +90,10 @@ func (g *Guest) Places(ctx context.Context) (places []Report, errs []error) {
 	return places, errs
 }
 
-// Survey asks all instances that it can find: first those at the addresses of Join, then the voters
-// that the answers name, and then the members on the first page of the leader's list. It needs no
-// leader. It asks at most 128 addresses, always including the voters. If it leaves out addresses,
-// an error contains their number. It ends when the answers name no further address. ctx limits the
-// survey, and each question takes at most a second.
+// Survey asks all instances that it can find: those at the addresses of Join, the voters that the
+// answers name, and then the members on the first page of the leader's list. It needs no leader. It
+// asks at most 128 addresses, always including the voters. If it leaves out addresses, an error has
+// their number. ctx limits the survey, and each question takes at most a second.
 func (g *Guest) Survey(ctx context.Context) (reports []Report, errs []error) {
 	places, errs := g.Places(ctx)
 	s := survey{todo: places[:min(len(places), maxJoin)], known: map[string]bool{}}

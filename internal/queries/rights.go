@@ -154,8 +154,8 @@ func Allowed(c *capability.Capability, q any) error {
 }
 
 // proved returns the name of the program that ends a hold, for the log, the audit log and the
-// holder. The program's ID is authenticated, and so is the name in the capability of a derived
-// secret. The name that the program gives is only a claim.
+// holder. The program's ID and the name in a derived secret's capability are authenticated. The
+// program's own name is only a claim.
 func proved(by *query.Origin, rights *capability.Capability, says string) string {
 	asker := ID(by.GetAsker())
 	switch {

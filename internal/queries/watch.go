@@ -8,8 +8,8 @@ import (
 )
 
 // Watch asks the leader for the events of the keys that begin with a prefix. It passes every event
-// to Tell exactly once and in order. It begins with the current state. If the leader no longer has
-// the events after the last one, Watch begins again with the current state.
+// to Tell exactly once and in order. It begins with the current state, and does so again if the
+// leader no longer has the events after the last one.
 type Watch struct {
 	Origin *query.Origin // nil for questions of this instance
 	Prefix string
