@@ -88,7 +88,8 @@ func TestCrossingDials(t *testing.T) {
 	}
 }
 
-// The network is slow, and the queued data is larger than the largest hello.
+// TestCrossingDialsWithMuchToSay uses a slow network, and queued data that is larger than the
+// largest hello.
 func TestCrossingDialsWithMuchToSay(t *testing.T) {
 	for seed := range uint64(30) {
 		inBubble(t, func(t *testing.T, w *world) {
@@ -121,7 +122,8 @@ func TestCrossingDialsWithMuchToSay(t *testing.T) {
 	}
 }
 
-// Both instances have sent their hellos before a hello arrives.
+// TestStreamOfTheLowerInstanceWins checks crossing dials in which both instances have sent their
+// hellos before a hello arrives.
 func TestStreamOfTheLowerInstanceWins(t *testing.T) {
 	for _, slow := range []string{"a", "b"} {
 		t.Run(slow+" is slow to answer", func(t *testing.T) {

@@ -92,7 +92,8 @@ func TestDuplicatesAreBounded(t *testing.T) {
 	})
 }
 
-// A late duplicate may be the last heartbeat of a leader whose Down has been reported.
+// TestNoDuplicateBehindTheEndOfALink checks that a late duplicate is dropped. It may be the last
+// heartbeat of a leader whose Down has been reported.
 func TestNoDuplicateBehindTheEndOfALink(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)

@@ -21,7 +21,7 @@ func (n *node) linkTo(to *node) *stream {
 	return s
 }
 
-// The frame is too slow, or stops in the middle.
+// TestAFrameHasADeadline checks a frame that arrives too slowly, and one that stops in the middle.
 func TestAFrameHasADeadline(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, c := w.node("a", 1), w.node("b", 2), w.node("c", 3)

@@ -65,7 +65,7 @@ func TestAllKindsTravelInOneFrame(t *testing.T) {
 	})
 }
 
-// Without the sender's yield, each caller's data would have a separate frame.
+// TestCallersShareAFrame checks that the data of concurrent callers is sent in few frames.
 func TestCallersShareAFrame(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	inBubble(t, func(t *testing.T, w *world) {

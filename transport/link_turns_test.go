@@ -19,7 +19,7 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// If the counters of a queue did not decrease, a link would soon accept nothing.
+// TestEachTurnHasTheWholeQueue checks that the counters of a queue decrease when data is taken.
 func TestEachTurnHasTheWholeQueue(t *testing.T) {
 	part := make([]byte, 700<<10)
 	small := func(c *Config) { c.QueueBytes, c.RaftBytes, c.RaftMessages, c.MessageBytes = 1<<20, 1<<20, 10, 1<<20 }
@@ -135,7 +135,8 @@ func TestTheLastWordIsTheLast(t *testing.T) {
 	}
 }
 
-// A frame that a dropped queue accepted would be lost without a Down.
+// TestADroppedQueueTakesNothing checks that push fails after drop. An accepted frame would be lost
+// without a Down.
 func TestADroppedQueueTakesNothing(t *testing.T) {
 	c := Config{}.withDefaults()
 	q := newQueue(&c)

@@ -131,7 +131,8 @@ func TestAnnouncedFramesReserveNothing(t *testing.T) {
 	}
 }
 
-// Strangers may open many such connections.
+// TestAConnectionBeforeItsGreetingHoldsLittle checks the memory of a connection, because strangers
+// may open many.
 func TestAConnectionBeforeItsGreetingHoldsLittle(t *testing.T) {
 	const conns = 100
 	p := &Port{config: Config{}.withDefaults()}

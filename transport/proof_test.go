@@ -130,7 +130,8 @@ func TestImpostorThatListens(t *testing.T) {
 	})
 }
 
-// ErrOther can end the membership of a voter.
+// TestOtherInstanceOnlyOnProof checks that a refusal never causes ErrOther, which can end the
+// membership of a voter.
 func TestOtherInstanceOnlyOnProof(t *testing.T) {
 	secured(t, func(t *testing.T, w *world, use func(*Config), forge func(int) *forger) {
 		a, evil := w.node("a", 1, use), forge(9)

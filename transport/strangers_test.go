@@ -161,7 +161,8 @@ func TestOversizedFrameEndsTheLink(t *testing.T) {
 	})
 }
 
-// Otherwise, when many instances connect after a failover, no handshake would finish.
+// TestHandshakesInLineAreNotDisplaced checks that handshakes that wait for a turn are not closed.
+// Otherwise no handshake would finish after a failover.
 func TestHandshakesInLineAreNotDisplaced(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a := w.node("a", 1, func(c *Config) { c.Strangers = 2 })

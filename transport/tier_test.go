@@ -57,7 +57,8 @@ func guestOf(t *testing.T, rights ...string) capability.Peer {
 	return capability.Peer{Tier: capability.TierOf(c), Capability: c, Name: c.For()}
 }
 
-// The admin client is dialed, and its certificate is from the same authority.
+// TestWhatIsDialedMustBeAnInstance dials an admin client whose certificate is from the same
+// authority.
 func TestWhatIsDialedMustBeAnInstance(t *testing.T) {
 	for _, tier := range []capability.Peer{guestOf(t, "lock a/*"), guestOf(t, "member"), {}} {
 		inBubble(t, func(t *testing.T, w *world) {
