@@ -49,8 +49,8 @@ func (p *Port) To(addr string, to nodeid.ID) *Remote { return &Remote{port: p, a
 //
 //   - ErrSilent: there was no answer, which proves nothing. The error wraps the cause of ctx if ctx
 //     has ended. Without a deadline in ctx, a question waits for twice the dial timeout. While the
-//     address pauses after a failed dial, a question waits for the end of the pause, and fails
-//     immediately if the deadline of ctx is earlier;
+//     address pauses, a question waits for the end of the pause, and fails immediately if the
+//     deadline of ctx is earlier;
 //
 //   - ErrFull: a limit of this port or of the peer is reached;
 //

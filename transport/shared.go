@@ -66,8 +66,7 @@ func (p *Port) borrow(ctx context.Context, addr string) (*shared, error) {
 	}
 }
 
-// outlived returns the error of a call that began before the end of this node's incarnation or of
-// the port.
+// outlived returns the error of a call that began before the end of the incarnation or the port.
 func (p *Port) outlived(addr string) error {
 	if p.ctx.Err() != nil {
 		return ErrClosed
@@ -86,9 +85,9 @@ func (p *Port) release(s *shared) {
 	}
 }
 
-// sharedFor returns the connection to an address, which may not be dialed yet, and counts the
-// caller among its users. first is true if its dial has not begun. During a pause of the address
-// sharedFor may return a pausedError instead.
+// sharedFor returns the connection to an address, dialed or not, and counts the caller among its
+// users. first is true if its dial has not begun. During a pause it may return a pausedError
+// instead.
 func (p *Port) sharedFor(addr string) (_ *shared, first bool, _ error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -97,7 +96,7 @@ func (p *Port) sharedFor(addr string) (_ *shared, first bool, _ error) {
 	}
 	s, self := p.shared[addr], p.self.Load()
 	if s != nil && (s.d != nil && isClosed(s.d.probe.gone) || s.self != self) {
-		s = nil // it is dead or has an old identity, and its goroutine will close it
+		s = nil // its goroutine will close it
 	}
 	if s == nil {
 		if err := p.dials.paused(addr, nodeid.ID{}); err != nil {
@@ -116,8 +115,8 @@ func (p *Port) sharedFor(addr string) (_ *shared, first bool, _ error) {
 	return s, !s.begun, nil
 }
 
-// evict closes the least recently used connection that has no users. It returns false if all
-// connections have users. The caller holds mu.
+// evict closes the least recently used connection without users. It returns false if there is none.
+// The caller holds mu.
 func (p *Port) evict() bool {
 	var oldest *shared
 	for _, s := range p.shared {
@@ -170,7 +169,7 @@ func (p *Port) keep(s *shared) {
 }
 
 // wanted reports whether to keep s open. It removes a dead or idle connection from the table. A
-// live connection that is no longer in the table is kept while it has users.
+// live connection that was removed is kept while it has users.
 func (p *Port) wanted(s *shared) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -184,7 +183,7 @@ func (p *Port) wanted(s *shared) bool {
 	return !dead && s.users > 0
 }
 
-// begin records that the dial of s begins. It returns false if s has no users any more.
+// begin records that the dial of s begins. It returns false if s has no users.
 func (p *Port) begin(s *shared) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

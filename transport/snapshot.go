@@ -18,9 +18,9 @@ import (
 )
 
 // SendSnapshot sends a raft message with a snapshot to a peer, on a separate connection. It returns
-// nil when the peer's handler has accepted the message. m is only read. SendSnapshot fails with the
-// errors of Remote.Invoke, and with ErrGroup if the peer is in another group or the message is not
-// from this node's raft ID. While the address pauses, it fails immediately with ErrSilent.
+// nil when the peer's handler has accepted it. m is only read. It fails with the errors of
+// Remote.Invoke (with ErrSilent immediately while the address pauses), and with ErrGroup if the
+// peer is in another group or the message is not from this node's raft ID.
 func (p *Port) SendSnapshot(ctx context.Context, to nodeid.Endpoint, m *raftpb.Message) error {
 	if n := len(m.GetSnapshot().GetData()); n > p.config.SnapshotBytes {
 		return fmt.Errorf("%w: a snapshot of %d bytes, the limit is %d", ErrTooLarge, n, p.config.SnapshotBytes)

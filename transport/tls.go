@@ -80,9 +80,9 @@ func refusedTLS(err error) bool {
 
 const expiredAlert tls.AlertError = 45
 
-// silence reports whether err does not prove that the peer is a stranger, because the connection
-// broke, or because a certificate of either side has expired. (Outside QUIC, crypto/tls has no
-// exported type for a received alert, but the text of the error is the same.)
+// silence reports whether err does not prove that the peer is a stranger: the connection broke, or
+// a certificate of either side has expired. (Outside QUIC, crypto/tls has no exported type for a
+// received alert, but the text is the same.)
 func silence(err error) bool {
 	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok && invalid.Reason == x509.Expired {
 		return true

@@ -37,9 +37,8 @@ func RightsOf(ctx context.Context) *capability.Capability {
 	return c
 }
 
-// Intercept calls the method if the sender may ask the question. Before that, it sets the Origin of
-// the question to the authenticated sender. The Origin of a question that an instance forwards for
-// a program is not changed.
+// Intercept calls the method if the sender may ask the question. The Origin of the question is then
+// the authenticated sender, or the program for which an instance forwards the question.
 func (g *Guard) Intercept(ctx context.Context, q any, info *grpc.UnaryServerInfo, method grpc.UnaryHandler) (any,
 	error) {
 	from := transport.AskerOf(ctx)
