@@ -16,9 +16,9 @@ type admission struct {
 	number uint64
 }
 
-// accept decides whether a stream that a peer opened becomes a link. It blocks until that can be
-// decided. It returns the link, or the reason for refusing the stream. The package comment
-// describes the rules.
+// accept decides whether a stream that a peer opened becomes a link, by the rules of the package
+// comment. It blocks until it can decide. It returns the link, or the reason for refusing the
+// stream.
 func (p *Port) accept(ctx context.Context, who *introduction, s *stream) (admission, *wire.Refusal) {
 	for ctx.Err() == nil {
 		a, wait, refusal := p.tryAccept(who, s)
@@ -77,9 +77,9 @@ func (p *Port) tryAccept(who *introduction, s *stream) (a admission, wait <-chan
 	return admission{link: l, self: self, number: p.number}, nil, nil
 }
 
-// replaces returns why a new stream of a peer does not replace the existing one, or nil if it does.
-// It replaces the existing stream if the peer's process has lost that stream, or if it comes from a
-// later start with the same directory. Both streams have proved the same key. The caller holds mu.
+// replaces returns nil if a new stream of a peer replaces the existing one, and otherwise a
+// refusal. A new stream does so if the peer's process has lost the existing stream, or has started
+// again with the same directory. The caller holds mu.
 func (p *Port) replaces(who *introduction, l *link, s *stream) *wire.Refusal {
 	args := []any{"instance", l.instance, "link", l.stream.conn.RemoteAddr(), "other", s.conn.RemoteAddr()}
 	same := who.boot == l.boot
@@ -92,8 +92,7 @@ func (p *Port) replaces(who *introduction, l *link, s *stream) *wire.Refusal {
 		return &wire.Refusal{Reason: wire.Refusal_COPY,
 			Text: fmt.Sprintf("another process with this identity is linked here from %v", l.stream.conn.RemoteAddr())}
 	}
-	// The link was lost, or the instance has restarted. A copy whose link is up is refused above,
-	// with a warning.
+	// A copy whose link is up is refused above, with a warning.
 	p.tell(slog.LevelInfo, "transport: an instance has replaced its link", l.instance, args)
 	return nil
 }

@@ -13,14 +13,14 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// listener gives gRPC connections that the port can find from inside a call, and can close. A gRPC
-// server cannot cancel one of its own calls in another way while the call is blocked in sending.
+// listener gives gRPC connections that the port can find from inside a call, and close. A gRPC
+// server cannot otherwise cancel a call that is blocked in sending.
 //
 // A connection belongs to a stranger until a hello on it is verified. If there are too many
-// strangers, the listener closes the oldest stranger from which this node is waiting for data. An
-// instance proves its key within milliseconds, so a flood of other connections does not displace
-// it. If all strangers are waiting for this node, the new connection is closed: after a failover
-// thousands of instances connect simultaneously, and a refused instance tries again.
+// strangers, the listener closes the oldest one from which this node is waiting for data. An
+// instance proves its key within milliseconds, so a flood does not displace it. If all strangers
+// are waiting for this node, the listener closes the new connection: after a failover thousands of
+// instances connect simultaneously, and a refused one tries again.
 type listener struct {
 	net.Listener
 	limit, strangers int
@@ -95,8 +95,8 @@ func (l *listener) admit(c *accepted) (oldest *accepted, full bool) {
 	return oldest, false
 }
 
-// silent returns the oldest stranger from which this node is waiting for data, or nil if all
-// strangers are waiting for this node. The caller holds mu.
+// silent returns the oldest stranger from which this node is waiting for data, or nil. The caller
+// holds mu.
 func (l *listener) silent() *accepted {
 	for _, w := range l.waiting {
 		if w.stranger && !w.turn.busy.Load() {
@@ -156,8 +156,7 @@ type accepted struct {
 	timer    *time.Timer
 }
 
-// RemoteAddr implements net.Conn. The address contains the connection, so that acceptedOn finds the
-// connection from a TLS connection on it and from a call.
+// RemoteAddr implements net.Conn. acceptedOn finds the connection by this address.
 func (c *accepted) RemoteAddr() net.Addr { return acceptedAddr{c.Conn.RemoteAddr(), c} }
 
 func (c *accepted) known() {

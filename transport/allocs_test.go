@@ -22,7 +22,7 @@ func append1() *raftpb.Message {
 }
 
 // TestFramesAllocateLittle checks that a frame with a raft message, a command and a reply needs few
-// allocations. With generated code it needed about 30.
+// allocations. Generated code needed about 30.
 func TestFramesAllocateLittle(t *testing.T) {
 	q := newQueue(new(Config{}.withDefaults()))
 	turn := Frame{Commands: []byte("a command"), Replies: []byte("a reply"), Raft: []*raftpb.Message{append1()}}
@@ -72,8 +72,8 @@ type hearing struct {
 func (e *hearing) Frame(Identity, Frame) { e.heard() }
 func (e *hearing) Down(Identity, error)  {}
 
-// BenchmarkFrame sends a frame with a raft message, a command and a reply to another port over
-// loopback TCP, and waits for a frame in the other direction.
+// BenchmarkFrame sends a frame with a raft message, a command and a reply over loopback TCP, and
+// waits for a frame in return.
 func BenchmarkFrame(b *testing.B) {
 	listen := func() net.Listener {
 		l, err := net.Listen("tcp", "127.0.0.1:0")

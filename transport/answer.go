@@ -46,8 +46,8 @@ func (p *Port) serve(answers method, stream asked) error {
 	return p.reply(stream, conn, answer, failed)
 }
 
-// question gathers a question. The bytes that it returns, even together with an error, count
-// against the sender of the question until the caller gives them back to the quota.
+// question gathers a question. The returned bytes, even with an error, count against the sender
+// until the caller gives them back to the quota.
 func (p *Port) question(stream asked) (from Identity, body []byte, refusal *wire.Refusal, err error) {
 	first, err := firstOf(p, stream.Context(), stream.Recv)
 	if err != nil {
@@ -69,9 +69,8 @@ func (p *Port) question(stream asked) (from Identity, body []byte, refusal *wire
 	return from, body, nil, err
 }
 
-// handle calls the method that answers. The bytes that it returns count against the sender of the
-// question until the caller gives them back to the quota. failed is true if they are the body of a
-// Failure.
+// handle calls the method that answers. The returned bytes count against the sender until the
+// caller gives them back to the quota. failed is true if they are the body of a Failure.
 func (p *Port) handle(ctx context.Context, from Identity, answers method, body []byte) (answer []byte, failed bool,
 	_ *wire.Refusal) {
 	asking, cancel := context.WithTimeout(ctx, askTime)
@@ -83,8 +82,7 @@ func (p *Port) handle(ctx context.Context, from Identity, answers method, body [
 	if f, ok := errors.AsType[*Failure](err); ok {
 		answer, failed, err = f.Body, true, nil
 	}
-	// The answer must not be sent if this node has begun a new incarnation since the connection was
-	// opened.
+	// The answer must not be sent if this node has begun a new incarnation.
 	if _, refusal := p.caller(ctx); refusal != nil {
 		return nil, false, refusal
 	}

@@ -17,10 +17,9 @@ const (
 	arrivalsEach = 256
 )
 
-// arrivals are the calls whose first message is not complete, or, for a question, whose last
-// message has not arrived. A correct call arrives within milliseconds. If an instance has too many,
-// or all instances together, the connection of the oldest call is closed, so a flood of unfinished
-// calls displaces only its own calls. It is safe for concurrent use.
+// arrivals are the calls whose first message, or whole question, has not arrived. A correct call
+// arrives within milliseconds. If an instance, or all instances together, have too many, the
+// connection of the oldest call is closed. It is safe for concurrent use.
 type arrivals struct {
 	each, limit int
 
@@ -29,9 +28,8 @@ type arrivals struct {
 	of   map[nodeid.ID]int // the number of calls of each instance
 }
 
-// enter registers a call that begins to arrive on conn. The caller must call the returned function.
-// If it is not called within the given time, the connection is closed. The function reports whether
-// it was called in time.
+// enter registers a call that begins to arrive on conn. The caller must call the returned function,
+// which reports whether it was called in time. If it was not, the connection is closed.
 func (a *arrivals) enter(conn *accepted, within time.Duration) (arrived func() bool) {
 	a.mu.Lock()
 	place := a.list.PushBack(conn)
@@ -66,7 +64,7 @@ func (a *arrivals) remove(e *list.Element) {
 	}
 	before := a.list.Len()
 	if a.list.Remove(e); a.list.Len() == before {
-		return // it was displaced; Remove ignores elements of no list
+		return // it was displaced
 	}
 	owner := e.Value.(*accepted).owner
 	if a.of[owner]--; a.of[owner] == 0 {

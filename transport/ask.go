@@ -49,8 +49,8 @@ func (p *Port) To(addr string, to nodeid.ID) *Remote { return &Remote{port: p, a
 //
 //   - ErrSilent: there was no answer, which proves nothing. The error wraps the cause of ctx if ctx
 //     has ended. Without a deadline in ctx, a question waits for twice the dial timeout. While the
-//     address pauses after a failed dial, a question waits for the end of the pause, and fails
-//     immediately if the deadline of ctx is earlier;
+//     address pauses, a question waits for the end of the pause, and fails immediately if the
+//     deadline of ctx is earlier;
 //
 //   - ErrFull: a limit of this port or of the peer is reached;
 //
@@ -170,8 +170,8 @@ func (p *Port) hearOut(from nodeid.ID, addr string, first *wire.Answer,
 	return nil, err
 }
 
-// late reports whether a call failed because its deadline passed. The peer knows the deadline too,
-// and may report it before ctx ends.
+// late reports whether a call failed because its deadline passed. The peer may report that before
+// ctx ends.
 func late(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || status.Code(err) == codes.DeadlineExceeded
 }

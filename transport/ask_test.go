@@ -103,8 +103,8 @@ func (w *world) serveGRPC(addr string) {
 	w.t.Cleanup(server.Stop)
 }
 
-// servePeer runs a gRPC server as instance n. It exchanges hellos correctly, but answers every
-// question with the function answer.
+// servePeer runs a gRPC server as instance n. It exchanges hellos correctly, and answers with the
+// function answer.
 func (w *world) servePeer(addr string, n int, answer func(asked) error) {
 	ln, err := w.net.Listen(addr)
 	if err != nil {
@@ -125,8 +125,8 @@ func (w *world) servePeer(addr string, n int, answer func(asked) error) {
 	w.t.Cleanup(server.Stop)
 }
 
-// TestAskTellsNoFromSilence checks that the errors of a question distinguish the kinds of refusal
-// and silence. The founding of a group depends on these distinctions.
+// TestAskTellsNoFromSilence checks that the errors distinguish refusals from silence. The founding
+// of a group depends on this.
 func TestAskTellsNoFromSilence(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a := w.node("a", 1)
@@ -187,8 +187,7 @@ func TestAskTellsNoFromSilence(t *testing.T) {
 	})
 }
 
-// TestDialOfAnInstanceThatDoesNotCheck checks that a dial fails if an instance accepts a link that
-// is intended for another instance.
+// A dial must fail if an instance accepts a link that is intended for another instance.
 func TestDialOfAnInstanceThatDoesNotCheck(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, careless := w.node("a", 1), forge(5)
@@ -206,9 +205,8 @@ func TestDialOfAnInstanceThatDoesNotCheck(t *testing.T) {
 	})
 }
 
-// TestAskAfterARestart checks that a dead connection does not delay the next question. After a
-// refused connection, a question waits at most half a second until the pause ends, and then
-// describes the current process at the address.
+// A dead connection does not delay the next question. After a refused connection, a question waits
+// at most half a second, and then describes the current process at the address.
 func TestAskAfterARestart(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a := w.node("a", 1)
@@ -242,8 +240,7 @@ func TestAskAfterARestart(t *testing.T) {
 	})
 }
 
-// TestAskAfterASilence checks questions to an instance that vanishes silently and is started again
-// on another machine with the same address.
+// An instance vanishes silently and is started again on another machine with the same address.
 func TestAskAfterASilence(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)

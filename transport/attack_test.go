@@ -49,8 +49,7 @@ type heard struct {
 	binding []byte
 }
 
-// accept answers every dialer on a connection, without checks, with the greeting that the function
-// answer returns.
+// accept answers every dialer with the greeting that answer returns, without checks.
 func (f *forger) accept(conn net.Conn, answer func(heard) *wire.Greeting) {
 	defer conn.Close()
 	var secure *tls.ConnectionState
@@ -121,8 +120,8 @@ func (f *forger) listen(w *world, addr string, answer func(heard) *wire.Greeting
 	})
 }
 
-// secured runs a test in plain text and with TLS. With TLS, all instances and the forgers share one
-// certificate, so TLS does not prove which instance a process is.
+// secured runs a test in plain text, and with TLS where all processes share one certificate, so
+// that TLS does not prove which instance a process is.
 func secured(t *testing.T, test func(t *testing.T, w *world, use func(*Config), forge func(n int) *forger)) {
 	for _, name := range []string{"plain", "TLS"} {
 		t.Run(name, func(t *testing.T) {
@@ -142,7 +141,7 @@ func secured(t *testing.T, test func(t *testing.T, w *world, use func(*Config), 
 	}
 }
 
-// warnings returns the number of warnings in the log of a node that contain all the given texts.
+// warnings counts the warnings in the log of a node that contain all the texts.
 func (n *node) warnings(texts ...string) int { return n.lines("WARN", texts...) }
 
 func (n *node) lines(level string, texts ...string) (count int) {

@@ -2,14 +2,13 @@ package transport
 
 import "sort"
 
-// batch holds queued bytes of one kind. It records where the bytes of each call end, because they
-// must not be split.
+// batch holds queued bytes of one kind. The bytes of one call must not be split.
 type batch struct {
 	data  []byte
 	ends  []int // offsets in data, ascending
 	head  int   // index in ends of the first piece that has not been taken
 	sent  int
-	lent  []byte // the buffer that the last take emptied and returned, which its caller still reads
+	lent  []byte // returned by the last take, whose caller reads it
 	spare []byte // an empty buffer, reused for data
 	habit habit  // of the buffer data
 }
@@ -27,9 +26,8 @@ func (b *batch) add(piece []byte) {
 
 func (b *batch) empty() bool { return b.head == len(b.ends) }
 
-// take removes and returns as many whole pieces as fit into soft bytes. If not even the first piece
-// fits, take returns the first piece if it has at most hard bytes. The result is valid until the
-// next take.
+// take removes and returns as many whole pieces as fit into soft bytes, or else the first piece if
+// it has at most hard bytes. The result is valid until the next take.
 func (b *batch) take(soft, hard int) []byte {
 	if b.lent != nil {
 		b.spare, b.lent = b.lent[:0], nil

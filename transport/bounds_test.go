@@ -48,8 +48,6 @@ func (c cutAfter) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// TestUnfinishedQuestionsHoldNoMemory checks that sixty endless questions of many megabytes each
-// use almost no memory.
 func TestUnfinishedQuestionsHoldNoMemory(t *testing.T) {
 	authority := newAuthority(t)
 	use := func(c *Config) { authority.use(c) }
@@ -125,8 +123,6 @@ func realTLS(t *testing.T, n int, change ...func(*Config)) *node {
 	})...)
 }
 
-// TestAQuestionHasADeadline checks that a question that does not arrive in time is ended, and that
-// the bytes gathered so far are released.
 func TestAQuestionHasADeadline(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -151,7 +147,7 @@ func TestAQuestionHasADeadline(t *testing.T) {
 		began := time.Now()
 		for time.Since(began) < time.Minute && a.Counts().Accepted > 0 {
 			for _, call := range calls {
-				_ = call.Send(&wire.Question{Body: []byte("x")}) // so that it is not idle
+				_ = call.Send(&wire.Question{Body: []byte("x")})
 			}
 			time.Sleep(time.Second)
 		}
@@ -306,8 +302,8 @@ func TestGossipStreamsAreBounded(t *testing.T) {
 	})
 }
 
-// TestAnswersAreBoundedForEachInstance checks that an instance that answers at many addresses can
-// make the receiver hold no more than at one address.
+// An instance that answers at many addresses must not make the receiver hold more than at one
+// address.
 func TestAnswersAreBoundedForEachInstance(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -375,8 +371,6 @@ func TestCallsThatArriveDisplaceThoseThatDoNot(t *testing.T) {
 	})
 }
 
-// TestCallsOfOneInstanceDisplaceItsOwn checks that a flood of unfinished calls does not displace
-// slow calls of other instances.
 func TestCallsOfOneInstanceDisplaceItsOwn(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, attacker := w.node("a", 1), w.node("b", 2), w.node("x", 9)
@@ -398,7 +392,7 @@ func TestCallsOfOneInstanceDisplaceItsOwn(t *testing.T) {
 			defer d.close()
 			for range callsEach {
 				if _, err := d.Ask(t.Context()); err != nil {
-					break // the connection was displaced
+					break // displaced
 				}
 			}
 			synctest.Wait()
@@ -429,8 +423,6 @@ func breaks(s asked) error {
 	return io.ErrUnexpectedEOF
 }
 
-// TestConnectionsOfOneInstanceAreBounded checks that an additional connection closes the oldest
-// connection of the same instance.
 func TestConnectionsOfOneInstanceAreBounded(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, c := w.node("a", 1), w.node("b", 2), w.node("c", 3)
@@ -460,7 +452,6 @@ func TestConnectionsOfOneInstanceAreBounded(t *testing.T) {
 		if _, _, err := c.Ask(t.Context(), "a:1", id(1), nil); err != nil {
 			t.Error(err)
 		}
-		// Closed connections are removed, however many instances had them.
 		for i := range 500 {
 			gone := &accepted{gone: make(chan struct{})}
 			a.holds.owners.own(nodeidtest.ID(uint64(i)+1), gone)

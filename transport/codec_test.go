@@ -12,7 +12,7 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// random fills some fields of a message of any type. The same seed gives the same fields.
+// random fills some fields of a message of any type, depending on the seed.
 func random(r *rand.Rand, m protoreflect.Message, depth int) {
 	fields := m.Descriptor().Fields()
 	for i := range fields.Len() {
@@ -62,8 +62,8 @@ func marshal(t testing.TB, m proto.Message) []byte {
 	return b
 }
 
-// sameMessage compares the hand-written decoder with protobuf's decoder on arbitrary bytes. It then
-// compares the encoders on the decoded message.
+// sameMessage compares the hand-written decoder with protobuf's on arbitrary bytes, and the
+// encoders on the decoded message.
 func sameMessage(t *testing.T, b []byte) {
 	t.Helper()
 	want := &raftpb.Message{}
@@ -88,8 +88,8 @@ func sameMessage(t *testing.T, b []byte) {
 	}
 }
 
-// TestRaftMessagesAreProtobuf checks that both encoders produce the same bytes for each message,
-// and that both decoders return the same message. So old and new builds can communicate.
+// TestRaftMessagesAreProtobuf checks that both encoders and both decoders have the same results, so
+// that old and new builds can communicate.
 func TestRaftMessagesAreProtobuf(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	byHand := 0
@@ -208,8 +208,6 @@ func FuzzFrameBytes(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) { sameFrame(t, b) })
 }
 
-// TestALargeListIsGivenBack checks that the list of packed messages is released after a frame with
-// very many messages.
 func TestALargeListIsGivenBack(t *testing.T) {
 	b := bytes.Repeat([]byte{byte(tagRaft), 0}, 10_000)
 	in := &received{}

@@ -31,8 +31,7 @@ type dialed struct {
 	probe *probe
 }
 
-// connectTime is the time that a dial has to connect. The handshakes that follow have the dial
-// timeout.
+// connectTime is the time limit for connecting. The handshakes have the dial timeout.
 const connectTime = time.Second
 
 // open dials addr. It sends nothing.
@@ -125,8 +124,8 @@ func (d *dialed) close() {
 	d.probe.Close() // needed if gRPC never used the connection
 }
 
-// explain returns the error of this package for a call that failed with err on this connection. ctx
-// is the context of the caller.
+// explain returns the error for a call that failed with err on this connection. ctx is the
+// caller's.
 func (d *dialed) explain(ctx context.Context, err error) error {
 	code := status.Code(err)
 	text := status.Convert(err).Message()

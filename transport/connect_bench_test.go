@@ -9,14 +9,13 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// taker is a handler that accepts all snapshots.
 type taker struct{ hearing }
 
 func (taker) MaySendSnapshot(Identity, *raftpb.Message) error { return nil }
 func (taker) Snapshot(Identity, *raftpb.Message) error        { return nil }
 
-// BenchmarkConnection dials another port over loopback TCP, exchanges hellos, makes one call and
-// closes the connection. The call is a snapshot of a few bytes.
+// BenchmarkConnection dials over loopback TCP, exchanges hellos, sends a small snapshot and closes
+// the connection.
 func BenchmarkConnection(b *testing.B) {
 	for _, name := range []string{"plain", "TLS"} {
 		b.Run(name, func(b *testing.B) {

@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// lives returns an option that starts a node with the given number of starts of its directory.
+// lives sets the number of starts of a node's directory.
 func lives(life uint64) func(*Config) { return func(c *Config) { c.Life = life } }
 
-// TestCopyIsRefused checks that a second process with the key of a linked instance is refused if
-// its life is not higher, as with a copied directory. The link is not affected, and each side logs
-// once what is wrong and the addresses of both processes.
+// A second process with the key of a linked instance, but no higher life, is refused, as with a
+// copied directory. The link is not affected, and each side logs once what is wrong and both
+// addresses.
 func TestCopyIsRefused(t *testing.T) {
 	secured(t, func(t *testing.T, w *world, use func(*Config), _ func(int) *forger) {
 		a, b := w.node("a", 1, use), w.node("b", 2, use, lives(5))
@@ -55,9 +55,8 @@ func TestCopyIsRefused(t *testing.T) {
 	})
 }
 
-// TestLaterLifeReplacesItsLink checks that a later start with the same directory immediately
-// replaces a link that only the peer still has. The handler gets the Down before any frame of the
-// new link.
+// A later start with the same directory immediately replaces a link that only the peer still has.
+// The handler gets the Down before any frame of the new link.
 func TestLaterLifeReplacesItsLink(t *testing.T) {
 	for _, dialer := range []string{"b", "a"} {
 		t.Run(dialer+" has dialed", func(t *testing.T) {
@@ -97,8 +96,6 @@ func TestLaterLifeReplacesItsLink(t *testing.T) {
 	}
 }
 
-// TestManyKeysDoNotFloodTheLog checks that a process with many keys causes few log lines. A new key
-// costs an outsider nothing.
 func TestManyKeysDoNotFloodTheLog(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a := w.node("a", 1)

@@ -16,10 +16,9 @@ type Counts struct {
 
 	FramesSent  uint64
 	RaftDropped uint64 // raft messages and duplicates, too large or without room in the queue
-	// raft messages that were not from the peer's raft ID or not for this node's, and duplicates
-	// from an instance without a link
+	// raft messages with a wrong sender or receiver, and duplicates without a link
 	RaftForeign    uint64
-	FramesForeign  uint64 // frames from another group, or from an instance without a group
+	FramesForeign  uint64 // frames from another group, or from none
 	PacketsDropped uint64 // in either direction
 }
 

@@ -59,8 +59,8 @@ func (l lagListener) Accept() (net.Conn, error) {
 	return lag{conn, l.wait}, nil
 }
 
-// TestCrossingDials checks that one of two crossing streams remains, that the handlers see nothing
-// of the other stream, and that every frame arrives once and in order.
+// One of two crossing streams remains, the handlers see nothing of the other, and every frame
+// arrives once and in order.
 func TestCrossingDials(t *testing.T) {
 	for seed := range uint64(200) {
 		inBubble(t, func(t *testing.T, w *world) {
@@ -88,8 +88,8 @@ func TestCrossingDials(t *testing.T) {
 	}
 }
 
-// TestCrossingDialsWithMuchToSay checks crossing dials over a slow network, with queued data that
-// is larger than the largest hello.
+// TestCrossingDialsWithMuchToSay uses a slow network, and queued data that is larger than the
+// largest hello.
 func TestCrossingDialsWithMuchToSay(t *testing.T) {
 	for seed := range uint64(30) {
 		inBubble(t, func(t *testing.T, w *world) {
@@ -122,8 +122,8 @@ func TestCrossingDialsWithMuchToSay(t *testing.T) {
 	}
 }
 
-// TestStreamOfTheLowerInstanceWins checks that the stream that the lower instance dialed is used if
-// both instances have sent their hellos before a hello arrives.
+// TestStreamOfTheLowerInstanceWins checks crossing dials in which both instances have sent their
+// hellos before a hello arrives.
 func TestStreamOfTheLowerInstanceWins(t *testing.T) {
 	for _, slow := range []string{"a", "b"} {
 		t.Run(slow+" is slow to answer", func(t *testing.T) {

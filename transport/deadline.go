@@ -5,10 +5,9 @@ import (
 	"time"
 )
 
-// deadline is a deadline of a connection. Its channel is closed when the deadline has passed. The
-// zero value has no deadline. A call that is already waiting keeps its channel: if the deadline is
-// moved into the past, the call wakes up, and if it is moved back into the future, the call is not
-// affected.
+// deadline is a deadline of a connection, with a channel that is closed when it passes. The zero
+// value never passes. A waiting call keeps its channel: it wakes if the deadline is moved into the
+// past, and is not affected if the deadline is moved back.
 type deadline struct {
 	mu      sync.Mutex // guards all below
 	timer   *time.Timer

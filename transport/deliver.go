@@ -8,10 +8,9 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// deliver checks a frame and passes its content for this node to the handler. If it returns a
-// refusal, the link ends. It refuses a frame that no correct peer sends, and session data for
-// another group, because the peer must know that such data is lost. Raft messages for another group
-// are only dropped.
+// deliver checks a frame and passes it to the handler. A refusal ends the link: the peer sent
+// something that no correct peer sends, or session data for another group, whose loss the peer must
+// know. Raft messages for another group are only dropped.
 func (l *link) deliver(f *received) *wire.Refusal {
 	p := l.port
 	if f.refusal != nil {
@@ -73,8 +72,7 @@ func (p *Port) ours(self *Self, peer Identity, messages []*raftpb.Message) []*ra
 			continue
 		}
 		p.counts.raftForeign.Add(1)
-		// Each change of voters causes some of these drops, because messages are in flight while
-		// one of the two nodes gets another raft ID or loses its raft ID.
+		// A change of voters causes some of these, because messages are in flight.
 		p.config.Logger.Debug("transport: dropped a raft message with another sender or receiver than the stream's",
 			"addr", peer.Addr, "from", m.GetFrom(), "stream_from", peer.Raft, "to", m.GetTo(), "stream_to", self.Raft)
 	}
@@ -86,8 +84,7 @@ func owns(self *Self, peer Identity, m *raftpb.Message) bool {
 	return peer.Raft != 0 && m.GetFrom() == peer.Raft && self.Raft != 0 && m.GetTo() == self.Raft
 }
 
-// learn updates the claims of the peer that may change. The instance of a peer is proven and does
-// not change.
+// learn updates the claims of the peer. Its proven instance does not change.
 func (l *link) learn(s *wire.Standing) *wire.Refusal {
 	if len(s.Addr) > maxAddr {
 		return &wire.Refusal{Reason: wire.Refusal_MALFORMED, Text: "an address that is too long"}

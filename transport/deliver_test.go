@@ -89,8 +89,8 @@ func TestWhatIsDelivered(t *testing.T) {
 	}
 }
 
-// TestWhatAGuestDelivers checks that an admin client may send session data, but nothing with which
-// it would vote, lead or retire. Its claims contain no replica and no address.
+// An admin client may send session data, but nothing with which it would vote, lead or retire. Its
+// claims contain no replica and no address.
 func TestWhatAGuestDelivers(t *testing.T) {
 	for _, tier := range []capability.Tier{capability.Root, capability.Member, capability.Guest} {
 		inBubble(t, func(t *testing.T, w *world) {
@@ -121,8 +121,7 @@ func TestWhatAGuestDelivers(t *testing.T) {
 	}
 }
 
-// TestNoRaftIDIsNoReplicas checks that a raft message without a sender or a receiver is accepted
-// from no replica and for no replica.
+// A raft message without a sender or a receiver is from no replica or for no replica.
 func TestNoRaftIDIsNoReplicas(t *testing.T) {
 	none, one := Identity{}, Identity{Raft: 1}
 	self, without := &Self{Raft: 2}, &Self{}
@@ -138,8 +137,8 @@ func TestNoRaftIDIsNoReplicas(t *testing.T) {
 	}
 }
 
-// TestRaftHasRoomOfItsOwn checks that a queue which is full of session data accepts raft messages,
-// and that a queued mark of retirement is not lost when later frames are pushed.
+// A queue that is full of session data accepts raft messages. Later frames do not remove a queued
+// mark of retirement.
 func TestRaftHasRoomOfItsOwn(t *testing.T) {
 	c := Config{QueueBytes: 100}.withDefaults()
 	q := newQueue(&c)
@@ -171,8 +170,8 @@ func TestAnEmptyFrameIsNotSent(t *testing.T) {
 	})
 }
 
-// TestALinkTakesNothingAfterAFailedWrite checks that Send fails after a failed write, although the
-// link's receiver is still reading. Only the Down would report that an accepted frame is lost.
+// Send fails after a failed write, although the receiver is still reading. Only the Down would
+// report that an accepted frame is lost.
 func TestALinkTakesNothingAfterAFailedWrite(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		left := &atomic.Int64{}

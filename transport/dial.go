@@ -8,8 +8,7 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// errAbandoned is never returned to users. It means that the link has another stream, or is no
-// longer wanted.
+// errAbandoned is never shown. The link has another stream, or is no longer wanted.
 var errAbandoned = errors.New("transport: dial abandoned")
 
 // linkWaits is how long the dial of a link may wait in the queue of dials.
@@ -94,8 +93,7 @@ func (p *Port) claim(l *link) (self *Self, number uint64, err error) {
 	return p.self.Load(), p.number, nil
 }
 
-// raise sets l up with the stream s. It fails if the peer's stream has been accepted in the
-// meantime.
+// raise sets l up with the stream s, unless the peer's stream was accepted meanwhile.
 func (p *Port) raise(l *link, addr string, s *stream, self *Self, who *introduction) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

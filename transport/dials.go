@@ -11,8 +11,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// dials is the queue of all dials of a port. It also records which addresses must not be dialed at
-// the moment. The rules are in places.go and pause.go. It is safe for concurrent use.
+// dials is the queue of all dials of a port, with the pauses of addresses. The rules are in
+// places.go and pause.go. It is safe for concurrent use.
 type dials struct {
 	random  func([]byte)
 	newborn func() bool // reports whether this node has no group yet
@@ -29,10 +29,9 @@ func newDials(random func([]byte), newborn func() bool) *dials {
 	return &dials{random: random, newborn: newborn, places: newPlaces(), pauses: pauses{known: map[pauseKey]*pause{}}}
 }
 
-// Prefer sets the addresses that have priority: those of the voters of the group, at most 16. Each
-// call replaces the addresses of the previous call. Three dials are always reserved for these
-// addresses. After a failed dial they are dialed again within half a second. Handshakes of
-// connections from their hosts are computed before all others.
+// Prefer sets the addresses of the group's voters, at most 16. Each call replaces the previous
+// addresses. Three dials are reserved for these addresses, a failed dial to one of them is repeated
+// within half a second, and handshakes of connections from their hosts are computed first.
 func (p *Port) Prefer(addrs []string) {
 	addrs = addrs[:min(len(addrs), maxPreferred)]
 	p.dials.prefer(addrs)
@@ -218,8 +217,7 @@ func (d *dials) await(ctx context.Context, addr string) error {
 	return nil
 }
 
-// reached ends the pause of an address, because an instance that claims the address has proved its
-// key on a connection to this port.
+// reached ends the pause of an address, because an instance that claims it has proved its key here.
 func (d *dials) reached(addr string) {
 	if addr == "" {
 		return
@@ -261,8 +259,8 @@ func (d *dials) remembered() int {
 	return d.pauses.remembered(time.Now())
 }
 
-// attempt waits for a place in the queue and then calls dial. The context wait limits the waiting,
-// and ctx the dial. The instance is the intended one, or zero for any.
+// attempt calls dial when the queue allows it. wait limits the waiting, and ctx the dial. A zero
+// instance means any.
 func (p *Port) attempt(wait, ctx context.Context, addr string, of nodeid.ID, dial func() error) error {
 	t, err := p.dials.enter(wait, addr, of)
 	if err != nil {

@@ -29,7 +29,7 @@ type outside struct {
 	hangs  func(addr string) (silent, deaf bool) // deaf: it accepts, but never sends
 }
 
-// through makes a node use o to dial all addresses that its own network does not have.
+// through makes a node dial unknown addresses through o.
 func (o *outside) through(c *Config) {
 	inside := c.Dial
 	c.Dial = func(ctx context.Context, addr string) (net.Conn, error) {
@@ -62,7 +62,6 @@ func (o *outside) over() {
 	o.flying--
 }
 
-// deafConn calls over when it is closed.
 type deafConn struct {
 	net.Conn
 	over func()
@@ -79,8 +78,8 @@ func (o *outside) count() int {
 	return len(o.began)
 }
 
-// busiest returns the number of dials that began in the busiest second and in the last second, and
-// the largest number in flight.
+// busiest returns the number of dials that began in the busiest and in the last second, and the
+// largest number in flight.
 func (o *outside) busiest() (most, last, flying int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -111,8 +110,7 @@ var worlds = map[string]func(addr string) (silent, deaf bool){
 	"at random":   func(string) (bool, bool) { n := rand.IntN(3); return n == 0, n == 1 },
 }
 
-// demand uses all kinds of traffic to all addresses concurrently and repeatedly, until the test
-// ends.
+// demand uses all kinds of traffic to all addresses concurrently, until the test ends.
 func demand(t *testing.T, a *node, all []string) (asking *sync.WaitGroup) {
 	asking = new(sync.WaitGroup)
 	for i, addr := range all {
@@ -142,8 +140,6 @@ func demand(t *testing.T, a *node, all []string) (asking *sync.WaitGroup) {
 	return asking
 }
 
-// TestDialsOfASecondAreBounded checks the limits of dials per second and of dials in flight, for
-// each of the worlds.
 func TestDialsOfASecondAreBounded(t *testing.T) {
 	for name, hangs := range worlds {
 		t.Run(name, func(t *testing.T) {
@@ -170,8 +166,8 @@ func TestDialsOfASecondAreBounded(t *testing.T) {
 	}
 }
 
-// TestPreferredAddressesAreReached checks that a preferred address is reached within a second while
-// hundreds of other dials hang, and within about a second after an outage.
+// A preferred address is reached within a second while hundreds of other dials hang, and within
+// about a second after an outage.
 func TestPreferredAddressesAreReached(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		o := &outside{hangs: worlds["all deaf"]}
@@ -189,7 +185,7 @@ func TestPreferredAddressesAreReached(t *testing.T) {
 		b.Close()
 		w.net.Cut("a", "b")
 		time.Sleep(100 * time.Millisecond)
-		for range 150 { // these dials fail
+		for range 150 { // failing
 			_ = a.Send(b.peer(), Frame{Commands: []byte("y")})
 			time.Sleep(100 * time.Millisecond)
 		}
@@ -208,8 +204,7 @@ func TestPreferredAddressesAreReached(t *testing.T) {
 	})
 }
 
-// TestOneFailureIsOfTheAddress checks that a pause of an address applies to questions as well as to
-// links.
+// A pause applies to questions as well as to links.
 func TestOneFailureIsOfTheAddress(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		o := &outside{hangs: worlds["all silent"]}
@@ -244,13 +239,13 @@ func TestOneFailureIsOfTheAddress(t *testing.T) {
 	})
 }
 
-// TestRefusalsAreNotRepeated checks that ErrRefused is based on a dial that began after the
-// question was asked. The pause after a refusal is short, because a group may wait for the error.
+// ErrRefused is based on a dial that began after the question was asked. The pause afterwards is
+// short, because a group may wait for the error.
 func TestRefusalsAreNotRepeated(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		refuse := make(chan struct{})
 		var mu sync.Mutex
-		var dialed time.Time // time of the last dial
+		var dialed time.Time
 		refusedBy := func() time.Time {
 			mu.Lock()
 			defer mu.Unlock()
@@ -321,8 +316,7 @@ func TestInboundConnectionEndsAPause(t *testing.T) {
 	})
 }
 
-// TestLateDialsAreUsed checks that a dial which is no longer wanted leaves the queue, and that a
-// dial which has begun continues.
+// A dial that is no longer wanted leaves the queue. A dial that has begun continues.
 func TestLateDialsAreUsed(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		o := &outside{hangs: worlds["all silent"]}

@@ -1,8 +1,8 @@
 // Package transport carries bytes between the nodes of one cluster. All traffic uses one TCP port,
 // with TLS if it is configured. gRPC carries everything except the links. Links have their own
 // framing, because a lock request waits for one or two exchanges on a link: an exchange takes 45
-// microseconds on a link, and took 75 as a gRPC call (BenchmarkFrame). Every connection begins with
-// an exchange in which both ends prove their identities.
+// microseconds, and took 75 as a gRPC call (BenchmarkFrame). Every connection begins with a proof
+// of the identities of both ends.
 //
 // # What it is
 //
@@ -23,8 +23,8 @@
 //     datagrams, because TCP delays everything that follows a lost packet on a link. The receiver
 //     drops a duplicate if it has no link to the sender.
 //
-// The file wire/mortise/transport/v1/peer.proto defines the messages of this package. The messages
-// of questions are defined in wire/mortise/query/v1, which this package does not use.
+// The messages of this package are defined in wire/mortise/transport/v1/peer.proto. Those of
+// questions are defined in wire/mortise/query/v1, which this package does not use.
 //
 // # Identity
 //
@@ -51,10 +51,10 @@
 //	  |<==== frames, or calls of gRPC ======>|
 //
 // The exchange proves the instance IDs, and that both ends use the same connection. The group, the
-// raft ID, the address and the life are only claims of the peer. The packages that use this one
-// decide which raft ID and which address belong to an instance. TLS proves only that a process may
-// connect, because all instances may share one certificate. Without TLS, a party that relays all
-// bytes of a connection is not detected, and can change everything that follows the hellos.
+// raft ID, the address and the life are only claims. The packages that use this one decide which
+// raft ID and which address belong to an instance. TLS proves only that a process may connect,
+// because all instances may share one certificate. Without TLS, a party that relays all bytes of a
+// connection is not detected, and can change everything after the hellos.
 //
 // A call belongs to the instance that opened its connection. If Identify begins a new incarnation,
 // all links and all connections for calls end, and questions sent by the old incarnation get no
@@ -65,32 +65,29 @@
 //
 // All dials of a port wait in one queue. A dial connects and performs the TLS handshake and the
 // exchange of hellos. It must connect within 1 s, and finish the hellos within a further
-// Config.DialTimeout. The time in the queue counts against neither limit. It is limited by the
-// caller's context, and to 10 s for a link.
+// Config.DialTimeout. The time in the queue does not count. It is limited by the caller's context,
+// and to 10 s for a link.
 //
 //	in flight   8, at most 5 of them to addresses that are not preferred, in order of arrival
 //	begun       in any second at most 112, whatever is requested: 32 at once and 16 each second to
 //	            ordinary addresses, 32 at once and 32 each second to preferred ones
 //
-// [Port.Prefer] sets the preferred addresses, which are those of the voters. Three of the eight
-// places are reserved for them, so that voters are reached while hundreds of other dials get no
-// answer.
+// [Port.Prefer] sets the preferred addresses: those of the voters. Three places are reserved for
+// them, so that voters are reached while hundreds of other dials hang.
 //
-// After a failed dial, no traffic of any kind is dialed to that address for some time: the address
-// pauses. The length of the pause is random between zero and a limit that doubles with each
-// failure:
+// After a failed dial, the address pauses: it is not dialed for a random time. The time is between
+// zero and a limit that doubles with each failure:
 //
 //	ordinary address            250 ms to 30 s; to 5 s while this node has no group
 //	preferred address           50 ms to 500 ms
 //	the dial got an answer      to 500 ms: a refused connection, a foreign process, another version
 //
-// If an instance of the cluster answered, the pause applies only to the intended instance at that
-// address, not to the whole address. This is so if the answer came from another instance, if the
-// intended instance refused the link, or if the link ended within a second. A pause ends early when
-// an instance that claims the address proves its key on a connection to this port, when Identify
-// begins a new incarnation, and when a dial succeeds. After a pause, one dial tries the address,
-// and the other dials wait for its result. A port remembers 1,024 failures, each until 10 s after
-// its pause. One more failure displaces the oldest.
+// If an instance of the cluster answered, only the intended instance at the address pauses. This is
+// so if another instance answered, if the intended instance refused the link, or if the link ended
+// within a second. A pause ends early when an instance that claims the address proves its key on a
+// connection to this port, when Identify begins a new incarnation, and when a dial succeeds. After
+// a pause, one dial tries the address, and the others wait for its result. A port remembers 1,024
+// failures, each until 10 s after its pause. One more displaces the oldest.
 //
 // On Linux a link ends if its dialer has sent bytes that the other machine does not acknowledge for
 // three seconds. Each side of any connection resends lost packets at equal intervals.
@@ -98,9 +95,8 @@
 // During a pause Send fails with ErrNoLink and SendSnapshot with ErrSilent. A question waits for
 // the end of the pause, or fails immediately with ErrSilent if its context ends earlier.
 // ErrRefused, ErrForeign and ErrVersion are returned only to questions that were asked before the
-// dial began, so they describe the process at the address at a time after the question was asked. A
-// group may need such a proof from each of several addresses within two seconds, so the pause after
-// an answer is short.
+// dial began. A group may need such a proof from several addresses within two seconds, so the pause
+// after an answer is short.
 //
 // Questions to one address share a connection and its dial. The dial continues if the question that
 // caused it is cancelled. A dial leaves the queue if no question waits for it any more.
@@ -109,10 +105,10 @@
 //
 // At most one handshake of accepted connections per processor is computed at a time, so that other
 // work continues when many instances connect simultaneously. A handshake that waits for its peer
-// holds no turn. The handshakes that wait for a turn are served in this order: first connections
-// from the hosts of the voters ([Port.Prefer]), then connections from IP addresses on which an
-// instance has proved its key in the last ten minutes (1,024 addresses are remembered), then the
-// others. A handshake that gets no turn within the dial timeout fails.
+// holds no turn. Turns are given first to connections from the hosts of the voters ([Port.Prefer]),
+// then to connections from IP addresses on which an instance has proved its key in the last ten
+// minutes (1,024 are remembered), then to the others. A handshake that gets no turn within the dial
+// timeout fails.
 //
 // # Tiers
 //
@@ -121,25 +117,26 @@
 // is refused before any of its data is used. A peer of another tier may only dial. Its address and
 // its raft ID are ignored, and its raft messages, replies, snapshots and gossip are dropped or
 // refused. Without TLS every peer is of the root tier. A connection ends when a certificate of its
-// chain expires. It also ends within a minute after the certificate is no longer accepted, or later
-// if checking all connections would take more than 1 % of a processor.
+// chain expires, and within a minute after the certificate is no longer accepted, or later if
+// checking all connections would take more than 1 % of a processor.
+//
 // # Guarantees
 //
-//   - Data that [Port.Send] accepts reaches the peer's Handler.Frame whole, once and in order per
 //   - Data that [Port.Send] accepts reaches the peer's Handler.Frame whole, once and in order per
 //     kind, or a Down for that peer follows. Raft messages are the exception: they may be dropped,
 //     and Counts reports how many were dropped.
 //   - For one peer the handler receives the frames of one stream, then its Down, then the frames of
-//     the next stream. No frame of the ended stream follows its Down, except a duplicate that is
-//     being delivered at that moment (see Handler). If a peer closes normally or retires,
-//     everything that it sent arrives before the Down. If it crashes, its last frames may be lost.
+//     the next stream. No frame follows the Down of its stream, except a duplicate that is being
+//     delivered at that moment (see Handler). If a peer closes normally or retires, everything that
+//     it sent arrives before the Down. If it crashes, its last frames may be lost.
 //   - No byte of a connection reaches the handler before the hello on the connection is verified. A
 //     refused connection does not affect the link of the instance whose identity it claimed.
-//     unsigned, so it never proves which instance is there.
+//   - [OtherError] is returned only if the other instance has proved its key. A refusal is not
+//     signed, so it never proves which instance sent it.
 //   - A frame from another group never reaches the handler, nor does a frame that arrives while
-//     either side has no group. The same holds for a raft message whose sender is not the peer's
-//     raft ID or whose receiver is not this node's. If a frame with session data is dropped for
-//     this reason, the link ends, and both sides get an error with the reason.
+//     either side has no group, nor a raft message whose sender is not the peer's raft ID or whose
+//     receiver is not this node's. If this would lose session data, the link ends, and both sides
+//     get an error with the reason.
 //   - If two nodes dial each other simultaneously, only the stream that the lower instance dialed
 //     is used, and the handlers never see the other stream.
 //
@@ -156,12 +153,11 @@
 //
 // Crossing dials: a dial that has not sent its hello is cancelled in favor of the peer's stream. If
 // both sides have sent their hellos, the lower instance keeps the peer's stream waiting until its
-// own dial has succeeded or failed, and the higher instance cancels its own dial.
+// own dial is decided, and the higher instance cancels its own dial.
 //
 // Three fields of the hello decide which of two streams of one instance is newer. The boot is 16
-// random bytes that each process draws. The number increases with every stream that the process
-// dials or accepts. The life counts the starts with one directory. It is 1 for an instance in
-// memory.
+// random bytes of the process. The number increases with every stream that the process dials or
+// accepts. The life counts the starts with one directory, and is 1 for an instance in memory.
 //
 //	same boot, number not higher    late: refused
 //	same boot,  higher number       the peer has lost the existing stream, which first ends with Down
@@ -173,12 +169,12 @@
 // # Concurrency
 //
 // All methods of a Port are safe for concurrent use. Only Remote.Invoke, SendSnapshot, DialStream
-// (each limited by its context) and Close block. A Remote must not be used for two calls
-// simultaneously. A link has two goroutines, one that sends and one that receives and calls the
-// handler, and a timer. Each address that is used for questions and gossip has one goroutine, which
-// owns the connection. Each destination of packets has one, and each byte stream has two. All
-// goroutines end with [Port.Close] at the latest. No mutex is held while waiting or while a
-// signature is verified. An ended link leaves nothing in memory except the record of a failed dial.
+// (each limited by its context) and Close block. A Remote is for one call at a time. A link has two
+// goroutines, one that sends and one that receives and calls the handler, and a timer. Each address
+// that is used for questions and gossip has one goroutine, each destination of packets has one, and
+// each byte stream has two. All end with [Port.Close] at the latest. No mutex is held while waiting
+// or while a signature is verified. An ended link leaves nothing in memory except the record of a
+// failed dial.
 //
 // Idle links are kept, because a leader needs all of its links and the other nodes have few. A link
 // takes about 22 KiB with TLS on either side, including stacks (TestIdleLinksAreSmall). Unused
@@ -187,13 +183,12 @@
 //
 // # Failure
 //
-// A peer that stops responding is detected after at most 25 s, on links by keepalives. Raft detects
-// it faster. A peer that sends garbage loses only its link. ErrForeign requires evidence: another
-// cluster label, another protocol, an unacceptable certificate, or a hello that is not signed with
-// its key. A connection that breaks, or is closed without a reason, counts as silence and proves
-// nothing. If only one side has TLS, the acceptor reports this to the dialer before it closes the
-// connection (ErrSecured, ErrPlain). These two errors are meant for operators. They count as
-// silence, because a configuration may change at any moment.
+// A peer that stops responding is detected after at most 25 s. Raft detects it faster. A peer that
+// sends garbage loses only its link. ErrForeign requires evidence: another cluster label, another
+// protocol, an unacceptable certificate, or a hello that is not signed with its key. A connection
+// that breaks, or is closed without a reason, counts as silence and proves nothing. If only one
+// side has TLS, the acceptor reports this to the dialer (ErrSecured, ErrPlain). These errors are
+// for operators and count as silence, because a configuration may change at any moment.
 //
 // # Limits
 //
@@ -223,16 +218,15 @@
 //	            entries, since these grow a hundredfold when they are decoded
 //
 // In this table, "one instance" is the instance that has proved its key on the connection. A
-// process that may connect can prove any number of keys. The limits for all instances apply to such
-// a process as well, but it can exhaust them, so that other instances are refused. "Given up" means
-// that the connection is closed.
+// process that may connect can prove any number of keys, so it can exhaust the limits for all
+// instances. "Given up" means that the connection is closed.
 //
 // An accepted connection must finish TLS and its hello within 5 s. Up to 1,024 connections may be
-// in that state. One more displaces the oldest. Before its hello is verified, a connection costs a
-// TLS handshake, a buffer of 1 KiB and a greeting of at most 4 KiB, with a label of at most 255
-// bytes and an address of at most 512. Log lines that outsiders can cause appear at most once in 10
-// s for each kind of event, counted separately for at most 16 instances at a time. A proof costs
-// each side about 70 microseconds (BenchmarkProof measures both sides).
+// in that state, and one more displaces the oldest. Before its hello is verified, a connection
+// costs a TLS handshake, a buffer of 1 KiB and a greeting of at most 4 KiB, with a label of at most
+// 255 bytes and an address of at most 512. Log lines that outsiders can cause appear at most once
+// in 10 s for each kind, separately for at most 16 instances at a time. A proof costs each side
+// about 70 microseconds (BenchmarkProof measures both sides).
 //
 // # Refused alternatives
 //
@@ -240,11 +234,10 @@
 //     needs markers in the stream, and a second way to end a stream without a Down.
 //   - Links as calls of gRPC: this needs two more goroutines on the path of each frame, HTTP/2's
 //     frames and windows for a connection with one stream, and three times the allocations.
-//   - Dials, retries and name resolution by gRPC: gRPC does not report why a dial failed, and its
-//     backoff would add to this package's.
+//   - Dials, retries and name resolution by gRPC: gRPC does not report why a dial failed, and there
+//     would be a second backoff.
 //   - Questions as unary gRPC calls: gRPC gathers a message of up to 2 MiB before this port can
-//     identify its sender and count what that sender already makes it hold. Sixty calls on one
-//     connection could hold 120 MiB.
+//     identify its sender. Sixty calls on one connection could hold 120 MiB.
 //   - A signature in the certificate, over the TLS key: instances could not share a certificate
 //     that the user provides.
 //   - An identity in each call: each call would need its own proof.

@@ -7,8 +7,8 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// This file implements the second path of raft messages. They are sent with the packets of gossip
-// on the connection for calls, which does not lose the same TCP packets as the link.
+// This file sends raft messages a second time, on the connection for calls, because that connection
+// loses other packets than the link.
 
 const (
 	maxDuplicates     = 64       // raft messages in one parcel
@@ -47,9 +47,9 @@ func (g *Gossip) enqueueRaft(addr string, packed [][]byte) {
 	}
 }
 
-// duplicates passes the raft messages of a parcel to the handler. It drops them if there is no link
-// to the sender: they may be the last messages of a leader whose Down has been reported, and this
-// node would follow that leader again.
+// duplicates passes the raft messages of a parcel to the handler. It drops messages from an
+// instance without a link: they may be from a leader whose Down has been reported, and this node
+// would follow it again.
 func (p *Port) duplicates(peer Identity, packed [][]byte) *wire.Refusal {
 	if len(packed) == 0 {
 		return nil

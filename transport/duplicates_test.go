@@ -22,13 +22,13 @@ func (n *node) indexes() (all []uint64) {
 	return all
 }
 
-// twice sends a raft message only as a duplicate, not on the link.
+// twice sends a raft message only as a duplicate.
 func (n *node) twice(to *node, m *raftpb.Message) {
 	n.SendDuplicates(to.peer(), []*raftpb.Message{m})
 }
 
-// TestDuplicates checks that a duplicate is delivered only if there is a link, both nodes are in
-// the same group, the message is from the sender's replica, and the message is for the receiver's.
+// A duplicate is delivered only with a link, within one group, from the sender's replica and for
+// the receiver's.
 func TestDuplicates(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, c := w.node("a", 1), w.node("b", 2), w.node("c", 3)
@@ -92,8 +92,8 @@ func TestDuplicatesAreBounded(t *testing.T) {
 	})
 }
 
-// TestNoDuplicateBehindTheEndOfALink checks that a duplicate is dropped after the Down of its link.
-// It may be the last heartbeat of a leader that the handler knows to be lost.
+// TestNoDuplicateBehindTheEndOfALink checks that a late duplicate is dropped. It may be the last
+// heartbeat of a leader whose Down has been reported.
 func TestNoDuplicateBehindTheEndOfALink(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)

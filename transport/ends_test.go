@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// fill sends a peer more than the network buffers, so that the sender blocks in the middle of a
-// frame.
+// fill sends more than the network buffers, so that the sender blocks in the middle of a frame.
 func fill(t *testing.T, from *node, to nodeid.Endpoint) {
 	t.Helper()
 	for range 5 {
@@ -23,8 +22,8 @@ func fill(t *testing.T, from *node, to nodeid.Endpoint) {
 	}
 }
 
-// TestGoodbyeThenPowerLoss checks that a slow peer counts as lost if it closes normally and then
-// loses power, although this side's sender is still waiting for the peer to read.
+// A slow peer that closes normally and then loses power counts as lost, although this side's sender
+// is waiting for the peer to read.
 func TestGoodbyeThenPowerLoss(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		var vanished atomic.Bool
@@ -48,8 +47,7 @@ func TestGoodbyeThenPowerLoss(t *testing.T) {
 	})
 }
 
-// TestLastWordOfAPeerThatDoesNotRead checks that a peer that never reads counts as lost after its
-// last frame, whether that frame is correct or not.
+// A peer that never reads counts as lost after its last frame, correct or not.
 func TestLastWordOfAPeerThatDoesNotRead(t *testing.T) {
 	for name, length := range map[string]uint32{"goodbye": kindClose, "garbage": 100 << 20} {
 		t.Run(name, func(t *testing.T) {
@@ -71,8 +69,8 @@ func TestLastWordOfAPeerThatDoesNotRead(t *testing.T) {
 	}
 }
 
-// TestWhatHasArrivedIsHandedOver checks that all data that the peer sent before it closed the
-// connection is delivered if a write fails because of the close.
+// If a write fails because the peer has closed the connection, everything that the peer sent before
+// is delivered.
 func TestWhatHasArrivedIsHandedOver(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -110,8 +108,8 @@ func TestUnencodableFrame(t *testing.T) {
 	})
 }
 
-// TestFailedWriteBesideASlowHandler checks that a link whose write has failed ends when everything
-// is read, although its next read would block forever.
+// A link whose write has failed ends when everything is read, although its next read would block
+// forever.
 func TestFailedWriteBesideASlowHandler(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		var now atomic.Bool

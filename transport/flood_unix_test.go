@@ -13,9 +13,8 @@ import (
 	"time"
 )
 
-// TestTenThousandSilentConnections opens many connections that are silent, send one byte a second
-// or stop reading. It checks that their number is bounded, that they are closed soon, that they do
-// not disturb linked instances, and that they do not fill the log.
+// The connections are silent, send one byte a second or stop reading. Their number is bounded, and
+// they are closed soon. They do not disturb linked instances or fill the log.
 func TestTenThousandSilentConnections(t *testing.T) {
 	want := 10_000
 	var files syscall.Rlimit

@@ -43,8 +43,8 @@ func TestRaftMessagesOfAForeignGroupNeverArrive(t *testing.T) {
 	})
 }
 
-// TestWordsOfAForeignGroupEndTheLink checks that session data for another group ends the link, with
-// the reason on both sides. Otherwise the owner of the lost data would wait for an answer.
+// Session data for another group ends the link, with the reason on both sides, because the owner of
+// the lost data would wait for an answer.
 func TestWordsOfAForeignGroupEndTheLink(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a := w.node("a", 1)
@@ -97,7 +97,7 @@ func TestGarbageEndsItsLinkOnly(t *testing.T) {
 				a, b := w.node("a", 1), w.node("b", 2)
 				b.send(a, "x")
 				a.wantCommands("link", b, "x")
-				evil := w.node("evil", 9) // the test uses its connection directly
+				evil := w.node("evil", 9)
 				stream, _ := evil.link("a:1", id(1), 1)
 				defer stream.kill()
 				if err := stream.send(f); err != nil {
@@ -205,8 +205,7 @@ func TestConnectionWithoutAHello(t *testing.T) {
 	})
 }
 
-// TestIdleConnectionIsClosed checks that the connection of a client that answers pings, but makes
-// no call, is closed.
+// TestIdleConnectionIsClosed uses a client that answers pings, but makes no call.
 func TestIdleConnectionIsClosed(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, idle := w.node("a", 1), w.node("idle", 9)

@@ -17,9 +17,8 @@ const (
 	maxStrange = 64 << 10    // bytes of the raft messages in a frame that protobuf must decode
 )
 
-// frames are the large frames that are arriving on all links. A frame counts with its announced
-// size, although memory is allocated only as its bytes arrive. If there are too many, the link
-// whose frame has been arriving the longest is ended. It is safe for concurrent use.
+// frames are the large frames that are arriving on all links, counted with their announced sizes.
+// If there are too many, the link with the oldest frame is ended. It is safe for concurrent use.
 type frames struct {
 	soft, hard int // framesSoft and framesHard, except in tests
 

@@ -21,8 +21,7 @@ func (n *node) linkTo(to *node) *stream {
 	return s
 }
 
-// TestAFrameHasADeadline checks that a peer loses the link if it sends a frame too slowly or stops
-// in the middle.
+// TestAFrameHasADeadline checks a frame that arrives too slowly, and one that stops in the middle.
 func TestAFrameHasADeadline(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, c := w.node("a", 1), w.node("b", 2), w.node("c", 3)
@@ -49,8 +48,7 @@ func TestAFrameHasADeadline(t *testing.T) {
 	})
 }
 
-// TestUnfinishedFramesHoldNoMemory checks that unfinished frames displace each other, so that
-// correct frames arrive.
+// Unfinished frames displace each other, so that correct frames arrive.
 func TestUnfinishedFramesHoldNoMemory(t *testing.T) {
 	authority := newAuthority(t)
 	use := func(c *Config) { authority.use(c) }
@@ -78,7 +76,7 @@ func TestUnfinishedFramesHoldNoMemory(t *testing.T) {
 		func() bool { text, _ := commands(a.seen(), id(2)); return len(text) == each })
 }
 
-// TestABurstOfFrames checks that a burst below the hard limit displaces no frame.
+// A burst below the hard limit displaces no frame.
 func TestABurstOfFrames(t *testing.T) {
 	inBubble(t, func(t *testing.T, _ *world) {
 		f := frames{soft: 100, hard: 200}
@@ -119,8 +117,8 @@ func TestABurstOfFrames(t *testing.T) {
 	})
 }
 
-// TestFramesDoNotGrowInDecoding checks that a frame with very many small raft messages or entries
-// is refused with little memory. A decoded message of two bytes takes hundreds of bytes.
+// A frame with very many small raft messages or entries is refused, because a decoded message of
+// two bytes takes hundreds.
 func TestFramesDoNotGrowInDecoding(t *testing.T) {
 	const many = 2 << 20
 	empty := func(tag uint64, n int) (b []byte) {

@@ -14,9 +14,8 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// FuzzHello checks that any first message of a connection is either refused with a reason, or is a
-// well-formed hello of this cluster, signed with its own key. It checks that log lines about
-// foreign peers are short.
+// FuzzHello checks that any first message is refused with a reason, or is a well-formed hello of
+// this cluster, signed with its own key. Log lines about foreign peers must be short.
 func FuzzHello(f *testing.F) {
 	here, there := forge(1), forge(2)
 	for _, change := range []func(*wire.Hello){
@@ -49,7 +48,7 @@ func FuzzHello(f *testing.F) {
 		if _, r := here.verify(g, acceptor, bound, g.Hello); r == nil {
 			t.Fatal("a signature was accepted for another hello")
 		}
-		// The signature is valid, so that only the hello itself can be refused.
+		// Only the hello itself can be refused.
 		g.Signature = there.key.Sign(signedBytes(dialer, bound, g.Hello, nil))
 		who, r := here.verify(g, dialer, bound, nil)
 		if r != nil {
@@ -65,8 +64,8 @@ func FuzzHello(f *testing.F) {
 	})
 }
 
-// FuzzChunks sends arbitrary chunks to the receiver of snapshots. It checks that a delivered
-// snapshot is complete, from the sender that it names, and no larger than allowed.
+// FuzzChunks checks with arbitrary chunks that a delivered snapshot is complete, from the sender
+// that it names, and no larger than allowed.
 func FuzzChunks(f *testing.F) {
 	message := []byte{0x08, 0x07, 0x10, 101, 0x18, 102, 0x4a, 0x02, 0x12, 0x00}
 	add := func(chunks ...*wire.Chunk) {
@@ -106,8 +105,7 @@ func FuzzChunks(f *testing.F) {
 	})
 }
 
-// chunkStream is the receiving side of a stream of chunks. Each chunk is preceded by its length in
-// one byte.
+// chunkStream receives chunks that are preceded by their length in one byte.
 type chunkStream struct {
 	grpc.ClientStreamingServer[wire.Chunk, wire.Ack]
 	rest []byte

@@ -189,8 +189,7 @@ func TestStreamCarriesBothWaysAndEnds(t *testing.T) {
 	})
 }
 
-// TestStreamQuestionAndAnswer checks a typical exchange of gossip states: one side writes, and the
-// other reads, answers and closes.
+// One side writes, and the other reads, answers and closes, as in an exchange of gossip states.
 func TestStreamQuestionAndAnswer(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -267,8 +266,7 @@ func TestStreamDeadlines(t *testing.T) {
 	})
 }
 
-// TestDeadlineThatFiresLate checks that a timer that fires while its deadline is being moved has no
-// effect.
+// A timer that fires while its deadline is being moved must have no effect.
 func TestDeadlineThatFiresLate(t *testing.T) {
 	var d deadline
 	old := time.Now().Add(time.Hour)

@@ -35,7 +35,7 @@ func newGuard(p *Port) *guard {
 	return &guard{port: p, wake: make(chan struct{}, 1), conns: map[net.Conn]guarded{}}
 }
 
-// guardedConn is a dialed connection that removes itself from the guard when it is closed.
+// guardedConn is a dialed connection that leaves the guard when it is closed.
 type guardedConn struct {
 	net.Conn
 	guard *guard

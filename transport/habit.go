@@ -1,7 +1,7 @@
 package transport
 
-// A link keeps its buffers for later use. It releases a buffer that a burst has made large after
-// habitUses consecutive uses that needed only a small part of the buffer.
+// A link releases a buffer that a burst has made large after habitUses consecutive uses that needed
+// only a small part of it.
 const (
 	restBytes = 1 << 10 // a buffer of this size is always kept
 	habitUses = 32

@@ -9,9 +9,8 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// TestABurstIsForgotten checks that after a burst an idle link uses no more memory than a link
-// without a burst, for sending and for receiving. A link that regularly has large frames keeps its
-// buffers.
+// After a burst an idle link uses no more memory than a link without a burst, in both directions. A
+// link that regularly has large frames keeps its buffers.
 func TestABurstIsForgotten(t *testing.T) {
 	large, small := bytes.Repeat([]byte("x"), 200<<10), []byte("a renewal")
 	out := &sink{}
@@ -28,7 +27,7 @@ func TestABurstIsForgotten(t *testing.T) {
 		if err := sender.send(f); err != nil {
 			t.Fatal(err)
 		}
-		q.take() // the queue gets its lent buffer back
+		q.take()
 	}
 	receiver := hears(out, 0)
 	receiver.begun = true

@@ -15,7 +15,7 @@ import (
 var errNoListener = errors.New("transport: a connection that this port's listener has not accepted") // cannot happen
 
 // handshaker performs the handshakes of accepted connections for gRPC: TLS, then the hellos. It
-// logs why a connection was refused. It takes links away from gRPC, because they do not use HTTP/2.
+// logs why a connection was refused. It removes links from gRPC, because they do not use HTTP/2.
 type handshaker struct {
 	credentials.TransportCredentials
 	port *Port

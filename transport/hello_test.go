@@ -13,7 +13,6 @@ import (
 // bound is the binding of hellos in tests that have no connection.
 var bound = make([]byte, bindingBytes)
 
-// TestHellos checks hellos with correct signatures and various fields.
 func TestHellos(t *testing.T) {
 	here, there := forge(1), forge(2)
 	cases := []struct {
@@ -68,8 +67,8 @@ func TestHellos(t *testing.T) {
 	}
 }
 
-// TestWhatASignatureIsGoodFor checks that a signature is valid only for one hello, on one
-// connection, in one role, and in answer to one hello.
+// A signature is valid only for one hello, on one connection, in one role, and in answer to one
+// hello.
 func TestWhatASignatureIsGoodFor(t *testing.T) {
 	here, there := forge(1), forge(2)
 	asked, answered := here.says(func(*wire.Hello) {}), there.says(func(*wire.Hello) {})
@@ -131,8 +130,8 @@ func TestHelloCarriesTheIdentity(t *testing.T) {
 	}
 }
 
-// TestARefusalProvesNoInstance checks that no refusal results in ErrOther, not even one with a
-// reason that a later version adds. Refusals are not signed.
+// Refusals are not signed, so none results in ErrOther, not even one with a reason that a later
+// version adds.
 func TestARefusalProvesNoInstance(t *testing.T) {
 	for reason := range wire.Refusal_Reason(100) {
 		err := refused("a:1", &wire.Refusal{Reason: reason, Text: "text"})

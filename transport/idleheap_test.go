@@ -20,20 +20,18 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// idleLinkBytes is the limit for the memory of an idle link on the accepting side, with TLS: heap
-// and stacks.
+// idleLinkBytes limits the heap and the stacks of an idle link on the accepting side, with TLS.
 const idleLinkBytes = 40 << 10
 
-// dialersEnv is the environment variable that makes this test binary the dialing process of
-// TestIdleLinksAreSmall. Its value consists of the address, the instance of the port, and the
-// certificate and the key of the authority, separated by commas.
+// dialersEnv makes this test binary the dialing process of TestIdleLinksAreSmall. Its value is the
+// address, the port's instance, and the certificate and the key of the authority, separated by
+// commas.
 const dialersEnv = "MORTISE_TEST_DIALERS"
 
 const idleLinks = 400
 
-// TestIdleLinksAreSmall checks the memory of idle links, because a leader keeps a link to every
-// attached instance. The dialers run in another process, so that only the memory of one side is
-// measured.
+// A leader keeps a link to every attached instance, so idle links must be small. The dialers run in
+// another process, so that only the memory of one side is measured.
 func TestIdleLinksAreSmall(t *testing.T) {
 	for _, encrypted := range []bool{false, true} {
 		t.Run(fmt.Sprintf("TLS=%v", encrypted), func(t *testing.T) {
@@ -81,7 +79,7 @@ func TestIdleLinksAreSmall(t *testing.T) {
 			for lines.Scan() && lines.Text() != "linked" {
 			}
 			eventually(t, "not all frames have come", func() bool { return frames.Load() >= 2*idleLinks })
-			leader.seen() // discards the recorded events
+			leader.seen()
 			each := (memoryInUse() - before) / idleLinks
 			t.Logf("%d bytes and %.1f goroutines for each of %d idle links", each,
 				float64(runtime.NumGoroutine()-goroutines)/idleLinks, idleLinks)

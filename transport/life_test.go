@@ -18,8 +18,8 @@ func TestConfigNamesEveryMistake(t *testing.T) {
 	}
 }
 
-// TestAnHourOfSilence checks that idle links and byte streams are kept for an hour. A gRPC server
-// closes the connections of clients that ping more often than its policy allows.
+// TestAnHourOfSilence checks that idle connections are kept. A gRPC server closes the connections
+// of clients that ping more often than its policy allows.
 func TestAnHourOfSilence(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, c := w.node("a", 1), w.node("b", 2), w.node("c", 3)
@@ -48,8 +48,7 @@ func TestAnHourOfSilence(t *testing.T) {
 	})
 }
 
-// TestSilentPeerIsFoundOut checks that both sides detect a silent peer, and that an idle peer is
-// not considered silent.
+// Both sides must detect a silent peer, and not an idle one.
 func TestSilentPeerIsFoundOut(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)

@@ -15,20 +15,19 @@ import (
 type state uint8
 
 const (
-	dialing state = iota // frames to send are queued
+	dialing state = iota // frames are queued
 	up
-	ended // the link is only in the table dying
+	ended // only in the table dying
 )
 
-// link is a connection to one instance, over one stream. A link never changes its stream, and a new
-// link begins only after the Down of the previous link. So no data is reordered, and none is lost
-// without a Down.
+// link is a connection to one instance, over one stream. A new link begins only after the Down of
+// the previous one. So no data is reordered, and none is lost without a Down.
 type link struct {
 	port     *Port
-	instance nodeid.ID // the ID of the peer
-	self     nodeid.ID // the incarnation of this node to which the link belongs
+	instance nodeid.ID // the peer's
+	self     nodeid.ID // this node's incarnation
 	queue    *queue
-	before   <-chan struct{} // the field done of the previous link; nil means that there was none
+	before   <-chan struct{} // done of the previous link; nil means none
 	settled  chan struct{}   // closed when state is no longer dialing
 	done     chan struct{}   // closed after Down has returned
 	mute     atomic.Bool     // incoming frames are dropped
@@ -39,15 +38,15 @@ type link struct {
 	// Guarded by port.mu:
 	state   state
 	dialed  string          // the dialed address; empty if the peer dialed
-	greeted bool            // this node's hello is sent, so the peer may have accepted the stream
+	greeted bool            // this node's hello is sent
 	abandon func()          // cancels this node's dial
 	number  uint64          // from the peer's hello on the stream
 	boot    [bootBytes]byte // from the same hello
 	met     Identity        // from the same hello
 	stream  *stream
 	born    time.Time
-	reaper  *time.Timer // kills the stream if its orderly end takes too long
-	reason  error       // the first known reason for the end of the link
+	reaper  *time.Timer // kills the stream if its end takes too long
+	reason  error       // why the link ended
 }
 
 // rise sets the state of l to up, with the stream s. The caller holds port.mu.
@@ -58,8 +57,8 @@ func (l *link) rise(who *introduction, s *stream) {
 }
 
 // transmit is the sender goroutine, which owns the sending side of the stream. It returns when the
-// queue has ended and is empty, or when the stream is broken. It yields the processor before it
-// drains the queue, so that other goroutines can add to the same frame.
+// queue has ended and is empty, or the stream is broken. It yields before it drains the queue, so
+// that other goroutines can add to the same frame.
 func (l *link) transmit(s *stream) {
 	for range l.queue.wake {
 		runtime.Gosched()
@@ -69,8 +68,7 @@ func (l *link) transmit(s *stream) {
 	}
 }
 
-// say sends everything that is queued. It returns true if the goroutine must stop, because the
-// queue has ended or the stream is broken.
+// say sends everything that is queued. It returns true if the goroutine must stop.
 func (l *link) say(s *stream) (last bool) {
 	for {
 		frame, ended, dropped := l.queue.take()
@@ -78,7 +76,7 @@ func (l *link) say(s *stream) (last bool) {
 		var err error
 		switch {
 		case ended:
-			_ = s.mark(kindClose) // an error does not matter: the peer has then closed the stream
+			_ = s.mark(kindClose) // on an error, the peer has closed the stream
 			return true
 		case frame != nil:
 			l.port.counts.framesSent.Add(1)
@@ -96,8 +94,8 @@ func (l *link) say(s *stream) (last bool) {
 }
 
 // receive is the receiver goroutine. It passes frames to the handler until the stream ends. If a
-// frame is refused, the peer is sent the reason. Further frames of that peer are read and dropped
-// until it closes the stream or linger has passed.
+// frame is refused, the peer is sent the reason, and its further frames are dropped until it closes
+// the stream or linger has passed.
 func (l *link) receive(s *stream) {
 	f, err := s.recv()
 	for ; err == nil; f, err = s.recv() {

@@ -65,8 +65,7 @@ func TestAllKindsTravelInOneFrame(t *testing.T) {
 	})
 }
 
-// TestCallersShareAFrame checks that concurrent callers share a frame. This requires that the
-// sender yields before it takes a frame.
+// TestCallersShareAFrame checks that the data of concurrent callers is sent in few frames.
 func TestCallersShareAFrame(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	inBubble(t, func(t *testing.T, w *world) {
@@ -209,8 +208,7 @@ func TestDialsOfAnotherInstanceAndAnotherCluster(t *testing.T) {
 	})
 }
 
-// TestNewStreamReplacesOneThatOnlyThePeerStillSees checks that a node which has lost its stream can
-// open a new one while the peer still has the old one.
+// A node that has lost its stream can open a new one while the peer still has the old one.
 func TestNewStreamReplacesOneThatOnlyThePeerStillSees(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		var vanished atomic.Bool
@@ -265,8 +263,8 @@ func (c *vanishingConn) Close() error {
 	return c.Conn.Close()
 }
 
-// TestNoFrameBeforeTheDown checks that a frame of a new stream is delivered only after the Down of
-// the old stream, however long Down takes and whichever side dialed.
+// A new stream's frames follow the Down of the old stream, however long Down takes and whichever
+// side dialed.
 func TestNoFrameBeforeTheDown(t *testing.T) {
 	for _, dialer := range []string{"peer", "we"} {
 		t.Run(dialer, func(t *testing.T) {

@@ -20,7 +20,6 @@ import (
 )
 
 // TestEachTurnHasTheWholeQueue checks that the counters of a queue decrease when data is taken.
-// Otherwise a link would soon accept nothing.
 func TestEachTurnHasTheWholeQueue(t *testing.T) {
 	part := make([]byte, 700<<10)
 	small := func(c *Config) { c.QueueBytes, c.RaftBytes, c.RaftMessages, c.MessageBytes = 1<<20, 1<<20, 10, 1<<20 }
@@ -86,8 +85,8 @@ func TestEachTurnHasTheWholeQueue(t *testing.T) {
 	}
 }
 
-// TestTheLastWordIsTheLast checks that the mark of a retired replica, and the reason for ending a
-// link, are sent after everything that was queued before them. A large piece has a separate frame.
+// The mark of a retired replica, and the reason for ending a link, are sent after everything that
+// was queued before. A large piece has a separate frame.
 func TestTheLastWordIsTheLast(t *testing.T) {
 	large := make([]byte, frameBytes*2/3)
 	message := &raftpb.Message{Entries: []*raftpb.Entry{{Data: large}}}
@@ -177,9 +176,8 @@ func (c faulty) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// TestALinkWhoseConnectionFailsOnce checks, for each call that may fail, that an accepted frame
-// arrives or a Down follows, that no frame arrives twice or after a later frame, and that the next
-// dial succeeds.
+// Whichever call fails, an accepted frame arrives or a Down follows, no frame arrives twice or
+// after a later frame, and the next dial succeeds.
 func TestALinkWhoseConnectionFailsOnce(t *testing.T) {
 	for _, kind := range []string{"dial", "read", "write"} {
 		for n := int64(1); n <= 12; n++ {
@@ -234,8 +232,7 @@ func TestALinkWhoseConnectionFailsOnce(t *testing.T) {
 	}
 }
 
-// lossLedger records the frames that a has sent to b, the frames that b has echoed, and the sides
-// that were told by a Down that frames may be lost.
+// lossLedger records the frames that a has sent, the frames that b has echoed, and the Downs.
 type lossLedger struct {
 	a, b  *node
 	sent  int
@@ -244,7 +241,7 @@ type lossLedger struct {
 	downs int
 }
 
-// turn sends some frames, one after another, and waits until they have arrived or a has had a Down.
+// turn sends some frames, and waits until they have arrived or a has had a Down.
 func (l *lossLedger) turn(t *testing.T) {
 	t.Helper()
 	accepted := 0

@@ -22,9 +22,8 @@ import (
 )
 
 // On every connection each side first sends the preface and its greeting. On a link frames follow,
-// each preceded by its length in four bytes, big endian. Two values of the length are not followed
-// by a frame: kindKeepalive shows that the sender is alive, and kindClose that it has sent
-// everything.
+// each after its length in four bytes, big endian. Instead of a length, kindKeepalive shows that
+// the sender is alive, and kindClose that it has sent everything.
 const (
 	linkPreface = "mortise\n" // distinguishes the protocol from HTTP/2
 
@@ -32,9 +31,9 @@ const (
 	kindClose     = math.MaxUint32
 
 	lengthBytes = 4
-	helloBytes  = 4 << 10 // the largest greeting; any process that can connect may send one
-	// size of the read buffer while many bytes arrive, otherwise restBytes; a frame that fits is
-	// decoded in place
+	helloBytes  = 4 << 10 // the largest greeting
+	// the read buffer while many bytes arrive, otherwise restBytes; a frame that fits is decoded in
+	// place
 	readBytes = 16 << 10
 	keptBytes = 256 << 10 // the largest kept buffer: one per sender, and some for all receivers
 )
@@ -45,25 +44,25 @@ type stream struct {
 	kill   func() // closes the connection immediately; safe for concurrent use
 	random func([]byte)
 	secure *tls.ConnectionState // nil means plain text
-	peer   capability.Peer      // the rights from the peer's certificates; set before the hellos
+	peer   capability.Peer      // from its certificates; set before the hellos
 	gone   <-chan struct{}      // closed with an accepted connection; nil if dialed
 	limit  int                  // bytes of a frame
 	said   atomic.Bool          // something was sent; reset by the keepalive
 	heard  atomic.Bool          // something arrived; reset by the keepalive
-	waits  atomic.Bool          // the receiver is waiting for bytes
+	waits  atomic.Bool          // the receiver waits for bytes
 	broke  atomic.Bool          // a write has failed
 
-	out    []byte // write buffer of the sender, reused
-	sends  habit  // of the buffer out
+	out    []byte // the sender's buffer, reused
+	sends  habit  // of out
 	opens  bool   // the sender has sent the preface
-	failed error  // the error of the first failed write; set before broke
+	failed error  // of the first failed write; set before broke
 
-	in    *bufio.Reader // small, except on a link on which much arrives
-	reads habit         // of the buffer of in
+	in    *bufio.Reader // small, unless much arrives
+	reads habit         // of in
 	last  int           // length of the last frame
-	ahead []byte        // unread bytes of the previous buffer, which in reads first
-	frame *received     // the last frame, reused by the receiver
-	large *frames       // the port's buffers for frames that do not fit into in
+	ahead []byte        // unread bytes of the previous buffer, read first
+	frame *received     // reused by the receiver
+	large *frames       // the port's, for frames that do not fit into in
 	begun bool          // the receiver has read the preface
 }
 
@@ -75,21 +74,20 @@ func newStream(p *Port, conn net.Conn, secure *tls.ConnectionState, kill func())
 	return s
 }
 
-// widen replaces the read buffer by a large one, for large frames or for many.
+// widen makes the read buffer large, for large frames or for many.
 func (s *stream) widen() {
 	s.ahead, _ = s.in.Peek(s.in.Buffered())
 	s.in = s.large.reader()
 	s.in.Reset(countingReader{s})
 }
 
-// narrow returns the large read buffer to the pool. The buffer must be empty.
+// narrow gives back the large read buffer, which must be empty.
 func (s *stream) narrow() {
 	s.large.giveReader(s.in)
 	s.in = bufio.NewReaderSize(countingReader{s}, restBytes)
 }
 
-// countingReader records for the keepalive that bytes have arrived, even if they are only a part of
-// a frame.
+// countingReader records for the keepalive that bytes have arrived, even a part of a frame.
 type countingReader struct{ *stream }
 
 func (h countingReader) Read(b []byte) (int, error) {
@@ -131,13 +129,13 @@ func (s *stream) send(f *wire.Frame) error {
 	return s.write(b)
 }
 
-// mark sends a length that is not followed by a frame: kindKeepalive or kindClose.
+// mark sends kindKeepalive or kindClose.
 func (s *stream) mark(length uint32) error {
 	b, _ := s.begin()
 	return s.write(binary.BigEndian.AppendUint32(b, length))
 }
 
-// begin returns the buffer for the next write, and the offset at which the caller's data begins.
+// begin returns the buffer for the next write, and the offset of the data.
 func (s *stream) begin() (b []byte, start int) {
 	b = s.out[:0]
 	if !s.opens {
@@ -147,8 +145,8 @@ func (s *stream) begin() (b []byte, start int) {
 	return b, len(b)
 }
 
-// write writes b. If this fails, the peer may have sent data before it closed the connection,
-// including the reason. So the receiver reads what has arrived, and ends when no more arrives.
+// write writes b. After an error the receiver reads what has arrived, which may include the peer's
+// reason, and ends when no more arrives.
 func (s *stream) write(b []byte) error {
 	s.out = nil
 	if cap(b) <= keptBytes && s.sends.keeps(cap(b), len(b)) {
@@ -164,7 +162,7 @@ func (s *stream) write(b []byte) error {
 	return err
 }
 
-// limitLinger limits the time for which the receiver waits for further bytes.
+// limitLinger limits how long the receiver waits for more.
 func (s *stream) limitLinger() { _ = s.conn.SetReadDeadline(time.Now().Add(maxLinger)) }
 
 // recv returns the next frame, which is valid until the next call. It returns io.EOF when the peer
@@ -210,7 +208,7 @@ func (s *stream) read(length int) error {
 	}
 	defer s.large.enter(length, s.kill)()
 	b := s.large.buffer()
-	for len(b) < length { // memory is allocated only as bytes arrive, whatever length was announced
+	for len(b) < length { // memory is allocated only as bytes arrive
 		start := len(b)
 		b = slices.Grow(b, min(length-start, max(start, readBytes)))
 		b = b[:min(length, cap(b))]
@@ -286,8 +284,7 @@ func (s *stream) hearPreface() error {
 	return nil
 }
 
-// broken returns err, with io.EOF replaced by io.ErrUnexpectedEOF, because the peer has not sent
-// kindClose.
+// broken returns err, but io.ErrUnexpectedEOF for io.EOF, because the peer has not sent kindClose.
 func broken(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -295,8 +292,7 @@ func broken(err error) error {
 	return err
 }
 
-// explain returns the error of this package for an exchange of hellos with addr that failed with
-// err.
+// explain returns the error for a failed exchange of hellos with addr.
 func (s *stream) explain(ctx context.Context, addr string, err error) error {
 	switch {
 	case errors.Is(err, ErrForeign), errors.Is(err, ErrGarbage):
@@ -306,5 +302,5 @@ func (s *stream) explain(ctx context.Context, addr string, err error) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("%w: %s: %w", ErrSilent, addr, context.Cause(ctx))
 	}
-	return fmt.Errorf("%w: %s: %w", ErrSilent, addr, err) // ErrSecured is returned this way as well
+	return fmt.Errorf("%w: %s: %w", ErrSilent, addr, err) // also for ErrSecured
 }

@@ -44,8 +44,8 @@ func speech(t testing.TB, say func(*stream) error) []byte {
 	return out.Bytes()
 }
 
-// TestFramesOfAllSizes checks that frames arrive unchanged, however the network splits them.
-// Keepalives between frames have no effect, and the close frame ends the stream.
+// Frames arrive unchanged, however the network splits them. Keepalives between frames have no
+// effect, and the close frame ends the stream.
 func TestFramesOfAllSizes(t *testing.T) {
 	sizes := []int{1, 100, restBytes - 20, restBytes - lengthBytes, restBytes, restBytes + 1, 1, readBytes - 20,
 		readBytes - lengthBytes, readBytes - 3, readBytes, readBytes + 1, 3 * readBytes, 100, frameBytes, 5 << 20, 1}
@@ -77,8 +77,7 @@ func TestFramesOfAllSizes(t *testing.T) {
 	}
 }
 
-// TestWhatEndsAStream checks that incorrect data causes a specific error, and that a broken
-// connection is not a normal end.
+// Incorrect data causes a specific error, and a broken connection is not a normal end.
 func TestWhatEndsAStream(t *testing.T) {
 	hello := speech(t, func(s *stream) error {
 		return s.greet(aGreeting)
@@ -112,8 +111,6 @@ func TestWhatEndsAStream(t *testing.T) {
 	}
 }
 
-// TestAnnouncedFramesReserveNothing checks that a peer that announces a large frame and sends
-// little of it causes only a small allocation.
 func TestAnnouncedFramesReserveNothing(t *testing.T) {
 	text := speech(t, func(s *stream) error {
 		return s.greet(aGreeting)
@@ -134,8 +131,8 @@ func TestAnnouncedFramesReserveNothing(t *testing.T) {
 	}
 }
 
-// TestAConnectionBeforeItsGreetingHoldsLittle checks the memory of a connection before its
-// greeting, because strangers may open many connections.
+// TestAConnectionBeforeItsGreetingHoldsLittle checks the memory of a connection, because strangers
+// may open many.
 func TestAConnectionBeforeItsGreetingHoldsLittle(t *testing.T) {
 	const conns = 100
 	p := &Port{config: Config{}.withDefaults()}
@@ -150,7 +147,7 @@ func TestAConnectionBeforeItsGreetingHoldsLittle(t *testing.T) {
 	}
 }
 
-// FuzzStream checks that any data from a peer on a link causes no panic, and that reading ends.
+// FuzzStream checks that arbitrary data on a link causes no panic, and that reading ends.
 func FuzzStream(f *testing.F) {
 	f.Add([]byte(linkPreface + "\x00\x00\x00\x00\xff\xff\xff\xff"))
 	f.Add(speech(f, func(s *stream) error {

@@ -18,9 +18,8 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// TestNewLifeEndsAllConnections checks that a new incarnation ends all connections: those dialed
-// for questions, snapshots and gossip, and accepted ones. No call of the old incarnation is
-// answered, in either direction.
+// Connections for questions, snapshots and gossip end, and accepted ones. No call of the old
+// incarnation is answered, in either direction.
 func TestNewLifeEndsAllConnections(t *testing.T) {
 	secured(t, func(t *testing.T, w *world, use func(*Config), _ func(int) *forger) {
 		a, b := w.node("a", 1, use), w.node("b", 2, use)
@@ -86,8 +85,7 @@ func TestNewLifeEndsAllConnections(t *testing.T) {
 	})
 }
 
-// TestNewLifeDuringADial checks that the old incarnation does not use a dial that is in flight when
-// the new incarnation begins, and sends nothing on it.
+// The old incarnation does not use a dial that is in flight, and sends nothing on it.
 func TestNewLifeDuringADial(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -120,9 +118,8 @@ func TestNewLifeDuringADial(t *testing.T) {
 	})
 }
 
-// TestNewStandingReachesCalls checks a change of the group, the raft ID or the address with the
-// same key. Links send the change, and the next call opens a new connection. Calls in progress
-// continue.
+// The group, the raft ID or the address changes, with the same key. Links send the change, the next
+// call opens a new connection, and calls in progress continue.
 func TestNewStandingReachesCalls(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		newborn := func(c *Config) { c.Self.Group, c.Self.Raft, c.Self.Addr = 0, 0, "" }
@@ -165,9 +162,8 @@ func TestNewStandingReachesCalls(t *testing.T) {
 	})
 }
 
-// TestNewLivesAgainstHandshakes checks that a call that begins in an incarnation is sent and
-// answered in that incarnation or not at all, while connections are opened in both directions over
-// a slow network.
+// Connections are opened in both directions over a slow network. A call that begins in an
+// incarnation is sent and answered in that incarnation, or not at all.
 func TestNewLivesAgainstHandshakes(t *testing.T) {
 	for seed := range uint64(20 / slowly) {
 		inBubble(t, func(t *testing.T, w *world) {

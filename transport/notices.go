@@ -13,9 +13,9 @@ const (
 	noticeKinds = 16               // kinds of events at a time, before instances share a kind
 )
 
-// notices logs events that outsiders can cause, with at most one line per kind of event in ten
-// seconds. Events about different instances are different kinds. If there are too many kinds,
-// further instances share one kind, because an outsider can create new identities at no cost.
+// notices logs events that outsiders can cause, at most one line per kind in ten seconds. Events
+// about different instances are different kinds, up to a limit, because an outsider can create new
+// identities at no cost.
 type notices struct {
 	logger *slog.Logger
 	mu     sync.Mutex

@@ -11,8 +11,8 @@ import (
 	"google.golang.org/grpc/keepalive"
 )
 
-// The settings of clients and servers are declared together, because a gRPC server closes the
-// connection of a client that pings more often than the server allows.
+// The settings of both sides are here, because a gRPC server closes the connection of a client that
+// pings more often than the server allows.
 const (
 	serverWindow     = 256 << 10        // of a call from another instance, before the call is read
 	clientWindow     = 1 << 20          // of a call from this node, which is always read
@@ -65,8 +65,8 @@ func (p *Port) clientOptions() []grpc.DialOption {
 		grpc.WithStaticConnWindowSize(connWindow),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout,
 			PermitWithoutStream: true}),
-		// gRPC waits for the handshake as long as the larger of the backoff and the minimum. So the
-		// backoff, for which nothing waits here, must not exceed the minimum.
+		// gRPC waits for the handshake for the larger of backoff and minimum. So the backoff, for
+		// which nothing waits here, must not exceed the minimum.
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: p.config.DialTimeout,
 			Multiplier: 1, MaxDelay: p.config.DialTimeout}, MinConnectTimeout: p.config.DialTimeout}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(messageBytes), grpc.MaxCallSendMsgSize(messageBytes)),

@@ -6,13 +6,13 @@ import (
 	"sync"
 )
 
-// connsEach is the maximum number of connections for calls from one instance. An instance needs one
-// for questions and gossip and one for each snapshot that it sends. For a while there are also
-// connections that the instance has lost, without this side knowing.
+// connsEach is the maximum number of connections for calls from one instance. It needs one for
+// questions and gossip and one for each snapshot, and may have lost others without this side
+// knowing.
 const connsEach = 8
 
-// owners records the connections for calls of each instance. An instance is identified by the key
-// that it has proved on the connection. It is safe for concurrent use.
+// owners records the connections for calls by the instance that has proved its key on them. It is
+// safe for concurrent use.
 type owners struct {
 	mu    sync.Mutex // guards all below
 	conns map[nodeid.ID][]*accepted

@@ -9,8 +9,8 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// packeter is the outbox for one address. Its goroutine ends if there are no packets for
-// packetIdle. Gossip.mu guards the fields.
+// packeter is the outbox for one address. Its goroutine ends after packetIdle without packets.
+// Gossip.mu guards the fields.
 type packeter struct {
 	wake  chan struct{} // one slot
 	queue [][]byte
@@ -62,8 +62,8 @@ type waiting struct{ packets, raft [][]byte }
 
 func (w waiting) count() int { return len(w.packets) + len(w.raft) }
 
-// collect removes and returns everything in the outbox. If leave is true and the outbox is empty,
-// collect removes the outbox and returns left.
+// collect empties the outbox and returns its content. If leave is true and it was empty, collect
+// removes the outbox and returns left.
 func (g *Gossip) collect(s *packeter, addr string, leave bool) (all waiting, left bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -125,8 +125,8 @@ type flow struct {
 	cancel context.CancelFunc
 }
 
-// send sends everything in all, in as many messages as necessary. It uses the stream f, or a new
-// stream if f is nil or has ended.
+// send sends everything in as many messages as necessary, on the stream f, or on a new one if f is
+// nil or has ended.
 func (g *Gossip) send(f *flow, addr string, all waiting) (_ *flow, err error) {
 	if len(all.raft) > 0 {
 		if f, err = g.post(f, addr, &wire.Parcel{Raft: all.raft}); err != nil {
@@ -156,7 +156,7 @@ func (g *Gossip) post(f *flow, addr string, parcel *wire.Parcel) (*flow, error) 
 			return f, err
 		}
 	}
-	f.end() // the peer closed the stream and may be back, or this node's identity has changed
+	f.end() // the peer may be back, or this node's identity has changed
 	f, err := g.open(addr)
 	if err != nil {
 		return nil, err

@@ -12,19 +12,19 @@ import (
 const (
 	pauseFirst = 250 * time.Millisecond // limit after the first failure; doubles with each
 	maxPause   = 30 * time.Second
-	// limit while this node has no group, because founders that were cut off must reconnect soon
+	// while this node has no group: founders that were cut off must reconnect soon
 	pauseNewborn   = 5 * time.Second
 	pauseAnswered  = 500 * time.Millisecond // limit after an answer, which is soon outdated
 	preferredFirst = 50 * time.Millisecond
 	preferredLast  = 500 * time.Millisecond // voters without a leader must connect soon
 
-	pauseKept = 10 * time.Second // a failure is remembered for this time after its pause
+	pauseKept = 10 * time.Second // how long a failure is remembered after its pause
 	maxPauses = 1024             // maximum number of remembered failures
-	youngLink = time.Second      // a link that ended within this time counts as a failed dial
+	youngLink = time.Second      // a link that ends sooner counts as a failed dial
 )
 
-// pauseKey identifies what must not be dialed: an address or, if an instance has answered there,
-// one intended instance at the address.
+// pauseKey is what must not be dialed: an address or, if an instance has answered there, one
+// intended instance at the address.
 type pauseKey struct {
 	addr string
 	of   nodeid.ID // zero means any
@@ -41,8 +41,7 @@ type pause struct {
 	place  *list.Element
 }
 
-// pauses contains the pauses of a port. It has no clock and no lock: the caller passes the time and
-// holds the lock.
+// pauses are the pauses of a port. The caller passes the time and holds the lock.
 type pauses struct {
 	known map[pauseKey]*pause
 	order list.List // of *pause, the oldest first
@@ -55,8 +54,7 @@ func (p *pauses) in(key pauseKey, now time.Time) *pause {
 	return nil
 }
 
-// failed begins a pause for key, a longer one than the last if that was recent. random is uniformly
-// distributed.
+// failed begins a pause for key, a longer one than the last if that was recent. random is uniform.
 func (p *pauses) failed(key pauseKey, err error, first, most time.Duration, now time.Time, random uint64) {
 	b := &pause{key: key, err: err, delay: min(first, most), over: make(chan struct{})}
 	if old := p.known[key]; old != nil {
@@ -95,7 +93,7 @@ func (p *pauses) shorten(addr string, most time.Duration, now time.Time, random 
 	}
 }
 
-// again wakes all calls that wait for the end of the pause, so that they check it again.
+// again makes all calls that wait for the end of the pause check it again.
 func (b *pause) again() {
 	close(b.over)
 	b.over = make(chan struct{})
@@ -112,7 +110,7 @@ func (p *pauses) remembered(now time.Time) (n int) {
 }
 
 // pausedError means that an address is not dialed now. It matches ErrSilent whatever error the last
-// dial returned, because that error proves nothing about the present.
+// dial returned, because that proves nothing about now.
 type pausedError struct {
 	addr string
 	last error
@@ -122,8 +120,8 @@ func (e *pausedError) Error() string {
 	return fmt.Sprintf("%v: %s is not dialed now, since the last dial failed a moment ago: %v", ErrSilent, e.addr, e.last)
 }
 
-// Is makes errors.Is(err, ErrSilent) true. It also matches ErrPlain and ErrSecured if the last dial
-// returned them: they are meant for operators and prove nothing.
+// Is makes errors.Is(err, ErrSilent) true. It also repeats ErrPlain and ErrSecured, which are for
+// operators and prove nothing.
 func (e *pausedError) Is(target error) bool {
 	reason := target == ErrPlain || target == ErrSecured
 	return target == ErrSilent || errors.Is(e.last, target) && reason

@@ -9,7 +9,7 @@ import (
 // to ordinary addresses and 64 to preferred ones.
 const (
 	maxDials      = 8 // dials in flight
-	dialsOrdinary = 5 // dials in flight to ordinary addresses; the other places are reserved
+	dialsOrdinary = 5 // dials in flight to ordinary addresses
 
 	ordinaryRate, ordinaryBurst   = 16, 32 // per second, and simultaneously
 	preferredRate, preferredBurst = 32, 32
@@ -31,13 +31,12 @@ type ticket struct {
 	addr    string
 	ready   chan struct{} // closed when the dial may begin, or err is set
 	err     error         // the reason why the dial may not begin
-	class   class         // the class of its line, or of its place when it is in flight
+	class   class         // of its line, or of its place when in flight
 	waiting *list.Element // nil if it is in no line
-	trying  *pause        // the pause before this dial, which ends if the dial succeeds
+	trying  *pause        // the pause before this dial
 }
 
-// places decides which dial begins next. It has no clock and no lock: the caller passes the time
-// and holds the lock.
+// places decides which dial begins next. The caller passes the time and holds the lock.
 type places struct {
 	lines [classes]list.List // of *ticket, in the order of arrival
 	busy  [classes]int
@@ -58,9 +57,8 @@ func (p *places) leave(t *ticket) {
 	t.waiting = nil
 }
 
-// next removes and returns the next ticket whose dial may begin. Nil means that no dial may begin.
-// A nonzero wait is then the time after which the caller must call next again; before that it calls
-// next if a dial ends.
+// next removes and returns the next ticket whose dial may begin, or nil. A nonzero wait is the time
+// after which the caller must call next again, unless a dial ends before.
 func (p *places) next(now time.Time) (t *ticket, wait time.Duration) {
 	for c := range classes {
 		if p.lines[c].Len() == 0 || !p.room(c) {
@@ -93,7 +91,7 @@ func (p *places) begin(t *ticket, now time.Time) {
 
 func (p *places) end(t *ticket) { p.busy[t.class]-- }
 
-// move sorts the waiting tickets by their current class, and keeps their order within a class.
+// move sorts the waiting tickets by their current class, and keeps their order.
 func (p *places) move(of func(addr string) class) {
 	for c := range classes {
 		for e := p.lines[c].Front(); e != nil; {
@@ -108,7 +106,7 @@ func (p *places) move(of func(addr string) class) {
 	}
 }
 
-// rate allows a burst of events, and after the burst one event in each interval.
+// rate allows a burst of events, and then one event in each interval.
 type rate struct {
 	every time.Duration
 	burst int

@@ -32,10 +32,9 @@ func (c *probe) ended() error {
 	return nil
 }
 
-// Write implements net.Conn. If writing fails, the peer may have sent the reason before it closed
-// the connection, as TLS 1.3 does if it refuses our certificate. So Write gives the reader time to
-// receive the reason. If the reader receives nothing within maxLinger, Write closes the connection,
-// because gRPC would otherwise retry each new call on it without a pause.
+// Write implements net.Conn. If writing fails, the peer may have sent the reason, as TLS 1.3 does
+// if it refuses our certificate, so Write waits for the reader to end. After maxLinger it closes
+// the connection: gRPC would retry each new call on it without a pause.
 func (c *probe) Write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)
 	if err != nil {

@@ -19,9 +19,9 @@ import (
 
 func kinds() []wire.Hello_Kind { return []wire.Hello_Kind{wire.Hello_LINK, wire.Hello_CALLS} }
 
-// TestImpostorThatDials checks a process that dials with the public key of another instance, but
-// without its private key. All its hellos are refused. The link of the real instance is not
-// affected: there is no frame and no Down, and one line in the log.
+// A process dials with the public key of another instance, but without its private key. All its
+// hellos are refused. The link of the real instance is not affected, and there is one line in the
+// log.
 func TestImpostorThatDials(t *testing.T) {
 	secured(t, func(t *testing.T, w *world, use func(*Config), forge func(int) *forger) {
 		a, b := w.node("a", 1, use), w.node("b", 2, use)
@@ -64,7 +64,7 @@ func TestImpostorThatDials(t *testing.T) {
 	})
 }
 
-// dialsFail makes a node dial instance 2 at addr for every purpose, and checks the errors.
+// dialsFail makes a node dial instance 2 at addr for every purpose, and compares the errors.
 func dialsFail(t *testing.T, a *node, addr string, want error) {
 	t.Helper()
 	is := func(why string, err error) {
@@ -130,8 +130,8 @@ func TestImpostorThatListens(t *testing.T) {
 	})
 }
 
-// TestOtherInstanceOnlyOnProof checks that ErrOther is returned only if the other instance has
-// proved its key. ErrOther can end the membership of a voter.
+// TestOtherInstanceOnlyOnProof checks that a refusal never causes ErrOther, which can end the
+// membership of a voter.
 func TestOtherInstanceOnlyOnProof(t *testing.T) {
 	secured(t, func(t *testing.T, w *world, use func(*Config), forge func(int) *forger) {
 		a, evil := w.node("a", 1, use), forge(9)
@@ -162,8 +162,7 @@ func TestOtherInstanceOnlyOnProof(t *testing.T) {
 	})
 }
 
-// TestReplayedHello checks that a recorded hello is refused on another connection, both from a
-// dialer and as an answer.
+// A recorded hello is refused on another connection, from a dialer and as an answer.
 func TestReplayedHello(t *testing.T) {
 	secured(t, func(t *testing.T, w *world, use func(*Config), forge func(int) *forger) {
 		a, b, evil := w.node("a", 1, use), w.node("b", 2, use), forge(9)
@@ -200,8 +199,8 @@ func TestReplayedHello(t *testing.T) {
 	})
 }
 
-// TestManInTheMiddle checks an attacker that has the certificate which all instances share,
-// terminates TLS on both sides and relays hellos.
+// The attacker has the certificate that all instances share, terminates TLS on both sides and
+// relays hellos.
 func TestManInTheMiddle(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		shared := Config{}
@@ -236,9 +235,8 @@ func TestManInTheMiddle(t *testing.T) {
 	})
 }
 
-// TestAnswerForAnotherDialer checks an attacker that relays the random numbers without TLS, so that
-// both sides have the same binding. The answer to the attacker's own hello is refused as an answer
-// to the dialer's hello.
+// Without TLS an attacker can relay the random numbers, so that both sides have the same binding.
+// But the answer to the attacker's own hello is not accepted as an answer to the dialer's.
 func TestAnswerForAnotherDialer(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, evil := w.node("a", 1), w.node("b", 2), forge(9)

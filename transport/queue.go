@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	frameBytes = 1 << 20  // a frame is filled up to this size; a larger piece is sent alone
-	slackBytes = 64 << 10 // bytes of a message that are kept free for the other fields
-	spareBytes = 1 << 20  // the largest buffer that is kept for the next turn
+	frameBytes = 1 << 20  // a frame is filled up to this; a larger piece is sent alone
+	slackBytes = 64 << 10 // kept free in a message for the other fields
+	spareBytes = 1 << 20  // the largest buffer kept for the next turn
 )
 
 // queue holds the data that waits to be sent on one link. Any goroutine may call push. The link's
@@ -20,20 +20,20 @@ type queue struct {
 	config *Config
 	wake   chan struct{} // one slot: data waits, or the queue has ended
 	frame  wire.Frame    // reused by take
-	arena  []byte        // the encoded raft messages, reused by take
-	ends   []int         // the end of each encoded message in arena, reused by take
-	habit  habit         // of the buffer arena
+	arena  []byte        // encoded raft messages, reused by take
+	ends   []int         // their ends in arena, reused by take
+	habit  habit         // of arena
 
 	mu        sync.Mutex // guards all below
 	closed    bool       // push fails
-	ending    bool       // the sender goroutine must stop when the queue is empty
+	ending    bool       // the sender goroutine must stop once empty
 	kinds     [3]batch   // renewals, commands, replies
-	bytes     int        // the number of bytes in kinds
+	bytes     int        // in kinds
 	raft      []*raftpb.Message
-	raftBytes int               // the estimated encoded size of raft
+	raftBytes int               // estimated, in raft
 	lent      []*raftpb.Message // returned by the last take, whose caller reads it
-	spare     []*raftpb.Message // an empty list, reused for raft
-	turn      int               // selects which kind is first after the renewals
+	spare     []*raftpb.Message // reused for raft
+	turn      int               // the kind that is first after the renewals
 	retired   bool
 	standing  *wire.Standing
 	refusal   *wire.Refusal
@@ -86,8 +86,8 @@ func (q *queue) push(f *Frame) (dropped int, err error) {
 	return dropped, nil
 }
 
-// raftSize estimates the encoded size of m from its payload. To compute the exact size would take
-// as long as encoding m.
+// raftSize estimates the encoded size of m from its payload. The exact size would cost as much as
+// encoding.
 func raftSize(m *raftpb.Message) int {
 	n := 128 + len(m.Context) + len(m.GetSnapshot().GetData())
 	for _, e := range m.Entries {
@@ -104,8 +104,8 @@ func (q *queue) say(s *wire.Standing) {
 	q.notify()
 }
 
-// end makes the sender goroutine stop when everything is sent, with the refusal r, if any, as the
-// last item. push fails from now on.
+// end makes the sender goroutine stop once everything is sent, the refusal last. push fails from
+// now on.
 func (q *queue) end(r *wire.Refusal) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -122,9 +122,9 @@ func (q *queue) drop() {
 	q.notify()
 }
 
-// take returns the next frame. It contains everything that is queued, or as much as the size limit
-// allows. If nothing is queued, take returns nil, and ended reports whether the queue has ended.
-// The frame is valid until the next call of take. Only the sender goroutine calls take.
+// take returns the next frame: everything that is queued, within the size limit. If nothing is
+// queued, it returns nil, and ended reports whether the queue has ended. The frame is valid until
+// the next take. Only the sender goroutine calls it.
 func (q *queue) take() (frame *wire.Frame, ended bool, dropped int) {
 	f := &q.frame
 	f.Retired, f.Refusal = false, nil // cut sets the other fields
@@ -178,8 +178,8 @@ func (q *queue) cut(f *wire.Frame) (raft []*raftpb.Message, ended bool) {
 	return raft, false
 }
 
-// cutRaft removes and returns the first messages that fit into soft bytes. If not even the first
-// message fits, cutRaft returns the first message if it fits into hard bytes. The caller holds mu.
+// cutRaft removes and returns the first messages that fit into soft bytes, or else the first one if
+// it fits into hard bytes. The caller holds mu.
 func (q *queue) cutRaft(soft, hard int) (taken []*raftpb.Message, size int) {
 	n := 0
 	for n < len(q.raft) {

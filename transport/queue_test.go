@@ -23,7 +23,7 @@ type ledger struct {
 	config        Config
 	queue         *queue
 	pushed, taken [3]bytes.Buffer
-	ends          [3][]int // the ends of the pushed pieces
+	ends          [3][]int // ends of pushed pieces
 	raftIn        []uint64
 	raftOut       []uint64
 }
@@ -67,8 +67,7 @@ func (l *ledger) take() bool {
 	return true
 }
 
-// TestQueueKeepsPiecesWhole checks, for random sizes, that pieces arrive once and in order, and
-// that no frame is too large.
+// Pieces of random sizes arrive once and in order, and no frame is too large.
 func TestQueueKeepsPiecesWhole(t *testing.T) {
 	for seed := range uint64(10 / slowly) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -103,8 +102,7 @@ func TestQueueKeepsPiecesWhole(t *testing.T) {
 	}
 }
 
-// TestQueueLendsItsBuffers checks that the result of take is unchanged until the next take, and
-// that take reuses buffers.
+// The result of take is unchanged until the next take.
 func TestQueueLendsItsBuffers(t *testing.T) {
 	c := Config{}.withDefaults()
 	q := newQueue(&c)
@@ -159,8 +157,8 @@ func TestQueueLimits(t *testing.T) {
 	}
 }
 
-// TestSlowReader checks a peer whose handler hangs: memory is bounded, callers get errors, raft
-// messages are dropped, renewals are sent first, and no accepted data is lost.
+// The peer's handler hangs. Memory is bounded, callers get errors, raft messages are dropped,
+// renewals are sent first, and no accepted data is lost.
 func TestSlowReader(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		small := func(c *Config) { c.QueueBytes, c.RaftMessages = 1<<20, 10 }

@@ -31,8 +31,8 @@ func realNode(t *testing.T, n int, change ...func(*Config)) *node {
 	return startNode(t, ln, dial, instance(n, ln.Addr().String()), change...)
 }
 
-// TestRealSockets checks many callers on both sides with crossing dials over real sockets.
-// Everything arrives once and in the order of each caller, in few frames, and all goroutines end.
+// With many callers on both sides and crossing dials, everything arrives once and in the order of
+// each caller, in few frames, and all goroutines end.
 func TestRealSockets(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for range 5 {
@@ -134,7 +134,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 	}
 }
 
-// BenchmarkThroughput has 1,024 callers. Each waits for its answer before it sends again.
+// BenchmarkThroughput has 1,024 callers, each with one command in flight.
 func BenchmarkThroughput(b *testing.B) {
 	x, y, back := benchPair(b)
 	command := []byte("0123456789abc")

@@ -64,8 +64,8 @@ func (r *received) unpack(packed [][]byte) {
 }
 
 // scan finds the fields of a frame without copying them. It returns false if protobuf must decode
-// the frame, because it has a standing, a refusal, a repeated field other than raft messages, too
-// many raft messages, or a malformed field.
+// the frame, because of a standing, a refusal, a repeated field, too many raft messages, or a
+// malformed field.
 func (r *received) scan(b []byte) bool {
 	for len(b) > 0 {
 		tag, number, piece, n := field(b)
@@ -94,8 +94,8 @@ func (r *received) scan(b []byte) bool {
 	return true
 }
 
-// raftIn counts the raft messages of an arbitrary frame. The count must be limited before decoding,
-// because decoded messages use far more memory than the frame has bytes.
+// raftIn counts the raft messages of an arbitrary frame, because they use far more memory when they
+// are decoded.
 func raftIn(b []byte) (n int, err error) {
 	for len(b) > 0 {
 		number, _, size := protowire.ConsumeField(b)

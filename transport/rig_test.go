@@ -28,7 +28,7 @@ import (
 
 var ascending = sync.OnceValue(func() []nodeid.Key { return nodeidtest.Ascending(128) })
 
-// key returns the key of instance n, from 1 to 128. The IDs of the instances are in the order of n.
+// key returns the key of instance n, from 1 to 128. The IDs are in the order of n.
 func key(n int) nodeid.Key { return ascending()[n-1] }
 
 func id(n int) nodeid.ID { return key(n).ID() }
@@ -51,7 +51,6 @@ type node struct {
 	snapshots []*raftpb.Message
 }
 
-// handler is a node in its role as the Handler of its port.
 type handler node
 
 // event is a Frame or a Down.
@@ -86,8 +85,7 @@ func (n *handler) Down(peer Identity, err error) {
 	n.events = append(n.events, event{from: peer, down: err})
 }
 
-// echoMethod is the only method of the service that every node has. It answers with the bytes of
-// the question.
+// echoMethod is the only method of every node's service. It returns the bytes of the question.
 const echoMethod = "/test.Echo/Ask"
 
 func (n *handler) echo() Services {
@@ -135,7 +133,7 @@ func (d *dialed) Ask(ctx context.Context) (grpc.BidiStreamingClient[wire.Questio
 	return d.question(ctx, echoMethod)
 }
 
-// body returns the encoded question or answer with the bytes b.
+// body returns the encoded question or answer with these bytes.
 func body(b []byte) []byte {
 	encoded, _ := proto.Marshal(wrapperspb.Bytes(b))
 	return encoded
@@ -174,7 +172,7 @@ func (n *node) peer() nodeid.Endpoint {
 	return nodeid.Endpoint{ID: n.identity.Instance, Addr: n.identity.Addr}
 }
 
-// commands concatenates the commands of all frames from one instance, and counts the calls of Down.
+// commands concatenates the commands of all frames from one instance, and counts its Downs.
 func commands(events []event, from nodeid.ID) (text string, downs int) {
 	for _, e := range events {
 		if e.from.Instance != from {
@@ -188,7 +186,6 @@ func commands(events []event, from nodeid.ID) (text string, downs int) {
 	return text, downs
 }
 
-// logs collects log lines.
 type logs struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -282,8 +279,7 @@ func (n *node) send(to *node, text string) {
 	}
 }
 
-// wantCommands waits until all goroutines are blocked, and checks the commands that have arrived
-// from one node.
+// wantCommands waits until all goroutines are blocked, and compares the commands from one node.
 func (n *node) wantCommands(why string, from *node, want string) {
 	n.t.Helper()
 	synctest.Wait()
@@ -330,8 +326,7 @@ func (n *node) begin(addr string) *stream {
 	return s
 }
 
-// link opens the connection of a link and exchanges hellos. Its own hello contains the given
-// number.
+// link opens the connection of a link and exchanges hellos, with the given number in its own hello.
 func (n *node) link(addr string, to nodeid.ID, number uint64) (*stream, *introduction) {
 	n.t.Helper()
 	s := n.begin(addr)

@@ -12,10 +12,10 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// Service consists of a service description from generated code and its implementation. Its methods
-// are unary. They are called concurrently, and may block until their context ends, which it does
-// after 30 s at the latest. For an error other than a [*Failure], the caller is only told that
-// there was no answer. The Port owns the question and the answer once the method has returned.
+// Service is a service of generated code and its implementation. Its methods are unary. They are
+// called concurrently, and may block until their context ends, after 30 s at the latest. For an
+// error other than a [*Failure], the caller is only told that there was no answer. The Port owns
+// question and answer once the method has returned.
 type Service struct {
 	Desc *grpc.ServiceDesc
 	Impl any
@@ -25,8 +25,8 @@ type Service struct {
 type Services struct {
 	List []Service
 
-	// Intercept is called in place of each method, and decides whether to call the method. It is
-	// required if List is not empty. [AskerOf] returns the instance that has sent the question.
+	// Intercept is called in place of each method, and decides whether to call it. It is required
+	// if List is not empty. [AskerOf] returns the instance that has sent the question.
 	Intercept grpc.UnaryServerInterceptor
 }
 
@@ -38,14 +38,13 @@ func (f *Failure) Error() string { return "transport: the question has failed" }
 
 type askerKey struct{}
 
-// AskerOf returns the instance that sent the question which is being answered with the context ctx.
+// AskerOf returns the instance whose question is being answered with ctx.
 func AskerOf(ctx context.Context) Identity {
 	from, _ := ctx.Value(askerKey{}).(Identity)
 	return from
 }
 
-// method answers the questions of one kind. The function decode fills in the message of the
-// question.
+// method answers the questions of one kind. decode fills in the message of the question.
 type method func(ctx context.Context, from Identity, decode func(any) error) (any, error)
 
 func (s *Services) method(of Service, m grpc.MethodDesc) method {
@@ -55,7 +54,7 @@ func (s *Services) method(of Service, m grpc.MethodDesc) method {
 }
 
 // register registers all services with the gRPC server. On the wire each method is a stream of
-// pieces in both directions; the package comment explains this under "Refused alternatives".
+// pieces in both directions; see "Refused alternatives" in the package comment.
 func (p *Port) register(s *Services) {
 	for _, of := range s.List {
 		desc := grpc.ServiceDesc{ServiceName: of.Desc.ServiceName, HandlerType: of.Desc.HandlerType,
@@ -73,9 +72,9 @@ func (p *Port) register(s *Services) {
 	}
 }
 
-// As returns a connection on which a client in the same process calls these services with the
-// identity from. Nothing is sent over the network, and the method shares no message with its
-// caller. As is safe for concurrent use.
+// As returns a connection for a client in the same process, with the identity from. Nothing is sent
+// over the network, and the method shares no message with its caller. As is safe for concurrent
+// use.
 func (s *Services) As(from Identity) Conn { return local{s, from} }
 
 type local struct {

@@ -12,8 +12,7 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// TestTheInterceptorDecides checks that a question that the interceptor refuses does not reach the
-// method, over the network and within the process.
+// A refused question does not reach the method, over the network and within the process.
 func TestTheInterceptorDecides(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		calls, methods := 0, ""
@@ -70,8 +69,8 @@ func TestTheInterceptorDecides(t *testing.T) {
 	})
 }
 
-// TestAMessageThatCannotBeRead checks that a malformed question reaches neither the interceptor nor
-// the method. A malformed answer causes ErrVersion.
+// A malformed question reaches neither the interceptor nor the method. A malformed answer causes
+// ErrVersion.
 func TestAMessageThatCannotBeRead(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)

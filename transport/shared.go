@@ -14,9 +14,9 @@ const (
 	sharedCheck = 5 * time.Second
 )
 
-// shared is a connection to an address, for questions to any instance at the address and for
-// gossip. One goroutine owns it. The goroutine dials, waits until the connection is dead or has
-// been unused for sharedIdle, and closes it.
+// shared is a connection to an address, for questions to any instance there and for gossip. One
+// goroutine dials, waits until the connection is dead or has been unused for sharedIdle, and closes
+// it.
 type shared struct {
 	addr   string
 	self   *Self              // this node's identity on the connection
@@ -35,9 +35,9 @@ type shared struct {
 
 // borrow returns a live connection to addr, which it dials if necessary. The caller must call
 // release. Concurrent callers share a dial, which does not depend on any of their contexts. During
-// a pause of the address the callers wait, as far as their contexts allow. The errors ErrRefused,
-// ErrForeign and ErrVersion are returned only to callers that came before the dial began. For later
-// callers, borrow dials again.
+// a pause of the address they wait, as far as their contexts allow. ErrRefused, ErrForeign and
+// ErrVersion are returned only to callers that came before the dial began; for others, borrow dials
+// again.
 func (p *Port) borrow(ctx context.Context, addr string) (*shared, error) {
 	for {
 		s, first, err := p.sharedFor(addr)
@@ -66,8 +66,7 @@ func (p *Port) borrow(ctx context.Context, addr string) (*shared, error) {
 	}
 }
 
-// outlived returns the error of a call that began before the end of this node's incarnation or of
-// the port.
+// outlived returns the error of a call that began before the end of the incarnation or the port.
 func (p *Port) outlived(addr string) error {
 	if p.ctx.Err() != nil {
 		return ErrClosed
@@ -86,9 +85,9 @@ func (p *Port) release(s *shared) {
 	}
 }
 
-// sharedFor returns the connection to an address, which may not be dialed yet, and counts the
-// caller among its users. first is true if its dial has not begun. During a pause of the address
-// sharedFor may return a pausedError instead.
+// sharedFor returns the connection to an address, dialed or not, and counts the caller among its
+// users. first is true if its dial has not begun. During a pause it may return a pausedError
+// instead.
 func (p *Port) sharedFor(addr string) (_ *shared, first bool, _ error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -97,7 +96,7 @@ func (p *Port) sharedFor(addr string) (_ *shared, first bool, _ error) {
 	}
 	s, self := p.shared[addr], p.self.Load()
 	if s != nil && (s.d != nil && isClosed(s.d.probe.gone) || s.self != self) {
-		s = nil // it is dead or has an old identity, and its goroutine will close it
+		s = nil // its goroutine will close it
 	}
 	if s == nil {
 		if err := p.dials.paused(addr, nodeid.ID{}); err != nil {
@@ -116,8 +115,8 @@ func (p *Port) sharedFor(addr string) (_ *shared, first bool, _ error) {
 	return s, !s.begun, nil
 }
 
-// evict closes the least recently used connection that has no users. It returns false if all
-// connections have users. The caller holds mu.
+// evict closes the least recently used connection without users. It returns false if there is none.
+// The caller holds mu.
 func (p *Port) evict() bool {
 	var oldest *shared
 	for _, s := range p.shared {
@@ -170,7 +169,7 @@ func (p *Port) keep(s *shared) {
 }
 
 // wanted reports whether to keep s open. It removes a dead or idle connection from the table. A
-// live connection that is no longer in the table is kept while it has users.
+// live connection that was removed is kept while it has users.
 func (p *Port) wanted(s *shared) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -184,7 +183,7 @@ func (p *Port) wanted(s *shared) bool {
 	return !dead && s.users > 0
 }
 
-// begin records that the dial of s begins. It returns false if s has no users any more.
+// begin records that the dial of s begins. It returns false if s has no users.
 func (p *Port) begin(s *shared) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -18,9 +18,9 @@ import (
 )
 
 // SendSnapshot sends a raft message with a snapshot to a peer, on a separate connection. It returns
-// nil when the peer's handler has accepted the message. m is only read. SendSnapshot fails with the
-// errors of Remote.Invoke, and with ErrGroup if the peer is in another group or the message is not
-// from this node's raft ID. While the address pauses, it fails immediately with ErrSilent.
+// nil when the peer's handler has accepted it. m is only read. It fails with the errors of
+// Remote.Invoke (with ErrSilent immediately while the address pauses), and with ErrGroup if the
+// peer is in another group or the message is not from this node's raft ID.
 func (p *Port) SendSnapshot(ctx context.Context, to nodeid.Endpoint, m *raftpb.Message) error {
 	if n := len(m.GetSnapshot().GetData()); n > p.config.SnapshotBytes {
 		return fmt.Errorf("%w: a snapshot of %d bytes, the limit is %d", ErrTooLarge, n, p.config.SnapshotBytes)
@@ -232,10 +232,10 @@ func (p *Port) collect(stream poured, from nodeid.ID, chunk *wire.Chunk) ([]byte
 	return data, nil, nil
 }
 
-// roomFor returns the capacity of the buffer for the data of a snapshot of `size` bytes, when
-// `need` bytes have arrived and the buffer has `room`. The capacity doubles until a quarter of the
-// data has arrived. So a sender that only announces much data makes this node allocate little. Then
-// the whole buffer is allocated in one step, so that two large buffers never exist simultaneously.
+// roomFor returns the capacity of the buffer for a snapshot of `size` bytes, of which `need` have
+// arrived. The capacity doubles until a quarter has arrived, so announcing a large size costs no
+// memory. Then the whole buffer is allocated in one step, so that two large buffers never exist
+// simultaneously.
 func roomFor(need, room, size int) int {
 	switch {
 	case need <= room:

@@ -125,8 +125,7 @@ func TestSnapshotBrokenOff(t *testing.T) {
 	}
 }
 
-// TestSnapshotThatStalls checks that a sender that stalls uses one of the places for snapshots, and
-// only until chunkPatience has passed.
+// A sender that stalls uses one place for snapshots, and only until chunkPatience has passed.
 func TestSnapshotThatStalls(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, c, d := w.node("a", 1), w.node("b", 2), w.node("c", 3), w.node("d", 4)
@@ -171,8 +170,6 @@ func (n *node) halfASnapshot(to *node, size int) grpc.ClientStreamingClient[wire
 	return stream
 }
 
-// TestOneSnapshotFromEachInstance checks that an instance can send one snapshot at a time, and that
-// another instance can send a snapshot simultaneously.
 func TestOneSnapshotFromEachInstance(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, c := w.node("a", 1), w.node("b", 2), w.node("c", 3)
@@ -208,8 +205,6 @@ func TestSnapshotThatTrickles(t *testing.T) {
 	})
 }
 
-// TestSnapshotIsJudgedOnItsFirstChunk checks that a snapshot is refused on its first chunk, before
-// its data is kept.
 func TestSnapshotIsJudgedOnItsFirstChunk(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		b := w.node("b", 2)
@@ -269,8 +264,6 @@ func TestRoomForASnapshot(t *testing.T) {
 	}
 }
 
-// TestSnapshotsTogetherAreBounded checks that all arriving snapshots together use at most
-// SnapshotBytes.
 func TestSnapshotsTogetherAreBounded(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		small := func(c *Config) { c.SnapshotBytes = 1 << 20 }

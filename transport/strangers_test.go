@@ -20,8 +20,6 @@ const (
 	noSettings = "\x00\x00\x00\x04\x00\x00\x00\x00\x00"
 )
 
-// TestStrangersHaveATimeLimit checks that a connection is closed if its hello is not complete
-// within the time limit, whatever arrives on the connection.
 func TestStrangersHaveATimeLimit(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -82,9 +80,8 @@ func TestStrangersAreBounded(t *testing.T) {
 	})
 }
 
-// TestOversizedPacketsAreDropped checks that the receiver drops packets that are too large. The
-// queue limits the number of packets, so their size must be limited as well, and a hostile sender
-// ignores the limit.
+// The queue limits the number of packets, so the receiver must limit their size. A hostile sender
+// ignores its own limit.
 func TestOversizedPacketsAreDropped(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -101,7 +98,7 @@ func TestOversizedPacketsAreDropped(t *testing.T) {
 		if err := stream.Send(big); err != nil {
 			t.Fatal(err)
 		}
-		for range 3 { // a flood of small packets exceeds the queue
+		for range 3 { // a flood of small packets
 			if err := stream.Send(&wire.Parcel{Packets: make([][]byte, 10_000)}); err != nil {
 				t.Fatal(err)
 			}
@@ -114,8 +111,7 @@ func TestOversizedPacketsAreDropped(t *testing.T) {
 	})
 }
 
-// TestAnnouncedSizesReserveNothing checks that false lengths and sizes do not make the receiver
-// allocate memory for data that has not arrived.
+// False lengths and sizes must not make the receiver allocate memory for data that has not arrived.
 func TestAnnouncedSizesReserveNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -165,8 +161,8 @@ func TestOversizedFrameEndsTheLink(t *testing.T) {
 	})
 }
 
-// TestHandshakesInLineAreNotDisplaced checks that handshakes that wait for a turn are not closed to
-// make room. Otherwise, when many instances connect after a failover, no handshake would finish.
+// TestHandshakesInLineAreNotDisplaced checks that handshakes that wait for a turn are not closed.
+// Otherwise no handshake would finish after a failover.
 func TestHandshakesInLineAreNotDisplaced(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a := w.node("a", 1, func(c *Config) { c.Strangers = 2 })
@@ -202,8 +198,7 @@ func TestHandshakesInLineAreNotDisplaced(t *testing.T) {
 	})
 }
 
-// TestSpareLinks checks that an instance without a vote keeps links to voters that do not lead, and
-// opens such a link again after it was lost.
+// An instance without a vote keeps links to voters that do not lead, and opens a lost link again.
 func TestSpareLinks(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		var voters []nodeid.Endpoint

@@ -13,9 +13,9 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// streamConn is a net.Conn that uses a gRPC stream. Two goroutines, read and write, make the
-// blocking calls of gRPC. The methods of the connection exchange data with these goroutines and
-// observe the deadlines. Data that was written before Close is sent, as with TCP.
+// streamConn is a net.Conn that uses a gRPC stream. The goroutines read and write make the blocking
+// calls, so that the methods can observe deadlines. As with TCP, data that was written before Close
+// is sent.
 type streamConn struct {
 	port   *Port
 	remote gossipAddr
@@ -91,8 +91,7 @@ func (c *streamConn) write(stream context.Context) {
 	}
 }
 
-// fail makes further writes fail. The goroutine write or the function that runs it calls fail, at
-// most once.
+// fail makes further writes fail. It is called at most once.
 func (c *streamConn) fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

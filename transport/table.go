@@ -9,11 +9,11 @@ import (
 )
 
 // Send queues f for a peer, without blocking. If there is no link and an address is given, Send
-// starts a dial, and f waits for the dial. A nil error means that f is sent, in order, or that the
+// starts a dial, and f waits for it. A nil error means that f is sent, in order, or that the
 // handler's Down is called later. Raft messages may be dropped if too many are queued, because raft
-// repeats them. The bytes are copied, but the caller must not change the raft messages afterwards.
-// If Send fails, nothing of f is queued. Errors: ErrNoLink, ErrFull, ErrTooLarge, ErrGroup while
-// this node has no group, ErrClosed.
+// repeats them. The bytes are copied, but raft messages must not be changed afterwards. Errors,
+// after which nothing of f is queued: ErrNoLink, ErrFull, ErrTooLarge, ErrGroup while this node has
+// no group, ErrClosed.
 func (p *Port) Send(to nodeid.Endpoint, f Frame) error {
 	if f.empty() {
 		return nil
@@ -39,8 +39,8 @@ func (p *Port) Linked(instance nodeid.ID) bool {
 	return l != nil && l.state == up
 }
 
-// Met returns the identity that the hello of an instance contained when the current stream began.
-// It returns false if there is no stream.
+// Met returns the identity from an instance's hello at the beginning of the current stream. It
+// returns false without a stream.
 func (p *Port) Met(instance nodeid.ID) (Identity, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -127,8 +127,8 @@ func (p *Port) cutOff(l *link, reason error) {
 	}
 }
 
-// finalize performs the last step of each link, after its goroutines have finished their work and
-// the last frame was delivered: it calls Down. It is called once for each link.
+// finalize is the last step of each link, once, after its goroutines and its last frame: it calls
+// Down.
 func (p *Port) finalize(l *link) {
 	if l.before != nil {
 		<-l.before

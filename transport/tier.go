@@ -24,9 +24,8 @@ func (p *Port) tierOf(secure *tls.ConnectionState) (capability.Peer, error) {
 	return p.config.TLS.Peer(*secure)
 }
 
-// serverOf is tierOf for a dialed connection. It is called before any data from the connection is
-// used. It fails for a peer that is not of the root tier, because an admin client could otherwise
-// pose as an instance.
+// serverOf is tierOf for a dialed connection, before any of its data is used. It fails unless the
+// peer is of the root tier: an admin client could pose as an instance.
 func (p *Port) serverOf(addr string, secure *tls.ConnectionState) (capability.Peer, error) {
 	peer, err := p.tierOf(secure)
 	if err == nil && peer.Tier != capability.Root {
@@ -42,14 +41,12 @@ func (p *Port) serverOf(addr string, secure *tls.ConnectionState) (capability.Pe
 // proves sets the rights from the certificates of a peer, which its hello cannot change.
 func (i *Identity) proves(peer capability.Peer) {
 	i.Peer = peer
-	// The port's guard has its own copy of NotAfter. Without NotAfter, identities with the same
-	// rights are equal.
+	// The guard has its own copy. Without NotAfter, identities with the same rights are equal.
 	i.Peer.NotAfter = time.Time{}
 	i.confine()
 }
 
-// confine removes the claims that only an instance may make: a raft ID, and an address at which
-// other nodes could dial it.
+// confine removes the claims that only an instance may make: a raft ID, and an address to dial.
 func (i *Identity) confine() {
 	if i.Peer.Tier != capability.Root {
 		i.Addr, i.Raft = "", 0

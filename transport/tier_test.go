@@ -57,8 +57,8 @@ func guestOf(t *testing.T, rights ...string) capability.Peer {
 	return capability.Peer{Tier: capability.TierOf(c), Capability: c, Name: c.For()}
 }
 
-// TestWhatIsDialedMustBeAnInstance checks that a dialed admin client cannot pose as an instance,
-// although its certificate is from the same authority.
+// TestWhatIsDialedMustBeAnInstance dials an admin client whose certificate is from the same
+// authority.
 func TestWhatIsDialedMustBeAnInstance(t *testing.T) {
 	for _, tier := range []capability.Peer{guestOf(t, "lock a/*"), guestOf(t, "member"), {}} {
 		inBubble(t, func(t *testing.T, w *world) {
@@ -82,7 +82,6 @@ func TestWhatIsDialedMustBeAnInstance(t *testing.T) {
 	}
 }
 
-// TestAGuestIsKnownAsOne checks that the address that an admin client claims is ignored.
 func TestAGuestIsKnownAsOne(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		ours, s, want := newAuthority(t), new(*tiered), guestOf(t, "lock a/*")
@@ -130,8 +129,7 @@ func TestAGuestIsKnownAsOne(t *testing.T) {
 	})
 }
 
-// TestConnectionsEndWithTheirCertificate checks that links and connections for calls end when a
-// certificate expires, on both sides, and not earlier.
+// Links and connections for calls end when a certificate expires, on both sides, and not earlier.
 func TestConnectionsEndWithTheirCertificate(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		ours, s := newAuthority(t), new(*tiered)

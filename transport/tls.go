@@ -59,9 +59,9 @@ const (
 // this side has TLS.
 const noTLS = "\x15\x03\x03\x00\x02\x02\x28"
 
-// hint answers a dialer whose first byte shows that only one of the two sides has TLS, because a
-// connection that just ends would prove nothing. A dialer without TLS is sent a TLS alert. A dialer
-// with TLS is sent our preface in plain text.
+// hint answers a dialer whose first byte shows that only one side has TLS, because a connection
+// that just ends proves nothing. A dialer without TLS is sent an alert, and one with TLS our
+// preface in plain text.
 func (c *accepted) hint(first byte) {
 	switch {
 	case c.listener.secured && first == linkPreface[0]:
@@ -80,9 +80,9 @@ func refusedTLS(err error) bool {
 
 const expiredAlert tls.AlertError = 45
 
-// silence reports whether err does not prove that the peer is a stranger, because the connection
-// broke, or because a certificate of either side has expired. (Outside QUIC, crypto/tls has no
-// exported type for a received alert, but the text of the error is the same.)
+// silence reports whether err does not prove that the peer is a stranger: the connection broke, or
+// a certificate of either side has expired. (Outside QUIC, crypto/tls has no exported type for a
+// received alert, but the text is the same.)
 func silence(err error) bool {
 	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok && invalid.Reason == x509.Expired {
 		return true

@@ -26,7 +26,7 @@ func (s static) ServerTLS() *tls.Config   { return s.config.Clone() }
 func (s static) ClientTLS() *tls.Config   { return s.config.Clone() }
 func (s static) Explain(err error) string { return err.Error() }
 
-// authority makes TLS configurations that accept each other's certificates.
+// authority makes TLS configurations that accept each other.
 type authority struct {
 	t    testing.TB
 	key  *ecdsa.PrivateKey
@@ -86,7 +86,7 @@ func TestTLS(t *testing.T) {
 		if err := a.SendSnapshot(t.Context(), b.peer(), snapshotMessage(a, b, 1<<20)); err != nil {
 			t.Error(err)
 		}
-		synctest.Wait() // so that the packet uses another connection than the snapshot
+		synctest.Wait() // the packet uses another connection than the snapshot
 		if got := packetsOf(b); len(got) != 1 {
 			t.Error(got)
 		}
@@ -100,8 +100,8 @@ func TestTLS(t *testing.T) {
 		}
 		ask("their certificate", a, c, ErrForeign)
 		ask("our certificate", c, a, ErrForeign)
-		// The error names the side that has no TLS. It does not prove that the other side belongs
-		// to another cluster.
+		// The error names the side without TLS. It does not prove that the other side is of another
+		// cluster.
 		ask("TLS to plain text", a, d, ErrSilent)
 		ask("TLS to plain text", a, d, ErrPlain)
 		ask("plain text to TLS", d, a, ErrSilent)
@@ -138,8 +138,8 @@ func TestTLS(t *testing.T) {
 	})
 }
 
-// TestExpiredCertificateIsNoProof checks that an instance with an expired certificate counts as
-// silent, with an error that names the reason, and that existing links are not affected.
+// The instance counts as silent, with an error that names the reason. Existing links are not
+// affected.
 func TestExpiredCertificateIsNoProof(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		ours := newAuthority(t)

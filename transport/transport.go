@@ -11,7 +11,7 @@ import (
 )
 
 // Self is this node's identity on every connection. It is a single value, so that the claimed ID is
-// always the ID of the signing key.
+// that of the signing key.
 type Self struct {
 	Key   nodeid.Key       // of this incarnation; required
 	Group uint64           // the group to which it is bound or belongs; zero means none yet
@@ -31,8 +31,8 @@ type Identity struct {
 	Addr     string           // host:port; empty means that no process can dial it
 	Life     uint64           // number of starts with its directory; 1 for an instance without one
 
-	// Peer holds the rights that the certificate of the connection grants, or capability.Root
-	// without TLS. Its NotAfter is always zero.
+	// Peer holds the rights from the certificate, or capability.Root without TLS. Its NotAfter is
+	// always zero.
 	Peer capability.Peer
 }
 
@@ -56,29 +56,28 @@ func (f *Frame) empty() bool {
 }
 
 // Handler receives what peers send. Goroutines of the Port call its methods, concurrently for
-// different peers. No method may call [Port.Close]. Close waits for running calls, and no method is
+// different peers. No method may call [Port.Close], which waits for running calls. No method is
 // called after Close returns.
 type Handler interface {
 	// Frame receives what a peer of this node's group has sent. The calls for one peer are
 	// sequential, in the order sent, on the goroutine that reads the stream. Frame must not block,
 	// because it delays everything else from that peer. The handler owns f and everything in it.
-	// Duplicates are the exception: they are delivered by another goroutine, not in order with the
-	// frames of the link, and possibly while Down is called for the peer.
+	// Duplicates are the exception: another goroutine delivers them, in no order with other frames,
+	// and possibly while Down is called for the peer.
 	Frame(from Identity, f Frame)
 
 	// Down reports that the stream to a peer has ended, after its last Frame, or that dialing the
-	// peer failed. Anything that was sent to the peer before and was not answered may be lost. The
-	// next Frame of the instance, if any, arrives on a new stream. Down must not block.
+	// peer failed. Anything that was sent before and not answered may be lost. The next Frame of
+	// the instance, if any, arrives on a new stream. Down must not block.
 	Down(peer Identity, err error)
 
-	// MaySendSnapshot returns why the peer may not send the snapshot of message m, which comes
-	// without its data. Nil means that it may. The method is called before any data is gathered,
-	// and a second time when all data has arrived. The text of an error is sent to the peer. The
-	// method must not block.
+	// MaySendSnapshot returns why the peer may not send the snapshot of message m, whose data is
+	// missing. Nil means that it may. It is called before any data is gathered, and when all has
+	// arrived. The text of an error is sent to the peer. It must not block.
 	MaySendSnapshot(from Identity, m *raftpb.Message) error
 
-	// Snapshot receives a raft snapshot message after it has arrived completely. The text of an
-	// error is sent to the peer. The handler owns m.
+	// Snapshot receives a complete raft snapshot message. The text of an error is sent to the peer.
+	// The handler owns m.
 	Snapshot(from Identity, m *raftpb.Message) error
 }
 
@@ -86,34 +85,34 @@ type Handler interface {
 var (
 	// ErrClosed means that the Port was closed.
 	ErrClosed = errors.New("transport: closed")
-	// ErrNoLink means that there is no stream to the instance and none is being dialed, because no
-	// address was given or the last dial failed recently.
+	// ErrNoLink means that there is no stream to the instance and none is being dialed: no address
+	// was given, or the last dial failed recently.
 	ErrNoLink = errors.New("transport: not connected")
-	// ErrFull means that a limit of this port or of the peer is reached, for example that of a
-	// queue whose peer reads more slowly than this node writes. Nothing of the call was queued.
+	// ErrFull means that a limit of this port or of the peer is reached, such as that of a queue
+	// whose peer reads slowly. Nothing of the call was queued.
 	ErrFull = errors.New("transport: the queue to the peer is full")
 	// ErrTooLarge means that the data of one call does not fit into one message.
 	ErrTooLarge = errors.New("transport: the message is too large")
 	// ErrRefused means that the machine reported that no process listens at the address.
 	ErrRefused = errors.New("transport: connection refused")
 	// ErrForeign means that the process at the address is not an instance of this cluster: its
-	// cluster label or its protocol differs, or one side refuses the other's TLS certificate.
+	// label or its protocol differs, or one side refuses the other's TLS certificate.
 	ErrForeign = errors.New("transport: not an instance of this cluster")
 	// ErrVersion means that a node of this cluster answered with another version of this protocol.
 	ErrVersion = errors.New("transport: the peer speaks another version of the protocol")
 	// ErrOther means that the instance that answered is not the intended one. [OtherError] names
 	// both instances.
 	ErrOther = errors.New("transport: another instance answered than the intended one")
-	// ErrCopy means that another process with the same key is connected to the peer, so one of the
-	// two processes uses a copied directory.
+	// ErrCopy means that another process with the same key is connected to the peer: one of the two
+	// uses a copied directory.
 	ErrCopy = errors.New("transport: another process has the same identity")
-	// ErrSilent means that there was no answer, because the peer was unreachable, closed the
-	// connection or was too slow. It proves nothing about the process at the address.
+	// ErrSilent means that there was no answer: the peer was unreachable, closed the connection or
+	// was too slow. It proves nothing about the process at the address.
 	ErrSilent = errors.New("transport: no answer")
-	// ErrPlain means that only this side has TLS. It is returned together with ErrSilent, because
-	// the other side may be an instance of this cluster whose configuration changes at any moment.
+	// ErrPlain means that only this side has TLS. It comes with ErrSilent, because the other side
+	// may be an instance of this cluster whose configuration changes at any moment.
 	ErrPlain = errors.New("transport: the other side has no TLS")
-	// ErrSecured means that only the other side has TLS. It is returned together with ErrSilent.
+	// ErrSecured means that only the other side has TLS. It comes with ErrSilent.
 	ErrSecured = errors.New("transport: the other side has TLS, and this one has none")
 	// ErrGarbage means that a peer sent something that no correct peer sends. Its stream is ended.
 	ErrGarbage = errors.New("transport: malformed message")

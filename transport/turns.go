@@ -11,25 +11,24 @@ import (
 )
 
 const (
-	maxAddrs  = 1024             // remembered addresses from which an instance has proved its key
+	maxAddrs  = 1024             // addresses of instances that are remembered
 	addrsKept = 10 * time.Minute // how long an address is remembered
 )
 
 var errNoTurn = errors.New("transport: too many handshakes in progress")
 
 // turns limits how many handshakes of accepted connections are computed at a time. The package
-// comment describes the order of the waiting handshakes. A handshake holds a turn from the moment
-// when it has read bytes of the peer until it reads or writes the next time. Within each line,
-// handshakes that have already had a turn come before new ones, so that under load some of them
-// finish in time. It is safe for concurrent use.
+// comment describes their order. A handshake holds a turn after it has read bytes of the peer,
+// until it reads or writes again. Handshakes that have already had a turn come before others of the
+// same line, so that under load some finish in time. It is safe for concurrent use.
 type turns struct {
-	atOnce int           // handshakes that may hold a turn simultaneously
-	limit  time.Duration // duration of a handshake, from Accept
+	atOnce int           // simultaneous turns
+	limit  time.Duration // of a handshake, from Accept
 
 	mu     sync.Mutex // guards all below
 	busy   int
-	lines  [6]list.List    // of chan struct{}; each is closed when its handshake gets a turn
-	voters map[string]bool // the hosts of the preferred addresses
+	lines  [6]list.List    // of chan struct{}, closed to give a turn
+	voters map[string]bool // preferred hosts
 	known  addrs
 }
 
@@ -39,11 +38,11 @@ type turn struct {
 	conn  *accepted
 	addr  string // the peer's address without its port
 	by    time.Time
-	begun bool // the handshake has had a turn
-	stood bool // the handshake has had to wait for a turn
+	begun bool // it has had a turn
+	stood bool // it has waited for a turn
 	held  bool
 
-	busy atomic.Bool // the handshake holds a turn or waits for one, and not for the peer
+	busy atomic.Bool // it holds a turn or waits for one, not for the peer
 }
 
 func (t *turns) begin(conn *accepted) *turn {

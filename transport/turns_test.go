@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// TestSilenceHoldsNoTurn checks that an instance connects immediately, although thousands of other
-// connections are silent from the beginning, silent after a few bytes, or send a byte at a time,
-// and only one handshake is computed at a time.
+// Thousands of connections are silent from the beginning, silent after a few bytes, or send a byte
+// at a time. An instance that connects among them is linked immediately, although only one
+// handshake is computed at a time.
 func TestSilenceHoldsNoTurn(t *testing.T) {
 	secured(t, func(t *testing.T, w *world, use func(*Config), forge func(int) *forger) {
 		a, b := w.node("a", 1, use), w.node("b", 2, use)
@@ -90,8 +90,8 @@ func TestHandshakesWaitForTurns(t *testing.T) {
 	})
 }
 
-// TestTurnsComeInOrder checks that handshakes get turns in the order that the package comment
-// describes, and that a handshake leaves its line if its connection is closed or its time is up.
+// The package comment describes the order. A handshake leaves its line if its connection is closed
+// or its time is up.
 func TestTurnsComeInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := &turns{atOnce: 1, limit: 5 * time.Second}
@@ -158,8 +158,7 @@ func TestKnownAddressesAreBounded(t *testing.T) {
 	}
 }
 
-// TestOutOfTime checks that a failure counts as the peer's fault unless this node has made the
-// handshake wait.
+// A failure is the peer's fault unless this node has made the handshake wait.
 func TestOutOfTime(t *testing.T) {
 	stood := &turn{stood: true}
 	if !stood.outOfTime(errNoTurn) || !stood.outOfTime(fmt.Errorf("read: %w", os.ErrDeadlineExceeded)) {

@@ -6,12 +6,11 @@ import (
 	"time"
 )
 
-// The kernel options in this file are not essential: where they cannot be set, the keepalive
-// detects the silence later.
+// Where the options in this file cannot be set, the keepalive detects the silence later.
 
-// unheardFor is how long the other machine may leave bytes of a link unacknowledged before the link
-// ends. After an outage of a few seconds, TCP would wait as long as the outage lasted before it
-// resends. A new connection does not have to wait.
+// unheardFor limits how long the other machine may leave bytes of a link unacknowledged. After an
+// outage of a few seconds, TCP would wait as long again before it resends, but a new connection
+// need not.
 const unheardFor = 3 * time.Second
 
 // Options of a TCP connection, as in linux/tcp.h.
@@ -24,9 +23,8 @@ func limitUnheard(conn net.Conn) {
 	setOption(conn, tcpUserTimeout, int(unheardFor.Milliseconds()))
 }
 
-// repeatEvenly makes the kernel resend lost packets at equal intervals. By default, TCP doubles the
-// interval after each loss. That is not needed here, because connections have few packets in
-// flight.
+// repeatEvenly makes the kernel resend lost packets at equal intervals. TCP would double the
+// interval after each loss, although these connections have few packets in flight.
 func repeatEvenly(conn net.Conn) {
 	setOption(conn, tcpThinLinearTimeouts, 1)
 }

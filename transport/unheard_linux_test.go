@@ -22,9 +22,8 @@ func (l recorded) Accept() (net.Conn, error) {
 	return conn, err
 }
 
-// TestUnheardConnectionsEnd checks the kernel options of real connections: a link ends when the
-// other machine has not acknowledged its bytes for three seconds, and on any connection both sides
-// resend lost packets at equal intervals.
+// A link ends when the other machine has not acknowledged its bytes for three seconds, and on any
+// connection both sides resend lost packets at equal intervals.
 func TestUnheardConnectionsEnd(t *testing.T) {
 	var mu sync.Mutex
 	var dialed, accepted []*net.TCPConn

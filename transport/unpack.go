@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// packedMessage contains a raft message and all values that it points to, except its entries, in
-// one allocation.
+// packedMessage is a raft message and everything that it points to except its entries, in one
+// allocation.
 type packedMessage struct {
 	message                                                raftpb.Message
 	kind                                                   raftpb.MessageType
@@ -17,7 +17,7 @@ type packedMessage struct {
 	to, from, term, logTerm, index, commit, hint, votesFor uint64
 }
 
-// packedEntry contains a log entry and all values that it points to, except its data.
+// packedEntry is a log entry and everything that it points to except its data.
 type packedEntry struct {
 	entry       raftpb.Entry
 	kind        raftpb.EntryType
@@ -62,8 +62,8 @@ func unpack(packed [][]byte) ([]*raftpb.Message, error) {
 	return messages, nil
 }
 
-// errStrange means that the raft messages are not encoded as this program encodes them, and are too
-// large to be decoded with protobuf.
+// errStrange means that raft messages are not encoded as by this program, and are too large to be
+// decoded with protobuf.
 var errStrange = errors.New("raft messages of an unusual shape")
 
 // blocks allocates n blocks and a list for n pointers to them, in one allocation if n is 1.
@@ -86,8 +86,8 @@ func payload(m *raftpb.Message) int {
 	return n
 }
 
-// keep appends piece to own, which has enough capacity, and returns the copy. A nil piece stays
-// nil, and an empty piece stays empty.
+// keep appends piece to own, which has enough capacity, and returns the copy. Nil stays nil, and
+// empty stays empty.
 func keep(own, piece []byte) (all, kept []byte) {
 	if len(piece) == 0 {
 		return own, piece
@@ -117,9 +117,8 @@ func field(b []byte) (tag, number uint64, piece []byte, n int) {
 	return tag, number, piece, head + n
 }
 
-// decode decodes a message without copying, so the message shares the memory of b. It subtracts the
-// number of entries from *most. If it returns false, protobuf must decode the message, unless *most
-// is negative, which means too many entries.
+// decode decodes a message that shares the memory of b, and subtracts its entries from *most. If it
+// returns false, protobuf must decode the message, unless *most is negative.
 func (p *packedMessage) decode(b []byte, most *int) bool {
 	m := &p.message
 	var room []packedEntry

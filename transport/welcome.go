@@ -47,9 +47,8 @@ func (p *Port) welcome(raw net.Conn, s *stream, who *introduction) {
 	p.finalize(l)
 }
 
-// admit decides whether the stream of a peer becomes a link, and answers the hello. It returns the
-// link or nil. If the peer intended another instance, this node's hello shows that the intended
-// instance is not at this address.
+// admit decides whether the stream of a peer becomes a link, answers the hello, and returns the
+// link or nil. If the peer intended another instance, this node's hello shows that.
 func (p *Port) admit(ctx context.Context, s *stream, who *introduction) *link {
 	self := p.self.Load()
 	if !who.intended.IsZero() && who.intended != self.Instance() {

@@ -16,8 +16,8 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// TestProtoFileIsOursAlone checks the registry path. It must be unique, because a program that
-// links another file with the same path panics at start.
+// The registry path must be unique, because a program that links another file with the same path
+// panics at start.
 func TestProtoFileIsOursAlone(t *testing.T) {
 	file := wire.File_mortise_transport_v1_peer_proto
 	if file.Path() != "mortise/transport/v1/peer.proto" || file.Package() != "mortise.transport.v1" {
@@ -31,8 +31,6 @@ func TestProtoFileIsOursAlone(t *testing.T) {
 	}
 }
 
-// TestGeneratedCodeIsFresh checks that the generated code agrees with the .proto files, field by
-// field.
 func TestGeneratedCodeIsFresh(t *testing.T) {
 	text, err := os.ReadFile("wire/mortise/transport/v1/peer.proto")
 	if err != nil {
@@ -81,8 +79,8 @@ func TestGeneratedCodeIsFresh(t *testing.T) {
 	}
 }
 
-// FuzzFrames checks that arbitrary frames from a peer cause no panic, and that nothing from another
-// group and no raft message from another sender is delivered.
+// FuzzFrames checks that arbitrary frames cause no panic, and that nothing from another group and
+// no raft message from another sender is delivered.
 func FuzzFrames(f *testing.F) {
 	seed := func(frames ...*wire.Frame) {
 		var all []byte
@@ -127,8 +125,8 @@ func FuzzFrames(f *testing.F) {
 	})
 }
 
-// FuzzFirstBytes checks that arbitrary first bytes from a peer cause no panic. The peer must be
-// considered foreign at the first wrong byte and not before.
+// FuzzFirstBytes checks that arbitrary first bytes cause no panic. The peer must be considered
+// foreign at the first wrong byte and not before.
 func FuzzFirstBytes(f *testing.F) {
 	f.Add([]byte("HTTP/1.1 400"))
 	f.Add([]byte{0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 5, 0, 0, 64, 0})

@@ -105,8 +105,8 @@ func Exchange(label string) []byte {
 	return append(msgpack(b, "Join"), 0xc2)
 }
 
-// Member is the name and the address of an instance in gossip. Other members accept changed data
-// about the instance only if both are unchanged.
+// Member is the name and address of an instance in gossip. Both must be unchanged, or other members
+// do not accept the rest.
 type Member struct {
 	Name string
 	IP   []byte

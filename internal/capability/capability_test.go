@@ -44,8 +44,8 @@ func TestBuildAndParseAgree(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotCanonicalIsRefused checks that a set of rights has only one accepted text. Sessions
-// are compared by the hash of this text.
+// A set of rights must have only one accepted text, because sessions are compared by the hash of
+// the text.
 func TestWhatIsNotCanonicalIsRefused(t *testing.T) {
 	for text, want := range map[string]error{
 		"":                                      ErrVersion,

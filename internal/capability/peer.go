@@ -2,8 +2,8 @@ package capability
 
 import "time"
 
-// Tier is the kind of secret or certificate that a peer has proved to have. The zero Tier means
-// that the peer has proved nothing, and allows nothing.
+// Tier is the kind of secret or certificate that a peer has proved. The zero Tier is none, and
+// allows nothing.
 type Tier uint8
 
 // The tiers. Only peers of the tier Root may found a group, vote, answer questions and accept
@@ -46,8 +46,8 @@ type Peer struct {
 	Tier Tier
 	// Capability contains the rights of the peer. It is nil for Root, which may do everything.
 	Capability *Capability
-	// Name is the name for audit logs: the name in the capability, or the listed name of the
-	// certificate. It is empty for a root secret.
+	// Name is for audit logs: the name in the capability, or the listed name. It is empty for a
+	// root secret.
 	Name string
 	// NotAfter is the time when the chain expires and the connection should end.
 	NotAfter time.Time

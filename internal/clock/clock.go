@@ -2,12 +2,10 @@
 //
 // A lease is a promise about elapsed time, so its clock must not be adjusted and must not stop. The
 // wall clock is adjusted. Go's monotonic clock stops while a machine is suspended, so a holder that
-// A lease is a promise about elapsed time, so its clock must not be adjusted and must not stop. The
-// wall clock is adjusted. Go's monotonic clock stops while a machine is suspended, so a holder that
-// was suspended past its expiry would consider its lock valid after the suspension. On Linux [Boot]
-// reads CLOCK_BOOTTIME, which includes suspended time. On other systems it reads Go's monotonic
-// clock: there, after a suspension, a lease seems valid for longer by the duration of the
-// suspension, and only fencing tokens protect the resource. The README states that.
+// was suspended past its expiry would consider its lock valid afterwards. On Linux [Boot] reads
+// CLOCK_BOOTTIME, which includes suspended time. On other systems it reads Go's monotonic clock:
+// after a suspension, a lease seems valid for longer by the duration of the suspension, and only
+// fencing tokens protect the resource. The README states that.
 //
 // Guarantees: a Time never decreases until the machine boots again. Times of different machines are
 // not comparable, and no rule of mortise compares them. The rates of clocks are assumed to differ
@@ -20,8 +18,8 @@
 // Limits: 292 years since the boot.
 //
 // Refused alternative: a clock interface with timers. Shells wait with ordinary timers, which
-// testing/synctest fakes. When a shell wakes, it reads the clock and decides by that time. So a
-// late or early timer may delay a decision but never makes it wrong.
+// testing/synctest fakes, and decide by the clock that they read when they wake. So a late or early
+// timer may delay a decision but never makes it wrong.
 package clock
 
 import (

@@ -4,8 +4,8 @@ import "time"
 
 // Timer wakes the owner goroutine of a core no later than the core requires. Nearly every turn
 // changes the core's deadline, mostly to a later time. So Set does not reset a timer that fires
-// early enough: an occasional unnecessary turn costs less than reading the clock and resetting the
-// timer in each turn. A Timer belongs to one goroutine.
+// early enough: an occasional unnecessary turn costs less than a reset in each turn. A Timer
+// belongs to one goroutine.
 type Timer struct {
 	*time.Timer
 	clock Clock

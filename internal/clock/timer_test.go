@@ -14,8 +14,8 @@ type jumpClock struct {
 
 func (j *jumpClock) Now() Time { return j.Clock.Now().Add(j.leap.Now().Sub(0)) }
 
-// TestAlarm checks that a timer fires no later than the time of the last call of Set. This must
-// also be true after a suspension, in which the clock advances and the timer does not.
+// TestAlarm checks that a timer fires no later than the last call of Set requires, even after a
+// suspension in which the clock advances and the timer does not.
 func TestAlarm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &jumpClock{Clock: Monotonic()}
@@ -33,7 +33,7 @@ func TestAlarm(t *testing.T) {
 			}
 		}
 		after(time.Second, time.Second)
-		after(-time.Second, time.Millisecond) // a millisecond, so that there is no busy loop
+		after(-time.Second, time.Millisecond) // no busy loop
 		a.Set(c.Now(), c.Now().Add(time.Second))
 		after(time.Minute, time.Second) // the earlier call of Set applies
 		a.Set(c.Now(), c.Now().Add(time.Minute))

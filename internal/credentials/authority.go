@@ -29,16 +29,14 @@ const (
 )
 
 // authority is derived from one root secret for one cluster. Its key signs the certificates of the
-// cluster's nodes. Every full instance has the key. The holder of a derived secret has only the
-// certificate of the authority.
+// nodes. Every full instance has the key. The holder of a derived secret has only the certificate.
 type authority struct {
 	key  ed25519.PrivateKey // nil if the authority only verifies peers
 	cert *x509.Certificate
 }
 
-// newAuthority returns an authority that depends only on the arguments. The certificates of an
-// authority may differ between nodes, because peers never exchange them. Only the key and the name
-// of the authority must be the same on all nodes.
+// newAuthority depends only on its arguments. The certificates of an authority may differ between
+// nodes, because peers never exchange them. Only its key and name must be the same.
 func newAuthority(secret, cluster string) (*authority, error) {
 	from, err := keying(secret, cluster)
 	if err != nil {
@@ -57,8 +55,8 @@ func newAuthority(secret, cluster string) (*authority, error) {
 }
 
 // authorityCert makes the certificate of an authority. Any key may sign it, because only the key,
-// the name and the constraints of a trust anchor matter. authorityCert sets the key identifier,
-// because Go's default has changed between versions.
+// the name and the constraints of a trust anchor matter. It sets the key identifier, because Go's
+// default has changed.
 func authorityCert(public ed25519.PublicKey, signer ed25519.PrivateKey, cluster string) (*x509.Certificate, error) {
 	id := sha256.Sum256(public)
 	template := &x509.Certificate{
@@ -94,15 +92,15 @@ func never() time.Time { return time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 // id identifies the authority in log lines and server names.
 func (a *authority) id() string { return hex.EncodeToString(a.cert.SubjectKeyId[:8]) }
 
-// zone returns the DNS name of a cluster. It is a hash of the label, because a label may be any
-// text, and because the name is sent over the network in clear text.
+// zone returns the DNS name of a cluster. It is a hash, because a label may be any text, and the
+// name crosses the network in clear text.
 func zone(cluster string) string {
 	sum := sha256.Sum256([]byte("mortise server name v1\x00" + cluster))
 	return hex.EncodeToString(sum[:16]) + domain
 }
 
-// leafName returns the only DNS name in the certificates of a cluster. It matches all server names
-// of the cluster. The first label of a server name identifies the authority that the dialer trusts.
+// leafName returns the only DNS name in the certificates of a cluster. It matches all server names.
+// Their first label identifies the authority that the dialer trusts.
 func leafName(cluster string) string { return "*." + zone(cluster) }
 
 // serverName returns the server name that a dialer requests and checks. The label is the ID of an

@@ -9,10 +9,9 @@ import (
 	"testing"
 )
 
-// TestAuthorityIsPinned checks that the key of an authority never changes. All other builds would
-// refuse a build that derives another key. The certificate is also compared, to detect changes in
-// new versions of Go. Such a change alone would do no harm, because peers never exchange the
-// certificate.
+// TestAuthorityIsPinned checks that the key of an authority never changes, because other builds
+// would refuse another key. It also compares the certificate, to detect changes in new versions of
+// Go. Peers never exchange the certificate, so such a change alone would do no harm.
 func TestAuthorityIsPinned(t *testing.T) {
 	a, err := newAuthority(secretA, "orders")
 	if err != nil {
@@ -35,7 +34,6 @@ func TestAuthorityIsPinned(t *testing.T) {
 	}
 }
 
-// TestStretchedAuthorityIsPinned checks the result of stretching, which is part of the protocol.
 func TestStretchedAuthorityIsPinned(t *testing.T) {
 	a, err := newAuthority(opensslHex, "orders")
 	if err != nil {
@@ -70,8 +68,8 @@ func TestAuthorityDependsOnSecretAndClusterOnly(t *testing.T) {
 	}
 }
 
-// TestAuthorityDoesNotDependOnGo checks the key identifier. Go's default has changed once, and a
-// setting on a single node restores the old default.
+// Go's default key identifier has changed once, and a setting on a single node restores the old
+// default.
 func TestAuthorityDoesNotDependOnGo(t *testing.T) {
 	a, err := newAuthority(secretA, "orders")
 	if err != nil {

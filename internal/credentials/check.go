@@ -50,10 +50,9 @@ func (n *names) accepts(own func(tls.ConnectionState) error) func(tls.Connection
 	}
 }
 
-// dials changes config so that this package verifies dialed connections. crypto/tls would compare a
-// single ServerName, but there may be several names, or a URI. The new VerifyConnection function
-// checks everything that crypto/tls would check: the chain, the time, the key usage, and the user's
-// own functions.
+// dials makes this package verify dialed connections. crypto/tls would compare a single ServerName,
+// but there may be several names, or a URI. The new VerifyConnection checks the same as crypto/tls:
+// the chain, the time, the key usage, and the user's own functions.
 func (n *names) dials(config *tls.Config, now func() time.Time) {
 	raw, own, roots := config.VerifyPeerCertificate, config.VerifyConnection, config.RootCAs
 	config.InsecureSkipVerify, config.VerifyPeerCertificate = true, nil

@@ -47,10 +47,10 @@ type derived struct {
 }
 
 // DeriveSecret returns a secret whose holder has exactly the rights of the canonical capability
-// text, in the cluster with the given label. It is an intermediate certificate that the authority
-// of the root secret has signed, together with its key. It is not stored anywhere. It is valid
-// until the end of the capability, as long as the instances have the root secret in Secret or
-// OldSecrets. DeriveSecret is safe for concurrent use.
+// text, in the cluster with the given label: an intermediate certificate with its key, signed by
+// the root secret's authority. It is not stored anywhere. It is valid until the end of the
+// capability, as long as the instances have the root secret in Secret or OldSecrets. DeriveSecret
+// is safe for concurrent use.
 func DeriveSecret(secret, cluster, text string) (string, error) {
 	secret = strings.TrimSpace(secret)
 	if IsDerived(secret) {

@@ -43,8 +43,7 @@ func accepted(t testing.TB, server, client *Source) (Peer, error) {
 	return server.Peer(seen)
 }
 
-// watched returns a copy of a server's configuration that records the connection states that it
-// checks.
+// watched returns a copy of config that records the states that it checks.
 func watched(config *tls.Config, seen *tls.ConnectionState) *tls.Config {
 	config = config.Clone()
 	if check := config.VerifyConnection; check != nil {
@@ -95,8 +94,6 @@ func TestDerivedSecretsComeIn(t *testing.T) {
 	}
 }
 
-// TestGuestPosesAsAServer checks that a guest cannot act as a server, however it changes its own
-// configuration.
 func TestGuestPosesAsAServer(t *testing.T) {
 	guest := source(t, SecretConfig{Secret: derive(t, secretA, time.Time{}, "lock a/*")})
 	pair, err := guest.ClientTLS().GetClientCertificate(nil)
@@ -115,8 +112,7 @@ func TestGuestPosesAsAServer(t *testing.T) {
 	}
 }
 
-// TestTextInALeafMeansNothing checks that the rights are those of the certificate that the root
-// secret has signed.
+// The rights must be those of the certificate that the root secret has signed.
 func TestTextInALeafMeansNothing(t *testing.T) {
 	server := source(t, SecretConfig{})
 	guest, err := parseDerived(derive(t, secretA, time.Time{}, "read a"), "orders")
@@ -141,8 +137,8 @@ func TestTextInALeafMeansNothing(t *testing.T) {
 	}
 }
 
-// bent returns the certificate of a derived secret. The function change modifies the intermediate
-// certificate before the authority signs it.
+// bent returns the certificate of a derived secret. change modifies it before the authority signs
+// it.
 func bent(t testing.TB, change func(*x509.Certificate)) tls.Certificate {
 	t.Helper()
 	a, err := newAuthority(secretA, "orders")
@@ -198,8 +194,8 @@ func TestIntermediateSignsAnIntermediate(t *testing.T) {
 	}
 }
 
-// TestTextsThatAreNotCanonical checks that only derived secrets made by mortise secret are
-// accepted, even if the root secret has signed others.
+// Only derived secrets made by mortise secret are accepted, even if the root secret has signed
+// others.
 func TestTextsThatAreNotCanonical(t *testing.T) {
 	server := source(t, SecretConfig{})
 	with := func(text string) func(*x509.Certificate) {
@@ -231,8 +227,6 @@ func TestTextsThatAreNotCanonical(t *testing.T) {
 	}
 }
 
-// TestDerivedSecretsAndRotation checks that a derived secret works with any instance until its root
-// secret is removed.
 func TestDerivedSecretsAndRotation(t *testing.T) {
 	steps := []SecretConfig{
 		{Secret: secretA},
@@ -320,8 +314,7 @@ func TestDerivedSecretsAreChecked(t *testing.T) {
 	}
 }
 
-// FuzzParseDerived checks that the keys and the certificate in a derived secret must match. Another
-// authority cannot be combined with a certificate.
+// FuzzParseDerived checks that another authority cannot be combined with a certificate.
 func FuzzParseDerived(f *testing.F) {
 	secret, err := DeriveSecret(secretA, "orders", "mortise-capability/1\nfor x\nlock a\n")
 	if err != nil {

@@ -1,6 +1,6 @@
 // Package credentials makes the TLS configurations of a node, and determines the rights of a
-// verified peer. Its input is a root secret that all instances share, a secret derived from the
-// root secret, the user's own TLS configuration, or files that may be replaced while the node runs.
+// verified peer. Its input is a root secret that all instances share, a secret derived from it, the
+// user's own TLS configuration, or files that may be replaced while the node runs.
 //
 // # What it is
 //
@@ -14,14 +14,14 @@
 //	random key of this process
 //	    --signed by the authority--> this node's certificate, valid for 7 days, renewed after one
 //
-// A secret from [GenerateSecret] (msk1_, 256 random bits, a checksum) is used without change. Any
-// other secret is first stretched by 200,000 rounds of PBKDF2-SHA256, with the label of the cluster
-// in the salt. Each process does this once for each secret and label.
+// A secret from [GenerateSecret] (msk1_, 256 random bits, a checksum) is used directly. Any other
+// secret is first stretched by 200,000 rounds of PBKDF2-SHA256 with the label in the salt, once in
+// a process.
 //
-// [DeriveSecret] makes a secret with fewer rights (msd1_). It consists of an intermediate
-// certificate with its key. The authority has signed the certificate, which contains a capability
-// text (see internal/capability). The holder of a derived secret uses it to sign its own leaf
-// certificate. No instance stores derived secrets.
+// [DeriveSecret] makes a secret with fewer rights (msd1_): an intermediate certificate with its
+// key, signed by the authority. The certificate contains a capability text (see
+// internal/capability). The holder uses the key to sign its own leaf certificate. No instance
+// stores derived secrets.
 //
 //	chain                      tier
 //	leaf, authority            Root: may found, vote, answer and serve
@@ -30,16 +30,15 @@
 //	anything else              refused
 //
 // A certificate made from a secret has one name, a hash of the cluster's label. Peers check this
-// name, so host names and addresses do not matter. [FromTLS] checks the user's configuration and
-// makes it stricter. [FromFiles] reads a certificate, a key and authorities, and reads them again
-// when they change. With both, [Names] lists which names in certificates belong to instances
-// (Root), and which belong to guests, with their rights. Both sides of a connection check the
-// names. [Explain] describes why a handshake failed.
+// name, so host names and addresses do not matter. [FromTLS] checks and hardens the user's
+// configuration. [FromFiles] reads a certificate, a key and authorities, and reads them again when
+// they change. With both, [Names] lists which names in certificates belong to instances (Root), and
+// which to guests, with their rights. Both sides check the names. [Explain] describes why a
+// handshake failed.
 //
 // # How a secret is replaced
 //
-// A secret is replaced in three rolling deploys. Each must be complete on every instance before the
-// next begins:
+// A secret is replaced in three rolling deploys. Each must be complete before the next begins:
 //
 //	        Secret   OldSecrets
 //	start   old      -
@@ -50,11 +49,11 @@
 // Only instances in the same step or in neighboring steps are guaranteed to connect, in both
 // directions. If a secret has leaked, only step 3 excludes it.
 //
-// The holder of a derived secret trusts only the authority of its own root secret, and names that
-// authority in the server name (SNI). An instance has a certificate of that authority as long as
-// the root secret is in its Secret or OldSecrets. So secrets derived from the old secret work until
-// step 3, and secrets derived from the new secret work from step 1 on. Replace derived secrets in
-// between. Equal rights have an equal hash before and after the replacement.
+// The holder of a derived secret trusts only the authority of its own root secret, and names it in
+// the server name (SNI). An instance has a certificate of that authority as long as the root secret
+// is in Secret or OldSecrets. So secrets derived from the old secret work until step 3, and secrets
+// derived from the new secret from step 1 on. Replace them in between. Equal rights have an equal
+// hash, before and after.
 //
 // # Guarantees
 //
@@ -62,10 +61,9 @@
 //     full handshake with the current authorities and certificates.
 //   - With a secret, an accepted peer has the root secret, an old secret or a secret derived from
 //     one of them, and uses the same cluster label.
-//   - The tier and the rights depend only on the verified chain. A capability text in a leaf
-//     certificate is ignored, and a derived certificate cannot sign another derived certificate. A
-//     dialer refuses every server that is not of the root tier, so no guest can pose as an
-//     instance.
+//   - Tier and rights depend only on the verified chain. A capability text in a leaf certificate is
+//     ignored, and a derived certificate cannot sign another one. A dialer refuses every server
+//     that is not of the root tier, so no guest can pose as an instance.
 //   - With the user's own certificates, an accepted peer has a listed name. Both sides check this,
 //     also with the configurations that GetConfigForClient returns. The only exception is a
 //     Config.TLS with a VerifyConnection and without a list: then VerifyConnection decides.
@@ -73,37 +71,34 @@
 //     Go or of this package. Tests check this.
 //   - A certificate in use is valid for at least six more days, and was valid 23 hours ago, so
 //     instances accept each other if their clocks differ by less. A node whose clock is set back
-//     makes a new certificate. No certificate is valid longer than the derived secret that has
-//     signed it.
+//     makes a new one. No certificate is valid longer than the derived secret that has signed it.
 //   - [Source] and [SecretConfig] never print or log secrets and keys, whatever the formatting
 //     verb.
 //
 // # Concurrency
 //
-// Everything is safe for concurrent use. There are no goroutines. If a handshake, or a call of
-// ClientTLS, Peer or Recheck, finds that a certificate must be renewed or that the files must be
-// checked, it does so itself. No mutex is held during I/O. While one handshake reads files, which
-// may hang, the others use the previous content. Stretched secrets are cached for the process
-// (stretch.go).
+// Everything is safe for concurrent use. There are no goroutines: certificates are renewed, and
+// files are checked, during a handshake or a call of ClientTLS, Peer or Recheck. No mutex is held
+// during I/O. While one handshake reads files, which may hang, the others use the previous content.
+// Stretched secrets are cached for the process (stretch.go).
 //
 // # Failure
 //
 // The constructors report all mistakes in the configuration, by field. A file that is broken or
-// missing later is reported once through slog, and read again at most once a second. Until it can
-// be read, the last usable set of files is used, expired or not.
+// missing later is reported once through slog, and retried at most once a second. Meanwhile the
+// last usable set of files is used, expired or not.
 //
 // # Limits
 //
 // An attacker that can reach the port sees a certificate, and can use it to try guesses of the
-// secret offline. So a secret must be random. Generated secrets are random. Other secrets are
-// refused if their estimated strength (estimate.go) is below 128 bits. The estimate finds common
-// mistakes and proves nothing.
+// secret offline. So a secret must be random. A generated secret is random. Others are refused if
+// their estimated strength (estimate.go) is below 128 bits. The estimate finds common mistakes and
+// proves nothing.
 //
-// A certificate proves the tier and the rights of a process, never which instance it is. All
-// instances may share a certificate. The key of an instance ID is proved on the connection after
-// TLS (internal/nodeid, transport). Every holder of the root secret can claim any name, become a
-// voter by the group's rules, and derive secrets unnoticed. It cannot claim the ID of another
-// instance.
+// A certificate proves tier and rights, never which instance a process is. All instances may share
+// a certificate, and the key of an instance ID is proved on the connection after TLS
+// (internal/nodeid, transport). Every holder of the root secret can claim any name, become a voter
+// by the group's rules, and derive secrets unnoticed. It cannot claim the ID of another instance.
 //
 // A derived secret can be revoked before its end only by replacing the root secret. A connection
 // does not end with its certificates and authorities, so the caller must call [Source.Recheck].
@@ -112,17 +107,17 @@
 //
 // For dialed connections of FromFiles, and of FromTLS with names, InsecureSkipVerify is set,
 // because crypto/tls can compare only a single host name, and no URI. VerifyConnection performs all
-// checks of crypto/tls, and checks the names. With GODEBUG=fips140=on crypto/tls also restricts the
-// keys in chains to approved kinds and sizes. VerifyConnection does not repeat this check. The
-// check still applies to accepted connections, to signatures, and to everything made from a secret:
-// Ed25519, HKDF and PBKDF2 with SHA-256. The tests of this package pass with fips140=on, with
-// fips140=only, and with the frozen module of GOFIPS140=v1.0.0.
+// checks of crypto/tls, and checks the names. Only one check is not repeated: with
+// GODEBUG=fips140=on crypto/tls restricts the keys in chains to approved kinds and sizes. It still
+// does so for accepted connections, for signatures, and for everything made from a secret: Ed25519,
+// HKDF and PBKDF2 with SHA-256. The tests of this package pass with fips140=on, with fips140=only,
+// and with the frozen module of GOFIPS140=v1.0.0.
 //
 // # Refused alternative
 //
 // Pre-shared keys of TLS 1.3 are not supported by crypto/tls. A common certificate for all nodes,
-// or a certificate derived from the secret, would never expire. With authorities derived from both
-// the secret and the capability text, an unverified leaf certificate would choose the authority,
-// and two guests with the same text could pose as servers to each other. A list of guests on the
-// instances would be state on which the instances have to agree.
+// or one derived from the secret, would never expire. With authorities derived from secret and
+// capability text, an unverified leaf certificate would choose the authority, and two guests with
+// the same text could pose as servers to each other. A list of guests on the instances would be
+// state to agree on.
 package credentials

@@ -11,15 +11,15 @@ const (
 	minSecret = 16  // bytes
 	minBits   = 128 // bits of the estimate
 
-	estimated = 512 // bytes; the estimate ignores the rest of a secret
-	wordBits  = 11  // bits for a word, which is one of 2,048
-	leastRun  = 6   // bytes; a repetition or a sequence of this length counts as one character
+	estimated = 512 // bytes that the estimate considers
+	wordBits  = 11  // for a word, which is one of 2,048
+	leastRun  = 6   // bytes of a repetition or sequence that counts as one character
 
 	howToMake = "make one with `mortise secret` (or `openssl rand -hex 32`), and give the same to every instance"
 )
 
-// judge returns an error that describes what is wrong with a secret, without quoting the secret. A
-// generated secret is accepted if its checksum is correct.
+// judge returns what is wrong with a secret, without quoting it. A generated secret is accepted if
+// its checksum is correct.
 func judge(secret string) error {
 	if ours, err := generated(secret); ours {
 		return err
@@ -37,17 +37,17 @@ func judge(secret string) error {
 // estimate returns an upper bound of a secret's strength in bits. It is the lower result of two
 // methods.
 //
-// The first method counts characters. Each character counts the logarithm of the alphabet's size
-// (10 digits, 16 hexadecimal digits, 26 letters of one case, 32 others). The size is at most twice
-// the number of different characters. Six or more bytes that repeat earlier bytes, or form a
-// sequence such as 12345678, count as one character.
+// The first method counts characters. Each counts the logarithm of the alphabet's size (10 digits,
+// 16 hexadecimal digits, 26 letters of one case, 32 others), which is at most twice the number of
+// different characters. Six or more bytes that repeat earlier bytes, or form a sequence such as
+// 12345678, count as one character.
 //
-// The second method counts words: 11 bits for a word, 3 for a digit, and 1 for a separator. It
-// applies if the text contains white space, or if three quarters of it are pronounceable words of
-// five or more letters of one case.
+// The second method counts words: 11 bits a word, 3 a digit, 1 a separator. It applies if the text
+// contains white space, or if three quarters of it are pronounceable words of five or more letters
+// of one case.
 //
-// The estimate finds common mistakes. It does not prove randomness, which is impossible. It refuses
-// about one in 100,000 outputs of openssl rand -base64 24.
+// The estimate finds common mistakes and proves nothing. It refuses about one in 100,000 outputs of
+// openssl rand -base64 24.
 func estimate(secret string) int {
 	text := secret[:min(len(secret), estimated)]
 	return int(min(byCharacters(text), byWords(text)))
@@ -88,8 +88,7 @@ func byCharacters(text string) float64 {
 	return float64(folded(text)) * math.Log2(float64(max(alphabet, 2)))
 }
 
-// folded returns the number of characters. A repetition or a sequence of at least leastRun bytes
-// counts as one character.
+// folded counts characters. A repetition or a sequence of at least leastRun bytes counts as one.
 func folded(text string) int {
 	count := 0
 	for i := 0; i < len(text); count++ {
@@ -102,8 +101,8 @@ func folded(text string) int {
 	return count
 }
 
-// sequence returns the length of the sequence at the beginning of text, in which each byte is one
-// higher than the last, one lower, or equal.
+// sequence returns how many bytes at the beginning of text form a sequence: each is one higher than
+// the last, one lower, or equal.
 func sequence(text string) int {
 	if len(text) < 2 {
 		return len(text)
@@ -119,8 +118,8 @@ func sequence(text string) int {
 	return n
 }
 
-// repeated returns the length of the longest text at offset i that also begins at an earlier
-// offset. The two may overlap.
+// repeated returns the length of the longest text at i that also begins before i. The two may
+// overlap.
 func repeated(text string, i int) int {
 	longest := 0
 	for from := range i {
@@ -162,8 +161,8 @@ func byWords(text string) float64 {
 	return bits
 }
 
-// firstWord returns the letters of one case at the beginning of text. The first letter may be a
-// capital although the others are not.
+// firstWord returns the letters of one case at the beginning of text. Only the first may be a
+// capital.
 func firstWord(text string) string {
 	small := func(r rune) bool { return unicode.IsLetter(r) && !unicode.IsUpper(r) }
 	large := func(r rune) bool { return unicode.IsUpper(r) }

@@ -14,10 +14,9 @@ import (
 )
 
 // Explain returns one sentence about the cause of a failed TLS handshake and what to do, or "" for
-// nil. err is the error of the handshake, wrapped or not. It may also be the error of a client's
-// first Read, because with TLS 1.3 the server refuses a client only after the client has finished
-// the handshake. Text from the peer is quoted and shortened. The sentence contains no prefix and no
-// address.
+// nil. err is the error of the handshake, wrapped or not, or of a client's first Read, because TLS
+// 1.3 refuses a client only after the client has finished the handshake. Text from the peer is
+// quoted and shortened. The sentence contains no prefix and no address.
 func Explain(err error) string {
 	if err == nil {
 		return ""

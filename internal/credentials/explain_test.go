@@ -43,7 +43,7 @@ func TestPlainTextToATLSPort(t *testing.T) {
 func TestTLSToAPlainTextPort(t *testing.T) {
 	s := source(t, SecretConfig{})
 	for said, want := range map[string]string{
-		// This is the settings frame of gRPC.
+		// gRPC's settings frame
 		"\x00\x00\x06\x04\x00\x00\x00\x00\x00\x00\x05\x00\x00\x40\x00": "speaks plain text where TLS is required",
 		"HTTP/1.1 400 Bad Request\r\n\r\n":                             "plain HTTP server: the address is wrong",
 		"":                                                             "it may speak plain text",
@@ -62,7 +62,7 @@ func TestTLSToAPlainTextPort(t *testing.T) {
 			t.Errorf("%q: %q from %v, want %q", said, got, err, want)
 		}
 	}
-	a, b := pipe(t) // a silent peer
+	a, b := pipe(t)
 	defer a.Close()
 	defer b.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
@@ -73,8 +73,7 @@ func TestTLSToAPlainTextPort(t *testing.T) {
 	}
 }
 
-// TestStrangersDoNotWriteTheLog checks that text from a stranger cannot add lines or much text to
-// the log.
+// Text from a stranger must not add lines or much text to the log.
 func TestStrangersDoNotWriteTheLog(t *testing.T) {
 	nasty := "x\nlevel=ERROR msg=\"all is lost\"\x1b[31m" + strings.Repeat("y", 10000)
 	cert := &x509.Certificate{

@@ -22,18 +22,18 @@ type FilesConfig struct {
 	CertFile string
 	KeyFile  string // the private key of the certificate
 	CAFile   string // the authorities of the instances' certificates
-	// ServerName is the server name (SNI) that dialers request. It is also the only accepted name
-	// if Names has no peers. Empty means the dialed host.
+	// ServerName is the server name (SNI) that dialers request, and the only accepted name if Names
+	// has no peers. Empty means the dialed host.
 	ServerName string
 	Names      Names            // the names of the peers that are accepted
 	Logger     *slog.Logger     // logs new sets of files, and each unusable set once; nil discards
 	Now        func() time.Time // wall clock, safe for concurrent use; nil means time.Now
 }
 
-// FromFiles reads a certificate, its key and the authorities. It reads them again when their
+// FromFiles reads a certificate, its key and the authorities, and reads them again when their
 // modification time, size or identity changes. This is checked when a connection is made, at most
-// once a second. An unusable set of files is reported once, and the last usable set is used.
-// FromFiles fails if the first set is unusable.
+// once a second. An unusable set is reported once, and the last usable one is used. FromFiles fails
+// if the first set is unusable.
 func FromFiles(cfg FilesConfig) (*Source, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -120,8 +120,8 @@ type files struct {
 	reported string         // text of the failure that was reported last
 }
 
-// latest returns the set of files to use now. If a check is due, only one caller makes it. The
-// other callers do not wait for the check.
+// latest returns the set of files to use now. Only one caller makes a check that is due; the others
+// do not wait for it.
 func (f *files) latest() *material {
 	now := f.config.Now().Round(0)
 	f.mu.Lock()
@@ -141,8 +141,8 @@ func (f *files) latest() *material {
 	return f.current
 }
 
-// look returns a new set of files, or nil if the files have not changed or are unusable. It logs a
-// new failure. Only the caller that has set looking may call it.
+// look returns a new set of files, or nil if there is none. It logs a new failure. Only the caller
+// that has set looking may call it.
 func (f *files) look() *material {
 	stats, err := f.stat()
 	if err == nil {

@@ -37,8 +37,7 @@ func newFolder(t *testing.T) *folder {
 
 func (f *folder) write(name string, text []byte) {
 	f.t.Helper()
-	// The file is renamed, as careful programs do. A file with the same size and time is then
-	// detected as another file.
+	// The file is renamed, so that it is another file even with the same size and time.
 	if err := os.WriteFile(name+".new", text, 0o600); err != nil {
 		f.t.Fatal(err)
 	}
@@ -96,7 +95,7 @@ func TestFilesAreReloaded(t *testing.T) {
 	f.writeAuthorities(ca)
 	s := f.open()
 	peer := fromTLS(t, given(t, ca))
-	server := s.ServerTLS() // kept, as a listener keeps its configuration
+	server := s.ServerTLS() // kept, as by a listener
 	shown := func() string { return peerSerial(t, server, peer.ClientTLS()) }
 	byTime := func(minutes int) func(*x509.Certificate) {
 		return func(c *x509.Certificate) { c.NotAfter = noon.Add(time.Duration(minutes) * time.Minute) }
@@ -122,7 +121,7 @@ func TestFilesAreReloaded(t *testing.T) {
 	}
 	f.wantLines("unchanged", 0, 1)
 
-	// The authority is replaced. First both authorities are trusted, then the new one signs.
+	// First both authorities are trusted, then the new one signs.
 	newPeer := fromTLS(t, given(t, next))
 	wantRefused(t, "not trusted yet", server, newPeer.ClientTLS(), "refuses our certificate", "not trusted here")
 	f.writeAuthorities(ca, next)
@@ -181,8 +180,8 @@ func TestBrokenFilesKeepTheOldOnes(t *testing.T) {
 	}
 }
 
-// TestASlowDiskHoldsUpOne checks that a disk that hangs delays only one handshake. The goroutine
-// that checks the files holds no lock, and other handshakes do not wait for it.
+// A disk that hangs must delay only one handshake: the goroutine that checks the files holds no
+// lock, and other handshakes do not wait for it.
 func TestASlowDiskHoldsUpOne(t *testing.T) {
 	ca := newSigner(t, "ca")
 	f := newFolder(t)
@@ -199,15 +198,15 @@ func TestASlowDiskHoldsUpOne(t *testing.T) {
 	all.Go(func() { s.ClientTLS() })
 	<-inside
 	f.writePair(ca.pair(t))
-	f.look() // a second check is due and would find a change, but must not run concurrently
+	f.look() // a second check is due, but must not run concurrently
 	wantTalk(t, "while another handshake looks", s.ServerTLS(), peer.ClientTLS())
 	close(release)
 	all.Wait()
 	wantTalk(t, "afterwards", s.ServerTLS(), peer.ClientTLS())
 }
 
-// hanging is a log that blocks on the first line, and reports an error if a second line is logged
-// before it is released.
+// hanging is a log that blocks on the first line, and reports a second line during that time as an
+// error.
 type hanging struct {
 	slog.Handler
 	t               *testing.T

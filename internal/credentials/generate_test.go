@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// These are outputs of openssl rand -hex 32 and -base64 24.
+// outputs of openssl rand -hex 32 and -base64 24
 const (
 	opensslHex    = "7cf2a1f3b1c5d0a96e4b1b7f0e55d2c8934fa6c01be77d23f4e59ab06c1d8e3f"
 	opensslBase64 = "pW3kZq0vXn8+Jt5RbYcU/fGh2LaSdE7M"
@@ -24,7 +24,7 @@ func TestGeneratedSecrets(t *testing.T) {
 	if err := judge(a); err != nil {
 		t.Error(err)
 	}
-	for i := len(rootPrefix); i < len(a); i++ { // every wrong character must be detected
+	for i := len(rootPrefix); i < len(a); i++ {
 		wrong := a[:i] + "g" + a[i+1:]
 		if err := judge(wrong); err == nil {
 			t.Errorf("a mistake in character %d was not found", i)
@@ -58,8 +58,7 @@ func TestWeakSecretsAreRefused(t *testing.T) {
 	}
 }
 
-// TestRandomSecretsPass checks that the secrets that the documentation recommends are accepted. The
-// sample is always the same.
+// The secrets that the documentation recommends must be accepted. The sample is always the same.
 func TestRandomSecretsPass(t *testing.T) {
 	least, random := map[string]int{}, rand.NewChaCha8([32]byte{1})
 	for range 2000 {
@@ -90,8 +89,6 @@ func FuzzEstimate(f *testing.F) {
 	})
 }
 
-// TestStretchingIsPaidOnce checks that a secret is stretched only once, even if a thousand nodes
-// start simultaneously.
 func TestStretchingIsPaidOnce(t *testing.T) {
 	var s stretcher
 	first, err := s.get(opensslHex, "orders")
@@ -114,7 +111,7 @@ func TestStretchingIsPaidOnce(t *testing.T) {
 	if other, _ := s.get(opensslHex, "billing"); string(other) == string(first) {
 		t.Error("two clusters have one stretched secret")
 	}
-	for i := range 3 * stretchKept { // the cache must be limited
+	for i := range 3 * stretchKept {
 		s.entry([32]byte{byte(i), byte(i >> 8), 1})
 	}
 	if len(s.kept) != stretchKept || len(s.order) != stretchKept {

@@ -10,15 +10,14 @@ import (
 	"time"
 )
 
-// FromTLS returns a Source for the user's own configuration and for the names of the accepted
-// peers. It clones the configuration. The callbacks of the configuration are used as long as the
-// Source, and must be safe for concurrent use. Certificates that are renewed while the node runs
-// are returned by GetCertificate for accepted connections, and by GetClientCertificate for dialed
-// ones. FromTLS enforces TLS 1.3, client certificates and full handshakes. Names are checked on
-// both sides, also with the configurations that GetConfigForClient returns. If there are no names,
-// the configuration must have a VerifyConnection. Then every peer that VerifyConnection accepts is
-// an instance, and the certificate of a dialed peer must contain ServerName or, if ServerName is
-// empty, the dialed host. The error lists all mistakes, by field.
+// FromTLS returns a Source for the user's own configuration, which it clones, and for the names of
+// the accepted peers. The callbacks of the configuration must be safe for concurrent use.
+// GetCertificate (accepted connections) and GetClientCertificate (dialed ones) return certificates
+// that are renewed while the node runs. FromTLS enforces TLS 1.3, client certificates and full
+// handshakes. Names are checked on both sides, also with the configurations that GetConfigForClient
+// returns. Without names, VerifyConnection is required: every peer that it accepts is an instance,
+// and the certificate of a dialed peer must contain ServerName or, if that is empty, the dialed
+// host. The error lists all mistakes, by field.
 func FromTLS(config *tls.Config, list Names) (*Source, error) {
 	if config == nil {
 		return nil, errors.New("Config.TLS: is nil")

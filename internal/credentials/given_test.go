@@ -39,8 +39,8 @@ func TestUsersOwnCertificates(t *testing.T) {
 		notTrusted)
 	blind := stranger.ClientTLS()
 	blind.InsecureSkipVerify, blind.VerifyConnection = true, nil
-	// crypto/tls sends only a certificate that the server has requested, so with a foreign
-	// certificate in Certificates it sends none.
+	// crypto/tls sends only certificates that the server has requested, so with a foreign
+	// certificate it sends none.
 	wantRefused(t, "a foreign authority, an unchecking client", a.ServerTLS(), blind, "gave no certificate",
 		"got no certificate from us")
 	wantRefused(t, "a foreign authority, presented", a.ServerTLS(), presenting(foreign.pair(t)), notTrusted,

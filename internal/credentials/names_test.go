@@ -24,8 +24,7 @@ func uris(list ...string) func(*x509.Certificate) {
 	}
 }
 
-// users returns sources for the same pair, with certificates of one authority: from TLS, from
-// GetConfigForClient, and from files.
+// users returns sources for the same pair: from TLS, from GetConfigForClient, and from files.
 func users(t *testing.T, ca *signer, pair tls.Certificate, list Names) map[string]*Source {
 	t.Helper()
 	plain := given(t, ca)
@@ -47,8 +46,7 @@ func users(t *testing.T, ca *signer, pair tls.Certificate, list Names) map[strin
 	return map[string]*Source{"TLS": a, "GetConfigForClient": b, "TLSFiles": f.open()}
 }
 
-// TestOthersOfTheSameAuthorityAreRefused checks that other services of the same authority, which
-// have valid certificates, are refused as instances.
+// Other services of the same authority have valid certificates, and must be refused as instances.
 func TestOthersOfTheSameAuthorityAreRefused(t *testing.T) {
 	ca := newSigner(t, "ca")
 	list := Names{Peers: []string{"Orders.internal", "orders-new.internal"},
@@ -121,8 +119,7 @@ func fromPair(t *testing.T, ca *signer, pair tls.Certificate, list Names) *Sourc
 	return s
 }
 
-// TestSPIFFE checks certificates with a SPIFFE ID, which is a URI. They contain no host name, so no
-// host name is compared.
+// A SPIFFE ID is a URI. The certificate contains no host name, so none is compared.
 func TestSPIFFE(t *testing.T) {
 	ca := newSigner(t, "ca")
 	const id = "spiffe://example.org/orders"
@@ -180,7 +177,7 @@ func TestNamesAreRequired(t *testing.T) {
 		}
 	}
 	config := given(t, ca)
-	config.ServerName = "node.test" // the only name of all instances
+	config.ServerName = "node.test"
 	s, err := FromTLS(config, Names{})
 	if err != nil {
 		t.Fatal(err)
@@ -194,8 +191,7 @@ func TestNamesAreRequired(t *testing.T) {
 	}
 }
 
-// TestUsersOwnCheck checks that the user's own VerifyConnection may decide instead of a list, and
-// in addition to a list.
+// The user's own VerifyConnection may decide instead of a list, and in addition to a list.
 func TestUsersOwnCheck(t *testing.T) {
 	ca := newSigner(t, "ca")
 	errOwn := errors.New("revoked")
@@ -244,7 +240,7 @@ func TestUsersOwnCheck(t *testing.T) {
 	if raw == 0 {
 		t.Error("VerifyPeerCertificate was dropped")
 	}
-	chosen := given(t, ca) // has no VerifyConnection
+	chosen := given(t, ca)
 	config.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return chosen, nil }
 	s, err := FromTLS(config, Names{})
 	if err != nil {

@@ -64,8 +64,8 @@ func (i *issuer) certificate() (*tls.Certificate, error) {
 }
 
 // dialed chooses the certificate for a dialer. The holder of a derived secret trusts only the
-// authority of its own root secret, and requests that authority by name. It gets a certificate of
-// that authority as long as the root secret is in Secret or OldSecrets.
+// authority of its own root secret, and requests it by name. It gets a certificate of that
+// authority as long as the root secret is in Secret or OldSecrets.
 func (n *node) dialed(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if hello != nil {
 		label, _, _ := strings.Cut(hello.ServerName, ".")
@@ -85,8 +85,8 @@ func (n *node) dials(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 }
 
 // sign makes a certificate. It contains only a hash of the cluster's label, because every stranger
-// that can reach the port sees the certificate. The chain does not include the authority, because
-// the peer must have the authority's certificate already.
+// that reaches the port sees it. The chain does not include the authority, which the peer must have
+// already.
 func (i *issuer) sign(now time.Time) (*tls.Certificate, error) {
 	public := i.key.Public().(ed25519.PublicKey)
 	template := &x509.Certificate{

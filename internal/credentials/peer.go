@@ -57,19 +57,19 @@ type checker interface {
 }
 
 // Peer returns what the certificates of the other side prove, after a finished handshake with a
-// configuration of s. Only the verified chain counts. An error means that the connection must be
-// refused. The configurations of s refuse such a peer during the handshake, so an error means that
-// the connection was made with another configuration.
+// configuration of s. Only the verified chain counts. After an error the connection must be
+// refused. It was then made with another configuration, because those of s refuse such a peer in
+// the handshake.
 func (s *Source) Peer(state tls.ConnectionState) (Peer, error) { return s.checker.peer(state) }
 
 // Recheck returns why an open connection would no longer be accepted: a certificate of its chain
 // has expired, its authority was removed from the files, or its name is not listed. Nil means that
-// the connection may continue. Recheck may read files, at most once a second, and costs about as
-// much as the verification in a handshake.
+// it may continue. Recheck may read files, at most once a second, and costs about as much as the
+// verification in a handshake.
 func (s *Source) Recheck(state tls.ConnectionState) error { return s.checker.recheck(state) }
 
 // Own returns how peers see the certificates of s. With a user's own certificates, an error means
-// that their names are in no list, so that instances with the same lists refuse s.
+// that no list has their names; then instances with the same lists refuse s.
 func (s *Source) Own() (Peer, error) { return s.checker.own() }
 
 func leafOf(state tls.ConnectionState) (*x509.Certificate, error) {

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// These are generated secrets, which are not stretched.
+	// generated secrets, which are not stretched
 	secretA = "msk1_a2bfff9c6250151c2086c5b899140b6f977fb1d9f63fc3653490576867a23bdeaa83737c"
 	secretB = "msk1_8b06eff9d884aff3122f597b40e3466123db53891ce2e1a68c79c6caa5f890b828caa9a0"
 	secretC = "msk1_fce38e2945acdb01a2ca7c0c20c34be2f27fa601311077694fe6df60ff5e074f18f593d1"
@@ -45,16 +45,16 @@ func source(t testing.TB, cfg SecretConfig) *Source {
 	return s
 }
 
-// meet makes a connection and exchanges a byte in each direction. It returns the first error that
-// the user of each end gets.
+// meet makes a connection and exchanges a byte in each direction. It returns the first error at
+// each end.
 func meet(t testing.TB, server, client *tls.Config) (serverErr, clientErr error) {
 	t.Helper()
 	serverErr, clientErr, _ = handshake(t, server, client)
 	return serverErr, clientErr
 }
 
-// pipe returns the two ends of a connection that buffers written data, as TCP does, so that both
-// ends may write before they read.
+// pipe returns the ends of a connection that buffers written data, so that both ends may write
+// before they read.
 func pipe(t testing.TB) (server, client net.Conn) {
 	t.Helper()
 	network := memnet.New()
@@ -112,8 +112,7 @@ func wantTalk(t testing.TB, why string, server, client *tls.Config) {
 	}
 }
 
-// wantRefused checks that both ends fail, and that the explanations of the errors contain the given
-// words.
+// wantRefused checks that both ends fail, with explanations that contain the given words.
 func wantRefused(t testing.TB, why string, server, client *tls.Config, serverSays, clientSays string) {
 	t.Helper()
 	s, c := meet(t, server, client)
@@ -129,7 +128,7 @@ func wantRefused(t testing.TB, why string, server, client *tls.Config, serverSay
 	}
 }
 
-// signer makes certificates, for operators and for attackers.
+// signer makes certificates.
 type signer struct {
 	cert *x509.Certificate
 	key  ed25519.PrivateKey

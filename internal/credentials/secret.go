@@ -79,9 +79,9 @@ func (c SecretConfig) trimmed() SecretConfig {
 	return c
 }
 
-// FromSecret derives the authorities of the cluster, and makes the key and the first certificate of
-// this node. With a derived secret, the credentials can only be used for dialing. The error names
-// the wrong fields and describes how to make a good secret.
+// FromSecret derives the cluster's authorities, and makes this node's key and first certificate.
+// With a derived secret, the credentials can only dial. The error names the wrong fields and
+// describes how to make a good secret.
 func FromSecret(cfg SecretConfig) (*Source, error) {
 	cfg = cfg.trimmed()
 	if err := cfg.validate(); err != nil {

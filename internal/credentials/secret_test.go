@@ -54,7 +54,7 @@ func TestStrangersAreRefused(t *testing.T) {
 		"belongs to another cluster")
 	wantRefused(t, "other cluster is dialed", other.ServerTLS(), ours.ClientTLS(), saysRefused, cluster)
 
-	// These clients do not check the server, so the server itself must refuse them.
+	// Without a check by the client, the server itself must refuse it.
 	heedless := func(s *Source) *tls.Config {
 		c := s.ClientTLS()
 		c.InsecureSkipVerify, c.VerifyConnection = true, nil
@@ -86,14 +86,13 @@ func TestForgedCertificates(t *testing.T) {
 	foreign := newSigner(t, "foreign")
 	selfMade := (*signer)(nil).pair(t, named)
 
-	// This attacker has the certificate of the authority, but not its key, for which it would need
-	// the secret.
+	// An attacker has the certificate of the authority, but not its key.
 	_, stolen, _ := ed25519.GenerateKey(rand.Reader)
 	posing := (&signer{cert: &x509.Certificate{RawSubject: authority.cert.RawSubject,
 		SubjectKeyId: authority.cert.SubjectKeyId}, key: stolen}).pair(t, named)
 	posing.Certificate = append(posing.Certificate, authority.cert.Raw)
 
-	// The owner of a member's certificate tries to sign other certificates.
+	// The owner of a member's certificate tries to sign others.
 	n := &issuer{cert: authority.cert, by: authority.key, cluster: "orders", key: stolen, now: at(noon)}
 	member, err := n.sign(noon)
 	if err != nil {
@@ -107,8 +106,7 @@ func TestForgedCertificates(t *testing.T) {
 		pair tls.Certificate
 		says string
 	}{
-		// The certificate looks as if it was made from a secret, so another secret is the most
-		// likely cause.
+		// It looks as if it was made from another secret, which is the most likely cause.
 		"self-made":         {selfMade, "another secret"},
 		"foreign authority": {foreign.pair(t, named), "another secret"},
 		"poses as ours":     {posing, "another secret"},

@@ -16,17 +16,17 @@ type Source struct {
 	about   string // for logs; contains no secret
 }
 
-// ServerTLS returns a configuration for accepted connections. The caller owns the configuration,
-// and sets NextProtos. The call is cheap. The configuration can be used as long as the node runs,
-// because each handshake looks up everything that may change.
+// ServerTLS returns a configuration for accepted connections. The caller owns it and sets
+// NextProtos. It is cheap to make, and can be used as long as the node runs, because each handshake
+// looks up everything that may change.
 func (s *Source) ServerTLS() *tls.Config { return s.server() }
 
-// ClientTLS returns a configuration for dialed connections. The caller owns the configuration, and
-// sets NextProtos. The call is cheap. Make a configuration for each dial, because it contains the
-// authorities of [FromFiles] at the time of the call. With a secret, ServerName is set and must not
-// be changed. Otherwise, if ServerName is empty, the caller must set it to the dialed host. With a
-// user's own certificates, VerifyConnection verifies the peer and must not be changed, and
-// InsecureSkipVerify is set so that crypto/tls does not compare ServerName.
+// ClientTLS returns a configuration for dialed connections. The caller owns it and sets NextProtos.
+// Make one for each dial, which is cheap: it contains the authorities of [FromFiles] at the time of
+// the call. With a secret, ServerName is set and must not be changed. Otherwise, if ServerName is
+// empty, the caller must set it to the dialed host. With a user's own certificates,
+// VerifyConnection verifies the peer and must not be changed, and InsecureSkipVerify is set so that
+// crypto/tls does not compare ServerName.
 func (s *Source) ClientTLS() *tls.Config { return s.client() }
 
 // Format prints the kind of source, whatever the verb, because the fields contain keys.

@@ -14,11 +14,10 @@ const (
 	stretchKept   = 64 // maximum number of cached results
 )
 
-// stretched caches the results of this process, so that a thousand nodes in one process, and a
-// second call of FromSecret, do not compute them again. It is the only package-level state of this
-// repository. It is limited in size, and contains only data from which the authorities of these
-// nodes can be computed. A result depends only on its key, so a caller can observe only whether a
-// result was cached.
+// stretched caches the results of this process, so that a thousand nodes in one process do not
+// compute them again. It is the only package-level state of this repository. It is limited in size,
+// and contains nothing that the authorities of these nodes do not contain. A result depends only on
+// its key, so a caller can observe only the time that a call takes.
 var stretched stretcher
 
 // stretcher caches stretched secrets by the hash of the secret and the label. It is safe for
@@ -35,8 +34,8 @@ type stretching struct {
 	err   error
 }
 
-// keying returns the bytes from which an authority is derived. For a generated secret these are the
-// secret itself, and for any other secret the stretched secret.
+// keying returns the bytes from which an authority is derived: a generated secret itself, or any
+// other secret stretched.
 func keying(secret, cluster string) ([]byte, error) {
 	if strings.HasPrefix(secret, rootPrefix) {
 		return []byte(secret), nil

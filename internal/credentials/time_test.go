@@ -72,7 +72,7 @@ func peerSerial(t *testing.T, server, client *tls.Config) string {
 func TestRenewalInHandshakes(t *testing.T) {
 	clock := &wall{now: noon}
 	a, b := source(t, SecretConfig{Now: clock.Now}), source(t, SecretConfig{Now: clock.Now})
-	server, client := b.ServerTLS(), a.ClientTLS() // kept, as a listener keeps its configuration
+	server, client := b.ServerTLS(), a.ClientTLS() // kept, as by a listener
 	first := peerSerial(t, server, client)
 	clock.set(noon.Add(renewAfter - time.Second))
 	if again := peerSerial(t, server, client); again != first {
@@ -87,7 +87,7 @@ func TestRenewalInHandshakes(t *testing.T) {
 		}
 		last = now
 	}
-	clock.set(noon.AddDate(-1, 0, 0)) // the clock of the machine is corrected
+	clock.set(noon.AddDate(-1, 0, 0)) // the machine's clock is corrected
 	if now := peerSerial(t, server, client); now == last {
 		t.Error("the clock was set back by two years, and the certificate is from the future")
 	}

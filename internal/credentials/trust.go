@@ -17,8 +17,8 @@ type trust struct {
 }
 
 // peer is called on both sides after crypto/tls has found a chain to a trusted authority.
-// crypto/tls compares only the name of the server, and the clients of the cluster have the same
-// name. The first check can fail only because of a bug in this package.
+// crypto/tls compares only the name of the server, which clients of the cluster have as well. The
+// first check can fail only because of a bug in this package.
 func (t *trust) peer(state tls.ConnectionState) (Peer, error) {
 	if len(state.VerifiedChains) == 0 {
 		return Peer{}, errUnverified
@@ -44,9 +44,9 @@ func (t *trust) peer(state tls.ConnectionState) (Peer, error) {
 	return p, nil
 }
 
-// byChain returns what one verified chain proves. A chain of a leaf and the authority proves the
-// root tier. If there is one derived certificate between them, its text determines the rights. A
-// text in a leaf is ignored, because the holder of the derived secret has signed the leaf itself.
+// byChain returns what one verified chain proves. A leaf and the authority prove the root tier. The
+// text of one derived certificate between them determines the rights. A text in a leaf is ignored,
+// because its holder has signed it.
 func byChain(chain []*x509.Certificate) (Peer, error) {
 	switch len(chain) {
 	case 2:

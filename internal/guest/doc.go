@@ -5,19 +5,18 @@
 // # What it is
 //
 // A [Guest] sends questions to the service Admin of one reachable instance, or of all instances
-// ([Guest.Survey]). If a question needs no leader, the guest needs none. A [Session] takes locks.
-// It uses the same client.Client as every instance, over a port that only dials. It asks an
-// instance for the group and for the voters. From then on it communicates with the voters as a
-// member without a vote does.
+// ([Guest.Survey]). A question that needs no leader works without one. A [Session] takes locks. It
+// uses the same client.Client as every instance, over a port that only dials. It asks an instance
+// for the group and the voters, and then communicates with the voters.
 //
 // # Why not a whole node
 //
-// A node that runs for seconds disturbs a cluster. If Replicas is set, the node is one instance
-// more than configured, and could help to found a second group. If a voter has just left, the node
-// is given a replica, and stops soon afterwards. Its joins and leaves are gossiped, and its
-// settings count in the settings agreement. A guest's record marks it as a guest, so the leader
-// counts it neither as a possible voter nor in the settings agreement. Otherwise a guest is an
-// ordinary session. It costs one session, one log entry at its beginning and one at its end.
+// A node that runs for seconds disturbs a cluster. With Replicas it is one instance more than
+// configured, and could help to found a second group. If a voter has just left, the node is given a
+// replica, and stops soon afterwards. Its joins and leaves are gossiped, and its settings count in
+// the settings agreement. A guest's record marks it as a guest, so the leader counts it neither as
+// a possible voter nor in the settings agreement. A guest costs one session, one log entry at its
+// beginning and one at its end.
 //
 // # Guarantees
 //

@@ -45,7 +45,6 @@ func (c *town) publish(text string) {
 	}
 }
 
-// node starts the only instance of a cluster, and waits until it is ready.
 func (c *town) node() *mortise.Node {
 	c.t.Helper()
 	n, err := mortise.Start(c.t.Context(), c.base)
@@ -73,8 +72,8 @@ func (c *town) guest(change func(*mortise.Config)) *Guest {
 	return g
 }
 
-// TestASessionGoesOverToTheNextGroup checks that a session loses its locks when its group ends, and
-// then takes locks of the next group at another address.
+// A session loses its locks when its group ends, and then takes locks of the next group at another
+// address.
 func TestASessionGoesOverToTheNextGroup(t *testing.T) {
 	c := newTown(t)
 	first := c.node()
@@ -127,8 +126,8 @@ func TestASessionGoesOverToTheNextGroup(t *testing.T) {
 	}
 }
 
-// TestGuestWithoutTheSecretGetsNothing checks that a guest without the right secret gets neither an
-// answer nor a session, and that the error contains the reason.
+// A guest without the right secret gets neither an answer nor a session, but an error with the
+// reason.
 func TestGuestWithoutTheSecretGetsNothing(t *testing.T) {
 	c := newTown(t)
 	n := c.node()
@@ -177,8 +176,7 @@ func TestGuestWithoutTheSecretGetsNothing(t *testing.T) {
 	}
 }
 
-// TestADerivedSecretLocksWhatItGrants uses a derived secret as from mortise secret -allow. If a
-// right is missing, the error must name it.
+// The secret is as from mortise secret -allow. If a right is missing, the error must name it.
 func TestADerivedSecretLocksWhatItGrants(t *testing.T) {
 	c := newTown(t)
 	n := c.node()
@@ -248,8 +246,6 @@ func TestMistakesAreTold(t *testing.T) {
 	}
 }
 
-// TestPlainTextStaysOnThisMachine checks that without a secret or certificates no other machine is
-// dialed.
 func TestPlainTextStaysOnThisMachine(t *testing.T) {
 	g, err := Open(mortise.Config{Join: []string{"127.0.0.1:1"}})
 	if err != nil {

@@ -90,11 +90,10 @@ func (g *Guest) Places(ctx context.Context) (places []Report, errs []error) {
 	return places, errs
 }
 
-// Survey asks all instances that it can find: first those at the addresses of Join, then the voters
-// that the answers name, and then the members on the first page of the leader's list. It needs no
-// leader. It asks at most 128 addresses, always including the voters. If it leaves out addresses,
-// an error contains their number. It ends when the answers name no further address. ctx limits the
-// survey, and each question takes at most a second.
+// Survey asks all instances that it can find: those at the addresses of Join, the voters that the
+// answers name, and then the members on the first page of the leader's list. It needs no leader. It
+// asks at most 128 addresses, always including the voters. If it leaves out addresses, an error has
+// their number. ctx limits the survey, and each question takes at most a second.
 func (g *Guest) Survey(ctx context.Context) (reports []Report, errs []error) {
 	places, errs := g.Places(ctx)
 	s := survey{todo: places[:min(len(places), maxJoin)], known: map[string]bool{}}
@@ -222,9 +221,9 @@ func outcome(err error) Outcome {
 	return Silent
 }
 
-// Put finds an instance that has a leader and sends it a question. It repeats this until there is
-// an answer or ctx ends. An error that a retry cannot change is returned immediately. ErrNotReady
-// means that no instance has answered, or that no answering instance has a leader.
+// Put finds an instance that has a leader and sends it a question, until there is an answer or ctx
+// ends. An error that a retry cannot change is returned immediately. ErrNotReady means that no
+// instance has answered, or that none of them has a leader.
 func Put[Q, A any](ctx context.Context, g *Guest, method Method[Q, A], q *Q) (*A, error) {
 	var last error
 	for {
@@ -237,8 +236,8 @@ func Put[Q, A any](ctx context.Context, g *Guest, method Method[Q, A], q *Q) (*A
 				return a, err
 			}
 		}
-		// The error about a foreign instance explains the failure. It must be kept, because an
-		// address with a foreign instance counts as silent until it is dialed the next time.
+		// The error about a foreign instance is kept, because it explains the failure. Later such
+		// an instance counts as silent until it is dialed again.
 		known := errors.Is(last, transport.ErrForeign) && !errors.Is(err, transport.ErrForeign)
 		if last == nil || ctx.Err() == nil && !known {
 			last = err
@@ -251,8 +250,8 @@ func Put[Q, A any](ctx context.Context, g *Guest, method Method[Q, A], q *Q) (*A
 	}
 }
 
-// Denied returns nil for a complete answer. If the answer was shortened because the sender of the
-// question lacks a right, Denied returns a *mortise.NotAllowedError that names the right.
+// Denied returns nil for a complete answer. If the answer was shortened because a right is missing,
+// Denied returns a *mortise.NotAllowedError that names the right.
 func Denied(a *query.HereAnswer) error {
 	if d := a.GetDenied(); d != nil {
 		return notAllowed(d.Verb, string(d.Key), d.For)

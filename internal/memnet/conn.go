@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// queueBytes is the number of bytes that one direction of a connection buffers before its writer
-// blocks. It is about as large as for a loopback socket.
+// queueBytes is how much one direction of a connection buffers before its writer blocks, about as
+// much as a loopback socket.
 const queueBytes = 256 << 10
 
 // conn is one end of a connection. It reads from in and writes to out. The out queue is the in
@@ -67,8 +67,8 @@ func (c *conn) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// queue is one direction of a connection. Readers and writers wait for the channel changed, which
-// is closed and replaced at every change.
+// queue is one direction of a connection. Readers and writers wait for changed, which is closed and
+// replaced at every change.
 type queue struct {
 	mu       sync.Mutex // guards all below; never held across a wait
 	changed  chan struct{}
@@ -139,8 +139,7 @@ func (q *queue) arrival() time.Time {
 
 func (q *queue) setDeadline(field *time.Time, t time.Time) { q.change(func() { *field = t }) }
 
-// finish closes the queue on the side of the writer. The reader gets the buffered bytes, and then
-// err.
+// finish is the Close of the writer. The reader gets the buffered bytes, and then err.
 func (q *queue) finish(err error) {
 	q.change(func() {
 		if q.readErr == nil {

@@ -3,22 +3,21 @@
 //
 // Its listeners and dialers behave like TCP on one machine, as far as mortise depends on it. A
 // connection to an address without a listener is refused immediately. Writes are buffered and block
-// if the reader does not read. Deadlines work. If one end is closed, the other end reads all
-// written bytes and then EOF. A pair of hosts can be cut, in both directions or in one. A cut
-// delays the bytes in flight, and new connections hang until their context ends, as with a firewall
-// that drops packets. Bytes can have a latency, and can be lost and sent again.
+// if the reader does not read. Deadlines work. If one end is closed, the other reads all written
+// bytes and then EOF. A pair of hosts can be cut, in both directions or in one. A cut delays the
+// bytes in flight, and new connections hang until their context ends. Bytes can have a latency, and
+// can be lost and sent again.
 //
 // Concurrency: everything is safe for concurrent use. It blocks only on channels, on timers and on
-// mutexes that are held briefly, so a bubble detects when all goroutines are blocked. There are no
-// background goroutines.
+// mutexes that are held briefly, so a bubble sees every wait. There are no background goroutines.
 //
 // Failure: Crash simulates the crash of a host.
 //
-// Limits: there are no datagrams. One latency applies to all connections, and connecting takes no
-// time. The bytes of a connection are not reordered. A cut in one direction never affects the other
-// direction. With TCP the other direction would soon stop for lack of acknowledgements, so memnet
-// tests the harder case. If the other end is closed, a writer learns this immediately, even during
-// a cut, and a reader when the cut ends. The package internal/sim simulates packets.
+// Limits: there are no datagrams. One latency applies to all connections, and none to connecting.
+// Bytes are not reordered. A cut in one direction never affects the other. With TCP the other would
+// soon stop for lack of acknowledgements, so memnet tests the harder case. If the other end is
+// closed, a writer learns this immediately, even during a cut, and a reader when the cut ends.
+// Package internal/sim simulates packets.
 //
 // Refused alternative: net.Pipe. It is synchronous: every write waits for its reader. So code that
 // works over TCP may deadlock on it, and the reverse.
@@ -79,8 +78,7 @@ func (n *Network) Listen(address string) (net.Listener, error) {
 	return l, nil
 }
 
-// Dialer returns the dial function of a host. The host is the source of its connections, so the
-// cuts and crashes of the host apply to them.
+// Dialer returns the dial function of a host, whose cuts and crashes apply to the connections.
 func (n *Network) Dialer(host string) func(ctx context.Context, address string) (net.Conn, error) {
 	return func(ctx context.Context, address string) (net.Conn, error) { return n.dial(ctx, host, address) }
 }
@@ -199,8 +197,8 @@ func (n *Network) SetLatency(d time.Duration) {
 }
 
 // SetLoss makes each later write be lost with the given probability. As with TCP, a lost write is
-// sent again after a pause, until it is not lost, and later writes wait for it. SetLoss has no
-// effect if the latency is zero.
+// sent again after a pause, until it is not lost, and later writes wait for it. It has no effect
+// without a latency.
 func (n *Network) SetLoss(chance float64, pause time.Duration, seed uint64) {
 	var mu sync.Mutex // guards random
 	random := rand.New(rand.NewPCG(seed, 0))

@@ -69,8 +69,6 @@ func TestVoterStatusReturns(t *testing.T) {
 	}
 }
 
-// TestAnAdviceBeyondItsBoundsIsRefused checks that an answer is refused if a single value exceeds
-// its limit.
 func TestAnAdviceBeyondItsBoundsIsRefused(t *testing.T) {
 	full := fullStatus()
 	long := strings.Repeat("x", maxTextBytes+1)
@@ -106,8 +104,8 @@ func TestAnAdviceBeyondItsBoundsIsRefused(t *testing.T) {
 	}
 }
 
-// FuzzAdvice decodes arbitrary bytes as an answer. An accepted answer must be within all limits,
-// and must be the same after encoding and decoding.
+// FuzzAdvice decodes arbitrary bytes. An accepted answer must be within all limits, and the same
+// after encoding and decoding.
 func FuzzAdvice(f *testing.F) {
 	full := fullStatus()
 	f.Add(answerOf(f, &full))

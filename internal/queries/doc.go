@@ -14,10 +14,10 @@
 // # Guarantees
 //
 // No method is called before [Guard.Intercept] has accepted the question. Only Intercept checks
-// tiers and rights. A question of a program is checked twice. The instance to which the program is
-// connected checks it first, without needing a leader. It forwards the rights with the question
-// ([query.Origin]), and the leader checks them. If the program has a derived secret, the rights
-// that its connection proves replace the rights that the program claims.
+// tiers and rights. A question of a program is checked twice: by the instance to which the program
+// is connected, which needs no leader for that, and by the leader, to which that instance forwards
+// the rights ([query.Origin]). If the program has a derived secret, the rights that its connection
+// proves replace those that it claims.
 //
 // # Concurrency
 //
@@ -25,9 +25,8 @@
 //
 // # Failure
 //
-// An answer is either the message of the method or a [Failed]. If the holder of a derived secret
-// sends a question that only instances may ask, it gets no answer, as if the port did not have the
-// service.
+// An answer is either the message of the method or a [Failed]. The holder of a derived secret gets
+// no answer to a question that only instances may ask, as if the port did not have the service.
 //
 // # Limits
 //

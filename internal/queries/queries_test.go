@@ -32,7 +32,7 @@ type rig struct {
 	Guard
 	services transport.Services
 	calls    int
-	rights   *capability.Capability // the rights of the last call
+	rights   *capability.Capability
 	origin   *query.Origin
 }
 
@@ -69,7 +69,7 @@ func rights(t *testing.T, words ...string) *capability.Capability {
 	return c
 }
 
-// ask sends a question as the peer from, and reports whether the method was called.
+// ask sends a question as a peer, and reports whether the method was called.
 func (r *rig) ask(t *testing.T, from transport.Identity, method string, q proto.Message) (answered bool,
 	_ *session.NotAllowedError) {
 	t.Helper()
@@ -85,7 +85,7 @@ func (r *rig) ask(t *testing.T, from transport.Identity, method string, q proto.
 	return answered, denied
 }
 
-// rule is a question about the key or prefix a/x, with the rules for its senders.
+// rule describes a question about the key or prefix a/x.
 type rule struct {
 	q        proto.Message
 	verb, on string // the right that the question needs; empty means none
@@ -134,8 +134,8 @@ func questions() map[string]rule {
 	}
 }
 
-// TestAskersAndRights sends the question of every method of every service as a peer of every tier:
-// with exactly the right that the question needs, with other rights, and with none.
+// TestAskersAndRights calls every method as a peer of every tier: with exactly the right that the
+// question needs, with other rights, and with none.
 func TestAskersAndRights(t *testing.T) {
 	r := newRig()
 	all := questions()
@@ -182,8 +182,8 @@ func TestAskersAndRights(t *testing.T) {
 	}
 }
 
-// TestAnOriginIsProvedOrForwarded checks that an instance may name the program for which it asks,
-// and that any other sender has the identity and the rights that its connection proves.
+// An instance may name the program for which it asks. Any other sender has the identity and the
+// rights that its connection proves.
 func TestAnOriginIsProvedOrForwarded(t *testing.T) {
 	r := newRig()
 	narrow, wide := rights(t, "read a*"), rights(t, "read *")
@@ -241,8 +241,7 @@ func leads(a *replica.Answer, err error, last *replica.Question) transport.Servi
 	return transport.Services{List: []transport.Service{Query(look)}, Intercept: guard.Intercept}
 }
 
-// TestOtherKeysAreCounted checks that a program gets only the keys of a request that it may see,
-// and the number of the others.
+// A program gets only the keys of a request that it may see, and the number of the others.
 func TestOtherKeysAreCounted(t *testing.T) {
 	answer := &replica.Answer{
 		Locks: []lockfsm.LockInfo{{Key: "a", Queue: []lockfsm.Standing{{Session: 3, Keys: []string{"a", "b", "c"}},
@@ -276,8 +275,8 @@ func TestOtherKeysAreCounted(t *testing.T) {
 	}
 }
 
-// TestWhatEndsAHoldIsNamedAsProved checks that a hold is ended under the authenticated name, and
-// that the name that a program gives for itself is shown as a claim.
+// A hold is ended under the authenticated name. The name that a program gives for itself is shown
+// as a claim.
 func TestWhatEndsAHoldIsNamedAsProved(t *testing.T) {
 	var last replica.Question
 	services := leads(&replica.Answer{Held: true}, nil, &last)
@@ -300,8 +299,8 @@ func TestWhatEndsAHoldIsNamedAsProved(t *testing.T) {
 	}
 }
 
-// TestFailuresAreTold checks that the failure of a method is returned with its text, whatever bytes
-// the text contains, and that a malformed question is not passed to the replica.
+// A failure is returned with its text, whatever bytes the text contains. A malformed question is
+// not passed to the replica.
 func TestFailuresAreTold(t *testing.T) {
 	var last replica.Question
 	for want, c := range map[query.Failure_Kind]error{

@@ -37,9 +37,8 @@ func RightsOf(ctx context.Context) *capability.Capability {
 	return c
 }
 
-// Intercept calls the method if the sender may ask the question. Before that, it sets the Origin of
-// the question to the authenticated sender. The Origin of a question that an instance forwards for
-// a program is not changed.
+// Intercept calls the method if the sender may ask the question. The Origin of the question is then
+// the authenticated sender, or the program for which an instance forwards the question.
 func (g *Guard) Intercept(ctx context.Context, q any, info *grpc.UnaryServerInfo, method grpc.UnaryHandler) (any,
 	error) {
 	from := transport.AskerOf(ctx)
@@ -154,8 +153,8 @@ func Allowed(c *capability.Capability, q any) error {
 }
 
 // proved returns the name of the program that ends a hold, for the log, the audit log and the
-// holder. The program's ID is authenticated, and so is the name in the capability of a derived
-// secret. The name that the program gives is only a claim.
+// holder. The program's ID and the name in a derived secret's capability are authenticated. The
+// program's own name is only a claim.
 func proved(by *query.Origin, rights *capability.Capability, says string) string {
 	asker := ID(by.GetAsker())
 	switch {

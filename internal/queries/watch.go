@@ -8,8 +8,8 @@ import (
 )
 
 // Watch asks the leader for the events of the keys that begin with a prefix. It passes every event
-// to Tell exactly once and in order. It begins with the current state. If the leader no longer has
-// the events after the last one, Watch begins again with the current state.
+// to Tell exactly once and in order. It begins with the current state, and does so again if the
+// leader no longer has the events after the last one.
 type Watch struct {
 	Origin *query.Origin // nil for questions of this instance
 	Prefix string
@@ -20,23 +20,22 @@ type Watch struct {
 	Walk    func(*query.ListRequest) (*query.LockList, error)
 	Holders func(*query.HoldersRequest) (*query.LockList, error)
 
-	after uint64 // position up to which all events have been passed to Tell
+	after uint64 // all events up to this position were passed
 }
 
 // WatchItem is one item that a Watch passes to Tell.
 type WatchItem struct {
-	Reset    bool         // discard all earlier items: the current state follows
-	Current  bool         // all events up to Position have been passed
-	Position uint64       // zero from Reset until the whole state has been passed
+	Reset    bool         // discard all earlier items; the current state follows
+	Current  bool         // everything up to Position was passed
+	Position uint64       // zero until the whole state was passed
 	Event    *query.Event // nil with Reset and with Current
 }
 
 // errStopped means that Tell has returned false.
 var errStopped = errors.New("queries: the watch was stopped")
 
-// Run passes the events after a position to Tell. If the position is zero, it first passes the
-// current state. It returns nil when Tell has returned false, and otherwise the error of a
-// question.
+// Run passes the events after a position, or first the current state if the position is zero. It
+// returns nil when Tell has returned false, and otherwise the error of a question.
 func (w *Watch) Run(after uint64) error {
 	w.after = after
 	if err := w.run(); err != errStopped {
@@ -86,10 +85,10 @@ func (w *Watch) since(after uint64) (*query.EventList, error) {
 	return w.Events(&query.WatchRequest{Origin: w.Origin, Prefix: []byte(w.Prefix), After: after})
 }
 
-// begin passes the current state. It reads the state page by page, while events continue to occur.
-// After each page it passes the events that have occurred since, as far as they change the state
-// that was passed so far. A reading is incomplete if two leaders have answered, because their lists
-// have different orders, or if the leader no longer has the events. Then begin starts again.
+// begin passes the current state. It reads the state page by page. After each page it passes the
+// events that have occurred since, as far as they change the state that was passed. It starts again
+// if two leaders have answered, because their lists have different orders, or if the leader no
+// longer has the events.
 func (w *Watch) begin() error {
 	for {
 		r := reading{held: map[holdID]bool{}, left: map[holdID]bool{}, data: map[string]uint64{}}
@@ -131,7 +130,7 @@ func (w *Watch) read(r *reading) (whole bool, err error) {
 	return true, nil
 }
 
-// catchUp passes the events between the position of the reading and the position of the last page.
+// catchUp passes the events between the positions of the reading and of the last page.
 func (w *Watch) catchUp(r *reading) (whole bool, err error) {
 	r.more = false
 	for r.from < r.upTo {
@@ -152,8 +151,8 @@ func (w *Watch) catchUp(r *reading) (whole bool, err error) {
 	return true, nil
 }
 
-// tellLock passes the state of one key. If a page does not contain all holders of the key, tellLock
-// asks for the others.
+// tellLock passes the state of one key. If a page does not contain all its holders, tellLock asks
+// for the others.
 func (w *Watch) tellLock(l *query.Lock, r *reading) (whole bool, err error) {
 	if revision := l.Data.GetRevision(); revision > r.data[string(l.Key)] {
 		r.data[string(l.Key)] = revision
@@ -207,10 +206,10 @@ func (w *Watch) tellHold(key []byte, st *query.Standing, r *reading) error {
 	return w.tell(WatchItem{Event: left})
 }
 
-// reading is the part of the state that has been passed, as read from one leader.
+// reading is the state that was passed, from one leader.
 type reading struct {
 	leader     uint64
-	from, upTo uint64 // positions up to which events have been passed, and of the last page
+	from, upTo uint64 // positions of the passed state, and of the last page
 	more       bool   // there are more events after position from
 	held, left map[holdID]bool
 	data       map[string]uint64
@@ -230,8 +229,7 @@ func (r *reading) page(s *query.LockList) bool {
 	return s.Leader == r.leader
 }
 
-// goesOn reports whether an event that occurred during the reading must be passed, because it
-// changes the state that was passed so far.
+// goesOn reports whether an event must be passed, because it changes the state that was passed.
 func (r *reading) goesOn(e *query.Event) bool {
 	key := string(e.Key)
 	hold := holdID{key, e.Token}

@@ -63,9 +63,8 @@ func event(position uint64, what lockfsm.EventKind, key string, token uint64) *q
 	return &query.Event{Position: position, What: uint32(what), Key: []byte(key), Token: token}
 }
 
-// TestAWatchLeavesNothingOut checks that an event during a reading is passed once. A reading by two
-// leaders, or beyond the leader's event log, begins again. A continued watch begins again only if
-// events were missed.
+// An event during a reading is passed once. A reading by two leaders, or beyond the leader's event
+// log, begins again. A continued watch begins again only if events were missed.
 func TestAWatchLeavesNothingOut(t *testing.T) {
 	began, ended := lockfsm.Began, lockfsm.Ended
 	for name, c := range map[string]struct {

@@ -10,26 +10,26 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// Call contains the state of one call for a lock, and later of the lock, for the observers. It is
-// nil if there are no observers.
+// Call is the state of one call for a lock, and later of the lock. It is nil if there are no
+// observers.
 type Call struct {
 	tracer *Tracer
 	began  clock.Time
-	event  Event // the common part of all events of the lock; set before granted
+	event  Event // common to all events of the lock; set before granted
 	parent []byte
-	hold   *client.Hold // nil until the group is asked for the lock
-	op     uint64       // number of the call in the history; 0 if the group was not asked
-	tried  bool         // the group has answered that the lock is held
+	hold   *client.Hold // nil until the group is asked
+	op     uint64       // in the history; 0 if the group was not asked
+	tried  bool         // the answer was that the lock is held
 	since  clock.Time   // time of the grant
 
-	unlocking sync.Once // records the first release before any release is made
+	unlocking sync.Once // the first release is recorded before any is made
 
 	mu      sync.Mutex // guards the fields below; never held across a wait
 	granted bool       // Hooks.Acquired has returned
 	lost    *Event     // a loss before granted was set
 }
 
-// Start begins a call. It is called even for a call that is refused immediately.
+// Start begins a call, even one that is refused immediately.
 func (t *Tracer) Start(ctx context.Context, asked Asked) *Call {
 	if t == nil || !t.locks && t.config.History == nil {
 		return nil
@@ -62,8 +62,7 @@ func (c *Call) Asks(r client.Request, hold *client.Hold) {
 	c.recordAsked(r)
 }
 
-// Answered must be called with the error of the group's answer. Nil means that the group has
-// granted the lock.
+// Answered must be called with the error of the group. Nil means that the lock is granted.
 func (c *Call) Answered(err error) {
 	if c == nil {
 		return

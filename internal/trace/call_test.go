@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// TestALossBeforeTheGrantIsToldIsToldAfter checks that Lost is never called before Acquired has
-// returned, and never for a call that was not granted the lock.
+// Lost must not be called before Acquired has returned, and never for a call that was not granted
+// the lock.
 func TestALossBeforeTheGrantIsToldIsToldAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told []Event
@@ -43,7 +43,6 @@ func TestALossBeforeTheGrantIsToldIsToldAfter(t *testing.T) {
 	})
 }
 
-// TestWithoutObservers checks that a nil Tracer and its nil Calls do nothing and allocate nothing.
 func TestWithoutObservers(t *testing.T) {
 	tracer := New(Config{Clock: clock.Monotonic()})
 	if tracer != nil {

@@ -1,11 +1,10 @@
-// Package trace reports the events of a node's locks to observers. There are two kinds of
-// observers: functions of the user, called hooks, and a recorder that writes a history for a judge.
-// Each requested lock has one [Call], which informs both. So the code of a lock reports each step
-// only once: the request, the answer and the release.
+// Package trace reports the events of a node's locks to observers: functions of the user, called
+// hooks, and a recorder that writes a history for a judge. Each requested lock has one [Call],
+// which informs both. So the code of a lock reports each step only once: the request, the answer
+// and the release.
 //
-// A nil [Tracer] belongs to a node without observers. It returns nil Calls. The methods of a nil
-// Tracer and a nil Call do nothing and allocate nothing. So the code of a lock needs no branch for
-// a node without observers.
+// A nil [Tracer] is a node without observers. It returns nil Calls. The methods of both then do
+// nothing and allocate nothing, so the code of a lock does not depend on observers.
 //
 // Everything is safe for concurrent use. A hook that belongs to a call runs on the caller's
 // goroutine. All other hooks run one at a time, in order, on a goroutine that exists only while

@@ -34,12 +34,12 @@ type hookQueue struct {
 	idle    chan struct{} // closed when the goroutine ends; nil if no call of close is waiting
 	dropped uint64        // number of dropped calls
 	unsaid  uint64        // number of dropped calls that have not been logged
-	drops   clock.Time    // time of the last log line about dropped calls; zero if there was none
-	panics  clock.Time    // time of the last log line about a panic; zero if there was none
+	drops   clock.Time    // of the last log line about dropped calls; zero if there was none
+	panics  clock.Time    // of the last log line about a panic; zero if there was none
 }
 
-// later queues f. The goroutine of the queue calls it after all calls that were queued before.
-// later never blocks. If the queue is full, it drops f.
+// later queues f for the queue's goroutine, after all calls that were queued before. It never
+// blocks. If the queue is full, it drops f.
 func (q *hookQueue) later(f func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

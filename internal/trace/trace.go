@@ -12,7 +12,7 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// Hooks contains the user's functions for the events of locks. Each may be nil.
+// Hooks are the user's functions for the events of locks. Each may be nil.
 type Hooks struct {
 	Mark     func(ctx context.Context) []byte             // returns the request's trace parent
 	Acquired func(ctx context.Context, e Event) (tag any) // on the caller's goroutine
@@ -25,46 +25,46 @@ func (h *Hooks) listen() bool {
 	return h.Mark != nil || h.Acquired != nil || h.Unlocked != nil || h.Lost != nil || h.Leaked != nil
 }
 
-// Asked describes the lock that a caller asks for, as observers see it.
+// Asked is what a caller asks for, as observers see it.
 type Asked struct {
-	Key     string // the first of the keys in ascending order
+	Key     string // the first in ascending order
 	Keys    int    // the number of keys
-	Kind    string // kind of the request: exclusive, shared and so on
+	Kind    string // exclusive, shared and so on
 	Try     bool
-	Purpose string // a purpose for which long waits and holds are normal; empty means none
+	Purpose string // for which long waits and holds are normal; empty means none
 }
 
-// Event describes an event of a call or of a lock.
+// Event is an event of a call or a lock.
 type Event struct {
 	Asked
 	End   End
 	Loss  client.Loss // only for Lost
-	Err   error       // the error of the call, or the reason why the lock was lost
+	Err   error       // of the call, or why the lock was lost
 	Token lockfsm.Token
 	Where string // for Leaked: the function, file and line that asked for the lock
-	Tag   any    // the value that Hooks.Acquired returned for the lock
+	Tag   any    // returned by Hooks.Acquired
 
 	Took    time.Duration     // duration of the call
-	Held    time.Duration     // how long the lock has been held
+	Held    time.Duration     // duration of the hold until now
 	Behind  *client.HeldError // the holder for which the call waited; nil if none or unknown
-	Waiting int               // number of requests that waited before the call; -1 if unknown
+	Waiting int               // requests that waited before; -1 if unknown
 }
 
 // End is the kind of end that an Event reports.
 type End uint8
 
-// These are the ends of an Acquire, of a release, and of a lock that was not released.
+// The ends of an Acquire, of a release, and of a lock that was not released.
 const (
 	Granted End = iota
-	Entered     // the caller got another handle of a lock that was already held
+	Entered     // another handle of a lock that was already held
 	Refused     // Err is the reason
 	Confirmed
 	Soon        // released without waiting for the confirmation
-	Unconfirmed // released, but without confirmation; Err is the reason
+	Unconfirmed // released, but not confirmed; Err is the reason
 	Detached
 	Lapsed
-	Left    // the handle is released, and other handles of the lock are left
-	Gone    // there was nothing to release, because the lock had been lost
+	Left    // other handles of the lock are left
+	Gone    // nothing to release: the lock was lost before
 	Stopped // ended by the end of the node
 	Lost
 	Leaked
@@ -72,7 +72,7 @@ const (
 
 // Config contains the observers of a node, and what they need.
 type Config struct {
-	Hooks   Hooks             // hooks for the events of locks
+	Hooks   Hooks             // of locks
 	Queued  bool              // there are other hooks, which are called by Later
 	History *history.Recorder // nil means no recording
 	Clock   clock.Clock
@@ -83,11 +83,11 @@ type Config struct {
 // Tracer passes events to the observers of one node. A nil Tracer has no observers.
 type Tracer struct {
 	config Config
-	locks  bool // a hook for the events of locks is set
+	locks  bool // a hook for locks is set
 	queue  hookQueue
 }
 
-// New returns the tracer for a configuration, or nil if the configuration has no observers.
+// New returns the tracer of a configuration, or nil if it has no observers.
 func New(c Config) *Tracer {
 	locks := c.Hooks.listen()
 	if !locks && !c.Queued && c.History == nil {
@@ -119,8 +119,8 @@ func (t *Tracer) Dropped() uint64 {
 	return t.queue.lost()
 }
 
-// Close closes the history and waits for the queued calls of hooks. It waits at most 5 s for the
-// history, and as long for the hooks. The error says which of them has not finished.
+// Close closes the history and calls the queued hooks. It waits at most 5 s for each of the two.
+// The error says which has not finished.
 func (t *Tracer) Close() error {
 	if t == nil {
 		return nil
