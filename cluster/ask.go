@@ -10,9 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// put sends a question as soon as fewer than maxAsks questions are under way and none of them goes
-// to the same address. So an address that does not answer occupies one slot and delays nothing
-// else.
+// put asks a question as soon as fewer than maxAsks questions are under way and none of them is to
+// the same address. So a silent address occupies at most one slot.
 func (c *Cluster) put(q founding.Question) {
 	o := &c.own
 	if o.busy >= maxAsks || o.asking[q.Addr] {

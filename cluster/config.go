@@ -18,29 +18,28 @@ import (
 // Config configures an instance. Start copies it.
 type Config struct {
 	Name      string     // 1 to 128 bytes
-	Label     string     // of the cluster, 1 to 255 bytes; instances with another label are foreign
+	Label     string     // name of the cluster, 1 to 255 bytes; a different label means another cluster
 	Zone      string     // at most 128 bytes; may be empty
 	Advertise string     // host:port at which the others reach this instance
-	Key       nodeid.Key // of the first life: the result of StoredKey if there is one, otherwise a new key
-	// addresses to look for other instances, in the form of discovery.Check; may include this
-	// instance's own address. Settings.Solo must be set if and only if both Join and JoinFunc are
-	// empty
+	Key       nodeid.Key // of the first incarnation: the result of StoredKey if it is not zero, or a new key
+	// Join lists where to find other instances, see discovery.Check; it may include this instance's
+	// own address. Settings.Solo must be true if and only if both Join and JoinFunc are empty.
 	Join     []string
 	Settings founding.Settings
-	Rules    uint32 // newest version of the lock rules that this build knows; zero means 1
+	Rules    uint32 // newest version of the lock rules that this build supports; zero means 1
 
-	// Member is set for an instance with a member's secret. Such an instance asks others, and no
-	// instance asks it. It takes no part in gossip, founds no group and does not vote. An instance
-	// that Settings.Founders does not name takes no part in gossip either.
+	// Member is set for an instance that has a member's secret. Such an instance asks other
+	// instances, but no instance asks it. It neither gossips nor founds nor votes. Independently of
+	// Member, an instance that Settings.Founders leaves out does not gossip.
 	Member bool
 
 	Net     Net     // may be nil if Settings.Solo
 	Host    Host    // a DurableHost if Records is set
-	Records Records // stores what must survive a restart; nil means no directory
+	Records Records // stores what must survive a restart; nil means that nothing does (memory mode)
 	Clock   clock.Clock
 	Wall    func() time.Time // the wall clock; nil means time.Now
-	// returns all addresses of a name, without port, and none for a name that does not exist. Nil
-	// means the resolver of the system
+	// Resolve returns all addresses of a name, without port. A name that does not exist has none.
+	// Nil means the system's resolver.
 	Resolve func(ctx context.Context, host string) ([]string, error)
 	// Services returns the host:port of every SRV record of a name, and none for a name that does
 	// not exist. Nil means the resolver of the system.
@@ -49,13 +48,13 @@ type Config struct {
 	// repeatedly on its own goroutine, never concurrently. It must return when ctx ends, which is
 	// after two seconds or with Close. Nil means none.
 	JoinFunc func(ctx context.Context) ([]string, error)
-	// Changed receives the members that gossip saw before and the members that it sees now,
-	// whenever these or their data change. It is called on the owner goroutine, and once before
-	// Start returns. It must not block or keep the slices. May be nil.
+	// Changed is called whenever the list of members that gossip sees, or their data, have changed.
+	// It receives the list before and after the change. It is called on the owner goroutine, and
+	// once before Start returns. It must not block or keep the slices. May be nil.
 	Changed func(before, after []Member)
-	// Awaited receives the text that says what this instance waits for, and returns the text to log
-	// instead, because the host may know the reason. It is called on the owner goroutine and must
-	// not block. Nil means that the text is logged unchanged.
+	// Awaited replaces the logged text that states what this instance waits for, because the host
+	// may know the reason. It receives that text. It is called on the owner goroutine and must not
+	// block. Nil means that the text is logged unchanged.
 	Awaited func(waiting string) string
 	Random  func([]byte) // fills with unpredictable bytes; nil means crypto/rand
 	Logger  *slog.Logger // nil means slog.Default()
@@ -71,7 +70,7 @@ func (cfg Config) withDefaults() Config {
 		cfg.Wall = time.Now
 	}
 	if cfg.Random == nil {
-		cfg.Random = func(b []byte) { crand.Read(b) } // never fails: the program ends without randomness
+		cfg.Random = func(b []byte) { crand.Read(b) } // never returns an error: without randomness the program ends
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()
@@ -81,7 +80,7 @@ func (cfg Config) withDefaults() Config {
 	return cfg
 }
 
-// An address that Join may name fits into gossip's meta data; otherwise this does not compile.
+// This line compiles only if every address that Join may name fits into gossip's metadata.
 const _ = uint(gossip.MaxAddrBytes - discovery.MaxAddrBytes)
 
 func (cfg *Config) check() error {

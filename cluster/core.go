@@ -11,17 +11,17 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// OwnState is the view that a Core has of its own instance. The core calls its methods during its
-// own calls. They only read, and must not call the core.
+// OwnState gives a Core access to the state of its own instance. The core calls these methods
+// during calls of its own methods. They only read state, and must not call the core.
 type OwnState interface {
-	// Facts returns the facts about the voters and the term, if the replica of this instance leads
-	// the group and has applied an entry of that term.
+	// Facts returns the facts about the voters and the current term if the replica here leads the
+	// group and has applied an entry of its own term. Otherwise leads is false.
 	Facts() (f voters.Facts, term uint64, leads bool)
-	// Guide returns the leader to which this instance is attached or is about to be. It is believed
-	// about the configuration, because a voter has named it. Zero means none.
+	// Guide returns the leader to which this instance is attached or is about to attach. Its
+	// reports about the configuration are trusted, because a voter has named it. Zero means none.
 	Guide() nodeid.ID
-	// Leader returns the instance that is known here to lead the group, and its address. Zero means
-	// unknown.
+	// Leader returns the leader of the group as far as this instance knows it, and the leader's
+	// address. Zero means unknown.
 	Leader() (instance nodeid.ID, addr string)
 }
 
@@ -31,50 +31,52 @@ const (
 )
 
 // Voter is one replica of the group, a voter or a learner, with the last known address of its
-// newest life.
+// instance.
 type Voter = founding.Voter
 
-// Asker is the instance that asks a question: its proven ID, and the address that it claims.
+// Asker identifies the instance that asks a question, by its proven ID and the address that it
+// claims.
 type Asker = founding.Asker
 
 // CoreConfig configures a Core.
 type CoreConfig struct {
 	Founding founding.Config
 	Zone     string
-	Gossips  bool // it is a founder
+	Gossips  bool // whether this instance gossips
 	OwnState OwnState
 }
 
-// Core makes all decisions of one instance as a part of the cluster. An owner feeds it inputs and
+// Core makes all decisions of this package for one instance. An owner passes inputs to the core and
 // then calls Turn, which takes three steps:
 //
-//	Tick ──▶ what founding has decided, to be stored
-//	Follow ──▶ what to tell the host, once that is stored
+//	Tick ──▶ the decisions of founding, to be stored
+//	Follow ──▶ events for the host, once the decisions are stored
 //	Act ──▶ steps for the log, questions, addresses to gossip with
 //
-// It is not safe for concurrent use. Times and random words are arguments.
+// It is not safe for concurrent use. Times and random numbers are arguments.
 type Core struct {
-	// Founding decides about groups. Inputs that concern only it are passed to it directly.
+	// Founding decides which group this instance belongs to. The owner passes inputs that concern
+	// only founding directly to this field.
 	Founding *founding.Core
 
 	cfg       CoreConfig
 	self      string // the address of this instance
 	book      founding.Book
-	raft      uint64                   // raft ID of this life; zero if it has no replica that may vote
+	raft      uint64                   // ID of this incarnation's replica; zero if there is none that may vote
 	unfit     bool                     // the directory cannot be written
-	join      []founding.Entry         // what Join resolves to
-	peers     map[string]gossip.Meta   // the instances that gossip sees, including this one, by memberlist's name
-	moved     bool                     // join or peers have changed since Founding.Places
-	rivals    map[string]time.Duration // for each address, since when it indicates another group with a leader
-	rival     founding.InstanceInfo    // a member of such a group that has confirmed it; zero if none
+	join      []founding.Entry         // the addresses that Join leads to
+	peers     map[string]gossip.Meta   // the members that gossip sees, with this instance, by memberlist's name
+	moved     bool                     // join or peers have changed since the last Founding.Places
+	rivals    map[string]time.Duration // addresses that may belong to another group with a leader, and since when
+	rival     founding.InstanceInfo    // a member of such a group that has confirmed it; zero means none
 	find      finder
 	spread    spreading
 	lead      lead.Lead
-	wanted    bool             // the facts may have changed since they were last read
-	report    *voters.Report   // of the last look; nil if this instance does not lead
+	wanted    bool             // the facts may have changed since the last evaluation
+	report    *voters.Report   // of the last evaluation; nil if this instance does not lead
 	inquiries []*Inquiry       // under way
-	events    []founding.Event // not yet handed out
-	acts      Acts             // not yet handed out
+	events    []founding.Event // for the next result of Follow
+	acts      Acts             // for the next result of Act
 }
 
 // NewCore returns the core of an instance that starts.
@@ -89,7 +91,7 @@ func NewCore(cfg CoreConfig) *Core {
 	return c
 }
 
-// Raft returns the raft ID of this life's replica that may vote, or 0.
+// Raft returns the raft ID of this incarnation's replica if that replica may vote, or 0.
 func (c *Core) Raft() uint64 { return c.raft }
 
 // At returns the number of the newest known configuration. Zero means none.
@@ -102,37 +104,37 @@ func (c *Core) Voters() []Voter { return c.book.Voters() }
 func (c *Core) Voter(raft uint64) (Voter, bool) { return c.book.Find(raft) }
 
 // Rival returns a member of another group that has a leader, if this instance's group has a leader
-// too. Two such groups can never merge.
+// too. Such groups can never merge. If there is none, two is false.
 func (c *Core) Rival() (who founding.InstanceInfo, two bool) { return c.rival, c.rival.Group != 0 }
 
 func (c *Core) settled() bool {
 	return c.Founding.Phase() == founding.Member && !c.Founding.Settling() && c.Founding.Refusal() == ""
 }
 
-// Tick advances the time. Its output may be carried out once Founding.State is stored. If storing
-// fails, the result of Unsaved replaces the output. Follow is the next step.
+// Tick advances the time. The output may be carried out once Founding.State is stored. If storing
+// fails, the owner carries out the result of Unsaved instead. The owner then calls Follow.
 func (c *Core) Tick(now time.Duration, wallUnixMS int64, random founding.Random) founding.Output {
 	c.places()
 	c.pull(now, random.Spread)
 	return c.Founding.Tick(now, wallUnixMS, random)
 }
 
-// Unsaved records that Founding.State could not be stored, and why. It returns the part of the
-// waiting output that may still be carried out.
+// Unsaved records that Founding.State could not be stored, and why. It returns the part of out that
+// may still be carried out.
 func (c *Core) Unsaved(out founding.Output, why string) founding.Output {
 	c.unfit = true
 	return c.Founding.Unsaved(out, why)
 }
 
-// Follow processes what founding has decided and the owner has stored. It returns the events for
-// the host, in order. Joined and Heard carry the whole address book; Heard means that it has
-// changed.
+// Follow processes decisions of founding that the owner has stored. It returns the events for the
+// host, in order. The events Joined and Heard carry the whole address book; Heard means that the
+// address book has changed.
 func (c *Core) Follow(now time.Duration, decided []founding.Event) []founding.Event {
 	for _, e := range decided {
 		c.follow(now, e)
 	}
 	if c.unfit && c.Founding.Phase() == founding.Member {
-		c.raft = 0 // without a usable directory it makes no new promise
+		c.raft = 0 // an instance that cannot store makes no new promise
 	}
 	events := c.events
 	c.events = nil
@@ -164,13 +166,13 @@ func (c *Core) follow(now time.Duration, e founding.Event) {
 	c.events = append(c.events, e)
 }
 
-// forget drops what the core knows about its group, at the end of a life.
+// forget clears everything about the group when an incarnation ends.
 func (c *Core) forget() {
 	c.raft, c.book, c.spread, c.lead = 0, founding.Book{}, spreading{}, lead.Lead{}
 	c.acts, c.rival, c.report = Acts{}, founding.InstanceInfo{}, nil
 	c.linger(0)
 	for _, q := range c.inquiries {
-		q.asking, q.due = false, 0 // ignores answers to questions of an earlier life
+		q.asking, q.due = false, 0 // so that answers to earlier questions are ignored
 	}
 }
 
@@ -178,15 +180,15 @@ func (c *Core) forget() {
 // concurrently.
 type Acts struct {
 	Carry     []lead.Carry  // steps for the log
-	Tasks     []Task        // questions, whose outcomes go to Done
-	Gossip    []string      // addresses to gossip with, whose outcomes go to Gossiped
+	Tasks     []Task        // questions; the owner passes their outcomes to Done or StatusReplied
+	Gossip    []string      // addresses to gossip with; the owner reports each end to Gossiped
 	Told      []Told        // answers to inquiries
 	Dismissed uint64        // a removed replica that may stop now. Zero means none
-	Next      time.Duration // the latest time for the next turn, apart from founding
+	Next      time.Duration // latest time of the next turn, unless founding needs an earlier one
 }
 
-// Act checks the voters if it is time to, and returns the actions to carry out. It is the last step
-// of a turn. The argument fresh is a raft ID that was never used, and word is random.
+// Act evaluates the voters if that is due, and returns the actions to carry out. It is the last
+// step of a turn. fresh is a raft ID that was never used; word is a random number.
 func (c *Core) Act(now time.Duration, fresh, word uint64) Acts {
 	next := c.govern(now, fresh)
 	next = min(next, c.inquire(now, fresh, word), c.tell(now), c.pullDue(now), c.askRival(now), c.rejoin(now, word))
@@ -196,14 +198,14 @@ func (c *Core) Act(now time.Duration, fresh, word uint64) Acts {
 	return acts
 }
 
-// Ask answers a question of founding. The answer may be sent once Founding.State is stored. If it
-// is nil, no answer must be sent.
+// Ask answers another instance's question for package founding. The answer may be sent once
+// Founding.State is stored. Nil means that no answer is sent.
 func (c *Core) Ask(now time.Duration, wallUnixMS int64, from Asker, question []byte) []byte {
 	c.Founding.Guide(c.cfg.OwnState.Guide())
 	return c.Founding.Ask(now, wallUnixMS, from, question)
 }
 
-// Result records the outcome of a question of founding that was sent at the time asked.
+// Result records the outcome of a question of founding. asked is when the question was sent.
 func (c *Core) Result(
 	now, asked time.Duration, q founding.Question, outcome founding.Outcome, from nodeid.ID, answer []byte,
 ) {

@@ -6,25 +6,25 @@ import (
 )
 
 const (
-	rejoinEvery = 5 * time.Second // plus a random time up to that
+	rejoinEvery = 5 * time.Second // between two rounds, plus a random time up to the same length
 	rejoinPause = 5 * time.Second // between two attempts at an address that has answered a question
-	rejoinMany  = 4               // attempts under way
+	rejoinMany  = 4               // attempts under way at a time
 	maxAddrs    = 256             // addresses of former members that are remembered
 )
 
 // finder decides which addresses to gossip with besides those that gossip sees. memberlist forgets
-// a member half a minute after it was declared dead. Two parts of a cluster that have forgotten
-// each other would never meet again. So the finder tries, a few at a time and without end, every
-// address that was ever seen and every founder that was met. With Replicas it also tries every
-// voter and every address behind Join.
+// a member half a minute after declaring it dead. So after a longer partition the two sides would
+// never reconnect. The finder therefore tries, a few at a time and without end, the addresses of
+// former members and of founders that were met. With Replicas it also tries the addresses of the
+// voters and those that Join leads to.
 type finder struct {
 	self  string
 	next  time.Duration
 	turn  uint64
-	known []string                 // addresses once seen, oldest first
-	tried map[string]time.Duration // the time of the last attempt for each address; iterated only to delete old ones
-	now   []string                 // addresses that have answered a question, so that they can be joined at once
-	busy  map[string]bool          // attempts under way
+	known []string                 // addresses of former members, oldest first
+	tried map[string]time.Duration // times of the last attempts; iterated only to drop old ones
+	now   []string                 // addresses that have just answered a question, to be tried first
+	busy  map[string]bool          // addresses with an attempt under way
 }
 
 func newFinder(self string) finder {
@@ -48,8 +48,8 @@ func (f *finder) remember(addr string) {
 	f.known = append(f.known, addr)
 }
 
-// due returns the addresses to join now: those that have just answered, and in each round some of
-// the missing ones in turn. The parameter here lists the addresses that gossip sees.
+// due returns the addresses to join now. These are the addresses that have just answered, and in
+// every round some of the missing addresses in turn. here lists the addresses that gossip sees.
 func (f *finder) due(now time.Duration, wanted, here []string, random uint64) []string {
 	var out []string
 	full := func() bool { return len(f.busy) >= rejoinMany }
@@ -62,7 +62,7 @@ func (f *finder) due(now time.Duration, wanted, here []string, random uint64) []
 		f.busy[addr], f.tried[addr] = true, now
 		return true
 	}
-	for len(f.now) > 0 && !full() { // these come first, because gossip then finds others
+	for len(f.now) > 0 && !full() { // these first: gossip with them finds others
 		pick(f.now[0])
 		f.now = f.now[1:]
 	}
@@ -83,8 +83,8 @@ func (f *finder) due(now time.Duration, wanted, here []string, random uint64) []
 	return out
 }
 
-// rejoin decides with which addresses to gossip now, and returns the time of the next round. The
-// argument word is random.
+// rejoin decides which addresses to gossip with now, and returns when the next round is due. word
+// is a random number.
 func (c *Core) rejoin(now time.Duration, word uint64) time.Duration {
 	if !c.cfg.Gossips {
 		return now + idle

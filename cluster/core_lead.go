@@ -8,16 +8,16 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// This file decides when a leader checks its voters. Package lead decides what to do then.
+// This file decides when a leader evaluates its voters. Package lead decides the steps that follow.
 
-// Task is a question about the voters or their configuration.
+// Task is a question to another instance about the voters or their configuration.
 type Task struct {
 	To   nodeid.ID
 	Addr string
-	Body []byte // a message of founding; if it is nil and Query too, the task asks whether that instance runs
+	Body []byte // a message of founding; if Body and Query are nil, the task is a probe
 
-	Prepare *voters.Step // set if it asks for a replica
-	term    uint64       // term of the leader that decided the task
+	Prepare *voters.Step // set if the task asks for a replica
+	term    uint64       // the term in which the leader decided the task
 
 	probe    *voters.Probe
 	pushed   *pushing
@@ -30,8 +30,8 @@ type Task struct {
 // Look records that the result of OwnState.Facts may have changed, so that the core reads it again.
 func (c *Core) Look() { c.wanted = true }
 
-// govern checks the voters if it is time to, and returns when the next check is due. Before the
-// group is born no instance may change its voters.
+// govern evaluates the voters if that is due, and returns when the next evaluation is due. Before
+// the group is born no instance may change its voters.
 func (c *Core) govern(now time.Duration, fresh uint64) time.Duration {
 	if !c.settled() {
 		return now + idle
@@ -42,7 +42,7 @@ func (c *Core) govern(now time.Duration, fresh uint64) time.Duration {
 	return c.lead.Due(now, c.wanted)
 }
 
-// observe reads the facts of this instance's replica, if it leads.
+// observe evaluates the facts if the replica here leads.
 func (c *Core) observe(now time.Duration, fresh uint64) {
 	c.wanted = false
 	facts, term, leads := c.cfg.OwnState.Facts()
@@ -60,7 +60,7 @@ func (c *Core) observe(now time.Duration, fresh uint64) {
 	if step := orders.Prepare; step != nil {
 		body := c.lead.Question(*step, c.Founding.Group(), c.book.At(), c.book.Voters())
 		c.task(Task{To: step.Instance, Addr: c.lead.Where(step.Instance), Body: body, Prepare: step})
-		c.wanted = true // another step may be due as well
+		c.wanted = true // another Prepare may be due
 	}
 	for _, p := range orders.Probes {
 		c.task(Task{To: p.Instance, Addr: p.Addr, probe: &p})
@@ -75,15 +75,15 @@ func (c *Core) task(e Task) {
 	c.acts.Tasks = append(c.acts.Tasks, e)
 }
 
-// Done records the outcome of a task. The argument declined is the reason why an instance does not
-// start a replica.
+// Done records the outcome of a task. declined is the reason why an instance refused to start a
+// replica.
 func (c *Core) Done(now time.Duration, e Task, outcome founding.Outcome, answer []byte) (declined string) {
 	look := false
 	switch {
 	case e.pushed != nil:
 		c.pushed(now, e.pushed, outcome)
 	case e.attached:
-		c.spread.telling-- // if the message was lost, the instance asks by itself later
+		c.spread.telling-- // if the push was lost, the instance asks for the configuration later
 	case e.Prepare != nil:
 		look, declined = c.lead.Answered(now, e.term, *e.Prepare, outcome, answer)
 	case e.probe != nil:
@@ -94,7 +94,7 @@ func (c *Core) Done(now time.Duration, e Task, outcome founding.Outcome, answer 
 }
 
 // PeerLost records that an instance has reported, on its own connection, that its replica has
-// stopped. With a directory the next process may resume the replica.
+// ended. With a directory the next process may resume the replica.
 func (c *Core) PeerLost(now time.Duration, instance nodeid.ID) {
 	c.Founding.Departed(now, instance)
 	if c.lead.PeerLost(instance, c.book.Voters()) {
@@ -102,6 +102,6 @@ func (c *Core) PeerLost(now time.Duration, instance nodeid.ID) {
 	}
 }
 
-// Report returns the state of the voters at the last check, or nil if this instance does not lead.
-// The caller must not change it.
+// Report returns the state of the voters at the last evaluation, or nil if this instance does not
+// lead. The caller must not change it.
 func (c *Core) Report() *voters.Report { return c.report }

@@ -8,31 +8,32 @@ import (
 
 // Limits of a departure.
 const (
-	// Leaderless is the time for which a leaving instance asks for a leader that can take over its
-	// vote. It is longer than any election in a group that has a majority.
+	// Leaderless is how long an instance that leaves looks for a leader that can replace its vote.
+	// It is longer than any election of a group that has a majority.
 	Leaderless = 3 * time.Second
-	// FinalWait limits the wait for the end of the session when perhaps no other instance is left
-	// to answer, as when all instances leave.
+	// FinalWait limits the wait for an answer when perhaps no other instance runs. One case is
+	// closing the session when all instances leave.
 	FinalWait = time.Second
-	// DepartPoll is the time between two status queries that ask whether this instance may stop.
+	// DepartPoll is the time between two questions to the leader whether this instance may stop.
 	DepartPoll = 20 * time.Millisecond
 )
 
-// Departure is the orderly departure of an instance from its group. The instance waits until its
-// locks are released. Then its replica stays until another leader reports that a configuration
-// without this replica is applied (rules 12 and 13 of package voters). Then it closes its session.
-// The zero Departure has not begun. It is not safe for concurrent use.
+// Departure decides the steps of an instance that leaves its group in order. The instance first
+// waits until its locks are released. Its replica then runs until a leader other than itself
+// reports that a configuration without the replica is applied (rules 12 and 13 of package voters).
+// Last, the instance closes its session. The zero Departure has not begun. It is not safe for
+// concurrent use.
 type Departure struct {
-	// Alone is set at the end if perhaps no other instance is left to answer.
+	// Alone is valid at the end. It reports that perhaps no other instance is left to answer.
 	Alone bool
-	// Lost is set at the end to the reason why the remaining instances lose a vote. Empty means
-	// that they lose none.
+	// Lost is valid at the end. It is the reason why the remaining instances lose a vote, or empty
+	// if they lose none.
 	Lost string
 
 	stage  stage
-	paused bool          // a leader has answered, and no further question was sent since
-	until  time.Duration // when it stops waiting for others
-	words  string        // the leader's last answer
+	paused bool          // a leader has answered, so the next step is Pause
+	until  time.Duration // when this leader stops waiting for the other instances
+	words  string        // the leader's last answer, as text
 }
 
 type stage uint8
@@ -45,26 +46,26 @@ const (
 	parts
 )
 
-// Step is the next step of an instance that leaves.
+// Step is the next action of an instance that leaves.
 type Step uint8
 
 // The steps of a departure. Part is the last one.
 const (
-	Release Step = iota + 1 // wait until it holds no lock, or until its time has run out
-	Ask                     // send a status query about the replica, for at most Leaderless; then call Heard
+	Release Step = iota + 1 // wait until the instance holds no lock or Leaver.TimeOver is set
+	Ask                     // ask the leader about the replica, for at most Leaderless, and call Heard
 	Pause                   // wait for DepartPoll
-	Part                    // close its session if it holds no lock, within FinalWait if Alone; then stop
+	Part                    // close the session if no lock is held, within FinalWait if Alone; then stop
 )
 
-// Leaver is the state of an instance that leaves, as it knows it.
+// Leaver is the state of an instance that leaves.
 type Leaver struct {
-	Held            bool   // it still waits for the release of a lock
-	Member          bool   // it belongs to a group that is born
-	Raft            uint64 // of its replica, or zero without one
+	Held            bool   // the instance waits for the release of a lock that it holds
+	Member          bool   // the instance belongs to a group that is born
+	Raft            uint64 // ID of its replica; zero means none
 	Votes           bool   // the replica votes in the configuration that is applied here
-	Leads           bool   // it votes and leads
+	Leads           bool   // the replica votes and leads
 	OthersConnected bool   // another replica of that configuration is connected
-	TimeOver        bool   // it must not wait any longer
+	TimeOver        bool   // the instance may not wait any longer
 }
 
 // Next returns the next step.
@@ -108,10 +109,10 @@ func (d *Departure) part(alone bool, lost string) Step {
 }
 
 // Heard records the answer of the leader. Nil means that no leader has answered for longer than an
-// election takes, so no instance can take over the vote.
+// election takes. In that case no instance can replace the vote.
 func (d *Departure) Heard(now time.Duration, l Leaver, said *VoterStatus) {
 	switch {
-	case said == nil && l.TimeOver: // the leader's last answer still holds
+	case said == nil && l.TimeOver: // keeps the leader's last answer
 	case said == nil:
 		d.words = ""
 		d.part(true, d.lost(l))
@@ -124,8 +125,8 @@ func (d *Departure) Heard(now time.Duration, l Leaver, said *VoterStatus) {
 	}
 }
 
-// lost returns why a vote is lost, or "". Without an answer of a leader only open connections show
-// that other instances exist.
+// lost returns why a vote is lost, or "". If no leader has answered, only connections show that
+// other instances run.
 func (d *Departure) lost(l Leaver) string {
 	if !l.Votes || d.words == "" && !l.OthersConnected {
 		return ""
@@ -133,6 +134,6 @@ func (d *Departure) lost(l Leaver) string {
 	return cmp.Or(d.words, "no leader has answered")
 }
 
-// stays reports whether this instance is the leader and must wait although all instances leave. The
-// leader stops last, so that the others need not elect a new leader to learn that they may stop.
+// stays reports whether this instance is a leader that must stop last when all instances leave.
+// Otherwise the others would elect another leader to learn that they may stop.
 func (l Leaver) stays() bool { return l.Raft != 0 && l.Leads && l.OthersConnected }

@@ -9,9 +9,9 @@ import (
 	"github.com/mortise-lock/mortise/cluster/gossip"
 )
 
-// This file handles the inputs from gossip and Join. Both only supply addresses to ask.
+// This file connects the core to gossip and Join, which only provide addresses to ask.
 
-// Meta returns the data that gossip spreads about this instance.
+// Meta returns the data about this instance that gossip spreads.
 func (c *Core) Meta() gossip.Meta {
 	return gossip.Meta{
 		Instance: c.Founding.Instance(), Group: c.Founding.Group(), At: c.book.At(), Leader: c.Founding.HasLeader(),
@@ -19,8 +19,8 @@ func (c *Core) Meta() gossip.Meta {
 	}
 }
 
-// Seen records what gossip reports about one member. If the member has left, its address is still
-// tried, and it stays in the address book.
+// Seen records gossip's report about one member. The core still tries the address of a member that
+// has left, and the address book keeps that address.
 func (c *Core) Seen(now time.Duration, n gossip.News) {
 	c.moved = true
 	if !n.Here {
@@ -34,21 +34,20 @@ func (c *Core) Seen(now time.Duration, n gossip.News) {
 	}
 }
 
-// Peers returns what gossip sees. The caller must not change the map.
+// Peers returns the members that gossip sees. The caller must not change the map.
 func (c *Core) Peers() map[string]gossip.Meta { return c.peers }
 
-// Resolved sets the addresses to which Join resolves now. The argument appeared lists the new ones
-// among them. A member tries these immediately, a few at a time, so that an instance that returns
-// at another address need not wait until its turn among the missing ones. The core keeps the
-// entries.
+// Resolved sets the addresses that Join leads to now; appeared lists the new ones among them. A
+// member tries a few new addresses without delay, so that an instance that returns at another
+// address need not wait for a round of the finder. The core keeps the entries.
 func (c *Core) Resolved(now time.Duration, entries []founding.Entry, appeared []string) {
 	c.join, c.moved = entries, true
 	if c.Founding.Phase() != founding.Member {
-		return // all addresses are asked anyway, and an instance that answers counts as met
+		return // founding asks all these addresses now, and Result records the answers
 	}
 	for _, addr := range appeared[:min(len(appeared), rejoinMany)] {
 		if !c.cfg.Gossips || len(c.cfg.Founding.Settings.Founders) > 0 {
-			c.Founding.Inquire(now, addr) // only a founder gossips
+			c.Founding.Inquire(now, addr) // only founders gossip
 			continue
 		}
 		c.find.met(addr, now)
@@ -68,17 +67,19 @@ func (c *Core) places() {
 	c.Founding.Places(c.join, seen)
 }
 
-// rivalAfter is how long an instance must report another group with a leader before it is asked. It
-// is longer than gossip needs to detect that an instance has died, because a newly founded group
-// still receives gossip about the group before. rivalFresh is the time for which an answer counts.
+// rivalAfter is how long an address must hint at another group with a leader before this instance
+// asks there. It is longer than gossip takes to detect that an instance is dead, because a newly
+// founded group still receives gossip about the previous group. rivalFresh is how long an answer
+// counts.
 const (
 	rivalAfter = 45 * time.Second
 	rivalFresh = 15 * time.Second
-	rivalAgain = time.Second // until its answer is checked
+	rivalAgain = time.Second // time between two checks of the answer
 )
 
-// rivalHints returns the addresses of instances that seem to belong to another group with a leader,
-// while this instance's group has one too. It uses gossip and the instances' own answers.
+// rivalHints returns the addresses of instances that seem to belong to another group with a leader.
+// The hint is gossip or an answer of the instance. It returns none while this instance's own group
+// has no leader.
 func (c *Core) rivalHints(now time.Duration) map[string]bool {
 	if c.Founding.Phase() != founding.Member || !c.Founding.HasLeader() {
 		return nil
@@ -95,8 +96,8 @@ func (c *Core) rivalHints(now time.Duration) map[string]bool {
 	return hints
 }
 
-// askRival looks for a member of another group that has a leader, and returns when to look again.
-// Gossip is not sufficient: the instance itself has to confirm it.
+// askRival looks for a member of another group that has a leader, and returns when the next check
+// is due. Gossip is only a hint: the instance itself has to confirm it.
 func (c *Core) askRival(now time.Duration) (next time.Duration) {
 	c.rival, next = founding.InstanceInfo{}, now+idle
 	hints := c.rivalHints(now)

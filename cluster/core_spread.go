@@ -8,43 +8,42 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// This file spreads configurations: it decides which configuration counts, and which instances are
-// sent it.
+// This file decides which configuration counts, and which instances are sent it.
 
 const (
-	pullWithin       = 2 * time.Second // how long to wait for the answer of one peer that knows a newer configuration
-	pullSoon         = pullWithin / 8  // the same for a voter that does not lead
+	pullWithin       = 2 * time.Second // wait before another instance is asked for a newer configuration
+	pullSoon         = pullWithin / 8  // the same wait if the asked instance is not the leader
 	pushTries        = 4
 	pushPause        = time.Second
 	removedPeerPause = time.Second // between two pushes to one removed peer
 	maxRemovedPeers  = 64          // removed peers that are remembered
-	idle             = time.Hour   // no work is due
+	idle             = time.Hour   // until the next turn if no work is due
 )
 
 // charterAt is the number of the configuration that a charter makes.
 const charterAt = 1
 
 type spreading struct {
-	pushes   []*pushing    // to be made
-	attached []Voter       // attached instances that must be sent the configuration once, a few at a time
-	telling  int           // pushes to attached instances that are under way
-	before   []Voter       // the replicas before the last changes; kept until it is known which instance leads
+	pushes   []*pushing    // not yet made
+	attached []Voter       // attached instances that are to be sent the configuration once
+	telling  int           // pushes to attached instances under way
+	before   []Voter       // replaced replicas, until an evaluation shows whether this instance leads
 	pullAt   time.Duration // no instance is asked for a newer configuration before this time
 	pulls    int
 }
 
-// pushing sends the newest configuration to one instance until it has answered, nothing listens at
-// its address, or no tries are left.
+// pushing sends the newest configuration to one instance. It is repeated while the instance is
+// silent and tries are left.
 type pushing struct {
 	to    nodeid.ID
 	addr  string
-	tries int           // left
-	due   time.Duration // zero means at once
+	tries int           // tries left
+	due   time.Duration // zero means now
 }
 
-// Configured processes a configuration that was applied here or told by a voter or the leader. at
-// is the log index of the entry that made it. A configuration that is older than the known one
-// changes nothing. One with the same number, or with at == 0, may contain newer addresses.
+// Configured processes a configuration that was applied here, or that a voter or the leader has
+// sent. at is the log index of its entry. A configuration older than the known one changes nothing
+// here. One with the same index, or with at == 0, may contain newer addresses.
 func (c *Core) Configured(now time.Duration, group, at uint64, voters []Voter) {
 	if group == 0 || group != c.Founding.Group() {
 		return
@@ -52,7 +51,7 @@ func (c *Core) Configured(now time.Duration, group, at uint64, voters []Voter) {
 	known := c.book.At()
 	switch {
 	case at < known && at != 0:
-		c.Founding.Voters(now, group, at, voters) // it may show that this instance's replica was removed since
+		c.Founding.Voters(now, group, at, voters) // founding may learn from it that the replica here was removed
 	case at <= known:
 		changed := false
 		for _, v := range voters {
@@ -64,7 +63,7 @@ func (c *Core) Configured(now time.Duration, group, at uint64, voters []Voter) {
 	default:
 		c.remember(c.book.Voters())
 		c.configure(now, group, at, voters)
-		c.spread.pullAt = 0 // an instance that knows a still newer configuration is asked at once
+		c.spread.pullAt = 0 // if another instance knows a newer one, it is asked without delay
 		c.tellHost()
 		c.wanted = true
 	}
@@ -72,14 +71,14 @@ func (c *Core) Configured(now time.Duration, group, at uint64, voters []Voter) {
 
 func (c *Core) configure(now time.Duration, group, at uint64, voters []Voter) {
 	c.book.Configure(at, voters)
-	if c.raft != 0 { // it knows its own address best
+	if c.raft != 0 { // this instance knows its own address best
 		c.book.Hear(Voter{Raft: c.raft, Instance: c.Founding.Instance(), Addr: c.self, Life: c.Founding.Life()}, true)
 	}
 	c.Founding.Voters(now, group, c.book.At(), c.book.Voters())
 }
 
-// readdressed passes on new addresses of voters. The leader sends them to the other voters, which
-// believe it.
+// readdressed reports that voters have moved to founding and to the host. The leader also sends the
+// new addresses to the other voters, which trust it.
 func (c *Core) readdressed(now time.Duration) {
 	c.Founding.Voters(now, c.Founding.Group(), c.book.At(), c.book.Voters())
 	c.tellHost()
@@ -93,8 +92,8 @@ func (c *Core) readdressed(now time.Duration) {
 	}
 }
 
-// tellHost emits the whole address book. Before the host knows the group, BoundTo and Joined carry
-// it.
+// tellHost emits an event with the whole address book. Before this instance is settled it emits
+// none, since BoundTo and Joined carry the address book.
 func (c *Core) tellHost() {
 	if c.settled() {
 		c.events = append(c.events, founding.Event{
@@ -103,8 +102,8 @@ func (c *Core) tellHost() {
 	}
 }
 
-// remember keeps the replicas of a replaced configuration until it is known whether this instance
-// leads.
+// remember keeps the replicas of a replaced configuration until an evaluation shows whether this
+// instance leads.
 func (c *Core) remember(before []Voter) {
 	for _, v := range before {
 		if !slices.ContainsFunc(c.spread.before, func(o Voter) bool { return o.Raft == v.Raft }) {
@@ -113,14 +112,14 @@ func (c *Core) remember(before []Voter) {
 	}
 }
 
-// succeed makes a leader announce a new configuration to the replicas that it leaves out (rule 14
-// of package founding) and to the attached instances. Several changes within a second may replace
-// all voters. An instance that knows none of the new voters would have to restart in place when the
-// leader ends. The replicas that remain learn the new configuration from the log.
+// succeed makes a leader send a new configuration to the replicas that it leaves out (rule 14 of
+// package founding) and to the attached instances. Several changes within a second may replace all
+// voters. If the leader then fails, an instance that knows none of the new voters has to restart in
+// place. The remaining replicas receive the configuration through the log.
 func (c *Core) succeed() {
 	before := c.spread.before
 	if before == nil || !c.lead.Leads() && c.wanted {
-		return // it is not known yet whether this instance leads
+		return // the evaluation is not done yet
 	}
 	c.spread.before = nil
 	if !c.lead.Leads() {
@@ -131,11 +130,12 @@ func (c *Core) succeed() {
 			c.push(v.Instance, v.Addr, pushTries)
 		}
 	}
-	c.spread.attached = c.lead.Attached(slices.Concat(before, c.book.Voters())) // replaces those of the last change
+	c.spread.attached = c.lead.Attached(slices.Concat(before, c.book.Voters())) // replaces the list of the previous change
 }
 
 // RemovedPeer records that an instance whose raft ID is in no configuration sends raft messages
-// here: it was removed and has not learned of it. RemovedPeers decides when to tell it.
+// here. The instance was removed and does not know it. RemovedPeers limits how often it is sent the
+// configuration.
 func (c *Core) RemovedPeer(instance nodeid.ID, addr string) { c.push(instance, addr, 1) }
 
 func (c *Core) push(to nodeid.ID, addr string, tries int) {
@@ -144,7 +144,7 @@ func (c *Core) push(to nodeid.ID, addr string, tries int) {
 	}
 }
 
-// tell starts the pushes that are due, and returns when the next one is due.
+// tell makes the pushes that are due, and returns when the next push is due.
 func (c *Core) tell(now time.Duration) time.Duration {
 	c.succeed()
 	s, next := &c.spread, now+idle
@@ -188,8 +188,8 @@ func (c *Core) pushed(now time.Duration, a *pushing, outcome founding.Outcome) {
 	}
 }
 
-// pull asks the leader or a known voter if gossip reports a newer configuration of this group. It
-// does not ask the reporting instance, whose answer would not be believed.
+// pull asks the leader or a known voter for the configuration if gossip reports a newer one of this
+// group. It does not ask the reporting instance, since the report may be false.
 func (c *Core) pull(now time.Duration, word uint64) {
 	s := &c.spread
 	if now < s.pullAt || !c.behind() {
@@ -198,7 +198,7 @@ func (c *Core) pull(now time.Duration, word uint64) {
 	leader, addr := c.nextToAsk(s.pulls, word)
 	s.pullAt = now + pullWithin
 	if leader != c.cfg.OwnState.Guide() {
-		s.pullAt = now + pullSoon // a voter may know no more
+		s.pullAt = now + pullSoon // the asked voter may not know the newer configuration
 	}
 	s.pulls++
 	c.Founding.Inquire(now, addr)
@@ -211,8 +211,8 @@ func (c *Core) pullDue(now time.Duration) time.Duration {
 	return max(c.spread.pullAt, now)
 }
 
-// behind reports whether gossip says that another member of the group knows a newer configuration.
-// An instance that is not a member yet asks all other instances anyway.
+// behind reports whether, by gossip, another member of the group knows a newer configuration. It is
+// false for an instance that is not a member yet, which asks all others anyway.
 func (c *Core) behind() bool {
 	if !c.settled() {
 		return false
@@ -225,12 +225,13 @@ func (c *Core) behind() bool {
 	return false
 }
 
-// RemovedPeers records which instances were recently told that they are in no configuration. The
-// zero RemovedPeers is empty. It is not safe for concurrent use.
+// RemovedPeers records which removed instances were sent the configuration within the last second.
+// The zero RemovedPeers is empty. It is not safe for concurrent use.
 type RemovedPeers struct{ told map[nodeid.ID]time.Duration }
 
-// Due reports whether a removed peer is to be told now, and records it. Each is due at most once a
-// second, and at most maxRemovedPeers in a second.
+// Due reports whether the configuration is to be sent to a removed peer now, and records the
+// sending. It is true at most once a second for each peer, and for at most maxRemovedPeers peers in
+// a second.
 func (s *RemovedPeers) Due(instance nodeid.ID, now time.Duration) bool {
 	if last, known := s.told[instance]; known && now-last < removedPeerPause {
 		return false

@@ -9,10 +9,10 @@ import (
 
 // Owner carries out what a Core decides in a turn, in the order of its methods.
 type Owner interface {
-	// Store makes Founding.State durable before its effects become visible. If that fails, the
-	// owner replaces the output by the result of Core.Unsaved.
+	// Store makes Founding.State durable before the effects of the output become visible. If
+	// storing fails, Store replaces the output by the result of Core.Unsaved.
 	Store(*founding.Output)
-	// Ended reports whether the instance has ended. Then no further action is carried out.
+	// Ended reports whether the instance has ended. Then Turn returns without further actions.
 	Ended() bool
 	Tell([]founding.Event)
 	// Question asks a question of founding, whose outcome goes to Core.Result.
@@ -28,8 +28,8 @@ type Owner interface {
 	Dismiss(raft uint64)
 }
 
-// Turn runs one turn of the core and has the owner carry out the decisions. It returns the latest
-// time for the next turn. The argument fresh is a raft ID that was never used, and word is random.
+// Turn runs one turn of the core and makes the owner carry out its decisions. It returns the latest
+// time of the next turn. fresh is a raft ID that was never used; word is a random number.
 func (c *Core) Turn(
 	now time.Duration, wallUnixMS int64, random founding.Random, fresh, word uint64, o Owner,
 ) time.Duration {

@@ -9,35 +9,33 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// In this file an instance asks the leader about the voters, and answers such queries.
+// This file asks the leader about the voters, and answers such questions of other instances.
 
 const (
 	queryEvery = 100 * time.Millisecond // between two attempts, plus up to half of it at random
-	queryHops  = 3                      // the number of redirects that one attempt follows
+	queryHops  = 3                      // maximum number of redirects that an attempt follows
 )
 
-// VoterStatus is the answer of a leader.
+// VoterStatus is the answer of a leader to a StatusQuery.
 type VoterStatus = lead.VoterStatus
 
 // StatusQuery asks for the state of a group's voters, and whether a replica may stop.
 type StatusQuery struct {
 	Group    uint64
-	Instance nodeid.ID // the instance that asks
+	Instance nodeid.ID // the asking instance
 	Raft     nodeid.ReplicaID
 	At       uint64 // newest configuration that the asking instance knows
 }
 
-// StatusReply is the answer to a StatusQuery: the status from the leader, or the ID of the leader
-// from another instance.
+// StatusReply is the answer to a StatusQuery. An instance that does not lead names the leader.
 type StatusReply struct {
-	VoterStatus *VoterStatus // nil if this instance does not lead
-	Leader      nodeid.ID    // the leader and its address; zero if unknown here
+	VoterStatus *VoterStatus // nil if the answering instance does not lead
+	Leader      nodeid.ID    // the leader and its address; zero if the answering instance does not know it
 	Addr        string
 }
 
-// ReplyStatus answers a status query. A leader checks its voters again if the last check is not
-// recent, because it may have lost the leadership. The argument fresh is a raft ID that was never
-// used.
+// ReplyStatus answers a status query. A leader evaluates its voters first if its last evaluation is
+// not fresh, since it may no longer lead. fresh is a raft ID that was never used.
 func (c *Core) ReplyStatus(now time.Duration, q StatusQuery, fresh uint64) (a StatusReply) {
 	if q.Group != c.Founding.Group() {
 		return a
@@ -60,8 +58,8 @@ func (c *Core) ReplyStatus(now time.Duration, q StatusQuery, fresh uint64) (a St
 	return a
 }
 
-// nextToAsk returns an instance to ask: alternately the known leader and a random voter, because
-// the known leader may be out of date. The argument word is random.
+// nextToAsk returns an instance to ask. It alternates between the known leader and a random voter,
+// since the known leader may be out of date. word is a random number.
 func (c *Core) nextToAsk(try int, word uint64) (instance nodeid.ID, addr string) {
 	self := c.Founding.Instance()
 	if c.Founding.Phase() != founding.Member || c.cfg.Founding.Settings.Solo {
@@ -78,19 +76,19 @@ func (c *Core) nextToAsk(try int, word uint64) (instance nodeid.ID, addr string)
 	return v.Instance, v.Addr
 }
 
-// Inquiry sends status queries to the leader, one at a time, until the leader has answered or the
-// caller gives up. Caller, Own and Raft must be set before Inquire.
+// Inquiry asks the leader about the voters, one question at a time, until a leader has answered or
+// GiveUp is called. Caller, Own and Raft must be set before Inquire.
 type Inquiry struct {
-	Caller any    // opaque, for the owner
-	Own    bool   // it is about the present replica of this instance
-	Raft   uint64 // otherwise it is about the replica with this ID
+	Caller any    // opaque value for the owner
+	Own    bool   // asks about the current replica of this instance
+	Raft   uint64 // the replica to ask about if Own is not set
 
-	lingers bool // an inquiry of the core itself: whether a removed replica may stop
+	lingers bool // made by the core itself, to ask whether a removed replica may stop
 	try     int
 	hops    int // redirects left in this attempt
 	asking  bool
-	due     time.Duration // the next attempt
-	pause   time.Duration // time between two attempts
+	due     time.Duration // time of the next attempt
+	pause   time.Duration // wait before the next attempt
 }
 
 // Told is the answer of a leader to an inquiry.
@@ -99,7 +97,7 @@ type Told struct {
 	VoterStatus VoterStatus
 }
 
-// Inquire begins an inquiry. The answer is one of Acts.Told.
+// Inquire begins an inquiry. The answer is returned in Acts.Told.
 func (c *Core) Inquire(q *Inquiry) { c.inquiries = append(c.inquiries, q) }
 
 // GiveUp ends an inquiry, and reports whether it was still under way.
@@ -111,8 +109,8 @@ func (c *Core) GiveUp(q *Inquiry) bool {
 	return at >= 0
 }
 
-// linger starts an inquiry whether a removed replica may stop (rule 13 of package voters). Zero
-// ends the inquiry.
+// linger replaces the core's own inquiry, which asks whether a removed replica may stop (rule 13 of
+// package voters). Zero only ends the previous inquiry.
 func (c *Core) linger(raft uint64) {
 	c.inquiries = slices.DeleteFunc(c.inquiries, func(q *Inquiry) bool { return q.lingers })
 	if raft != 0 {
@@ -120,7 +118,7 @@ func (c *Core) linger(raft uint64) {
 	}
 }
 
-// inquire makes the attempts that are due, and returns when the next one is due.
+// inquire makes the attempts that are due, and returns when the next attempt is due.
 func (c *Core) inquire(now time.Duration, fresh, word uint64) time.Duration {
 	next := now + idle
 	for _, q := range slices.Clone(c.inquiries) {
@@ -134,7 +132,7 @@ func (c *Core) inquire(now time.Duration, fresh, word uint64) time.Duration {
 	return next
 }
 
-// attempt asks this instance itself, and then another one.
+// attempt answers the query itself if this instance leads. Otherwise it asks another instance.
 func (c *Core) attempt(now time.Duration, q *Inquiry, fresh, word uint64) {
 	q.pause, q.hops = queryEvery+time.Duration(word%uint64(queryEvery/2)), queryHops
 	q.due = now + q.pause
@@ -162,13 +160,13 @@ func (c *Core) queryStatus(q *Inquiry, to nodeid.ID, addr string) {
 	c.acts.Tasks = append(c.acts.Tasks, Task{To: to, Addr: addr, Query: &question, inquiry: q})
 }
 
-// StatusReplied records the answer to a status query; ok is false if there was no answer. If an
-// instance that does not lead names the leader, the leader is asked at once.
+// StatusReplied records the answer to a status query; ok is false if there is none. If the
+// answering instance does not lead and names the leader, that leader is asked without delay.
 func (c *Core) StatusReplied(now time.Duration, e Task, a StatusReply, ok bool) {
 	q := e.inquiry
 	q.asking, q.due = false, now+q.pause
 	switch {
-	case !ok || !slices.Contains(c.inquiries, q): // it may have been given up
+	case !ok || !slices.Contains(c.inquiries, q): // no answer, or the inquiry has ended
 	case a.VoterStatus != nil:
 		c.told(q, a.VoterStatus)
 	case q.hops > 0 && a.Addr != "" && !a.Leader.IsZero() && a.Leader != e.To:
@@ -184,7 +182,7 @@ func (c *Core) told(q *Inquiry, status *VoterStatus) {
 	case status.MayStop:
 		c.acts.Dismissed = q.Raft
 	default:
-		return // the inquiry is repeated
+		return // the inquiry asks again later
 	}
 	c.GiveUp(q)
 }

@@ -1,15 +1,17 @@
 // Package cluster finds the other instances, founds or joins a group with them, and keeps the
-// group's voters up to date. It is one [Core] and its owner. The core joins those of founding, lead
-// and voters with the address book; the simulation runs the same core.
+// group's voters up to date. It consists of one [Core] and the core's owner. The core combines the
+// cores of packages founding, lead and voters with the address book. The simulation runs the same
+// core.
 //
-// Three things happen side by side. This instance asks addresses behind Join until it belongs to a
-// group that has a leader. Package gossip spreads a list of the running instances among the
-// founders, with the zone, address and group of each; with Replicas every instance is a founder.
-// And the core tries without end to reach founders that are missing.
+// Three activities run concurrently. This instance asks the addresses that Join leads to until it
+// belongs to a group that has a leader. Package gossip spreads the name, zone, address and group of
+// each running instance among the founders; with Replicas every instance is a founder. And this
+// instance repeatedly tries the addresses of founders that it cannot reach, without end.
 //
-// If the lookup of an entry of Join fails, no group is founded, and Status.Waiting names the entry;
-// addresses that are known are still asked. A lookup that finds no address blocks nothing.
-// Status.Waiting also names entries that lead to no instance, or only to this one.
+// While a lookup of an entry of Join fails, this instance founds no group, and Status.Waiting names
+// the entry. It still asks the addresses that it knows. A lookup that succeeds and finds no address
+// does not prevent founding. Status.Waiting also names entries that lead to no instance, or only to
+// this instance.
 //
 //	Net.Ask, Resolve, gossip's news, Answer, HasLeader, BornApplied,
 //	Configured, Retired, Look, RemovedPeer, QueryStatus, Recover, Adopt ──▶ inbox ──▶ owner ──▶ Host
@@ -17,14 +19,14 @@
 //	                             questions, lookups, joins (helpers) ◀───────┴──▶ view
 //	                                                        (Status, Members, Voter, Report)
 //
-// In a turn the owner passes the collected inputs to the core, stores the decisions of Core.Tick,
-// reports the results of Core.Follow to the Host, and starts the actions of Core.Act. The owner
-// itself decides only how many questions run at the same time, and what to log.
+// In each turn the owner passes the collected inputs to the core, stores the decisions of
+// Core.Tick, reports the events of Core.Follow to the Host, and carries out the actions of
+// Core.Act. The owner itself decides only how many questions run concurrently, and what to log.
 //
-// # Who votes
+// # Voters
 //
-// Once the group is born, its leader maintains its voters. Package voters decides the steps; this
-// package connects it to the log and the network:
+// Once the group is born, its leader keeps the set of voters up to date. Package voters decides the
+// steps; this package connects package voters to the log and the network:
 //
 //	Host.Facts ──▶ Core.Act ──▶ step: Prepare ──▶ a question to that instance
 //	   ▲  Look()     │            │               ──▶ its founding.Core ──▶ its Host.Prepared
@@ -33,63 +35,68 @@
 //	   └───────────────────────────────────────────────────────────────────────────────┤
 //	                               address book, gossip, Host.Voters ◀── Configured ◀──┘
 //
-// The leader checks the voters when the host calls Look, but at most every 50 ms. It also checks
-// them when the last step asks for it, and once a second.
+// The leader evaluates its voters when the host calls Look, when the last step asks for another
+// evaluation, and once a second. Two evaluations are at least 50 ms apart.
 //
-// A configuration's number is the index of the log entry that made it; the higher number is the
-// newer one. Package founding has the rules when a configuration counts. A configuration spreads in
-// these ways:
+// The number of a configuration is the index of its log entry. The configuration with the higher
+// number is the newer one. Package founding defines when an instance accepts a configuration. An
+// instance receives newer configurations in these ways:
 //
-//   - The log applies it (Configured).
-//   - Gossip carries its number. An instance that knows a lower one asks the leader or a known
-//     voter, and another one after two seconds.
-//   - The leader tells the instances that it leaves out (Push), and those that are attached to it,
-//     eight at a time.
-//   - A member asks one address behind Join now and then.
-//   - An instance that receives raft messages from a replica outside its configuration tells it the
-//     configuration (RemovedPeer).
+//   - Its log applies the configuration (Configured).
+//   - Gossip carries configuration numbers. An instance that knows only a lower number asks the
+//     leader or a known voter for the configuration. It asks another one after two seconds, or
+//     after 250 ms if it has asked a voter that does not lead.
+//   - The leader sends it (Push) to the replicas that the configuration leaves out, and to the
+//     instances whose sessions are attached to the leader, eight at a time.
+//   - From time to time a member asks one of the addresses that Join leads to.
+//   - An instance that receives raft messages from a replica outside its configuration sends the
+//     configuration to that replica's instance (RemovedPeer).
 //
-// An instance that needs to know whether it may stop, or the state of the voters, asks the leader
-// (QueryStatus). Other instances answer with the leader's address. An instance that leaves asks in
-// the same way (Departure), and so does a removed replica (Host.Removed, Dismissed).
+// An instance asks the leader (QueryStatus) whether its replica may stop and for the state of the
+// voters. An instance that does not lead answers with the leader's address. Both an instance that
+// leaves (Departure) and a removed replica (Host.Removed, Dismissed) use this query.
 //
 // # Guarantees
 //
-// Gossip only supplies addresses to ask and to try. It never decides which instances vote, ends a
-// session or a replica, or changes an address. Only the configuration decides which instance has a
-// raft ID. An address changes only by a report of the instance itself on a connection that has
-// proved its ID, by the log, or by a report of a voter. The highest life number wins, and an entry
-// is removed only when its ID leaves the configuration. An older configuration never replaces a
+// Gossip only suggests addresses to ask and to gossip with. Gossip never decides which instances
+// vote, never ends a session or a replica, and never changes the address book. Only the
+// configuration decides which instance has a raft ID. The address book accepts a new address of a
+// voter from its instance, on a connection that has proved the instance's ID, from the log, and
+// from another voter. The address with the highest start number wins (Voter.Life). An entry is
+// removed only when its raft ID leaves the configuration. An older configuration never replaces a
 // newer one.
 //
-// A step is carried out once. It is repeated only if the facts have changed, or after a second
-// without effect. Answers to questions of an earlier term are ignored. Only a leader answers a
-// StatusQuery, from a look at most 50 ms old.
+// A step is handed to the log once. The same step is handed over again only if the facts have
+// changed, or after a second without effect. Answers to questions of an earlier term are ignored.
+// Only a leader answers a StatusQuery with a VoterStatus, from an evaluation at most 50 ms old.
 //
-// A life is known to have ended if its address refuses connections, or if another instance at this
-// address proves its own ID. Silence, gossip, an unsigned refusal and another program at that
-// address prove nothing. A replica is also over if its own instance has reported it on its own link
-// (PeerLost).
+// The leader treats an incarnation as ended if its address refuses connections, or if another
+// instance proves its own ID at that address. Silence, gossip, an unsigned refusal and another
+// program at that address prove nothing. The leader also treats a replica as ended if the replica's
+// instance has reported the end on its own connection (PeerLost).
 //
-// Instances find each other again after a partition of any length. Every five to ten seconds some
-// of the missing addresses are tried, at most four at a time, forever: founders that were met,
-// former members, and with Replicas also Join and the voters.
+// A partition of any length heals. Every five to ten seconds an instance tries some of the
+// addresses that it misses, at most four at a time, without end. These are the addresses of
+// founders that it met and of former members, and with Replicas also those of Join and of the
+// voters.
 //
-// An address that does not answer, answers slowly, or belongs to another program delays only the
-// questions to itself. A lookup that never returns delays only itself.
+// A silent, foreign or slow address delays only the questions to this address, and a lookup that
+// never returns delays no other lookup.
 //
-// An instance that returns at another address is found behind its name within 12.5 seconds, or 1.25
-// seconds without a leader, even if it finds no other instance itself.
+// If an instance returns at another address, the others find it through its name in Join within
+// 12.5 seconds, or within 1.25 seconds if they have no leader. They find it even if it does not
+// find any of them.
 //
-// With Config.Records the owner stores a decision before it sends an answer, calls the Host or puts
-// a question. Before gossip or the first answer it increments the life number, by which the others
-// know the newest address of an instance. So all instances may return at new addresses at once, or
-// at each other's.
+// With Config.Records the owner stores a decision before it sends an answer, calls the Host or
+// sends a question. At each start the owner increments the start number before it gossips or
+// answers. The other instances use this number to recognize the newest address of an instance. So
+// all instances may return at new addresses at the same time, or at each other's addresses.
 //
 // # Concurrency
 //
-// All methods of [Cluster] are safe for concurrent use. One owner goroutine holds the state. Others
-// post to its inbox or read the view that it publishes. These goroutines exist:
+// All methods of [Cluster] are safe for concurrent use. One owner goroutine holds the state. Other
+// goroutines post to the owner's inbox or read the view that the owner publishes. These goroutines
+// exist:
 //
 //	owner    by Start         owns everything; woken by its inbox and one timer; ended by Close
 //	helpers  by the owner     one per question, lookup, gossip join and goodbye under way;
@@ -100,44 +107,44 @@
 //	                          a second later
 //	gossip   by gossip.Start  its own, see that package; ended by Close
 //
-// The owner blocks while Records saves, a few milliseconds on a healthy disk. Questions wait during
-// that time, and are dropped after a second. The owner saves a few times in a life, and when the
-// address of a voter has changed.
+// The owner blocks while Records saves, which takes a few milliseconds on a healthy disk. Questions
+// of other instances wait meanwhile, and are dropped after a second. The owner saves a few times in
+// each incarnation, and whenever a voter has moved.
 //
-// Host is called on the owner goroutine. Late reports of an old life are dropped after its restart
-// in place. QueryStatus waits on its caller's goroutine; the owner asks one question at a time for
-// it.
+// The owner goroutine calls the methods of Host. Late reports about an incarnation are dropped
+// after its restart in place. QueryStatus blocks its caller's goroutine; the owner asks one
+// question at a time for it.
 //
 // # Failure
 //
-// External problems never end an instance: missing answers, names that do not resolve, different
-// settings, clocks that differ, two groups. They appear in Status.Waiting or in the log. Start
-// fails only for a Config or a directory that cannot work. A directory cannot work if it cannot be
-// read or written, is damaged, was refused, or belongs to another cluster or to another way of
-// starting (Join). Close ends everything in every state, and may be called at any time. It waits
-// for a Save that is under way, at most 5 s.
+// External problems do not end a Cluster. Examples are an instance that does not answer, a name
+// that does not resolve, different settings, clocks that disagree, and two groups. They appear in
+// Status.Waiting or in the log. Start fails only for a Config or a directory that cannot work. A
+// directory cannot work if it cannot be read or written, is damaged, was refused, belongs to
+// another cluster, or was used with Join and now is not, or the reverse. Close may be called at any
+// time, in every state. It waits for a Save that is under way, at most 5 s.
 //
-// If a directory fails later, the instance makes no new promise: it neither votes nor founds
-// (DurableHost.Unsaved), leaves a charter that it could not store, and otherwise stays a member. A
-// directory that is a copy, or was restored from an older one, excludes the instance permanently
-// (DurableHost.Refused).
+// If the directory fails later, the instance makes no new promise. It neither votes nor founds a
+// group (DurableHost.Unsaved), leaves a charter that it could not store, and otherwise remains a
+// member. An instance whose directory is a copy, or was restored from an older copy, is excluded
+// permanently (DurableHost.Refused).
 //
 // # Limits
 //
-// There are four records: "identity" (label, name, life number), "birth" (founding.State), "book"
-// (the address book) and "key" (the private key), each with a version byte and a CRC32C of its own,
-// at most 2 MiB.
+// There are four records: "identity" (label, name, start number), "birth" (founding.State), "book"
+// (the address book) and "key" (the private key). Each has its own version byte and CRC32C, and at
+// most 2 MiB.
 //
-// At most eight questions of founding run at a time, one second each, one for each address. In
-// addition there is one for each Prepare, probe and announcement under way; the replicas of a
-// configuration bound their number. A removed peer is told once a second, and at most 64 in a
-// second. A name and a zone have at most 128 bytes and an address 200 bytes. The addresses of 256
-// former members are remembered.
+// At most eight questions of founding run at a time, only one to each address, and each ends after
+// a second. In addition one question runs for each Prepare, probe and announcement under way; the
+// number of replicas in the configuration limits these. A removed peer is sent the configuration at
+// most once a second, and at most 64 removed peers in a second. A name and a zone have at most 128
+// bytes and an address 200 bytes. The addresses of 256 former members are remembered.
 //
 // # Refused alternative
 //
-// Founding and finding voters by gossip alone. Gossip reports an instance as dead when it only
-// cannot reach it, forgets it half a minute later, and repeats reports about third instances. A
-// question that is answered by the very life that it concerns has none of these faults, and needs
-// no time to converge.
+// Founding groups and finding voters by gossip alone. Gossip reports an instance as dead when it
+// merely cannot reach the instance, forgets the instance half a minute later, and repeats reports
+// about third instances. A question that only the instance in question can answer has none of these
+// faults, and needs no time to converge.
 package cluster

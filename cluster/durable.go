@@ -19,8 +19,8 @@ type notebook struct {
 	failed   bool
 }
 
-// begin reads the directory, if there is one, increments the life number, and stores it before
-// anything is sent.
+// begin reads the directory, if there is one, and stores the next start number before anything is
+// sent.
 func (c *Cluster) begin() error {
 	cfg := &c.cfg
 	if cfg.Records == nil {
@@ -49,8 +49,8 @@ func (c *Cluster) begin() error {
 	return nil
 }
 
-// fits returns an error if the directory belongs to another instance than the one that starts. It
-// warns of changed settings and names.
+// fits returns an error if the instance that starts cannot be the one of the directory. It warns of
+// changed settings and names.
 func (s *stored) fits(cfg *Config) error {
 	if s.identity.Label != cfg.Label {
 		return fmt.Errorf("%w: it belongs to the cluster %q, and this instance to %q: use another directory, or "+
@@ -87,7 +87,7 @@ func (s *stored) fits(cfg *Config) error {
 	return nil
 }
 
-// save stores changes and the present state of the core atomically. It omits records that are
+// save stores changes and the current state of the core atomically. It leaves out values that are
 // already stored.
 func (n *notebook) save(changes map[string][]byte, o *owner) error {
 	st, revision := o.core.Founding.State(), o.core.Founding.Revision()
@@ -112,9 +112,9 @@ func (n *notebook) save(changes map[string][]byte, o *owner) error {
 	return nil
 }
 
-// persist stores the state before any effect of a decision becomes visible. If that fails, it
-// returns false and reduces out to the actions that need no stored promise. The pending answer must
-// then not be sent.
+// persist stores the state before any effect of a decision becomes visible. If storing fails, it
+// returns false and reduces out to the actions that need no stored promise. Then the pending answer
+// must not be sent.
 func (c *Cluster) persist(out *founding.Output) bool {
 	n := &c.own.notes
 	if n.records == nil || n.failed || n.revision == c.own.core.Founding.Revision() {
@@ -124,7 +124,7 @@ func (c *Cluster) persist(out *founding.Output) bool {
 	if err == nil {
 		err = n.save(make(map[string][]byte, 3), &c.own)
 	}
-	if c.ctx.Err() != nil { // closed: nothing more is sent or done
+	if c.ctx.Err() != nil { // after Close nothing is sent or done
 		*out = founding.Output{}
 		return false
 	}
@@ -137,7 +137,8 @@ func (c *Cluster) persist(out *founding.Output) bool {
 	return false
 }
 
-// reportUnsaved reports a failed directory to the host, once, after the turn in which it failed.
+// reportUnsaved reports a failed directory to the host, once, after the turn in which storing
+// failed.
 func (c *Cluster) reportUnsaved() {
 	o := &c.own
 	if o.unsaved == nil {
@@ -149,7 +150,7 @@ func (c *Cluster) reportUnsaved() {
 	c.cfg.Host.(DurableHost).Unsaved(err)
 }
 
-// refuse excludes this instance, because it is not the instance that its directory belongs to.
+// refuse excludes this instance permanently, because its directory belongs to another instance.
 func (c *Cluster) refuse(why string) {
 	c.own.backlog = nil
 	err := refusal(why)

@@ -2,21 +2,21 @@ package cluster
 
 import "sync"
 
-// inbox carries work from other goroutines to the owner. It is a slice that the owner takes as a
-// whole, and a channel with one slot that wakes the owner.
+// inbox carries work from other goroutines to the owner. The owner takes the whole slice of items;
+// a one-slot channel wakes the owner.
 type inbox struct {
 	wake chan struct{} // capacity 1
 
-	mu     sync.Mutex // guards the rest; held only for a few instructions
+	mu     sync.Mutex // guards the fields below; held only for a few instructions
 	items  []item
 	life   uint64
 	closed bool
 }
 
-// item is work for the owner. Items of a life are dropped when the life ends, so that a late report
-// does not affect the new life.
+// item is work for the owner. An item of an incarnation is dropped when that incarnation ends, so
+// that a late report is not applied to the next one.
 type item struct {
-	life uint64 // zero means that the item belongs to no particular life
+	life uint64 // zero means that the item is never dropped
 	do   func()
 }
 
@@ -25,7 +25,7 @@ func newInbox() *inbox { return &inbox{wake: make(chan struct{}, 1), life: 1} }
 // post queues work for the owner and never blocks. After close it drops the work and reports false.
 func (in *inbox) post(do func()) bool { return in.add(do, false) }
 
-// postOfLife queues work that is dropped when the present life ends.
+// postOfLife queues work that is dropped when the current incarnation ends.
 func (in *inbox) postOfLife(do func()) bool { return in.add(do, true) }
 
 func (in *inbox) add(do func(), ofLife bool) bool {
@@ -42,7 +42,7 @@ func (in *inbox) add(do func(), ofLife bool) bool {
 	in.mu.Unlock()
 	select {
 	case in.wake <- struct{}{}:
-	default: // the owner will wake anyway
+	default: // the channel already holds a wake-up
 	}
 	return true
 }

@@ -10,17 +10,17 @@ import (
 
 // The errors of Net.Ask. Every other error counts as silence.
 var (
-	// ErrRefused is returned if the machine answers but nothing listens at the address.
+	// ErrRefused is returned if the machine responds but nothing listens at the address.
 	ErrRefused = errors.New("connection refused: nothing listens there")
-	// ErrForeign is returned if the program that listens at the address is no instance of this
-	// cluster: it has another cluster label, another protocol, or sends garbage.
+	// ErrForeign is returned if the program that listens at the address is not an instance of this
+	// cluster. It has another cluster label or another protocol, or it sends garbage.
 	ErrForeign = errors.New("another cluster or another program listens there")
-	// ErrOther is returned if another instance than the intended one answers at the address, and has
-	// proved its ID.
+	// ErrOther is returned if an instance other than the intended one answers at the address and
+	// has proved its ID.
 	ErrOther = errors.New("another instance answers there")
 )
 
-// ForeignError is an ErrForeign with a known reason, for example another secret.
+// ForeignError is an ErrForeign with a known reason, such as a different secret.
 type ForeignError struct {
 	Why string // for people, without the address
 }
@@ -30,7 +30,7 @@ func (e *ForeignError) Error() string { return ErrForeign.Error() + ": " + e.Why
 // Is makes errors.Is(err, ErrForeign) true.
 func (e *ForeignError) Is(target error) bool { return target == ErrForeign }
 
-// SilentError is a missing answer with a known reason, for example that one side has no secret.
+// SilentError counts as silence and has a known reason, such as a missing secret on one side.
 type SilentError struct {
 	Why string // for people, without the address
 }
@@ -40,16 +40,17 @@ func (e *SilentError) Error() string { return "no answer: " + e.Why }
 // Net carries questions and gossip between instances. All methods are safe for concurrent use. An
 // address is host:port.
 type Net interface {
-	// Ask asks the instance to, or any instance at the address if to is zero, a question of package
-	// founding. It returns the answer and the proven ID of the answering instance, or one of the
-	// errors above. Any other error counts as silence. It returns soon after ctx ends. The question
-	// belongs to the caller.
+	// Ask sends a question of package founding to the instance to, or to any instance at the
+	// address if to is zero. It returns the answer and the proven ID of the answering instance, or
+	// one of the errors above. Any other error counts as silence. Ask returns soon after ctx ends.
+	// It must not modify or keep question.
 	Ask(ctx context.Context, addr string, to nodeid.ID, question []byte) (answer []byte, from nodeid.ID, err error)
-	// QueryStatus sends a status query to the instance to, or to any instance at the address if to is
-	// zero. Its errors are those of Ask.
+	// QueryStatus sends a status query to the instance to, or to any instance at the address if to
+	// is zero. It returns the same errors as Ask.
 	QueryStatus(ctx context.Context, addr string, to nodeid.ID, q StatusQuery) (StatusReply, error)
-	// Probe returns nil if the instance to answers at the address. Its errors are those of Ask.
+	// Probe returns nil if the instance to answers at the address. Otherwise it returns the same
+	// errors as Ask.
 	Probe(ctx context.Context, addr string, to nodeid.ID) error
-	// Packets and streams of gossip.
+	// Net also carries the packets and streams of gossip.
 	gossip.Net
 }

@@ -14,23 +14,23 @@ import (
 
 type owner struct {
 	core     *Core
-	key      nodeid.Key          // of this life
-	next     nodeid.Key          // of the life after the next restart in place
-	back     bool                // according to the directory it was a member before
-	join     *discovery.Join     // what Join and JoinFunc lead to
-	listed   []Member            // the members that publish lists; nil after gossip's view has changed
-	listedAt uint64              // the configuration by which listed names voters
-	self     Member              // this instance, as listed
+	key      nodeid.Key          // of this incarnation
+	next     nodeid.Key          // of the incarnation after the next restart in place
+	back     bool                // the directory shows that this instance was a member before
+	join     *discovery.Join     // addresses that Join and JoinFunc lead to
+	listed   []Member            // the last published members; nil after a change of gossip's view
+	listedAt uint64              // number of the configuration from which listed marks voters
+	self     Member              // the entry of this instance in listed
 	busy     int                 // questions under way
-	backlog  []founding.Question // waiting for one to end
-	asking   map[string]bool     // the addresses of the questions under way
+	backlog  []founding.Question // questions that wait for another question to end
+	asking   map[string]bool     // addresses of the questions under way
 	said     report
-	told     gossip.Meta // what gossip says about this instance
+	told     gossip.Meta // the data about this instance that gossip spreads
 	notes    notebook
-	unsaved  error // an error that is not reported to the host yet
+	unsaved  error // not yet reported to the host
 }
 
-// newOwner returns the owner of an instance. The argument resume has the content of its directory.
+// newOwner returns the owner of an instance; resume holds the data from the instance's directory.
 func newOwner(cfg *Config, resume founding.Config) owner {
 	resume.Instance, resume.Name, resume.Addr = cfg.Key.ID(), cfg.Name, cfg.Advertise
 	resume.Settings, resume.Rules = cfg.Settings, cfg.Rules
@@ -43,8 +43,8 @@ func newOwner(cfg *Config, resume founding.Config) owner {
 	return o
 }
 
-// keyOf returns the private key of a life: of the present life, or of the one that the core has
-// just begun.
+// keyOf returns the private key of an incarnation: the current one, or the next one if the core has
+// just begun it.
 func (o *owner) keyOf(life nodeid.ID) nodeid.Key {
 	if life == o.next.ID() {
 		return o.next
@@ -58,7 +58,7 @@ func (o *owner) begin(life nodeid.ID, random func([]byte)) nodeid.Key {
 	return o.key
 }
 
-// loop is the owner goroutine. It ends when Close cancels c.ctx, and first waits for the helpers.
+// loop is the owner goroutine. When Close cancels c.ctx, it waits for the helpers and ends.
 func (c *Cluster) loop() {
 	defer close(c.done)
 	defer c.helper.Wait()
@@ -74,7 +74,7 @@ func (c *Cluster) loop() {
 		}
 		runtime.Gosched() // lets other goroutines post first, so that one turn handles many items
 		for _, it := range c.in.take() {
-			// Close may have stopped waiting for the previous call, and the host may have ended
+			// Close may have returned ErrHung before, and the host may no longer exist
 			if c.ctx.Err() == nil && c.in.lives(it) {
 				it.do()
 			}
@@ -85,7 +85,7 @@ func (c *Cluster) loop() {
 	}
 }
 
-// turn runs one turn of the core and returns the time until the next work is due.
+// turn runs one turn of the core and returns the time until the next turn is due.
 func (c *Cluster) turn() time.Duration {
 	now, core := c.now(), c.own.core
 	next := min(c.resolve(now), core.Turn(now, c.wall(), c.random(), c.id(), c.word(), hands{c}))
@@ -102,7 +102,7 @@ type hands struct{ *Cluster }
 
 func (h hands) Store(out *founding.Output) { h.persist(out) }
 
-// Close may have stopped waiting for a call, and the host may have ended
+// Close may have returned ErrHung during a call, and the host may no longer exist
 func (h hands) Ended() bool                  { return h.ctx.Err() != nil }
 func (h hands) Question(q founding.Question) { h.put(q) }
 func (h hands) Carry(step lead.Carry)        { h.carry(step) }
@@ -114,7 +114,7 @@ func (h hands) Dismiss(raft uint64)          { h.cfg.Host.Dismissed(raft) }
 func (h hands) Told(told Told) { told.Inquiry.Caller.(chan VoterStatus) <- told.VoterStatus }
 
 func (h hands) Tell(events []founding.Event) {
-	h.publish() // published first, so that the host finds the change in the view
+	h.publish() // before the calls, so that the host finds the change in the view
 	for _, e := range events {
 		if h.Ended() {
 			return
@@ -144,7 +144,7 @@ func (c *Cluster) carryOut(e founding.Event) {
 		c.cfg.Logger.Debug("restarting in place", "why", e.Text, "instance", e.Instance)
 		o.back, o.backlog = false, nil
 		c.cfg.Host.Restart(o.begin(e.Instance, c.cfg.Random), errors.New(e.Text))
-		c.in.nextLife() // late reports of the old life are dropped
+		c.in.nextLife() // late reports of the previous incarnation are dropped
 	case founding.Prepared:
 		c.cfg.Logger.Debug("the leader has asked for a replica", "group", idText(e.Group), "raft", idText(e.Raft))
 		c.cfg.Host.Prepared(e.Group, e.Raft)
@@ -155,8 +155,8 @@ func (c *Cluster) carryOut(e founding.Event) {
 	}
 }
 
-// answer answers a question after it has stored what the answer promises. It logs from time to time
-// that another instance has asked a closed group.
+// answer answers a question after storing the promises in the answer. If this instance runs alone,
+// it logs from time to time that another instance has asked.
 func (c *Cluster) answer(from Asker, question []byte) []byte {
 	b := c.own.core.Ask(c.now(), c.wall(), from, question)
 	if !c.persist(&founding.Output{}) {

@@ -7,7 +7,8 @@ import (
 	"github.com/mortise-lock/mortise/cluster/founding"
 )
 
-// This file runs the lookups of package discovery on helpers and feeds their results to the core.
+// This file runs the lookups of package discovery on helper goroutines and passes the results to
+// the core.
 
 func newJoin(cfg *Config) *discovery.Join {
 	return discovery.New(discovery.Config{
@@ -16,8 +17,8 @@ func newJoin(cfg *Config) *discovery.Join {
 	})
 }
 
-// resolve starts the lookups that are due and returns when the next one is. A member of a group
-// with a leader needs Join only to find lost peers.
+// resolve starts the lookups that are due and returns when the next lookup is due. A member of a
+// group with a leader needs Join only to find lost peers.
 func (c *Cluster) resolve(now time.Duration) time.Duration {
 	birth := c.own.core.Founding
 	due, next := c.own.join.Due(now, birth.Phase() == founding.Member && birth.HasLeader(), c.word)

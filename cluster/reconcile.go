@@ -5,20 +5,20 @@ import (
 	"github.com/mortise-lock/mortise/cluster/voters"
 )
 
-// Look records that the result of Host.Facts may have changed: a role, a session, a link, the
-// progress of a replica. It is cheap, and may be called as often as needed.
+// Look records that the result of Host.Facts may have changed, for example a role, a session, a
+// link or the progress of a replica. It is cheap, and may be called as often as needed.
 func (c *Cluster) Look() {
 	if c.looking.Swap(true) {
 		return
 	}
 	c.in.post(func() {
-		c.looking.Store(false) // before the facts are read: a later change triggers another look
+		c.looking.Store(false) // before the facts are read, so that a later change posts again
 		c.own.core.Look()
 	})
 }
 
-// Report returns the state of the voters at the last look, if this instance leads. Its slices must
-// not be changed.
+// Report returns the state of the voters at the last evaluation, if this instance leads. The caller
+// must not change its slices.
 func (c *Cluster) Report() (voters.Report, bool) {
 	if r := c.view.Load().standing; r != nil {
 		return *r, true

@@ -11,37 +11,37 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Records stores what has to survive a restart of an instance: a few small values under names that
-// this package owns. One goroutine at a time uses it.
+// Records stores a few small values that must survive a restart of an instance, under names that
+// this package defines. Its methods are not called concurrently.
 type Records interface {
-	// Load returns all values of this package, none for a new directory. The map belongs to the
-	// caller.
+	// Load returns all values of this package. The map is empty for a new directory and belongs to
+	// the caller.
 	Load() (map[string][]byte, error)
 	// Save makes all changes durable atomically, or none, and returns when they are durable. A nil
-	// value deletes. It keeps no reference to changes. An error is final: Save is not called again
-	// before the next start.
+	// value deletes the entry. Save keeps no reference to changes. After an error Save is not
+	// called again until the next start.
 	Save(changes map[string][]byte) error
 }
 
 // The names of the records. They must never change.
 const (
-	recordIdentity = "identity" // the owner of this directory, and the number of its starts
-	recordState    = "birth"    // this life: newborn, bound to a charter, or member of a group
+	recordIdentity = "identity" // owner of this directory, and the number of starts
+	recordState    = "birth"    // state of this incarnation: newborn, bound to a charter, or member of a group
 	recordBook     = "book"     // the address book
-	recordKey      = "key"      // the private key of this life; its hash is the ID in the state
+	recordKey      = "key"      // private key of this incarnation; its hash is the ID in the state
 )
 
-// ErrDirectory is returned if an instance cannot take part with its directory. The error that wraps
-// it says why and what to do.
+// ErrDirectory is returned if an instance cannot run with its directory. The error that wraps
+// ErrDirectory contains the reason and what to do.
 var ErrDirectory = errors.New("cluster: this directory cannot be used")
 
-// Limits and layout of a record: a version byte, the content, and the CRC32C of both, since a store
-// need not detect damage.
+// Limits and layout of a record. A record is a version byte, the content, and the CRC32C of both,
+// since a store need not detect damage.
 const (
 	recordVersion  = 1
 	maxRecordBytes = 2 << 20
 	maxLabelBytes  = 255
-	idMagic        = 'i' // an identity is not a message of founding
+	idMagic        = 'i' // first byte of an identity; no message of founding begins with it
 )
 
 func castagnoli(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
@@ -69,7 +69,7 @@ func damaged(name string) error {
 
 // identity identifies the owner of a directory.
 type identity struct {
-	Life  uint64 // of the last start
+	Life  uint64 // number of the last start
 	Label string
 	Name  string
 }
@@ -149,9 +149,9 @@ func recall(r Records) (*stored, error) {
 
 func refusal(why string) error { return fmt.Errorf("%w: %s", ErrDirectory, why) }
 
-// StoredKey returns the value for Config.Key: the stored key if the directory is bound to a charter
-// or belongs to a group, or the zero Key if the caller must make a new one. The result life is the
-// number of the last start. An error wraps ErrDirectory and says what to do.
+// StoredKey returns the key that Config.Key must have if the directory is bound to a charter or
+// belongs to a group. Otherwise it returns the zero Key, and Config.Key must be a new key. life is
+// the number of the last start. An error wraps ErrDirectory and contains what to do.
 func StoredKey(r Records) (key nodeid.Key, life uint64, err error) {
 	s, err := recall(r)
 	if err != nil || s == nil {

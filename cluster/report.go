@@ -10,31 +10,30 @@ import (
 
 // Times of the log. A healthy founding takes about a second and logs nothing.
 const (
-	waitingAfter = 3 * time.Second  // how long the same wait must last before it is logged
-	waitingEvery = 10 * time.Second // between two such lines
-	loudEvery    = time.Minute      // between two lines about the same mistake
+	waitingAfter = 3 * time.Second  // a wait must last this long before it is logged
+	waitingEvery = 10 * time.Second // shortest time between two logged waits
+	loudEvery    = time.Minute      // shortest time between two log lines about the same mistake
 )
 
-// report is what was logged.
+// report holds what was logged, so that nothing is logged too often.
 type report struct {
 	waiting    string        // what this instance waits for
-	since      time.Duration // since when
+	since      time.Duration // start of the current wait
 	line       string        // the last logged text
 	lineAt     time.Duration
-	groupAt    time.Duration // a second group
-	strangerAt time.Duration // another instance asked a closed group
+	groupAt    time.Duration // last log line about a second group
+	strangerAt time.Duration // last log line about another instance that asked a closed group
 	twin       Member        // another instance with the name of this one
-	twinAt     time.Duration // since when gossip sees it
-	twinned    bool          // it was logged
+	twinAt     time.Duration // when gossip first saw twin
+	twinned    bool          // twin was logged
 }
 
-// twinAfter is the time for which another instance with this one's name must be seen before it is
-// reported. It is longer than gossip needs to detect that an earlier life, on a machine that does
-// not respond, has ended.
+// twinAfter is how long gossip must see another instance with this instance's name before that is
+// reported. It is longer than gossip takes to detect that an earlier incarnation has ended.
 const twinAfter = rivalAfter
 
-// namesake returns a text if another instance has had this one's name for some time. It relies on
-// gossip, which may be false, so nothing is decided by this text.
+// namesake returns a warning if another instance has had this instance's name for a while. Gossip
+// does not prove the name, so the warning changes no decision.
 func (c *Cluster) namesake(members []Member) string {
 	said, now := &c.own.said, c.now()
 	i := slices.IndexFunc(members, func(m Member) bool {
@@ -61,8 +60,7 @@ func (c *Cluster) namesake(members []Member) string {
 	return text
 }
 
-// report logs what this instance waits for if that has not changed for a while. It returns when to
-// check again.
+// report logs the text waiting if it has not changed for a while. It returns when to check again.
 func (c *Cluster) report(now time.Duration) time.Duration {
 	said := &c.own.said
 	waiting := c.view.Load().Waiting
@@ -113,8 +111,8 @@ func (c *Cluster) belongs(e founding.Event) {
 	}
 }
 
-// waiting returns what this instance waits for, or that there are two groups, which only an
-// operator can end.
+// waiting returns a text that states what this instance waits for. If there are two groups, the
+// text reports that instead, since only an operator can end one of them.
 func (c *Cluster) waiting() string {
 	m, two := c.own.core.Rival()
 	if !two {

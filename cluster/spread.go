@@ -8,31 +8,31 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// In this file the host and the log report facts about the group to the core. Reports of an old
-// life are dropped.
+// This file passes reports of the host and the log about the group to the core. Reports of an
+// earlier incarnation are dropped.
 
-// Configured records that the log here has applied a configuration of the group: its replicas,
-// including learners. at is the log index of the entry that made it. The higher index is the newer
-// configuration.
+// Configured records that the log here has applied a configuration of the group, with its replicas,
+// including learners. at is the log index of the configuration's entry. The configuration with the
+// higher index is the newer one.
 func (c *Cluster) Configured(group, at uint64, voters []Voter) {
 	voters = slices.Clone(voters)
 	c.in.postOfLife(func() { c.own.core.Configured(c.now(), group, at, voters) })
 }
 
-// Applied records the configuration that the log here has applied, with both halves if it is joint.
-// A group is given up only if no such configuration has a majority left.
+// Applied records the configuration that the log here has applied, with both majorities if it is
+// joint. A group is given up only if none of the applied configurations has a majority left.
 func (c *Cluster) Applied(group uint64, applied founding.Configuration) {
 	c.in.postOfLife(func() { c.own.core.Founding.Applied(c.now(), group, applied) })
 }
 
-// Log records the end of the log of this instance's replica while it knows no leader. While it
+// Log records the position of the log of a replica here while the replica knows no leader. While it
 // knows a leader, log is the zero value.
 func (c *Cluster) Log(raft uint64, log founding.Log) {
 	c.in.postOfLife(func() { c.own.core.Founding.Log(c.now(), raft, log) })
 }
 
-// PeerLost records that an instance has reported, on its own connection, that its replica is over.
-// With a directory the next process may resume it.
+// PeerLost records that an instance has reported, on its own connection, that its replica has
+// ended. With a directory the next process may resume the replica.
 func (c *Cluster) PeerLost(instance nodeid.ID) {
 	c.in.postOfLife(func() { c.own.core.PeerLost(c.now(), instance) })
 }
@@ -58,8 +58,8 @@ type strays struct {
 }
 
 // RemovedPeer records that an instance whose raft ID is in no configuration sends raft messages
-// here. The instance was removed and has not learned of it, so it is sent the newest configuration,
-// at most once a second. RemovedPeer may be called for every message.
+// here. The instance was removed and does not know it, so it is sent the newest configuration, at
+// most once a second. RemovedPeer may be called for every message.
 func (c *Cluster) RemovedPeer(instance nodeid.ID, addr string) {
 	c.removedPeers.mu.Lock()
 	due := c.removedPeers.told.Due(instance, c.now())

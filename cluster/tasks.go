@@ -6,8 +6,8 @@ import (
 	"github.com/mortise-lock/mortise/cluster/founding"
 )
 
-// task sends a question of the core. It runs on a helper goroutine of its own and ends after a
-// second. Answers that arrive in a later life are dropped.
+// task sends a question of the core on its own helper goroutine, for at most a second. Answers that
+// arrive in a later incarnation are dropped.
 func (c *Cluster) task(e Task) {
 	if step := e.Prepare; step != nil {
 		c.cfg.Logger.Debug("asking an instance for a replica", "raft", idText(step.ID), "instance", step.Instance,

@@ -10,28 +10,28 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Phase is the progress of an instance in its present life.
+// Phase is the progress of the current incarnation towards membership in a group.
 type Phase = founding.Phase
 
-// The phases, in order. Only a restart in place leads back.
+// The phases, in order. Only a restart in place goes back to an earlier phase.
 const (
 	Newborn     = founding.Newborn // belongs to no group
 	Bound       = founding.Bound   // has accepted a charter that is not yet known to be born
 	PhaseMember = founding.Member  // belongs to a group that is born
 )
 
-// Member is an instance that gossip sees. With Founders these are the founders; an instance that is
-// no founder sees only itself. The list is not reliable: an instance may be listed for some time
-// after it has ended, or be missing although it runs.
+// Member is an instance that gossip sees. With Founders only founders gossip; an instance that is
+// not a founder sees only itself. The list may be out of date: it may contain an instance that has
+// ended, or miss one that runs.
 type Member struct {
 	Name     string
 	Instance nodeid.ID
 	Addr     string // host:port
 	Zone     string
 	Group    uint64 // zero means none
-	Raft     uint64 // zero means that it is no voter
-	Leader   bool   // it knows a leader of its group
-	Self     bool   // it is this instance
+	Raft     uint64 // zero means that the instance is no voter
+	Leader   bool   // the instance knows a leader of its group
+	Self     bool   // the entry is this instance
 }
 
 // Status is a snapshot of the cluster. Its slices belong to the caller.
@@ -39,19 +39,18 @@ type Status struct {
 	Phase    Phase
 	Instance nodeid.ID
 	Life     uint64   // number of this start; 1 in memory mode
-	Waiting  string   // one sentence: what this instance waits for and what to do; may be empty
+	Waiting  string   // a sentence that states what this instance waits for and what to do; may be empty
 	Group    uint64   // zero means none
 	Voters   []Voter  // of Group, by raft ID
-	Namesake string   // one sentence: another instance has this one's name; may be empty
+	Namesake string   // a sentence if another instance has this instance's name; may be empty
 	Members  []Member // by name, then instance
 }
 
-// view is the state that other goroutines may read. The owner makes a new view for each change and
-// never modifies one.
+// view is the state that other goroutines may read. The owner makes a new view for each change.
 type view struct {
 	Status
 	byRaft   map[uint64]Voter
-	standing *voters.Report // of the last check of the voters; nil if this instance does not lead
+	standing *voters.Report // of the last evaluation; nil if this instance does not lead
 }
 
 func (c *Cluster) publish() {
@@ -72,7 +71,7 @@ func (c *Cluster) publish() {
 	c.tellMembers(c.view.Swap(v), v.Members)
 }
 
-// tellMembers reports a change of the members that gossip sees to Config.Changed.
+// tellMembers passes a change of the members that gossip sees to Config.Changed.
 func (c *Cluster) tellMembers(before *view, after []Member) {
 	if c.cfg.Changed == nil {
 		return
@@ -86,13 +85,13 @@ func (c *Cluster) tellMembers(before *view, after []Member) {
 	}
 }
 
-// members lists the instances that gossip sees, and this instance in any case.
+// members returns the instances that gossip sees, and always this instance.
 func (c *Cluster) members() []Member {
 	o := &c.own
 	self := o.core.Meta()
 	is := c.member(self, true)
 	if o.listed != nil && is == o.self && o.listedAt == o.core.At() {
-		return o.listed // it was published, so it must not be changed
+		return o.listed // a published list is never changed
 	}
 	o.self, o.listedAt = is, o.core.At()
 	out := []Member{o.self}
@@ -108,8 +107,8 @@ func (c *Cluster) members() []Member {
 	return out
 }
 
-// member returns what gossip reports about an instance, except whether it votes, which is taken
-// from the configuration.
+// member returns the data of gossip about an instance. Its raft ID comes from the configuration,
+// not from gossip.
 func (c *Cluster) member(m gossip.Meta, self bool) Member {
 	is := Member{Name: m.Name, Instance: m.Instance, Addr: m.Addr, Zone: m.Zone, Group: m.Group, Leader: m.Leader,
 		Self: self}
@@ -124,11 +123,11 @@ func (c *Cluster) member(m gossip.Meta, self bool) Member {
 	return is
 }
 
-// Members returns the instances that gossip sees, including this one, by name and instance. The
-// slice belongs to the caller.
+// Members returns the instances that gossip sees, including this one, sorted by name and instance.
+// The slice belongs to the caller.
 func (c *Cluster) Members() []Member { return slices.Clone(c.view.Load().Members) }
 
-// Status returns the present status.
+// Status returns the current status.
 func (c *Cluster) Status() Status {
 	s := c.view.Load().Status
 	s.Voters, s.Members = slices.Clone(s.Voters), slices.Clone(s.Members)

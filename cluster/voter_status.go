@@ -12,14 +12,14 @@ import (
 var ErrNoLeader = errors.New("cluster: no leader has answered")
 
 // QueryStatus asks the leader, or this instance itself if it leads, for the state of the voters and
-// whether the replica here may stop. It asks, one question at a time, until a leader has answered.
-// If ctx ends first, the error wraps ErrNoLeader and the cause of ctx.
+// whether the replica here may stop. It repeats the question until a leader has answered. If ctx
+// ends first, the error wraps ErrNoLeader and the cause of ctx.
 func (c *Cluster) QueryStatus(ctx context.Context) (VoterStatus, error) {
 	return c.queryStatus(ctx, Inquiry{Own: true})
 }
 
-// QueryStatusFor is QueryStatus about the replica with that raft ID, which may be in no
-// configuration any more.
+// QueryStatusFor is like QueryStatus, but asks about the replica with that raft ID. The replica may
+// have been removed from the configuration.
 func (c *Cluster) QueryStatusFor(ctx context.Context, raft uint64) (VoterStatus, error) {
 	return c.queryStatus(ctx, Inquiry{Raft: raft})
 }
@@ -41,7 +41,7 @@ func (c *Cluster) queryStatus(ctx context.Context, q Inquiry) (VoterStatus, erro
 }
 
 // ReplyStatus answers a status query of another instance. It reports false if this instance must
-// stay silent.
+// not answer.
 func (c *Cluster) ReplyStatus(q StatusQuery) (StatusReply, bool) {
 	a := asked(c, func() *StatusReply {
 		if c.own.core.Founding.Refusal() != "" {

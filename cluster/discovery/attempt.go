@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	resolveWithin = 2 * time.Second // then its context ends
-	// how long it may overrun its context before the entry counts as failed, and before Close returns
-	// without it
+	resolveWithin = 2 * time.Second // then the context of the lookup ends
+	// resolveOverrun is how long a lookup may continue after its context has ended. Then the entry
+	// counts as failed, and Close returns without waiting for the lookup.
 	resolveOverrun = time.Second
-	resolveAtATime = 16 // hosts of one list that are resolved at a time
+	resolveAtATime = 16 // hosts of one list
 )
 
 type found struct {
-	err   error  // the list itself could not be obtained
-	stack []byte // of the panic, if that is err
+	err   error  // of the list; nil if the list was obtained
+	stack []byte // set if the list function panicked
 	lines []foundLine
 }
 
@@ -30,10 +30,10 @@ type found struct {
 type foundLine struct {
 	host, port string
 	addrs      []string // IP addresses
-	err        error    // why they could not be looked up
+	err        error    // of the lookup of host
 }
 
-// errExited is the error of a lookup whose goroutine has ended without returning.
+// errExited is the error of a lookup that has ended its goroutine without returning.
 var errExited = errors.New("it has ended its goroutine instead of returning")
 
 // Attempt is one lookup of one entry. It may be run once, on any goroutine.
@@ -44,19 +44,20 @@ type Attempt struct {
 	asked time.Duration
 }
 
-// Result is the result of an attempt, for Take.
+// Result is the result of an Attempt, for Take.
 type Result struct {
 	entry int
 	asked time.Duration
-	late  bool // the lookup is overdue; another result follows when it returns
+	late  bool // the lookup has overrun its time; another Result follows when it returns
 	found found
 }
 
-// Run runs the lookup on a goroutine of its own, passes the result to tell, and returns when that
-// goroutine has ended. The lookup has two seconds, or less if ctx ends before. A function of the
-// user, or a file on a dead disk, may ignore its context. Then Run reports a late Result a second
-// later and returns, and the goroutine reports its result whenever it ends. So tell is called once
-// or twice, possibly on other goroutines and after Run has returned. It must not block.
+// Run runs the lookup on a separate goroutine, passes the result to tell, and returns when that
+// goroutine has ended. The context of the lookup ends after two seconds or with ctx. If the lookup
+// is still running a second later, because the user's function or a dead disk ignores the context,
+// Run passes a late Result to tell and returns. The goroutine then passes its own result when it
+// ends. So tell is called once or twice, possibly on another goroutine and after Run has returned.
+// It must not block.
 func (a Attempt) Run(ctx context.Context, tell func(Result)) {
 	ctx, cancel := context.WithTimeout(ctx, resolveWithin)
 	defer cancel()
@@ -83,7 +84,7 @@ func (a Attempt) Run(ctx context.Context, tell func(Result)) {
 	}
 }
 
-// look gets the list of an entry and then the addresses of every host on it.
+// look returns the list of an entry with the addresses of every host on it.
 func (cfg *Config) look(ctx context.Context, list func(context.Context) ([]string, error)) (got found) {
 	lines, err := guarded(ctx, list, &got)
 	if err != nil {
@@ -110,8 +111,8 @@ func (cfg *Config) look(ctx context.Context, list func(context.Context) ([]strin
 	return got
 }
 
-// guarded calls list, which may be a function of the user. It turns a panic into an error and keeps
-// the stack.
+// guarded calls list, which may be a function of the user. It turns a panic into an error and
+// stores the stack in got.
 func guarded(ctx context.Context, list func(context.Context) ([]string, error), got *found) (lines []string,
 	err error) {
 	defer func() {
@@ -148,12 +149,12 @@ func (cfg *Config) askFunc(ctx context.Context) ([]string, error) {
 	return checkList(lines)
 }
 
-// systemServices looks up SRV records with the system's resolver. A target that is the root means
-// that there is no such service.
+// systemServices looks up SRV records with the system's resolver. A record with the target "."
+// means that the service does not exist.
 func systemServices(ctx context.Context, name string) ([]string, error) {
 	_, records, err := net.DefaultResolver.LookupSRV(ctx, "", "", name)
 	if err != nil {
-		return nil, err // even if some records are good: the bad ones may be those that count
+		return nil, err // fails as a whole: the rejected records may be the needed ones
 	}
 	var lines []string
 	for _, r := range records {
@@ -164,8 +165,8 @@ func systemServices(ctx context.Context, name string) ([]string, error) {
 	return lines, nil
 }
 
-// missing reports whether a lookup has failed because the name does not exist, which counts as an
-// answer.
+// missing reports whether a lookup has failed because the name does not exist. This counts as an
+// empty result.
 func missing(err error) bool {
 	var dns *net.DNSError
 	return errors.As(err, &dns) && dns.IsNotFound

@@ -6,15 +6,15 @@ import (
 	"net"
 )
 
-// Config sets the entries of Join and how they are looked up. New copies it.
+// Config contains the entries of Join and the functions that look them up. New copies it.
 type Config struct {
-	// Check must have accepted each of the Entries.
+	// Entries are the entries of Join. Check must have accepted each.
 	Entries []string
-	// Func returns further addresses, host:port each, like an entry. It is called repeatedly on its
-	// own goroutine, never concurrently. It must return when its context ends, which is after two
-	// seconds or with that of Run. Nil means none.
+	// Func returns further addresses, host:port each. It is called repeatedly on its own goroutine,
+	// never concurrently. It must return when its context ends, which is after two seconds or with
+	// the context of Run. Nil means none.
 	Func func(ctx context.Context) ([]string, error)
-	// Self is the address of this instance, host:port. It does not count as another instance's.
+	// Self is the address of this instance, host:port. Take and Trouble ignore it.
 	Self string
 	// Resolve returns all addresses of a host, without port. A name that does not exist has none. Nil
 	// means the system's resolver.

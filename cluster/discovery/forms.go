@@ -9,23 +9,23 @@ import (
 	"strings"
 )
 
-// form is the kind of an entry of Join. Each leads to all addresses of its hosts.
+// form is the kind of an entry of Join.
 type form uint8
 
 const (
 	formHost    form = iota // host:port, also written dns:///host:port
 	formService             // srv:///name: hosts and ports from SRV records
-	formFile                // file:///path: a list of host:port
-	formFunc                // Config.Func: a list
+	formFile                // file:/ // file:///path: a file with a list of host:port
+	formFunc                // Config.Func: a list of host:port
 )
 
-// joinFunc names Func in texts, as the user knows it.
+// joinFunc is the name that errors and logs use for Config.Func.
 const joinFunc = "Config.JoinFunc"
 
 // joinForms ends the error text of a bad entry.
 const joinForms = "want host:port, dns:///name:port, srv:///name or file:///path"
 
-// Check returns what is wrong with one entry of Join, or nil. It looks nothing up.
+// Check returns an error if an entry of Join is malformed. It makes no lookup.
 func Check(entry string) error {
 	_, _, err := parseJoin(entry)
 	return err
@@ -70,8 +70,8 @@ func parseJoin(entry string) (form, string, error) {
 // maxPathBytes is the longest path that systems accept.
 const maxPathBytes = 4096
 
-// localPath returns the path after file://, taken literally: nothing in it is an escape. With drive
-// letters the form is /C:/x.
+// localPath returns the path after file:// without decoding escapes. On systems with drive letters
+// /C:/x becomes C:/x.
 func localPath(path string) string {
 	if len(path) > 2 && path[0] == '/' && path[2] == ':' && filepath.VolumeName(path[1:]) != "" {
 		path = path[1:]
@@ -79,7 +79,7 @@ func localPath(path string) string {
 	return filepath.FromSlash(path)
 }
 
-// checkListed returns what is wrong with a host:port in Join or a list.
+// checkListed returns an error if a host:port in Join or in a list is malformed.
 func checkListed(addr string) error {
 	if len(addr) > MaxAddrBytes {
 		return fmt.Errorf("%q has %d bytes, more than %d", clip(addr), len(addr), MaxAddrBytes)
@@ -94,10 +94,10 @@ func checkListed(addr string) error {
 	return nil
 }
 
-// MaxAddrBytes is the length of the longest accepted address.
+// MaxAddrBytes is the maximum length of an address.
 const MaxAddrBytes = 200
 
-// CheckAddr returns what is wrong with a host:port, or nil.
+// CheckAddr returns an error if addr is not a valid host:port.
 func CheckAddr(addr string) error {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -110,7 +110,7 @@ func CheckAddr(addr string) error {
 }
 
 // checkHost rejects a text that is neither an IP address nor a possible DNS name. The resolver
-// would report it as nonexistent, which counts as an answer.
+// would report such a text as nonexistent, and that counts as a successful lookup.
 func checkHost(host string) error {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return nil

@@ -130,7 +130,7 @@ func FuzzJoin(f *testing.F) {
 	})
 }
 
-// write puts a file in place atomically, as its writer should.
+// write replaces a file atomically.
 func write(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
@@ -165,8 +165,8 @@ func TestFileTroubleIsAnErrorAndNeverAList(t *testing.T) {
 	})
 }
 
-// TestAHalfWrittenFileDoesNotCount has a writer that pauses in the middle of an address, so that
-// the file is well-formed and wrong.
+// TestAHalfWrittenFileDoesNotCount checks that a file is not used while a writer pauses in the
+// middle of an address, when the file is well-formed but incomplete.
 func TestAHalfWrittenFileDoesNotCount(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "peers")
 	synctest.Test(t, func(t *testing.T) {

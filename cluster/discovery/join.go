@@ -10,21 +10,21 @@ import (
 	"github.com/mortise-lock/mortise/cluster/founding"
 )
 
-// Times of resolving Join. Lookups are more frequent without a leader, since founding depends on
-// them, and so does finding a group whose instances have all moved. The random part keeps a
-// thousand instances that start together from asking DNS together.
+// Times of resolving Join. Lookups are more frequent without a leader, since founding waits for
+// them, and so does finding a group whose instances have all moved. The random part prevents a
+// thousand instances that start together from querying DNS together.
 const (
 	resolveEvery     = time.Second
 	resolveEverySlow = 10 * time.Second
-	// for functions, which often call a service that counts calls
+	// longer for functions, which often call a service with a rate limit
 	resolveEveryFunc = 2 * time.Second
-	always           = time.Duration(1) << 62 // never needs another lookup: an IP address
-	idle             = time.Hour              // until the next Due if nothing has to be looked up
+	always           = time.Duration(1) << 62 // for an IP address, which needs no lookup
+	idle             = time.Hour              // until the next Due if no lookup is needed
 	loudEvery        = time.Minute            // between two log lines about panics of one function
 )
 
-// Join holds the addresses behind the entries of Config. One goroutine owns it and calls its
-// methods. Times are on a scale of the caller, which begins at zero and never goes back.
+// Join holds the addresses that the entries of Config lead to. One goroutine owns it and calls its
+// methods. Times are on a clock of the caller that begins at zero and never goes back.
 type Join struct {
 	cfg     *Config
 	entries []resolving
@@ -33,16 +33,16 @@ type Join struct {
 type resolving struct {
 	entry founding.Entry
 	kind  form
-	list  func(context.Context) ([]string, error) // its host:port lines
-	known map[string][]string                     // last found addresses, by host of the present list
-	none  []string                                // lines of a list whose host has no address
+	list  func(context.Context) ([]string, error) // returns the host:port lines of the entry
+	known map[string][]string                     // last found addresses by host, for the hosts of the current list
+	none  []string                                // lines of the list whose host has no address
 	busy  bool
 	asked time.Duration // when the current or last lookup began
 	next  time.Duration
 	loud  time.Duration // when a panic was last logged
 }
 
-// New returns a Join in which every entry is due, except those that are IP addresses.
+// New returns a Join in which a lookup of every entry is due, except of IP addresses.
 func New(config Config) *Join {
 	cfg := config.withDefaults()
 	j := &Join{cfg: cfg}
@@ -69,8 +69,8 @@ func newResolving(cfg *Config, name string) resolving {
 	return r
 }
 
-// Entries returns what every entry leads to now, in the order of Config with Func last. The
-// returned slices are never changed.
+// Entries returns every entry with its current addresses, in the order of Config with Func last.
+// The returned slices are never changed.
 func (j *Join) Entries() []founding.Entry {
 	all := make([]founding.Entry, 0, len(j.entries))
 	for i := range j.entries {
@@ -91,10 +91,10 @@ func (r *resolving) pauseAfter(led bool) time.Duration {
 	return resolveEvery
 }
 
-// Due returns the lookups to start now, and when to call it again at the latest. Until Take has the
-// result of an attempt, no other attempt at the same entry is returned. led is set if this instance
-// belongs to a group that has a leader; then lookups are less frequent. As soon as it is false,
-// entries are due as often as without a leader.
+// Due returns the lookups to start now, and the latest time of the next call of Due. It returns no
+// other attempt at an entry until Take has received the result of the previous one. led is set if
+// this instance belongs to a group that has a leader; then lookups are less frequent. When led
+// changes to false, the times of the next lookups become earlier.
 func (j *Join) Due(now time.Duration, led bool, random func() uint64) (due []Attempt, next time.Duration) {
 	next = now + idle
 	for i := range j.entries {
@@ -103,7 +103,7 @@ func (j *Join) Due(now time.Duration, led bool, random func() uint64) (due []Att
 			continue
 		}
 		pause := r.pauseAfter(led)
-		r.next = min(r.next, now+pause+pause/4) // due earlier without a leader than planned with one
+		r.next = min(r.next, now+pause+pause/4) // moves an entry forward that was planned with a leader
 		if r.next > now {
 			next = min(next, r.next)
 			continue
@@ -115,8 +115,8 @@ func (j *Join) Due(now time.Duration, led bool, random func() uint64) (due []Att
 }
 
 // Take records the result of an attempt. It returns the addresses, without Self, that the entry
-// leads to now and did not before. A name that does not exist counts as one without addresses.
-// After a failed lookup the entry keeps its addresses, and Failed is the reason.
+// leads to now and did not lead to before. A name that does not exist has no addresses. After a
+// failed lookup the entry keeps its addresses, and Entry.Failed is the reason.
 func (j *Join) Take(now time.Duration, got Result) (appeared []string) {
 	r := &j.entries[got.entry]
 	if got.late {
@@ -149,15 +149,14 @@ func (j *Join) Take(now time.Duration, got Result) (appeared []string) {
 	return appeared
 }
 
-// overrun records that a lookup has not ended though its context has.
+// overrun records that a lookup has not ended although its context has.
 func (r *resolving) overrun(asked time.Duration) {
 	if r.busy && r.asked == asked {
 		r.entry.Failed = "it has not returned, though its context ended " + resolveOverrun.String() + " ago"
 	}
 }
 
-// take returns the addresses of an entry. A host that could not be looked up keeps its earlier
-// ones.
+// take returns the addresses of an entry. A host whose lookup failed keeps its earlier addresses.
 func (r *resolving) take(lines []foundLine) (addrs []string, failed string) {
 	before := r.known
 	r.known, r.none = make(map[string][]string), nil
@@ -179,7 +178,7 @@ func (r *resolving) take(lines []foundLine) (addrs []string, failed string) {
 			addrs = append(addrs, net.JoinHostPort(ip, l.port))
 		}
 	}
-	slices.Sort(addrs) // servers rotate them, which is not a change
+	slices.Sort(addrs) // DNS servers rotate the order, which is not a change
 	return slices.Compact(addrs), failed
 }
 

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// at answers an attempt without running it: the entry leads to these lines.
+// at returns a Result of the attempt in which the entry leads to these lines.
 func at(a Attempt, lines ...foundLine) Result {
 	return Result{entry: a.entry, asked: a.asked, found: found{lines: lines}}
 }
@@ -180,8 +180,8 @@ func TestTroubleIsToldWithTheWayOut(t *testing.T) {
 	}
 }
 
-// TestAFunctionMayDoWhatItLikes runs attempts. Whatever the user's function does, its failure is
-// named, no second call begins beside it, and Run returns.
+// TestAFunctionMayDoWhatItLikes checks that a failure of the user's function is reported, that the
+// function is not called concurrently, and that Run returns.
 func TestAFunctionMayDoWhatItLikes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var logs bytes.Buffer
@@ -257,10 +257,11 @@ func TestAFunctionMayDoWhatItLikes(t *testing.T) {
 	})
 }
 
-// TestHostsOfAListAreLookedUpAFewAtATime also checks that each host has its own result.
+// TestHostsOfAListAreLookedUpAFewAtATime checks that at most resolveAtATime hosts of a list are
+// looked up at a time, and that all results are used.
 func TestHostsOfAListAreLookedUpAFewAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var mu sync.Mutex // guards both
+		var mu sync.Mutex // guards under and most
 		var under, most int
 		count := func(n int) {
 			mu.Lock()

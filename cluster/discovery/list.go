@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// Limits of a list of addresses. A larger fleet lists some of its instances, or uses a service.
+// Limits of a list of addresses. A larger fleet can list some of its instances, or use a service.
 const (
 	maxListBytes = 64 << 10
 	maxListAddrs = 1024
-	listSettles  = 200 * time.Millisecond // a changed file counts once it is unchanged for so long
+	listSettles  = 200 * time.Millisecond // a changed file is used after no change for this long
 )
 
-// parseList parses a list of addresses: one host:port a line; # begins a comment; empty lines are
-// skipped. It rejects a list with any other line as a whole, since the file may be half written.
+// parseList parses a list with one host:port in each line. # begins a comment, and empty lines are
+// skipped. Any other line makes the whole list invalid, since the file may be half written.
 func parseList(text []byte) ([]string, error) {
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")) // some editors write this byte order mark
 	var addrs []string
@@ -50,8 +50,8 @@ func checkList(list []string) ([]string, error) {
 	return append([]string(nil), list...), nil
 }
 
-// checkMany rejects more addresses than are ever asked. Dropping some could drop an instance that
-// belongs to a group.
+// checkMany returns an error for more addresses than are ever asked. Leaving some out could leave
+// out an instance of a group.
 func checkMany(n int) error {
 	if n > maxListAddrs {
 		return fmt.Errorf("%d addresses are more than %d", n, maxListAddrs)
@@ -61,12 +61,12 @@ func checkMany(n int) error {
 
 type listFile struct {
 	path string
-	last []byte // the text that counts now
+	last []byte // the text in use
 	read bool   // last is valid
 }
 
-// list reads the file again. A changed text counts only when it stays the same for listSettles,
-// since it may be half written. The same holds for a file that was replaced by renaming.
+// list reads the file. A changed text, also after a rename, is used only when it has not changed
+// for listSettles, since it may be half written.
 func (f *listFile) list(ctx context.Context) ([]string, error) {
 	text, err := readSmall(f.path)
 	for err == nil && (!f.read || !bytes.Equal(text, f.last)) {
@@ -89,8 +89,8 @@ func (f *listFile) list(ctx context.Context) ([]string, error) {
 	return addrs, nil
 }
 
-// readSmall reads a file. It rejects one that is not regular, since reading it may never end, and
-// one that is larger than a list may be.
+// readSmall reads a file. It rejects a file that is not regular, since reading it may never end,
+// and a file larger than maxListBytes.
 func readSmall(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err == nil {
@@ -138,7 +138,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// clipped returns an error with one line of readable text, whatever it quotes.
+// clipped returns an error whose text is one printable line of limited length.
 func clipped(err error) error {
 	text := bytes.ToValidUTF8([]byte(err.Error()), []byte("?"))
 	text = bytes.Map(func(r rune) rune {
@@ -153,5 +153,5 @@ func clipped(err error) error {
 	return errors.New(string(text))
 }
 
-// maxErrorBytes is how much of an error goes into Status and the log.
+// maxErrorBytes is the maximum length of an error in Status and the log.
 const maxErrorBytes = 300

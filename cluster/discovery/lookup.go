@@ -5,17 +5,18 @@ import (
 	"slices"
 )
 
-// Lookup returns the addresses, host:port with an IP address, to which an entry of Join leads now.
-// It is for a program that is no instance and wants to ask one. A name without addresses has none.
-// If some of several hosts cannot be looked up, it returns the addresses of the others. A file is
-// read as it is, though it may be half written. The lookup ends with ctx.
+// Lookup returns the addresses that an entry of Join leads to now, host:port with an IP address. It
+// is for a program that is not an instance and wants to ask one. For a host that does not exist it
+// returns none. If some of several hosts cannot be looked up, it returns the addresses of the
+// others. It does not wait until a file that is being written is complete. The lookup ends with
+// ctx.
 func Lookup(ctx context.Context, entry string) ([]string, error) {
 	if err := Check(entry); err != nil {
 		return nil, err
 	}
 	cfg := Config{}.withDefaults()
 	r := newResolving(cfg, entry)
-	if _, path, _ := parseJoin(entry); r.kind == formFile { // half of a list suffices for one lookup
+	if _, path, _ := parseJoin(entry); r.kind == formFile { // an incomplete list is sufficient for one lookup
 		r.list = func(context.Context) ([]string, error) {
 			text, err := readSmall(path)
 			if err != nil {

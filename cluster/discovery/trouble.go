@@ -7,13 +7,14 @@ import (
 
 const maxTroubles = 3
 
-// headless is the remedy for the most common of these problems.
+// headless is advice about the most common of these problems.
 const headless = "; a headless Service of Kubernetes lists only pods that are ready, and none is ready before the " +
 	"group is founded: set publishNotReadyAddresses: true on it"
 
-// Trouble returns the text to append to waiting: the entries of Join that lead to no instance, or
-// only to this one. They block nothing, so package founding does not report them, but they may
-// explain missing instances. It returns "" if there are none or if waiting is empty.
+// Trouble returns a text to append to waiting. It names the entries of Join that lead to no
+// instance, or only to this one. These do not prevent founding, so package founding does not report
+// them, but they may explain missing instances. It returns "" if there are none or if waiting is
+// empty.
 func (j *Join) Trouble(waiting string) string {
 	if waiting == "" || len(j.entries) == 0 {
 		return ""
@@ -47,8 +48,8 @@ func (j *Join) Trouble(waiting string) string {
 	return "; " + strings.Join(texts, "; ") + way
 }
 
-// trouble returns that an entry leads to no instance, or could not be resolved, unless said names
-// the entry already.
+// trouble returns a text if an entry leads to no instance, or could not be resolved and is not
+// named in said.
 func (r *resolving) trouble(said string) string {
 	switch {
 	case r.entry.Failed != "":
@@ -70,7 +71,7 @@ func (r *resolving) trouble(said string) string {
 	return ""
 }
 
-// named reports whether an entry depends on a DNS name.
+// named reports whether the entry depends on a DNS name.
 func (r *resolving) named() bool {
 	return r.kind == formService || r.kind == formHost && r.next != always
 }
@@ -84,7 +85,7 @@ func (r *resolving) others(self string) bool {
 	return false
 }
 
-// emptyName reports whether an entry depends on a DNS name without an address.
+// emptyName reports whether the entry depends on a DNS name without an address.
 func (r *resolving) emptyName() bool {
 	return r.entry.Failed == "" && r.entry.Resolved != -always &&
 		(len(r.none) > 0 || r.named() && len(r.entry.Addrs) == 0)

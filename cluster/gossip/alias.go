@@ -8,18 +8,18 @@ import (
 	"sync"
 )
 
-// aliases lets memberlist, which knows only IP addresses, gossip with instances that are reached by
-// name. Routers discard the prefix 100::/64 (RFC 6666), so a lost translation can never reach a
-// foreign machine.
+// aliases gives an IP address to each host that is reached by name, because memberlist supports
+// only IP addresses. The addresses are in the prefix 100::/64, which routers discard (RFC 6666). So
+// if the translation is lost, no packet reaches a foreign machine.
 type aliases struct {
 	mu   sync.Mutex
-	real map[string]string // ip:port → host:port, for names only
+	real map[string]string // ip:port → host:port, only for names
 }
 
 const maxAliases = 4096
 
-// ip returns the IP address and port that represent addr in memberlist, and remembers how to
-// translate them back.
+// ip returns the IP address and port that represent addr in memberlist, and stores the translation
+// back to addr.
 func (a *aliases) ip(addr string) (net.IP, int, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {

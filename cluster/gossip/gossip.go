@@ -31,18 +31,18 @@ type Net interface {
 // Config configures Gossip. All fields must be set.
 type Config struct {
 	Net       Net
-	Label     string       // of the cluster, 1 to 255 bytes; all with another are dropped
+	Label     string       // name of the cluster, 1 to 255 bytes; packets with another label are dropped
 	Advertise string       // host:port at which the others reach this instance
 	Random    func([]byte) // fills with unpredictable bytes
 	Logger    *slog.Logger
-	// News is called when there is something to Take: at once, or at the earliest 50 ms after the last
-	// Take. It is called under a lock of memberlist, so it must neither block nor call Gossip. It may
-	// be called before Start returns and after Close.
+	// News is called when Take has something to return, but not earlier than 50 ms after the last
+	// Take. It is called under a lock of memberlist, so it must neither block nor call Gossip. It
+	// may be called before Start returns and after Close.
 	News func()
 }
 
-// Gossip is one instance's part in gossip. Join, Take and Leave are safe for concurrent use. Tell
-// may run beside them, but only one call of Tell at a time.
+// Gossip runs gossip for one instance. Join, Take and Leave are safe for concurrent use. Tell may
+// run concurrently with them, but not with another Tell.
 type Gossip struct {
 	list   *memberlist.Memberlist
 	wire   *wire
@@ -56,19 +56,19 @@ type Gossip struct {
 	roster   roster
 	warned   time.Time // when a full roster was last logged
 
-	mu      sync.Mutex    // guards the rest
-	leaving chan struct{} // closed when the goodbye was sent
-	gone    bool          // closed, or about to be
+	mu      sync.Mutex    // guards the fields below
+	leaving chan struct{} // closed when Leave has sent its announcement
+	gone    bool          // Close was called
 }
 
-// Times of gossip. All others are memberlist's for a LAN.
+// Times of gossip. memberlist's defaults for a LAN apply to all other times.
 const (
 	streamTimeout = 5 * time.Second
 	leaveTimeout  = 2 * time.Second
 )
 
-// Start starts to tell others about this instance. Close must end it. It reaches no other instance
-// before Join does, or another instance's Join.
+// Start starts gossip, and Close must end it. The instance reaches no other one until it calls Join
+// or another instance joins its address.
 func Start(cfg Config, first Meta) (*Gossip, error) {
 	g := &Gossip{news: cfg.News, logger: cfg.Logger, roster: newRoster(maxMembers)}
 	g.setMeta(first)
@@ -80,7 +80,8 @@ func Start(cfg Config, first Meta) (*Gossip, error) {
 	var name [12]byte
 	cfg.Random(name[:])
 	mc := memberlist.DefaultLANConfig()
-	// new at every start: memberlist would refuse a known name at a new address as a conflict
+	// a new name at every start, since memberlist rejects a known name at a new address as a
+	// conflict
 	mc.Name = hex.EncodeToString(name[:])
 	mc.Label, mc.Transport = cfg.Label, wire
 	mc.BindAddr, mc.BindPort, mc.AdvertisePort = "", 0, 0
@@ -103,14 +104,14 @@ func (g *Gossip) setMeta(m Meta) {
 	g.meta.Store(&b)
 }
 
-// Tell replaces what others are told about this instance.
+// Tell replaces the data about this instance that gossip spreads.
 func (g *Gossip) Tell(m Meta) {
 	g.setMeta(m)
 	// The timeout is how long to wait until the update is sent. Tell does not wait.
 	_ = g.list.UpdateNode(time.Nanosecond)
 }
 
-// Join exchanges all data with the instance at addr. It blocks for some seconds at most, and ends
+// Join exchanges all data with the instance at addr. It blocks for a few seconds at most, and ends
 // with Close.
 func (g *Gossip) Join(addr string) error {
 	ip, port, err := g.wire.aliases.ip(addr)
@@ -121,8 +122,8 @@ func (g *Gossip) Join(addr string) error {
 	return err
 }
 
-// Leave sends a goodbye and waits until it was sent, at most two seconds. It must be called only
-// once. After Close it does nothing.
+// Leave announces that this instance leaves, and waits at most two seconds until the announcement
+// was sent. It must be called only once. After Close it does nothing.
 func (g *Gossip) Leave() {
 	g.mu.Lock()
 	if g.gone {
@@ -136,8 +137,8 @@ func (g *Gossip) Leave() {
 	_ = g.list.Leave(leaveTimeout)
 }
 
-// Close ends memberlist and everything that it has started. It waits for a goodbye that is being
-// sent. It must be called only once.
+// Close ends memberlist and everything that memberlist has started. It waits for a Leave that is
+// under way. It must be called only once.
 func (g *Gossip) Close() {
 	g.mu.Lock()
 	g.gone = true
@@ -172,7 +173,7 @@ func (e events) pass(n *memberlist.Node, here bool) {
 	e.g.placed(n.Name, here)
 	m, err := decodeMeta(n.Meta)
 	if err != nil {
-		return // another version: not shown and not asked
+		return // another version: the member is not reported
 	}
 	_, _, _ = e.g.wire.aliases.ip(m.Addr)
 	e.g.pass(n.Name, m, here)
@@ -211,7 +212,7 @@ func (g *Gossip) placed(name string, here bool) {
 	}
 }
 
-// slogWriter logs memberlist's lines at debug level. Package cluster logs what matters.
+// slogWriter logs memberlist's lines at debug level. Package cluster logs the important events.
 type slogWriter struct{ to *slog.Logger }
 
 func (w slogWriter) Write(line []byte) (int, error) {

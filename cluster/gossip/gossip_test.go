@@ -42,8 +42,8 @@ func TestInstancesSeeEachOther(t *testing.T) {
 	})
 }
 
-// TestAnInstanceThatIsCutOffIsGone also checks that it is seen again after a Join by one side;
-// gossip does not do that by itself.
+// TestAnInstanceThatIsCutOffIsGone checks that an instance that is cut off disappears, and appears
+// again only after a Join.
 func TestAnInstanceThatIsCutOffIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWeb(t)
@@ -90,7 +90,8 @@ func TestALabelKeepsClustersApart(t *testing.T) {
 	})
 }
 
-// TestCloseEndsEverythingAtOnce has silent peers too. The bubble fails on a remaining goroutine.
+// TestCloseEndsEverythingAtOnce checks that Close does not wait, even for silent peers. The
+// synctest bubble fails if a goroutine remains.
 func TestCloseEndsEverythingAtOnce(t *testing.T) {
 	for _, silent := range []bool{false, true} {
 		for _, after := range []time.Duration{0, time.Millisecond, 500 * time.Millisecond, 1300 * time.Millisecond,
@@ -112,7 +113,8 @@ func TestCloseEndsEverythingAtOnce(t *testing.T) {
 	}
 }
 
-// TestCloseWaitsForTheGoodbye: memberlist panics if it is shut down while it sends a goodbye.
+// TestCloseWaitsForTheGoodbye checks Close during Leave. memberlist panics if it is shut down while
+// it sends the announcement.
 func TestCloseWaitsForTheGoodbye(t *testing.T) {
 	for _, moment := range []time.Duration{0, 37, 71, 113, 167} {
 		synctest.Test(t, func(t *testing.T) {
@@ -124,7 +126,7 @@ func TestCloseWaitsForTheGoodbye(t *testing.T) {
 			synctest.Wait()
 			gone := w.all[2]
 			gone.stop()
-			gone.Leave() // after Close it does nothing
+			gone.Leave() // after Close Leave does nothing
 			time.Sleep(time.Second)
 			if n := len(w.all[0].sees()); n != 2 {
 				t.Errorf("a second later %d are seen, want 2", n)
@@ -133,8 +135,8 @@ func TestCloseWaitsForTheGoodbye(t *testing.T) {
 	}
 }
 
-// Members invented by a process with the secret are accepted up to a limit. The real instances keep
-// seeing each other and working.
+// TestGhostsAreBounded checks that members invented by a process with the secret are accepted up to
+// a limit, and that the real instances still see each other.
 func TestGhostsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWeb(t)
@@ -177,8 +179,9 @@ func TestGhostsAreBounded(t *testing.T) {
 	})
 }
 
-// Exchanges that announce a million members, have wrong lengths or cut the versions of a member
-// cost almost nothing. Honest exchanges continue.
+// TestHostileExchangesHoldNoMemory checks the memory that hostile exchanges hold: those that
+// announce a million members, have wrong lengths or cut the versions of a member. Honest exchanges
+// continue.
 func TestHostileExchangesHoldNoMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWeb(t)
@@ -200,7 +203,7 @@ func TestHostileExchangesHoldNoMemory(t *testing.T) {
 				}
 				defer conn.Close()
 				go func() { _, _ = conn.Write(labelled(attack, label)) }()
-				go func() { _, _ = io.Copy(io.Discard, conn) }() // memberlist answers first
+				go func() { _, _ = io.Copy(io.Discard, conn) }() // memberlist answers before it reads the rest
 			}
 			synctest.Wait()
 		}

@@ -7,8 +7,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Limits of what an instance says about itself by gossip. memberlist panics above 512 bytes and
-// sends every byte again and again. So the limits are small, and everything fits together.
+// Limits of the fields of Meta. memberlist panics above 512 bytes of metadata and sends the
+// metadata repeatedly, so the limits are small, and their sum is below 512 bytes.
 const (
 	MaxNameBytes = 128 // of Meta.Name
 	MaxZoneBytes = 128 // of Meta.Zone
@@ -16,24 +16,24 @@ const (
 
 	metaVersion  = 2
 	maxMetaBytes = 512
-	maxAt        = 1<<56 - 1 // of eight bytes: no log gets that long
+	maxAt        = 1<<56 - 1 // a uvarint of eight bytes; no log index is larger
 )
 
 var errMeta = errors.New("cluster: malformed gossip meta data")
 
-// Meta is what an instance says about itself by gossip. It is a hint and decides nothing.
+// Meta is the data about an instance that gossip spreads. It is a hint and decides nothing.
 type Meta struct {
 	Instance nodeid.ID
 	Group    uint64 // zero means none
-	At       uint64 // index of the newest configuration of Group that it knows
-	Leader   bool   // it knows a leader of Group
+	At       uint64 // index of the newest configuration of Group that the instance knows
+	Leader   bool   // whether the instance knows a leader of Group
 	Name     string // at most MaxNameBytes
 	Zone     string // at most MaxZoneBytes
-	Addr     string // host:port at which it is reached, at most MaxAddrBytes
+	Addr     string // host:port of the instance, at most MaxAddrBytes
 }
 
-// append encodes m: a version byte, the ID, two uvarints, a flag byte, and three texts with their
-// length before them.
+// append encodes m as a version byte, the ID, two uvarints, a flag byte, and three texts, each
+// after its length.
 func (m Meta) append(b []byte) []byte {
 	b = append(b, metaVersion)
 	b = append(b, m.Instance[:]...)
@@ -52,18 +52,19 @@ func (m Meta) append(b []byte) []byte {
 	return b
 }
 
-// padded encodes m with up to 15 zero bytes behind it; their number differs between calls and
-// instances. memberlist can lose one of two queued broadcasts of equal length, because its queue
-// keys them by transmissions, length, and a number that restarts whenever the queue is empty. Then
-// others see an old Meta until the next full exchange, half a minute later: once in a hundred
-// starts of a test. Instances of one service often have names and addresses of equal length.
+// padded encodes m followed by up to 15 zero bytes. The number of zero bytes differs between calls
+// and between instances, because memberlist can lose one of two queued broadcasts of equal length.
+// Its queue identifies a broadcast by the number of transmissions, the length, and a counter that
+// restarts whenever the queue is empty. After such a loss other instances see an old Meta until the
+// next full exchange, half a minute later. Without padding this happened in one of a hundred starts
+// of a test. Instances of one service often have names and addresses of equal length.
 func (m Meta) padded(turn uint64) []byte {
 	b := m.append(nil)
 	pad := int((uint64(m.Instance[0]) + 7*turn) % 16)
 	return append(b, make([]byte, max(min(pad, maxMetaBytes-len(b)), 0))...)
 }
 
-// decodeMeta decodes what append wrote. It ignores bytes behind that, for later versions.
+// decodeMeta decodes the result of append. It ignores further bytes, which later versions may add.
 func decodeMeta(b []byte) (Meta, error) {
 	var m Meta
 	if len(b) < 1 || len(b) > maxMetaBytes || b[0] != metaVersion {

@@ -5,33 +5,33 @@ import (
 	"time"
 )
 
-// newsEvery is the shortest time between two calls of Config.News.
+// newsEvery is the shortest time between a Take and the next call of Config.News.
 const newsEvery = 50 * time.Millisecond
 
-// News is the latest state of a member in gossip: its Meta, and whether it is present or has left.
+// News is the latest state of a member: its Meta, and whether it is present or has left.
 type News struct {
 	Name string // memberlist's name of the member; different at every start of an instance
 	Meta Meta
 	Here bool
 }
 
-// unread is the news that the owner has not taken: the latest of each member. So a flood of news
-// costs the owner one Take each newsEvery, and no more memory than there are members.
+// unread holds the news that the owner has not taken, only the latest of each member. So a flood of
+// news costs the owner one Take each newsEvery, and its memory is limited by the number of members.
 type unread struct {
-	mu     sync.Mutex // guards all below
+	mu     sync.Mutex // guards the fields below
 	latest map[string]word
-	names  []string // of latest, in order of arrival
+	names  []string // keys of latest, in order of arrival
 	looked time.Time
 }
 
 type word struct {
 	meta Meta
 	here bool
-	left bool // it had left and came back
+	left bool // the member left and came back since the last Take
 }
 
-// add records news. first reports whether the owner has to be woken, after wait; otherwise that is
-// already scheduled.
+// add records news about a member. first reports that the owner must be woken after wait. Otherwise
+// a wake-up is already scheduled.
 func (u *unread) add(name string, m Meta, here bool, now time.Time) (wait time.Duration, first bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -49,8 +49,8 @@ func (u *unread) add(name string, m Meta, here bool, now time.Time) (wait time.D
 	return max(0, newsEvery-now.Sub(u.looked)), true
 }
 
-// take returns and forgets all news in order of arrival. A member that has left and come back is in
-// it twice, first as having left.
+// take returns all news in order of arrival and deletes them. For a member that has left and come
+// back it returns two entries, of which the first reports that the member left.
 func (u *unread) take(now time.Time) []News {
 	u.mu.Lock()
 	names, latest := u.names, u.latest
@@ -67,12 +67,12 @@ func (u *unread) take(now time.Time) []News {
 	return all
 }
 
-// Take returns the latest news of each member since the last call, ordered by each member's first
-// news. A member that has left and come back meanwhile is in it twice. The slice belongs to the
-// caller. Config.News is called when a Take is due.
+// Take returns the latest news of each member since the last call, in the order of each member's
+// first news. For a member that has left and come back meanwhile it returns two entries. The slice
+// belongs to the caller.
 func (g *Gossip) Take() []News { return g.unread.take(time.Now()) }
 
-// pass wakes the owner for news of a member. memberlist calls it under its lock.
+// pass records news about a member and wakes the owner. memberlist calls it under its lock.
 func (g *Gossip) pass(name string, m Meta, here bool) {
 	wait, first := g.unread.add(name, m, here, time.Now())
 	switch {

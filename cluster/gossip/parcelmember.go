@@ -1,11 +1,12 @@
 package gossip
 
-// maxMemberFields is how many fields a member in an exchange may have; memberlist's have seven.
+// maxMemberFields is the maximum number of fields of a member in an exchange; memberlist sends
+// seven.
 const maxMemberFields = 15
 
-// judgeMember reads one member of an exchange: a msgpack map whose values are numbers and texts.
-// memberlist reads six protocol versions from the field Vsn if it is not empty. Before v0.7.0 it
-// does not check that they are there.
+// judgeMember checks one member of an exchange: a msgpack map whose values are numbers and texts.
+// memberlist reads six protocol versions from the field Vsn if it is not empty. Before v0.7.0
+// memberlist does not check that the field has six.
 func (e *exchange) judgeMember() error {
 	fields, err := e.more(1)
 	if err != nil {
@@ -34,7 +35,7 @@ func (e *exchange) judgeMember() error {
 	return nil
 }
 
-// value reads a number, a truth value or nothing, and of a text its bytes.
+// value reads a number, a truth value, nil or a text. It returns the bytes of a text.
 func (e *exchange) value() (text []byte, isText bool, err error) {
 	kind, err := e.more(1)
 	if err != nil {

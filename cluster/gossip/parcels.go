@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// This file limits what a packet or a byte stream of gossip can cost before memberlist sees it.
-// memberlist itself accepts compressed messages that grow to 40 MiB, messages nested without limit,
-// and an exchange of a million members followed by 20 MiB. Before v0.7.0 it panics if the protocol
-// versions of a member in an exchange are cut short. mortise never sends any of these.
+// This file limits the cost of a packet or a byte stream before memberlist reads it. memberlist
+// itself accepts compressed messages that expand to 40 MiB, messages nested without limit, and an
+// exchange of a million members followed by 20 MiB. Before v0.7.0 it panics if the protocol
+// versions of a member in an exchange are incomplete. mortise never sends any of these.
 
 const (
-	maxPacketBytes   = 4 << 10        // memberlist's own have at most 1,400 bytes and the label
+	maxPacketBytes   = 4 << 10        // memberlist's packets have at most 1,400 bytes and the label
 	maxExchangeBytes = 4 << 20        // in one stream; a full exchange of 4,096 members has 1 to 3 MiB
-	maxExchangeNodes = 2 * maxMembers // in one exchange: those present, and those that have left
+	maxExchangeNodes = 2 * maxMembers // in one exchange, including members that have left
 )
 
 // Types of memberlist's messages.
@@ -32,7 +32,7 @@ const (
 	msgLabel    = 244
 )
 
-// sound reports whether an instance of mortise may have sent the packet: it is short, not
+// sound reports whether the packet may come from an instance of mortise: it is short, not
 // compressed, and has at most one level of nested messages.
 func sound(b []byte) bool {
 	if len(b) > maxPacketBytes {
@@ -63,19 +63,19 @@ func sound(b []byte) bool {
 	return true
 }
 
-// plain reports whether mortise sends messages of this type in packets: those about one member.
+// plain reports whether mortise sends messages of this type in packets.
 func plain(kind byte) bool { return kind < msgPushPull || kind == msgNack }
 
 var errUnsound = errors.New("cluster: gossip: malformed byte stream")
 
-// exchange is the reading side of a byte stream of gossip. It passes nothing on before it has
-// judged the head of the message, and at most maxExchangeBytes in all.
+// exchange is the reading side of a byte stream of gossip. It returns no byte before it has checked
+// the head of the message, and at most maxExchangeBytes in total.
 type exchange struct {
 	net.Conn
 	in      *bufio.Reader // of Conn
 	judged  bool
-	members int    // that were announced and are not judged yet
-	head    []byte // read ahead while judging
+	members int    // announced members that are not checked yet
+	head    []byte // bytes read for checking and not returned yet
 	left    int    // bytes that may still be read
 	err     error
 }
@@ -84,7 +84,7 @@ func newExchange(conn net.Conn) *exchange {
 	return &exchange{Conn: conn, in: bufio.NewReader(conn), left: maxExchangeBytes}
 }
 
-// Read is net.Conn's. One goroutine reads.
+// Read implements net.Conn. Calls must not be concurrent.
 func (e *exchange) Read(b []byte) (int, error) {
 	if !e.judged {
 		e.judged = true
@@ -125,8 +125,8 @@ func (e *exchange) more(n int) ([]byte, error) {
 	return e.head[start:], err
 }
 
-// judge reads the head of the message: the label, the type, and of an exchange of everything how
-// much it announces.
+// judge checks the head of the message: the label, the type, and in a full exchange the announced
+// sizes.
 func (e *exchange) judge() error {
 	kind, err := e.more(1)
 	if err != nil {
@@ -154,7 +154,7 @@ func (e *exchange) judge() error {
 	return errUnsound
 }
 
-// judgeExchange reads the header of an exchange: in msgpack a map of three fields, in any order.
+// judgeExchange checks the header of a full exchange: a msgpack map of three fields, in any order.
 func (e *exchange) judgeExchange() error {
 	fields, err := e.more(1)
 	if err != nil {

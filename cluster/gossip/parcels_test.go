@@ -19,7 +19,7 @@ func text(b []byte, s string) []byte {
 	return append(binary.BigEndian.AppendUint16(append(b, 0xda), uint16(len(s))), s...)
 }
 
-// aliveBody returns memberlist's message that a member is present, without its type.
+// aliveBody returns memberlist's message that a member is alive, without the type byte.
 func aliveBody(name string, incarnation uint32, m Meta) []byte {
 	b := []byte{0x86}
 	b = binary.BigEndian.AppendUint32(append(text(b, "Incarnation"), 0xce), incarnation)
@@ -49,7 +49,7 @@ func labelled(b []byte, label string) []byte {
 	return b
 }
 
-// Packets that would cost far more than their size are dropped.
+// TestUnsoundPackets checks that packets are dropped that would cost far more than their size.
 func TestUnsoundPackets(t *testing.T) {
 	alive := append([]byte{4}, aliveBody("x", 1, Meta{Instance: nodeidtest.ID(1)})...)
 	crc := func(b []byte) []byte { return append([]byte{msgCRC, 1, 2, 3, 4}, b...) }
@@ -87,8 +87,8 @@ func header(nodes, user uint32) []byte {
 	return append(text(b, "Join"), 0xc2)
 }
 
-// A byte stream is judged by its head and cut at a limit, so that memberlist never allocates for
-// what was only announced.
+// TestUnsoundStreams checks that a byte stream is rejected by its head, and ended at a limit, so
+// that memberlist never allocates announced memory.
 func TestUnsoundStreams(t *testing.T) {
 	for name, c := range map[string]struct {
 		head []byte
@@ -141,7 +141,7 @@ func TestUnsoundStreams(t *testing.T) {
 	}
 }
 
-// exchanged returns a member of an exchange, with these protocol versions in msgpack.
+// exchanged returns a member of an exchange with these msgpack bytes as its protocol versions.
 func exchanged(versions ...byte) []byte {
 	b := text(text([]byte{0x84}, "Name"), "x")
 	b = append(text(b, "Incarnation"), 0xce, 0, 0, 0, 1)
@@ -149,8 +149,9 @@ func exchanged(versions ...byte) []byte {
 	return append(text(b, "Vsn"), versions...)
 }
 
-// memberlist before v0.7.0 panics at a member that has some protocol versions and not all. It never
-// receives one, but does receive the members before it.
+// TestUnsoundMembers checks that memberlist does not receive a member with some protocol versions
+// but not all, at which memberlist before v0.7.0 panics. It does receive the members before that
+// one.
 func TestUnsoundMembers(t *testing.T) {
 	sound := exchanged(0xa6, 1, 5, 2, 2, 5, 4)
 	for name, c := range map[string]struct {

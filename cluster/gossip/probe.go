@@ -7,12 +7,12 @@ import (
 	"strconv"
 )
 
-// This file knows two formats of memberlist's packets, so that pending probes can be ended when
-// gossip closes. If a later version changes them, only that breaks: a few goroutines of memberlist
-// end seconds after Close, and a test fails.
+// This file depends on two formats of memberlist's packets, so that pending probes can be ended
+// when gossip closes. If a later version changes these formats, a few goroutines of memberlist end
+// some seconds after Close, and a test fails. Nothing else breaks.
 
-// probeSequence returns the sequence number of a probe in an outgoing packet: in msgpack a five
-// byte text and an unsigned number. A packet that only looks like a probe does no harm.
+// probeSequence returns the sequence number of a probe in an outgoing packet. In msgpack it is a
+// text of five bytes and an unsigned number. A packet that only looks like a probe does no harm.
 func probeSequence(packet []byte) (uint32, bool) {
 	_, b, found := bytes.Cut(packet, []byte("\xa5SeqNo"))
 	switch {
@@ -30,8 +30,8 @@ func probeSequence(packet []byte) (uint32, bool) {
 	return 0, false
 }
 
-// ackPacket returns the answer to the probe with that number: message type 2, then the map {SeqNo:
-// seq, Payload: nil} in msgpack.
+// ackPacket returns the answer to the probe with the number seq: message type 2, then the map
+// {SeqNo: seq, Payload: nil} in msgpack.
 func ackPacket(seq uint32) []byte {
 	b := append([]byte{2, 0x82}, "\xa5SeqNo\xce"...)
 	b = binary.BigEndian.AppendUint32(b, seq)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A slot of the roster is free again exactly when memberlist has forgotten the member. Late news of
-// that member changes nothing.
+// TestRosterGivesPlacesBack checks that a slot of the roster becomes free when memberlist has
+// forgotten the member, and that late messages about the member change nothing.
 func TestRosterGivesPlacesBack(t *testing.T) {
 	now := time.Now()
 	r := newRoster(3)

@@ -19,13 +19,13 @@ const label = "test"
 
 func addrOf(i int) string { return fmt.Sprintf("10.0.0.%d:7947", i+1) }
 
-// web is a network in memory for synctest bubbles, and its instances. Packets arrive at once,
-// streams are pipes, and an address that is cut off is silent.
+// web is an in-memory network for synctest bubbles, with its instances. Packets arrive without
+// delay, streams are pipes, and an address that is cut off is silent.
 type web struct {
 	t   *testing.T
 	all []*instance
 
-	mu    sync.Mutex // guards the rest
+	mu    sync.Mutex // guards the fields below
 	ports map[string]*port
 	off   map[string]bool
 }
@@ -105,7 +105,7 @@ func (n *instance) hear() {
 	}
 }
 
-// sees returns the names of the instances that it sees, including itself.
+// sees returns the Meta of the instances that n sees, including itself, by name.
 func (n *instance) sees() map[string]Meta {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -140,7 +140,7 @@ func (w *web) cut(addr string, off bool) {
 	w.off[addr] = off
 }
 
-// reach returns the port at an address, or nil if there is none or one of the two is cut off.
+// reach returns the port at an address, or nil if there is none or either address is cut off.
 func (w *web) reach(from, to string) *port {
 	w.mu.Lock()
 	defer w.mu.Unlock()

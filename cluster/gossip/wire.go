@@ -12,21 +12,21 @@ import (
 
 // wire is memberlist's transport over Net.
 //
-// memberlist's Shutdown does not wait for its goroutines, and one that waits for the answer to a
-// probe may do so for ten seconds. So at the end the wire itself answers all pending probes: then
-// every goroutine of memberlist ends at once.
+// memberlist's Shutdown does not wait for its goroutines, and a goroutine that waits for the answer
+// to a probe may do so for ten seconds. So Shutdown of the wire answers all pending probes itself,
+// and every goroutine of memberlist ends without delay.
 type wire struct {
 	net     Net
 	label   string
 	self    string
 	aliases aliases
-	ctx     context.Context // ends every wait for the network
+	ctx     context.Context // ends with Shutdown
 	cancel  context.CancelFunc
 	pumps   sync.WaitGroup
 	packets chan *memberlist.Packet
 	streams chan net.Conn
 
-	mu     sync.Mutex // guards the rest
+	mu     sync.Mutex // guards the fields below
 	closed bool
 	open   map[*trackedConn]struct{}
 	probes [64]uint32 // sequence numbers of the latest probes, a ring buffer
@@ -138,12 +138,12 @@ func (w *wire) track(conn net.Conn) (net.Conn, error) {
 	return c, nil
 }
 
-// Shutdown ends the pumps and all streams, and releases the goroutines that wait for a probe.
-// memberlist calls it while its listeners still run.
+// Shutdown ends the pumps and all streams, and releases the goroutines of memberlist that wait for
+// a probe. memberlist calls Shutdown while its listeners still run.
 func (w *wire) Shutdown() error {
 	w.cancel()
 	w.pumps.Wait()
-	if !w.ack(0) { // once taken, no new probe can follow from an earlier packet
+	if !w.ack(0) { // once received, no new probe can follow from an earlier packet
 		return nil
 	}
 	w.mu.Lock()
@@ -166,7 +166,7 @@ func (w *wire) Shutdown() error {
 	return nil
 }
 
-// ack passes memberlist the answer to a probe. No probe has number 0.
+// ack passes the answer to a probe to memberlist. No probe has the number 0.
 func (w *wire) ack(seq uint32) bool {
 	b, err := memberlist.AddLabelHeaderToPacket(ackPacket(seq), w.label)
 	if err != nil {

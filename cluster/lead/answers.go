@@ -8,10 +8,10 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// This file is the questions that a leader asks about the voters, and their answers. An answer
-// names the term of its question; one of an earlier lead is ignored.
+// This file handles the questions that a leader asks about the voters. The answer to a question is
+// ignored unless this instance still leads in the term of the question.
 
-// Term returns the term of the last look.
+// Term returns the term of the last evaluation.
 func (l *Lead) Term() uint64 { return l.term }
 
 func (l *Lead) governs(term uint64) bool { return l.leads && l.term == term }
@@ -23,9 +23,10 @@ func (l *Lead) Question(step voters.Step, group, at uint64, configuration []foun
 	})
 }
 
-// Answered records the outcome of such a question, and reports whether to look again. Silence and
-// an answer that cannot be decoded count as no answer: the reconciler waits and asks again. A
-// refused connection counts as a refusal. declined is the instance's reason for refusing.
+// Answered records the outcome of a Prepare question, and reports whether to call Look again.
+// Silence and an answer that cannot be decoded count as no answer: the reconciler waits and asks
+// again. A refused connection counts as a refusal. declined is the reason that the instance gave
+// for refusing.
 func (l *Lead) Answered(now time.Duration, term uint64, step voters.Step, outcome founding.Outcome,
 	answer []byte) (look bool, declined string) {
 	if !l.governs(term) || outcome == founding.Silent {
@@ -50,10 +51,10 @@ func (l *Lead) Answered(now time.Duration, term uint64, step voters.Step, outcom
 	return true, declined
 }
 
-// Probed records the outcome of a probe, and reports whether to look again. A life is over if the
-// connection to its address is refused, or if another instance proves that it is there. A silent
-// instance may only be slow. A foreign program proves nothing: the address may be shared, or given
-// to another service.
+// Probed records the outcome of a probe, and reports whether to call Look again. An incarnation has
+// ended if the connection to its address is refused, or if another instance proves its own ID
+// there. A silent instance may only be slow. A foreign program proves nothing, because the address
+// may be shared or may now belong to another service.
 func (l *Lead) Probed(now time.Duration, term uint64, p voters.Probe, outcome founding.Outcome) (look bool) {
 	if !l.governs(term) {
 		return false
@@ -63,9 +64,9 @@ func (l *Lead) Probed(now time.Duration, term uint64, p voters.Probe, outcome fo
 	return over
 }
 
-// PeerLost records that an instance has reported, on its own connection, that its replica is over.
-// It reports whether to look again. With directories it does nothing, since the next process may
-// resume the replica.
+// PeerLost records that an instance has reported, on its own connection, that its replica has
+// ended. It reports whether to call Look again. With directories it does nothing, since the next
+// process may resume the replica.
 func (l *Lead) PeerLost(instance nodeid.ID, configuration []founding.Voter) (look bool) {
 	if !l.leads || l.facts.Settings.Durable {
 		return false

@@ -9,23 +9,23 @@ import (
 )
 
 const (
-	Pause = 50 * time.Millisecond // the shortest time between two looks
+	Pause = 50 * time.Millisecond // shortest time between two evaluations
 
-	every    = time.Second // while this instance leads and no change was reported
-	tryAgain = time.Second // before an unchanged step is handed to the log again
+	every    = time.Second // time between two evaluations while this instance leads and nothing changes
+	tryAgain = time.Second // time before an unchanged step is handed to the log again
 	never    = time.Hour
 )
 
-// Lead is a leader's view of the voters and the steps that follow from it. The zero Lead has not
-// looked. On an instance that does not lead it is idle.
+// Lead is a leader's evaluation of the voters and the steps that follow from it. The zero Lead has
+// made no evaluation. On an instance that does not lead it does nothing.
 type Lead struct {
 	reconciler voters.Reconciler
 	leads      bool
 	term       uint64
 	looked     bool
-	at         time.Duration // of the last look
-	next       time.Duration // when the last step asks for another look. Zero means never
-	facts      voters.Facts  // of the last look
+	at         time.Duration // time of the last evaluation
+	next       time.Duration // time of the evaluation that the last step asks for; zero means none
+	facts      voters.Facts  // of the last evaluation
 	carried    carried
 	said       voters.Step // the step last handed to the log in this term
 }
@@ -33,25 +33,25 @@ type Lead struct {
 type carried struct {
 	step  voters.Step
 	facts voters.Facts
-	until time.Duration // when it is tried again if nothing has changed
+	until time.Duration // when the step is handed over again if nothing has changed
 }
 
-// Orders are the actions that follow from a look.
+// Orders are the actions that follow from an evaluation.
 type Orders struct {
 	Carry   *Carry         // for the log; nil means none
 	Prepare *voters.Step   // an instance to ask for an empty replica; nil means none
-	Probes  []voters.Probe // lives to check
+	Probes  []voters.Probe // incarnations to check
 }
 
 // Carry is a step for the log.
 type Carry struct {
 	Term  uint64
 	Step  voters.Step
-	About founding.Voter // the instance to add
-	Again bool           // the same step as before, which may have been lost
+	About founding.Voter // the instance to add, for AddLearner
+	Again bool           // the step repeats the previous one, which may have been lost
 }
 
-// Due returns when to look. wanted is set if the facts may have changed.
+// Due returns when to call Look or Rest. wanted is set if the facts may have changed.
 func (l *Lead) Due(now time.Duration, wanted bool) time.Duration {
 	due := now + never
 	if l.leads {
@@ -69,22 +69,22 @@ func (l *Lead) Due(now time.Duration, wanted bool) time.Duration {
 	return due
 }
 
-// Fresh reports whether the last look is less than Pause old.
+// Fresh reports whether the last evaluation is less than Pause old.
 func (l *Lead) Fresh(now time.Duration) bool { return l.looked && now-l.at < Pause }
 
-// Leads reports whether this instance led at the last look.
+// Leads reports whether this instance led at the last evaluation.
 func (l *Lead) Leads() bool { return l.leads }
 
-// Rest records a look on an instance that does not lead.
+// Rest records an evaluation on an instance that does not lead.
 func (l *Lead) Rest(now time.Duration) {
 	l.at, l.looked = now, true
 	l.Yield()
 }
 
-// Yield ends this instance's lead.
+// Yield records that this instance does not lead any more.
 func (l *Lead) Yield() { l.leads, l.facts = false, voters.Facts{} }
 
-// Look processes what the leader of a term sees. fresh is a raft ID that was never used.
+// Look evaluates the facts of the leader of a term. fresh is a raft ID that was never used.
 func (l *Lead) Look(now time.Duration, facts voters.Facts, term, fresh uint64) (o Orders) {
 	l.at, l.looked = now, true
 	if !l.leads || l.term != term {
@@ -108,8 +108,8 @@ func (l *Lead) Look(now time.Duration, facts voters.Facts, term, fresh uint64) (
 	return o
 }
 
-// carry hands a step to the log once. Its effect takes a while to show in the facts, and meanwhile
-// every look returns the same step.
+// carry hands a step to the log once. The facts show the effect of the step only after a while, and
+// until then every evaluation returns the same step.
 func (l *Lead) carry(now time.Duration, step voters.Step) *Carry {
 	if now < l.carried.until && step.Same(l.carried.step) && l.facts.Same(&l.carried.facts) {
 		return nil
@@ -126,11 +126,11 @@ func (l *Lead) carry(now time.Duration, step voters.Step) *Carry {
 	return c
 }
 
-// Where returns the address of an instance as of the last look.
+// Where returns the address of an instance at the last evaluation.
 func (l *Lead) Where(instance nodeid.ID) string { return l.facts.Where(instance) }
 
-// Attached returns the instances whose sessions are attached to the leader, without the given
-// replicas, which learn a new configuration from the log.
+// Attached returns the instances whose sessions are attached to the leader. It leaves out the given
+// replicas, which receive a new configuration through the log.
 func (l *Lead) Attached(replicas []founding.Voter) (all []founding.Voter) {
 	if !l.leads {
 		return nil
@@ -147,7 +147,7 @@ func (l *Lead) Attached(replicas []founding.Voter) (all []founding.Voter) {
 	return all
 }
 
-// Report returns the state of the voters at the last look. Its slices must not be changed.
+// Report returns the state of the voters at the last evaluation. Its slices must not be changed.
 func (l *Lead) Report() voters.Report { return l.reconciler.Report() }
 
 // VoterStatus is the leader's answer to an instance about the voters and a replica.
@@ -155,14 +155,15 @@ type VoterStatus struct {
 	MayStop    bool          // the replica in question is no longer needed (rule 13 of package voters)
 	AllLeaving bool          // all instances in reach have announced that they leave
 	Due        bool          // a change of voters is due or in flight
-	Known      bool          // the last look has counted a session of the asking instance
-	Report     voters.Report // of the last look, at most 50 ms old; Next has only Kind and Why
+	Known      bool          // at the last evaluation the asking instance had a session
+	Report     voters.Report // of the last evaluation, at most 50 ms old; Next has only Kind and Why
 	Leader     nodeid.ID     // the instance that leads
 	Remarks    []string      // voters.Facts.Remarks of the leader, at most 64
 }
 
-// VoterStatus answers an instance about a replica, from the last look. It reports false if this
-// instance does not lead. at is that of voters.MayStop. The caller sets Leader.
+// VoterStatus answers an instance about a replica, from the last evaluation. It reports false if
+// this instance does not lead. at is the same as in voters.MayStop. The caller sets the field
+// Leader.
 func (l *Lead) VoterStatus(raft nodeid.ReplicaID, at uint64, asker nodeid.ID) (VoterStatus, bool) {
 	if !l.leads {
 		return VoterStatus{}, false

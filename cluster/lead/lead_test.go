@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// shrunk returns the facts of the leader of three voters. The third is over, and a fourth instance
-// could replace it.
+// shrunk returns the facts of the leader of three voters. The third voter has ended, and a fourth
+// instance could replace it.
 func shrunk() voters.Facts {
 	f := voters.Facts{
 		Self: 1, Settings: voters.Settings{Voters: 3, Founders: []string{"a", "b", "c", "d"}},
@@ -34,13 +34,13 @@ func shrunk() voters.Facts {
 	return f
 }
 
-// prepared has the fourth instance answer that it runs a replica, and returns the orders of the
-// next look.
+// prepared lets the fourth instance answer that it runs a replica, and returns the orders of the
+// next evaluation.
 func prepared(t *testing.T, l *Lead) (now time.Duration, o Orders) {
 	t.Helper()
 	now = time.Hour
 	o = l.Look(now, shrunk(), 5, 99)
-	for range 100 { // the third voter has to be over for long enough
+	for range 100 { // the third voter must have ended long enough ago
 		if o.Prepare != nil {
 			break
 		}
@@ -60,8 +60,8 @@ func answer(step voters.Step, state founding.PreparedState) []byte {
 	return append(binary.AppendUvarint([]byte{1, 8}, step.ID), byte(state), 0)
 }
 
-// TestAStepIsCarriedOnce checks that a step is handed over once while nothing changes, again after
-// a second, and at once in the next term.
+// TestAStepIsCarriedOnce checks that a step is handed over once while nothing changes, and again
+// after a second.
 func TestAStepIsCarriedOnce(t *testing.T) {
 	var l Lead
 	now, o := prepared(t, &l)
@@ -125,8 +125,8 @@ func TestAnswersOfAnotherLeadMeanNothing(t *testing.T) {
 
 func first(look bool, _ string) bool { return look }
 
-// TestWhenToLook checks when the next look is due: a second after the last one while this instance
-// leads, sooner if a change was reported, but never less than 50 ms after the last one.
+// TestWhenToLook checks when the next evaluation is due: a second after the last one while this
+// instance leads, earlier if a change was reported, but never less than 50 ms after the last one.
 func TestWhenToLook(t *testing.T) {
 	var l Lead
 	if due := l.Due(7, true); due != 7 {

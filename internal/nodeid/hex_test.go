@@ -2,7 +2,7 @@ package nodeid
 
 import "testing"
 
-// TestIDsAreOfOneLength: Hex keeps a leading zero, and ParseHex accepts an ID with and without it.
+// TestIDsAreOfOneLength checks that Hex keeps a leading zero, and that ParseHex does not need it.
 func TestIDsAreOfOneLength(t *testing.T) {
 	const id = 0x0dac5e1ea1bb28a8
 	if got := Hex(id); got != "0dac5e1ea1bb28a8" {

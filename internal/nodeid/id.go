@@ -9,24 +9,26 @@ import (
 	"io"
 )
 
-// Size is the length of an ID in bytes, on every wire and disk.
+// Size is the length of an ID in bytes, in messages and on disk.
 const Size = 16
 
-// ID names one incarnation of an instance. The zero ID names none. IDs are opaque and comparable.
+// ID identifies one incarnation of an instance. The zero ID means none. IDs are opaque and
+// comparable.
 type ID [Size]byte
 
-// ReplicaID is raft's number of a replica: one log of one group. Zero means none. It is added to a
-// configuration once and never used again, whatever instance held it.
+// ReplicaID is raft's number of a replica, that is, of one log of one group. Zero means none. A
+// number is added to a configuration only once, by any instance, and never used again.
 type ReplicaID = uint64
 
-// Endpoint is an instance and the address where it is reached. An address is needed only to dial:
-// it may be empty if there is a link already. The zero Endpoint means none.
+// Endpoint is an instance and the address where it is reached. The address may be empty if a link
+// to the instance exists already, since it is needed only for dialing. The zero Endpoint means
+// none.
 type Endpoint struct {
 	ID   ID
 	Addr string // host:port
 }
 
-// Of returns the ID of a public key. It is zero for a key of a wrong length.
+// Of returns the ID of a public key. It returns zero for a key of the wrong length.
 func Of(public ed25519.PublicKey) ID {
 	if len(public) != ed25519.PublicKeySize {
 		return ID{}
@@ -35,22 +37,23 @@ func Of(public ed25519.PublicKey) ID {
 	return ID(sum[:Size])
 }
 
-// IsZero reports whether id names no instance.
+// IsZero reports whether id is the zero ID.
 func (id ID) IsZero() bool { return id == ID{} }
 
-// Compare orders IDs by their bytes: negative if a comes before b, zero if they are equal.
+// Compare returns a negative number if a is before b in the order of bytes, and zero if they are
+// equal.
 func Compare(a, b ID) int { return bytes.Compare(a[:], b[:]) }
 
-// String returns 32 hex digits, which Parse accepts.
+// String returns 32 hexadecimal digits, which Parse accepts.
 func (id ID) String() string { return hex.EncodeToString(id[:]) }
 
-// Format prints String for every verb: %x would encode the digits once more.
+// Format prints the result of String for every verb. By default %x would encode the digits again.
 func (id ID) Format(out fmt.State, _ rune) { _, _ = io.WriteString(out, id.String()) }
 
-// MarshalText returns String, for JSON.
+// MarshalText returns the result of String, for JSON.
 func (id ID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
 
-// UnmarshalText parses what MarshalText returns.
+// UnmarshalText parses the result of MarshalText.
 func (id *ID) UnmarshalText(text []byte) error {
 	read, err := Parse(string(text))
 	if err != nil {
@@ -60,7 +63,7 @@ func (id *ID) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Parse parses 32 hex digits.
+// Parse parses 32 hexadecimal digits.
 func Parse(text string) (ID, error) {
 	var id ID
 	if len(text) != hex.EncodedLen(Size) {
@@ -72,7 +75,7 @@ func Parse(text string) (ID, error) {
 	return id, nil
 }
 
-// FromBytes returns the ID of 16 bytes. It reports false for any other number of bytes.
+// FromBytes returns the ID with these 16 bytes. It reports false for any other number of bytes.
 func FromBytes(b []byte) (ID, bool) {
 	if len(b) != Size {
 		return ID{}, false

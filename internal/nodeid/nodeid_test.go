@@ -15,7 +15,7 @@ func TestIDIsAFunctionOfThePublicKey(t *testing.T) {
 	if key.ID() != nodeid.Of(key.Public()) || key.ID().IsZero() || key.ID() == nodeidtest.Key(2).ID() {
 		t.Fatalf("ID %v of key %x", key.ID(), key.Public())
 	}
-	// Pinned, because other builds must compute the same ID.
+	// This ID is fixed, because other builds must compute the same ID.
 	if got := key.ID().String(); got != pinned {
 		t.Errorf("ID %s, pinned is %s", got, pinned)
 	}
