@@ -6,13 +6,14 @@ import (
 	"time"
 )
 
-// This file keeps the newest known configuration of the group. Its number is the index of the log
-// entry that made it, and 1 for the founding one. So the higher number is the newer one on every
-// instance.
+// This file keeps the newest known configuration of the group. The number of a configuration is the
+// index of its log entry, or 1 for the charter's configuration. So on every instance the
+// configuration with the higher number is the newer one.
 
-// Voters records a configuration of the group that this instance's log has applied, or newer
-// addresses for a known one. A newer configuration replaces the known one, an equal one updates
-// addresses. An older one only shows that it named this instance.
+// Voters records a configuration that this instance's replica has applied, or newer addresses for
+// the known configuration. A newer configuration replaces the known one, and an equal one updates
+// addresses. An older one that names this instance's replica shows that the replica was removed
+// since.
 func (c *Core) Voters(now time.Duration, group, at uint64, voters []Voter) {
 	c.now = now
 	if c.group != group || c.phase == Newborn || c.take(at, voters) {
@@ -27,8 +28,8 @@ func (c *Core) Voters(now time.Duration, group, at uint64, voters []Voter) {
 	c.place(voters)
 }
 
-// hear handles a configuration that another instance has told. It is only a hint if that instance
-// is not believed.
+// hear handles a configuration that another instance has sent. If that instance is not believed,
+// the configuration is only a hint.
 func (c *Core) hear(from nodeid.ID, at uint64, voters []Voter) {
 	if len(voters) == 0 {
 		return
@@ -41,11 +42,12 @@ func (c *Core) hear(from nodeid.ID, at uint64, voters []Voter) {
 	c.take(at, voters)
 }
 
-// take replaces the known configuration by a newer one and reports whether it did. The replica here
-// was removed if the old one names it and the new one does not. One that was only prepared is in no
-// configuration yet.
+// take replaces the known configuration with a newer one and reports whether it did. If the old
+// configuration names this instance's replica and the new one does not, the replica was removed. A
+// replica that was only prepared is in no configuration yet.
 func (c *Core) take(at uint64, voters []Voter) bool {
-	if len(voters) == 0 || len(voters) > maxVoters { // none has had so many, and none could be sent
+	// no group has so many, and no message can carry them
+	if len(voters) == 0 || len(voters) > maxVoters {
 		return false
 	}
 	named := c.named()
@@ -60,7 +62,7 @@ func (c *Core) take(at uint64, voters []Voter) bool {
 	c.place(voters)
 	switch {
 	case c.phase == Bound:
-		c.born = true // no configuration changes before the group is born
+		c.born = true // no configuration changes before the group is founded
 	case named && !c.named():
 		c.remove()
 	}
@@ -76,7 +78,7 @@ func (c *Core) place(voters []Voter) {
 	}
 }
 
-// newest returns the newest known configuration, with the newest known addresses.
+// newest returns the voters of the newest known configuration, with their newest known addresses.
 func (c *Core) newest() []Voter {
 	if len(c.voters) > 0 || c.charter == nil {
 		return c.voters
@@ -91,12 +93,12 @@ func holds(voters []Voter, raft uint64) bool {
 	return raft != 0 && slices.ContainsFunc(voters, func(v Voter) bool { return v.Raft == raft })
 }
 
-// At returns the number of the newest known configuration of the group: 1 for the founding one, 0
-// without a group.
+// At returns the number of the newest known configuration: 1 for the charter's, 0 without a group.
 func (c *Core) At() uint64 { return c.at }
 
-// Adopt records that the group's settings have changed (rule 15). From then on this instance tells
-// these to others, stores them, and compares its own settings with them at the next start.
+// Adopt records the group's settings after a change through the log (rule 15). From then on this
+// instance reports them to others, stores them, and compares its own settings with them at the next
+// start.
 func (c *Core) Adopt(now time.Duration, group uint64, s Settings) {
 	c.now = now
 	if c.group != group || c.phase != Member {
