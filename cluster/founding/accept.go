@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// consider applies rule 3: it accepts the charter and binds the instance, or returns the reason for
-// refusing. A repeated question about an accepted charter gets the same answer, because the first
-// answer may have been lost.
+// consider applies rule 3 to a proposed charter: it accepts the charter and binds this instance to
+// it, or returns the reason for refusing. The charter that this instance has accepted is accepted
+// again, because the proposer may not have received the first answer.
 func (c *Core) consider(ch *Charter) (Refusal, string) {
 	if ch.Group == c.group && c.phase != Newborn && c.charter != nil {
 		return Accepted, ""
@@ -68,8 +68,9 @@ func (c *Core) judge(ch *Charter) (Refusal, string) {
 	return c.obstacle(ch)
 }
 
-// obstacle returns the reason, among the answers of other instances, why this instance must not
-// accept the charter. A nil charter means any charter.
+// obstacle returns why this instance cannot accept ch now, judged by its directory and by recent
+// answers of other instances. It returns Accepted if nothing prevents it. A nil ch means any
+// charter.
 func (c *Core) obstacle(ch *Charter) (Refusal, string) {
 	if c.unfit != "" {
 		return RefusedDirectory, c.unfit
@@ -107,14 +108,14 @@ func (c *Core) obstacle(ch *Charter) (Refusal, string) {
 	return Accepted, ""
 }
 
-// permits reports whether the last answer from an address in Join allows this instance to accept
-// the charter.
+// permits returns why the last result for p, a Join address, prevents accepting ch, or Accepted.
 func (c *Core) permits(p *place, ch *Charter) (Refusal, string) {
 	if !p.last.fresh(c.now, freshFor) {
 		return RefusedSilence, c.silence(c.unanswered())
 	}
 	if p.last.outcome != Answered {
-		return Accepted, "" // nothing listens at the address, or another program does
+		// nothing listens there, or a program that is no instance of this cluster
+		return Accepted, ""
 	}
 	return c.stranger(p, &p.last.info, ch)
 }
@@ -128,8 +129,8 @@ func (c *Core) unanswered() (list []*place) {
 	return list
 }
 
-// stranger returns why the instance who, which answered at a place, prevents this instance from
-// accepting the charter, or Accepted. A nil charter means any charter.
+// stranger returns why the instance at p prevents accepting ch, or Accepted. A nil ch means any
+// charter.
 func (c *Core) stranger(p *place, who *InstanceInfo, ch *Charter) (Refusal, string) {
 	switch {
 	case who.Instance == c.instance:
@@ -148,7 +149,7 @@ func (c *Core) stranger(p *place, who *InstanceInfo, ch *Charter) (Refusal, stri
 	return Accepted, ""
 }
 
-// bind binds this life of the instance to the charter (rule 4).
+// bind binds this incarnation to the charter (rule 4).
 func (c *Core) bind(ch *Charter) {
 	own := *ch
 	own.List, own.Voters = slices.Clone(ch.List), slices.Clone(ch.Voters)
@@ -160,7 +161,7 @@ func (c *Core) bind(ch *Charter) {
 	c.stale = true
 	c.revision++
 	for _, p := range c.places {
-		p.next = c.now // the state of every instance matters now
+		p.next = c.now // ask every address now
 	}
 	c.events = append(c.events, Event{Kind: BoundTo, Charter: own, Group: own.Group, Raft: c.raft})
 }

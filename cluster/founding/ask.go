@@ -7,7 +7,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// ask collects the questions that are due and returns when the next one is.
+// ask collects the questions that are due and returns the time of the next one.
 func (c *Core) ask(random Random) time.Duration {
 	next := c.deadline()
 	if c.barred != "" {
@@ -31,8 +31,9 @@ func (c *Core) ask(random Random) time.Duration {
 	return max(next, c.now+time.Millisecond)
 }
 
-// curious reports whether this instance has to ask others for their state. It has not in a closed
-// group, or as a member whose group has a leader and whose voters know its address.
+// curious reports whether this instance has to ask other instances regularly. A closed group never
+// has to. A member of a group with a leader has to only while it settles or searches for voters
+// after a restart.
 func (c *Core) curious() bool {
 	return !c.settings.Solo && (c.settling || c.phase != Member || !c.leader || c.searches())
 }
@@ -51,9 +52,9 @@ func (c *Core) introduction() question {
 	return q
 }
 
-// pace returns how long to wait before the same place is asked again. The wait grows with the
-// number of such places, because each founder asks every other founder. Wait and answer together
-// take less than freshFor.
+// pace returns the time until the same address is asked again. It grows with the number of
+// addresses, because each founder asks every other founder. Until the group is founded it stays
+// below freshFor by more than the timeout of a question.
 func (c *Core) pace(salt uint64, places int) time.Duration {
 	every := askEvery
 	if c.phase == Member && !c.settling {
@@ -68,8 +69,8 @@ func atRandom(every time.Duration, salt uint64) time.Duration {
 	return every + time.Duration(mix(salt)%uint64(every))
 }
 
-// mix scatters a number over all 64 bits (the finaliser of splitmix64), so that timers of different
-// instances do not coincide.
+// mix is the finaliser of splitmix64. It spreads a number over all 64 bits, so that timers of
+// different instances do not coincide.
 func mix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9
@@ -77,10 +78,10 @@ func mix(x uint64) uint64 {
 	return x ^ (x >> 31)
 }
 
-// maxWhy limits the length of a stored reason, which may quote bytes from an unknown program.
+// maxWhy is the maximum length in bytes of a stored reason, which may quote an unknown program.
 const maxWhy = 400
 
-// deadline returns the time at which Tick must run for the present phase even if no input arrives.
+// deadline returns the latest time of the next Tick if no input arrives.
 func (c *Core) deadline() time.Duration {
 	switch {
 	case (c.phase == Bound || c.settling) && c.until > c.now:
@@ -91,10 +92,10 @@ func (c *Core) deadline() time.Duration {
 	return c.now + askEverySlow
 }
 
-// Result records how a question ended. asked is when it was sent. from is the instance that
-// answered, as proved by its connection; The arguments from and answer count only if the outcome is
-// Answered. If the outcome is Foreign or Silent, answer is nil or a reason to show to people.
-// Results of questions that are no longer pending, such as those of an earlier life, are ignored.
+// Result records the outcome of the question id, which was sent at the time asked. For outcome
+// Answered, from is the instance that answered, as proved by its connection. For Foreign and
+// Silent, answer is a reason in text, or nil. Other outcomes ignore from and answer. Result ignores
+// questions that are no longer pending, such as those of an earlier incarnation.
 func (c *Core) Result(now time.Duration, id uint64, asked time.Duration, outcome Outcome, from nodeid.ID,
 	answer []byte) {
 	c.now = now
@@ -128,8 +129,8 @@ func (c *Core) Result(now time.Duration, id uint64, asked time.Duration, outcome
 	if outcome == Answered {
 		who, err := decodeInfo(answer)
 		if err != nil {
-			// An instance of this cluster whose answer cannot be decoded may run a newer version.
-			// It blocks the founding, as if it had not answered.
+			// An instance whose answer cannot be decoded may run a newer version. It blocks
+			// founding like a silent address.
 			return
 		}
 		who.Instance = from
@@ -145,8 +146,8 @@ func (c *Core) Result(now time.Duration, id uint64, asked time.Duration, outcome
 	p.last = s
 }
 
-// answered records the verdict of the i-th listed instance about our charter. An answer of any
-// other life of that instance is ignored.
+// answered records the answer of the i-th listed instance to our charter. It ignores the answer of
+// another incarnation.
 func (c *Core) answered(i int, outcome Outcome, from nodeid.ID, answer []byte) {
 	l := c.charter.List[i]
 	if outcome != Answered {
@@ -167,7 +168,8 @@ func (c *Core) answered(i int, outcome Outcome, from nodeid.ID, answer []byte) {
 	}
 }
 
-// met records the part of an instance's answer that concerns the charter or group of this instance.
+// met applies an answer to this instance's charter or group: who is bound, which address a voter
+// has, and the configuration.
 func (c *Core) met(who *InstanceInfo) {
 	if who.Instance != c.instance && c.votes(who.Instance) {
 		c.guided = c.now
@@ -194,14 +196,15 @@ func (c *Core) met(who *InstanceInfo) {
 	}
 }
 
-// Asker is the instance that asks a question: its proven ID, and the address that it claims.
+// Asker is the instance that asks a question: its ID, proved by the connection, and the address
+// that it claims.
 type Asker struct {
 	Instance nodeid.ID
 	Addr     string
 }
 
-// Ask answers a question of another instance, or returns nil if this package does not know the
-// question. The answer takes effect at once and binds this instance.
+// Ask answers a question of another instance. It returns nil if this package does not know the
+// question or must not answer it. An answer binds this instance once Ask has returned.
 func (c *Core) Ask(now time.Duration, wallUnixMS int64, from Asker, body []byte) []byte {
 	c.now, c.wall = now, wallUnixMS
 	if c.doomed != "" || c.barred != "" {
@@ -209,8 +212,9 @@ func (c *Core) Ask(now time.Duration, wallUnixMS int64, from Asker, body []byte)
 	}
 	if p, err := decodeProposal(body); err == nil {
 		if p.To != c.instance || c.settling {
-			// The proposal is meant for another life of this instance. It gets no answer, because
-			// any answer could be taken for one of that life.
+			// The proposal is for another incarnation, or this one does not take part yet. No
+			// answer is sent, because the proposer could mistake any answer for that of the other
+			// incarnation.
 			return nil
 		}
 		v := verdict{Instance: c.instance, Group: p.Charter.Group}
@@ -244,8 +248,8 @@ func (c *Core) Ask(now time.Duration, wallUnixMS int64, from Asker, body []byte)
 	return appendInfo(nil, who)
 }
 
-// Tell answers the question "who are you?" of a program that is not an instance. It returns nil for
-// any other question, and records nothing about the program.
+// Tell answers "who are you?" for a peer that is not an instance. It returns nil for any other
+// question and records nothing about the peer.
 func (c *Core) Tell(now time.Duration, wallUnixMS int64, from nodeid.ID, body []byte) []byte {
 	c.now, c.wall = now, wallUnixMS
 	q, err := decodeQuestion(body)

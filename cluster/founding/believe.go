@@ -7,9 +7,9 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// This file decides which instances are believed about the group's configuration: the voters of the
-// newest known configuration, and the leader to which this instance is attached. The package
-// comment gives the reasons.
+// This file decides from which instances this one accepts configurations of the group: from the
+// voters of the newest known configuration, and from the leader to which it is attached. The
+// package comment gives the reasons.
 
 // Guide sets the leader to which this instance is attached. Zero means none.
 func (c *Core) Guide(leader nodeid.ID) { c.guide = leader }
@@ -22,13 +22,14 @@ func (c *Core) believes(from nodeid.ID) bool {
 	return c.votes(from) || !from.IsZero() && from == c.guide
 }
 
-// hinted handles a configuration from an instance that is not believed. If no known voter has
-// answered for the largest TTL, this life ends. The next life has to trust the instances that it
-// meets.
+// hinted handles a configuration from an instance that is not believed. While the group has a
+// leader, hinted asks the known voters; without a leader they are asked anyway. If no known voter
+// has answered for the largest TTL, an incarnation in memory ends, and the next one has to trust
+// the instances that it meets.
 //
-// An instance with a directory does not give up its group. The group may need its vote. Several
-// instances that confirm the hint would prove nothing, because an attacker can make any number of
-// IDs.
+// An instance with a directory keeps its group, which may need its vote. Voters with directories
+// keep their IDs, so a known voter may answer later. Equal reports from several unknown instances
+// prove nothing, because any process can create new IDs.
 func (c *Core) hinted(at uint64, voters []Voter) {
 	if at <= c.at || c.phase != Member || c.settling {
 		return
@@ -40,7 +41,7 @@ func (c *Core) hinted(at uint64, voters []Voter) {
 		return
 	}
 	if holds(voters, c.raft) {
-		return // the hinted configuration still names this replica, so its voters will contact it
+		return // the newer configuration names this replica, so its voters will contact it
 	}
 	if c.durable {
 		return
@@ -50,10 +51,11 @@ func (c *Core) hinted(at uint64, voters []Voter) {
 		", and a newer configuration of it is in reach"
 }
 
-// unguided returns the time since another known voter last answered.
+// unguided returns the time since another known voter answered or a leader was known.
 func (c *Core) unguided() time.Duration { return c.now - max(c.guided, c.since) }
 
-// lost reports whether the known voters were silent for so long that all may have been replaced.
+// lost reports whether the known voters have been silent for so long that all may have been
+// replaced.
 func (c *Core) lost() bool {
 	return c.unguided() > max(c.settings.SessionTTL, c.rulesOf.SessionTTL)
 }

@@ -9,16 +9,16 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// mallory has the secret and its own key, and is no voter.
+// mallory returns an instance that has the secret and a key of its own, but is no voter.
 func mallory() Asker { return Asker{nodeidtest.ID(666), "m:1"} }
 
-// mallorys is a configuration with mallory as the only replica.
+// mallorys returns a configuration in which mallory is the only replica.
 func mallorys() []Voter {
 	return []Voter{{Raft: 66, Instance: mallory().Instance, Addr: mallory().Addr, Life: 1}}
 }
 
-// An instance that proves only its own ID cannot change the known configuration or end a replica
-// with any claim, and it is not believed later either.
+// TestOnlyVotersAndTheLeaderAreBelieved checks that no claim of another instance changes the known
+// configuration or ends a replica, and that the instance is not believed afterwards.
 func TestOnlyVotersAndTheLeaderAreBelieved(t *testing.T) {
 	const far = uint64(1) << 50
 	announce := func(c *Core, at uint64) []byte {
@@ -56,7 +56,7 @@ func TestOnlyVotersAndTheLeaderAreBelieved(t *testing.T) {
 	for name, lie := range lies {
 		for _, durable := range []bool{false, true} {
 			c := plain(durable)
-			c.bring(t, 0x11, 1, 10, configuration()) // it has a replica, like a voter
+			c.bring(t, 0x11, 1, 10, configuration()) // now it has a replica, as a voter has
 			c.Voters(c.now, 99, 11, configuration(0x11))
 			c.happened()
 			before, voters := c.At(), slices.Clone(c.newest())
@@ -80,7 +80,8 @@ func TestOnlyVotersAndTheLeaderAreBelieved(t *testing.T) {
 	}
 }
 
-// The leader to which this instance is attached is believed even if no configuration names it.
+// TestTheLeaderIsBelieved checks that the leader to which this instance is attached is believed
+// even if no configuration names that leader.
 func TestTheLeaderIsBelieved(t *testing.T) {
 	c := plain(false)
 	c.Guide(mallory().Instance)
@@ -91,9 +92,9 @@ func TestTheLeaderIsBelieved(t *testing.T) {
 	}
 }
 
-// If no known voter has answered for a TTL, all may have been replaced. Then a life in memory ends.
-// An instance with a directory waits for a voter that it knows, however many others agree on a
-// configuration, and keeps its replica if it has one.
+// TestAllVotersReplacedWhileCutOff checks an instance that no known voter has answered for a TTL.
+// In memory the incarnation ends. With a directory it keeps its group and its replica until a known
+// voter answers, however many other instances report a newer configuration.
 func TestAllVotersReplacedWhileCutOff(t *testing.T) {
 	newer := []Voter{
 		{Raft: 21, Instance: nodeidtest.ID(21), Addr: "x:1", Life: 1}, {Raft: 22, Instance: nodeidtest.ID(22),
@@ -143,8 +144,9 @@ func TestAllVotersReplacedWhileCutOff(t *testing.T) {
 	}
 }
 
-// A report about another instance's life changes no address and bars no directory, unless a voter
-// sends it. Life numbers may not jump.
+// TestHearsayAboutLives checks that a report about another start of an instance changes no address
+// and bars no directory, unless a voter sends it. A life number that is implausibly high is
+// ignored.
 func TestHearsayAboutLives(t *testing.T) {
 	c := settled(Member)
 	c.askedBy("m:1")

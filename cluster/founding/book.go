@@ -5,24 +5,24 @@ import (
 	"slices"
 )
 
-// Book is the address book: raft ID → (instance, address, life). Only the configuration of the
-// group decides which replicas are in the book. Addresses come from charters, from the log, from
-// other voters and from each voter itself; the highest life number wins. Gossip never removes an
-// entry: a voter that cannot be reached for an hour still votes. The zero Book is empty. It is not
-// safe for concurrent use. State carries it into a directory.
+// Book maps the raft IDs of the group's configuration to the instance, address and life of each
+// replica. Only the configuration decides which replicas are in the book. Addresses come from
+// charters, from the log, from other voters and from each voter itself; the address with the
+// highest life number is kept. Gossip never removes an entry, because a voter that cannot be
+// reached still votes. The zero Book is empty. A Book is not safe for concurrent use.
 type Book struct {
-	at      uint64      // of the configuration
-	entries []bookEntry // by raft ID
+	at      uint64      // number of the configuration
+	entries []bookEntry // in ascending order of raft ID
 }
 
 type bookEntry struct {
 	Voter
-	firstHand bool // reported by that instance itself
+	firstHand bool // the instance itself has reported its address
 }
 
-// Configure makes the book hold exactly the replicas of the configuration with this number, unless
-// the book already holds this or a newer one. The entry of a replica that was in the book stays
-// unchanged, unless the given life is higher.
+// Configure makes the book hold exactly the given replicas of the configuration with the number at.
+// If the book already holds that configuration or a newer one, only addresses are updated, as by
+// Hear. A replica that was in the book keeps its entry, unless the given life is higher.
 func (b *Book) Configure(at uint64, voters []Voter) {
 	if len(b.entries) > 0 && at <= b.at {
 		for _, v := range voters {
@@ -43,9 +43,10 @@ func (b *Book) Configure(at uint64, voters []Voter) {
 }
 
 // Hear records a reported address of a voter, and reports whether that changed the book. It ignores
-// instances outside the configuration, older lives, and reports of others that contradict the
-// voter's own report. It also ignores an instance that claims the raft ID of another one: the
-// configuration binds each ID to one instance, and raft messages are accepted on that basis.
+// replicas outside the configuration, older lives, implausibly high lives, and a report by another
+// instance that contradicts the voter's own report. It also ignores a report that gives the raft ID
+// to another instance: the configuration binds each raft ID to one instance, and raft trusts
+// messages by this binding.
 func (b *Book) Hear(v Voter, firstHand bool) bool {
 	at, found := b.find(v.Raft)
 	if !found || v.Addr == "" {
@@ -56,16 +57,16 @@ func (b *Book) Hear(v Voter, firstHand bool) bool {
 		(v.Life == e.Life && e.firstHand && !firstHand) {
 		return false
 	}
-	v.Learner = e.Learner // only the configuration decides that
+	v.Learner = e.Learner // only the configuration decides which replica is a learner
 	changed := e.Voter != v
 	e.Voter, e.firstHand = v, firstHand
 	return changed
 }
 
-// At returns the number of the configuration that the book holds. Zero means none.
+// At returns the number of the configuration in the book. Zero means none.
 func (b *Book) At() uint64 { return b.at }
 
-// Find returns the replica with that raft ID, if the book has it.
+// Find returns the replica with the given raft ID, if it is in the book.
 func (b *Book) Find(raft uint64) (Voter, bool) {
 	at, found := b.find(raft)
 	if !found {
@@ -74,7 +75,7 @@ func (b *Book) Find(raft uint64) (Voter, bool) {
 	return b.entries[at].Voter, true
 }
 
-// Voters returns a copy of the book, by raft ID.
+// Voters returns a copy of the entries in ascending order of raft ID.
 func (b *Book) Voters() []Voter {
 	out := make([]Voter, 0, len(b.entries))
 	for _, e := range b.entries {

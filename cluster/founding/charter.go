@@ -7,23 +7,22 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Settings are the configuration of an instance that concerns its group. All instances of a group
-// must have the same: an instance refuses a charter with other settings.
+// Settings are the settings of an instance for its group. They must be equal on all instances: an
+// instance refuses a charter with other settings.
 type Settings struct {
-	// Replicas is the total number of instances that the user runs. Zero if Founders is set.
+	// Replicas is the total number of instances. It is zero if Founders is set.
 	Replicas int
-	// Founders names the instances that found the group and vote, in any order. Empty if Replicas
-	// is set.
+	// Founders lists the names of the instances that found the group and may vote, in any order. It
+	// is empty if Replicas is set.
 	Founders []string
 	// Voters is the largest number of voters: odd, 1 to 7.
 	Voters int
 	// SessionTTL is the largest TTL of a session.
 	SessionTTL time.Duration
-	// Grace is the time for which a new group grants nothing. Zero means that it grants locks at
-	// once.
+	// Grace is the time for which a new group grants nothing. Zero means no such time.
 	Grace time.Duration
-	// Solo is set if Join is empty: the instance is a closed group of its own and refuses all other
-	// instances.
+	// Solo is set if there is no Join. The instance is then a closed group of its own and refuses
+	// all other instances.
 	Solo bool
 }
 
@@ -59,12 +58,12 @@ func (s Settings) founds(name string) bool {
 	return found
 }
 
-// Founds reports whether an instance of that name is a founder: it may propose, be listed and vote.
-// With Replicas every instance is one.
+// Founds reports whether an instance with this name is a founder: it may propose, be listed and
+// vote. With Replicas every instance is a founder.
 func (s Settings) Founds(name string) bool { return s.normal().founds(name) }
 
-// slack returns how far two clocks on a list may differ: half the grace, because a later group
-// waits for the grace before it grants locks. Without a grace it is 5 s.
+// slack returns the largest allowed difference between two clocks on a list: half the grace,
+// because a later group waits for the grace, or 5 s without a grace.
 func (s Settings) slack() time.Duration {
 	if s.Grace > 0 {
 		return s.Grace / 2
@@ -72,9 +71,9 @@ func (s Settings) slack() time.Duration {
 	return clockSlackWithoutGrace
 }
 
-// voterCount returns the number of voters for a list of that size: the largest odd number that
-// exceeds neither the list nor Voters. With an even number one more vote is needed, and no more
-// failures are survived.
+// voterCount returns the number of voters for a list of the given length: the largest odd number
+// that exceeds neither list nor Voters. An even number of voters would need one more vote for a
+// majority and survive no more failures.
 func (s Settings) voterCount(list int) int {
 	n := min(s.Voters, list)
 	if n%2 == 0 {
@@ -85,32 +84,35 @@ func (s Settings) voterCount(list int) int {
 
 // Listed is one instance on a charter's list.
 type Listed struct {
-	Instance nodeid.ID // one life; another life at the same address is another instance
+	Instance nodeid.ID // one incarnation; another one at the same address has another ID
 	Name     string
 	Addr     string // host:port
 }
 
-// Voter is one replica of a group: it votes, or it is a learner, which follows the log and may get
-// a vote later.
+// Voter is one replica of a group. It has a vote, or it is a learner, which only follows the log
+// and may get a vote later.
 type Voter struct {
 	Raft     nodeid.ReplicaID // never zero
 	Instance nodeid.ID
-	Addr     string // host:port under which its newest life was last known
-	Life     uint64 // number of starts with its directory; 1 without one. The address with the highest is valid
-	Learner  bool   // it has no vote
+	Addr     string // host:port at which its newest start was last known
+	// number of starts with its directory, 1 without one; the Addr with the highest Life is valid
+	Life    uint64
+	Learner bool // it has no vote
 }
 
-// Charter founds a group: its members, its voters and its rules. Every listed instance has to
-// accept it before the group is born. It never changes. Group identifies it.
+// Charter founds a group: it determines the members, the voters and the rules. Every listed
+// instance must accept the charter before the group is founded. A charter never changes, and Group
+// identifies it.
 type Charter struct {
-	Group         uint64 // random, never zero
-	FoundedUnixMS int64  // above the clocks of the list, and every token that they have seen
+	Group uint64 // random, never zero
+	// higher than the listed instances' clocks, and than every token that they have seen
+	FoundedUnixMS int64
 	Settings      Settings
-	Rules         uint32   // version of the lock rules that all listed instances know
-	List          []Listed // by instance, ascending
+	Rules         uint32   // a version of the lock rules that all listed instances know
+	List          []Listed // in ascending order of Instance
 	Voters        []Voter
-	// groups that operators have given up on listed instances, ascending; members of such a group
-	// leave it when they meet this group
+	// Supersedes lists, in ascending order, groups that operators have given up on listed
+	// instances. Their members leave them when they meet this group.
 	Supersedes []uint64
 }
 
@@ -133,8 +135,8 @@ func (c *Charter) listed(instance nodeid.ID) int {
 	return i
 }
 
-// malformed returns a fault that no correct proposer makes, or "". All instances return the same
-// result.
+// malformed returns a fault that no correct proposer could have made, or "". The result is the same
+// on every instance.
 func (c *Charter) malformed() string {
 	if c.Group == 0 || len(c.List) == 0 || len(c.List) > maxList || c.FoundedUnixMS < 0 || c.FoundedUnixMS > maxWall {
 		return "it has no group ID, no list or no founding time"
@@ -170,8 +172,7 @@ func (c *Charter) malformed() string {
 	return ""
 }
 
-// complete returns what is missing from the charter's list according to the settings of this
-// instance, or "".
+// complete returns what the list lacks by the settings own of the instance that checks it, or "".
 func (c *Charter) complete(own Settings) string {
 	if len(own.Founders) == 0 {
 		if len(c.List) < own.Replicas {
@@ -190,6 +191,5 @@ func (c *Charter) complete(own Settings) string {
 	return ""
 }
 
-// Difference names the first setting in which two instances, or an instance and its group, differ,
-// or returns "".
+// Difference returns the name of the first setting in which a and b differ, or "".
 func Difference(a, b Settings) string { return a.normal().difference(b.normal()) }

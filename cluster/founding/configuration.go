@@ -7,12 +7,13 @@ import (
 )
 
 // This file keeps the newest known configuration of the group. The number of a configuration is the
-// index of the log entry that made it; the founding configuration has number 1. So on every
-// instance the higher number is the newer configuration.
+// index of its log entry, or 1 for the charter's configuration. So on every instance the
+// configuration with the higher number is the newer one.
 
-// Voters records a configuration of the group that this instance's log has applied, or newer
-// addresses for a known one. A newer configuration replaces the known one. The same configuration
-// updates addresses. An older configuration only shows that this instance was a member of it.
+// Voters records a configuration that this instance's replica has applied, or newer addresses for
+// the known configuration. A newer configuration replaces the known one, and an equal one updates
+// addresses. An older one that names this instance's replica shows that the replica was removed
+// since.
 func (c *Core) Voters(now time.Duration, group, at uint64, voters []Voter) {
 	c.now = now
 	if c.group != group || c.phase == Newborn || c.take(at, voters) {
@@ -27,8 +28,8 @@ func (c *Core) Voters(now time.Duration, group, at uint64, voters []Voter) {
 	c.place(voters)
 }
 
-// hear handles a configuration that another instance has reported. It is only a hint if that
-// instance is not believed.
+// hear handles a configuration that another instance has sent. If that instance is not believed,
+// the configuration is only a hint.
 func (c *Core) hear(from nodeid.ID, at uint64, voters []Voter) {
 	if len(voters) == 0 {
 		return
@@ -41,11 +42,12 @@ func (c *Core) hear(from nodeid.ID, at uint64, voters []Voter) {
 	c.take(at, voters)
 }
 
-// take replaces the known configuration by a newer one and reports whether it did. The replica of
-// this instance was removed if the old configuration names it and the new one does not. A replica
-// that was only prepared is in no configuration yet.
+// take replaces the known configuration with a newer one and reports whether it did. If the old
+// configuration names this instance's replica and the new one does not, the replica was removed. A
+// replica that was only prepared is in no configuration yet.
 func (c *Core) take(at uint64, voters []Voter) bool {
-	if len(voters) == 0 || len(voters) > maxVoters { // no message can carry so many
+	// no group has so many, and no message can carry them
+	if len(voters) == 0 || len(voters) > maxVoters {
 		return false
 	}
 	named := c.named()
@@ -60,7 +62,7 @@ func (c *Core) take(at uint64, voters []Voter) bool {
 	c.place(voters)
 	switch {
 	case c.phase == Bound:
-		c.born = true // no configuration changes before the group is born
+		c.born = true // no configuration changes before the group is founded
 	case named && !c.named():
 		c.remove()
 	}
@@ -76,7 +78,7 @@ func (c *Core) place(voters []Voter) {
 	}
 }
 
-// newest returns the newest known configuration, with the newest known addresses.
+// newest returns the voters of the newest known configuration, with their newest known addresses.
 func (c *Core) newest() []Voter {
 	if len(c.voters) > 0 || c.charter == nil {
 		return c.voters
@@ -91,12 +93,11 @@ func holds(voters []Voter, raft uint64) bool {
 	return raft != 0 && slices.ContainsFunc(voters, func(v Voter) bool { return v.Raft == raft })
 }
 
-// At returns the number of the newest known configuration of the group: 1 for the founding one, 0
-// without a group.
+// At returns the number of the newest known configuration: 1 for the charter's, 0 without a group.
 func (c *Core) At() uint64 { return c.at }
 
-// Adopt records that the group's settings have changed (rule 15). From then on this instance sends
-// the new settings to others, stores them, and compares its own configuration with them at the next
+// Adopt records the group's settings after a change through the log (rule 15). From then on this
+// instance reports them to others, stores them, and compares its own settings with them at the next
 // start.
 func (c *Core) Adopt(now time.Duration, group uint64, s Settings) {
 	c.now = now

@@ -10,7 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// A told configuration is passed, whole, to the host and to instances that ask.
+// TestTheNewestConfigurationIsTold checks that the core passes a received configuration completely
+// to the host and to instances that ask.
 func TestTheNewestConfigurationIsTold(t *testing.T) {
 	c := plain(false)
 	c.Ask(c.now, c.wall, aVoter(),
@@ -42,7 +43,8 @@ func TestTheNewestConfigurationIsTold(t *testing.T) {
 	}
 }
 
-// Gossip of a newer configuration makes even a member with a leader ask, once.
+// TestInquire checks that gossip of a newer configuration makes a member ask once, even if it has a
+// leader.
 func TestInquire(t *testing.T) {
 	c := plain(false)
 	c.now += time.Second
@@ -64,7 +66,7 @@ func TestInquire(t *testing.T) {
 	if out = c.Tick(c.now+5*time.Second, c.wall, Random{}); len(out.Questions) != 0 {
 		t.Error("it goes on asking")
 	}
-	for i := range 3 * maxAskers { // nothing there ever answers
+	for i := range 3 * maxAskers { // these addresses never answer
 		c.now += time.Second
 		c.Inquire(c.now, "y"+groupName(uint64(i))+":1")
 		c.Tick(c.now, c.wall, Random{})
@@ -74,7 +76,8 @@ func TestInquire(t *testing.T) {
 	}
 }
 
-// Adopted settings are told and stored; those of another group are ignored.
+// TestAdopt checks that adopted settings are reported and stored, and that those of another group
+// are ignored.
 func TestAdopt(t *testing.T) {
 	c := plain(true)
 	s := c.rulesOf

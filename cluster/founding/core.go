@@ -8,20 +8,20 @@ import (
 
 // Config configures the core of one instance.
 type Config struct {
-	Instance nodeid.ID // of the first life; random, not zero
+	Instance nodeid.ID // of the first incarnation; random, not zero
 	Name     string
-	Addr     string // host:port at which others reach it
+	Addr     string // host:port at which other instances reach it
 	Settings Settings
-	Rules    uint32 // newest version of the lock rules that it knows
+	Rules    uint32 // newest version of the lock rules that this instance knows
 
-	Durable bool   // the host stores State before it sends or carries out anything that depends on it
-	Life    uint64 // counts the starts with one directory. 0 counts as 1, its value in memory
-	Stored  *State // what the last start has stored. Nil means nothing
+	Durable bool // the host stores State before it sends or does anything that depends on it
+	// number of starts with this directory. 0 means 1, which is also the value in memory
+	Life   uint64
+	Stored *State // state that the last start has stored. Nil means none
 }
 
-// Core is one instance's part in founding a group: a state machine with inputs and outputs. It is
-// not safe for concurrent use. Unless a method says otherwise, it keeps no slice that was passed to
-// it.
+// Core is the state machine that founds a group on behalf of one instance. It is not safe for
+// concurrent use. It keeps no slice that is passed to it unless a method says so.
 type Core struct {
 	name     string
 	addr     string
@@ -29,80 +29,85 @@ type Core struct {
 	rules    uint32
 	life     uint64
 
-	now  time.Duration // of the last input that carried a time
+	now  time.Duration // time of the last input that carried one
 	wall int64
 
-	// What is known about other instances.
+	// Knowledge about other instances.
 	join   []Entry
 	gossip []string
 	askers []asker
 	tips   []asker  // addresses at which other instances have met founders and voters
-	places []*place // by address
-	stale  bool     // places must be rebuilt by arrange
+	places []*place // in ascending order of address
+	stale  bool     // arrange must rebuild places
 	rivals []string // addresses whose last answer named another group with a leader
-	// the ID of the last question. A new life continues to count, so that a late answer to a
-	// question of an earlier life is recognised
+	// ID of the last question. It keeps counting across incarnations, so that a late answer to an
+	// earlier incarnation is recognised
 	asked uint64
 	lives []presence
 
-	// Only used with a directory; see durable.go.
-	durable  bool     // this life is stored in a directory
-	revision uint64   // of State
-	unfit    string   // why the directory cannot be written. Empty means that it can
-	barred   string   // why this instance may never take part again. Empty means that it may
-	names    []called // of instances that were met
-	// addresses to ask because gossip shows this instance's ID or a newer configuration at them
+	// Fields that are only used with a directory; see durable.go.
+	durable  bool     // a directory holds the state of this incarnation
+	revision uint64   // number of changes of State
+	unfit    string   // why the directory cannot be written; empty if it can
+	barred   string   // why this instance may never take part again; empty if it may
+	names    []called // names of instances that were met
+	// addresses to ask because gossip reports this instance's ID or a newer configuration there
 	seenAt []asker
 	gaveUp []uint64 // groups that operators have given up here, oldest first
-	floor  int64    // Unix milliseconds; a group founded from now on starts its tokens above it
+	floor  int64    // Unix milliseconds; the tokens of a group founded from now on are higher
 
-	// The present life. A restart in place resets all fields below.
+	// State of this incarnation. A restart in place resets all fields below.
 	instance nodeid.ID
 	phase    Phase
-	charter  *Charter // bound to it, or born with it; nil for a newborn and a later member
-	group    uint64   // of the charter, or of the group that was joined
-	voters   []Voter  // of the group, once it is a member
-	at       uint64   // the number of the newest known configuration. 0 without a group
+	charter  *Charter // nil for a newborn, and for a member that joined a founded group
+	group    uint64   // the charter's group, or the group that was joined
+	voters   []Voter  // of the group; empty until it is founded or joined
+	at       uint64   // number of the newest known configuration. 0 without a group
 	replica
-	applied Configuration // by this life's replica
-	log     Log           // of the replica logOf
-	logOf   uint64        // raft ID
-	fates   []*fate       // of the replicas that are known, oldest first
-	// since when all instances that a new group needs have answered without interruption. Zero
-	// means that some do not answer
-	whole       time.Duration
-	doubts      doubts   // about the newest known configuration
-	supersedes  []uint64 // the groups that this one has replaced
-	rulesOf     Settings // the group's settings, unless phase is Newborn
-	leader      bool
-	guide       nodeid.ID     // the leader to which this instance is attached. Zero means none
-	guided      time.Duration // when another known voter last answered, or there was a leader
-	born        bool          // Born is known, and phase is Member at the next Tick
-	refused     []uint64      // charters refused in this life, oldest first
-	bound       []bool        // which listed instances are known to be bound
-	all         bool          // AllBound was reported
-	offers      []offer       // our proposals to the listed instances; nil unless the charter is ours
-	until       time.Duration // bound: when to give up. Zero means that no time was chosen yet
-	since       time.Duration // member: since when it has no leader
-	doomed      string        // why this life must end at the next Tick
-	settling    bool          // resumed, and not yet ready to take part
-	searchUntil time.Duration // resumed: until then it looks for voters that it has not met
+	// by this instance's replica; without one the newest that a believed instance has applied
+	applied Configuration
+	log     Log     // position of the log of the replica logOf
+	logOf   uint64  // raft ID
+	fates   []*fate // of the known replicas, oldest first
+	// since when all instances that a new group needs have answered without a break. Zero means
+	// that some do not
+	whole      time.Duration
+	doubts     doubts   // about the newest known configuration
+	supersedes []uint64 // groups that this group has replaced
+	rulesOf    Settings // the group's settings, unless phase is Newborn
+	leader     bool
+	guide      nodeid.ID     // the leader to which this instance is attached. Zero means none
+	guided     time.Duration // when another known voter last answered or a leader was last known
+	born       bool          // the group is founded; phase becomes Member at the next Tick
+	refused    []uint64      // charters that this incarnation has refused, oldest first
+	bound      []bool        // whether each listed instance is known to be bound
+	all        bool          // the event AllBound was emitted
+	// our proposals to the listed instances; nil if the charter is not ours
+	offers []offer
+	// when to give the charter up, or to stop settling. Zero means not set
+	until time.Duration
+	since time.Duration // of a member: since when it knows no leader
+	// why this incarnation must end at the next Tick; empty if it need not
+	doomed      string
+	settling    bool          // the instance has restarted and is not yet ready to take part
+	searchUntil time.Duration // end of the search, after a restart, for voters not met since
 	lastAddr    string        // address at which this instance last took part
 
-	roundAt   time.Duration // no founder: the next round of questions. Zero means none is due
-	rounds    uint64        // since this life began
+	// if no founder: time of the next round of questions. Zero means not set
+	roundAt   time.Duration
+	rounds    uint64        // number of rounds of this incarnation
 	fruitless int           // rounds since the last answer or refusal
-	searchAt  time.Duration // founder: the next search among the addresses behind Join
-	// member with a leader: the next question to an address behind Join. Zero means not yet drawn
+	searchAt  time.Duration // of a founder: time of the next search among the Join addresses
+	// of a member with a leader: time of the next question to a Join address. Zero means not set
 	inquireAt time.Duration
 
-	sinceWall int64      // the same by the wall clock
-	events    []Event    // not yet handed out
-	asks      []Question // not yet handed out
+	sinceWall int64      // the time since, by the wall clock
+	events    []Event    // not yet returned by Tick
+	asks      []Question // not yet returned by Tick
 }
 
 type offer struct {
-	pending  uint64 // the question in flight
+	pending  uint64 // ID of the pending question. Zero means none
 	next     time.Duration
 	accepted bool
 }
@@ -118,16 +123,16 @@ func New(cfg Config) *Core {
 	return c
 }
 
-// Instance returns the ID of the present life.
+// Instance returns the ID of the present incarnation.
 func (c *Core) Instance() nodeid.ID { return c.instance }
 
-// Phase returns how far the present life has come.
+// Phase returns the phase of the present incarnation.
 func (c *Core) Phase() Phase { return c.phase }
 
-// Group returns the group that this life is bound to or belongs to, or 0.
+// Group returns the group that this incarnation is bound to or belongs to, or 0.
 func (c *Core) Group() uint64 { return c.group }
 
-// Leader records whether this instance knows a leader of its group. A newborn ignores it.
+// Leader records whether this instance knows a leader of its group. A newborn ignores the call.
 func (c *Core) Leader(now time.Duration, known bool) {
 	c.now = now
 	if known || c.leader {
@@ -140,8 +145,8 @@ func (c *Core) Leader(now time.Duration, known bool) {
 	c.leader = known
 }
 
-// Born records that this instance has applied the group's Born entry. It does nothing if this life
-// is bound to another group.
+// Born records that this instance has applied the Born entry of the group. It does nothing unless
+// this incarnation is bound to that group.
 func (c *Core) Born(now time.Duration, group uint64) {
 	c.now = now
 	if c.phase == Bound && c.group == group {
@@ -149,8 +154,8 @@ func (c *Core) Born(now time.Duration, group uint64) {
 	}
 }
 
-// Tick advances the time and returns the actions that follow from all inputs since the last Tick.
-// The caller must call it after each batch of inputs, and at the latest at the returned time Next.
+// Tick advances the time and returns all actions that follow from the inputs since the last Tick.
+// The host must call it after every batch of inputs, and no later than Output.Next.
 func (c *Core) Tick(now time.Duration, wallUnixMS int64, random Random) Output {
 	c.now, c.wall = now, wallUnixMS
 	c.arrange()
@@ -179,9 +184,9 @@ func (c *Core) decide(random Random) {
 	}
 }
 
-// restart is the restart in place, the only way back to the phase Newborn. It forgets everything
-// that a killed process would forget, so it is as safe as kill -9. With a directory the host stores
-// the next State before the new life sends anything.
+// restart carries out the restart in place, the only way back to Newborn. It forgets all that a
+// killed process forgets, so it is as safe as a kill. With a directory, the host stores the next
+// State before the new incarnation sends anything.
 func (c *Core) restart(random Random) {
 	reason := c.doomed
 	*c = Core{
@@ -195,5 +200,5 @@ func (c *Core) restart(random Random) {
 	c.events = append(c.events, Event{Kind: Restarted, Instance: c.instance, Text: reason})
 }
 
-// HasLeader reports whether this life knows a leader of its group.
+// HasLeader reports whether this instance knows a leader of its group.
 func (c *Core) HasLeader() bool { return c.leader }

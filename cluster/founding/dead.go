@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// This file decides when a member without a directory gives up its group: only if the group is
-// dead. The package comment defines alive, over and dead.
+// This file decides when a member gives up a group in memory: only if the group is dead, as the
+// package comment defines it.
 
-// member applies rules 6 and 7. It does nothing while the group has a leader, or with a directory,
-// except if the group is superseded. A directory may hold the only copy of what was acknowledged to
-// others, so only an operator gives up such a group.
+// member applies rules 6 and 7. It does nothing while the group has a leader. With a directory it
+// leaves only a group that is superseded: the directory may hold the only copy of data that the
+// group has promised to keep, so in all other cases only an operator may give that group up.
 func (c *Core) member() {
 	c.follow(c.newest())
 	c.follow(c.applied.Voters)
@@ -30,7 +30,7 @@ func (c *Core) member() {
 	reached := c.unreached(after) == ""
 	if own || !reached && !other {
 		c.whole = 0
-		return // it may only have lost its leader, or instances that a new group needs are missing
+		return // the group may have lost only its leader, or a needed instance is missing
 	}
 	if c.whole == 0 {
 		c.whole = c.now
@@ -45,9 +45,9 @@ func (c *Core) member() {
 	}
 }
 
-// leaders reports whether an instance has answered lately that another group has a leader, and
-// whether one has answered that this group has one. Only answers to questions after the given time
-// count.
+// leaders reports whether a recent answer shows that another group has a leader (other), and
+// whether one shows that this group has a leader (own). Only answers to questions after the given
+// time count.
 func (c *Core) leaders(after time.Duration) (other, own bool) {
 	for _, p := range c.places {
 		who, ok := p.seenSince(after, c.now)
@@ -66,11 +66,11 @@ func (c *Core) dead(after time.Duration) bool {
 	})
 }
 
-// stuck reports whether no voter of a configuration can ever win an election in it, although a
-// majority of its voters runs. A voter refuses a candidate whose log is behind its own. It also
-// ignores a candidate that the configuration it has applied does not name. This state arises if a
-// leader that changed the voters dies before all of them know it. stuck uses only answers from the
-// time when all messages of that leader must have arrived.
+// stuck reports whether no voter of a configuration can ever win an election, although a majority
+// runs. A voter refuses a candidate whose log is behind its own. It ignores a candidate that its
+// applied configuration does not name. Such a state arises if a leader that changed the voters dies
+// before all of them know the change. stuck uses only answers given after all messages of that
+// leader must have arrived.
 func (c *Core) stuck(g Configuration) bool {
 	since := c.whole + hearsayOver
 	if c.whole == 0 || c.now <= since {
@@ -78,11 +78,11 @@ func (c *Core) stuck(g Configuration) bool {
 	}
 	return !slices.ContainsFunc(g.Voters, func(v Voter) bool {
 		if v.Learner || c.over(v, since) {
-			return false // it cannot be a candidate
+			return false // v cannot be a candidate
 		}
 		applied, log := c.stands(v, since)
 		if log.Term == 0 || applied.At == 0 {
-			return true // it is silent, or has not reported its log
+			return true // v is silent, or has not reported its log
 		}
 		return applied.At == g.At && g.majority(func(w Voter) bool {
 			knows, other := c.stands(w, since)
@@ -91,8 +91,8 @@ func (c *Core) stuck(g Configuration) bool {
 	})
 }
 
-// stands returns the configuration that a voter has applied and how far its log goes, by its latest
-// answer. Both are zero if there is no recent answer.
+// stands returns the configuration that voter v has applied and the position of its log, from its
+// latest answer. Both results are zero without a recent answer.
 func (c *Core) stands(v Voter, after time.Duration) (applied Configuration, log Log) {
 	if v.Instance == c.instance && c.runs() == v.Raft {
 		return c.applied, c.ownLog()
@@ -107,7 +107,7 @@ func (g *Configuration) names(raft uint64) bool {
 	return slices.ContainsFunc(g.Voters, func(v Voter) bool { return v.Raft == raft })
 }
 
-// doubt records since when the newest known configuration has been refuted without interruption.
+// doubt records since when the newest known configuration has been refuted without a break.
 func (c *Core) doubt(after time.Duration) {
 	switch g := (Configuration{At: c.at, Voters: c.newest()}); {
 	case !c.refuted(g, after):
@@ -117,13 +117,13 @@ func (c *Core) doubt(after time.Duration) {
 	}
 }
 
-// refuted reports whether no voter of a configuration has applied it: each voter is over, or runs
-// and reports that it has applied another configuration. A voter that is silent or does not report
-// an applied configuration may have applied this one.
+// refuted reports whether no voter of configuration g has applied g: each voter has ended, or runs
+// and reports another applied configuration. A voter that is silent or does not report its applied
+// configuration may have applied g.
 func (c *Core) refuted(g Configuration, after time.Duration) bool {
 	return !slices.ContainsFunc(g.Voters, func(v Voter) bool {
 		if v.Learner {
-			return false // it cannot be a candidate
+			return false // v cannot be a candidate
 		}
 		if !c.running(v, after) {
 			return !c.over(v, after)
@@ -140,15 +140,15 @@ func (c *Core) refuted(g Configuration, after time.Duration) bool {
 	})
 }
 
-// unapplied reports whether no voter has applied a configuration, and has been refuted for so long
-// that no message of its leader can still arrive.
+// unapplied reports whether a configuration is known only from messages of a leader, and has been
+// refuted for so long that no message of that leader can still arrive.
 func (c *Core) unapplied(g Configuration) bool {
 	return !g.told && g.At == c.doubts.at && c.whole > 0 && c.now-max(c.whole, c.doubts.since) > hearsayOver
 }
 
-// forsaken reports whether this instance leaves its group because another group has a leader. An
-// instance without a replica leaves if no majority of its group's voters answers. An instance with
-// a replica leaves only if its group is dead.
+// forsaken reports whether this instance has to leave its group because another group has a leader.
+// An instance without a replica leaves if no majority of its group's voters answers. An instance
+// with a replica leaves only if the group is dead.
 func (c *Core) forsaken(after time.Duration) bool {
 	if c.runs() != 0 {
 		return c.dead(after)
@@ -158,14 +158,14 @@ func (c *Core) forsaken(after time.Duration) bool {
 	})
 }
 
-// triedSince reports whether a question to the voter has ended since another group was met.
+// triedSince reports whether a question to the voter has ended after the time c.whole.
 func (c *Core) triedSince(v Voter) bool {
 	at, found := find(c.places, v.Addr)
 	return found && c.places[at].ended > c.whole
 }
 
-// configurations returns the newest known configuration and those that live voters have applied, at
-// most maxVoters.
+// configurations returns the newest known configuration and those that running voters have applied,
+// at most maxVoters together.
 func (c *Core) configurations(after time.Duration) []Configuration {
 	var list []Configuration
 	add := func(g Configuration) {
@@ -179,7 +179,7 @@ func (c *Core) configurations(after time.Duration) []Configuration {
 	}
 	add(Configuration{At: c.at, Voters: c.newest(), told: c.at <= 1})
 	if c.runs() != 0 || c.applied.At == c.at {
-		add(c.applied) // with its halves
+		add(c.applied) // this one has both halves
 	}
 	for i := 0; i < len(list); i++ {
 		for _, v := range list[i].Voters {
@@ -194,9 +194,9 @@ func (c *Core) configurations(after time.Duration) []Configuration {
 	return list
 }
 
-// later returns configurations that are newer than the known one and that members of this group
-// report to have applied. If this instance was cut off, all voters that it knows may have been
-// replaced. Such a report can only make the instance stay in its group.
+// later returns configurations newer than the known one that members of this group report as
+// applied. After a partition all voters that this instance knows may be gone. A false report can
+// only keep this instance in its group.
 func (c *Core) later(after time.Duration) (list []Configuration) {
 	for _, p := range c.places {
 		who, ok := p.seenSince(after, c.now)
@@ -210,8 +210,8 @@ func (c *Core) later(after time.Duration) (list []Configuration) {
 	return list
 }
 
-// majority reports whether the voters for which meant returns true are a majority. A joint
-// configuration needs a majority in each half.
+// majority reports whether meant selects a majority of the voters, or of each half if the
+// configuration is joint.
 func (g *Configuration) majority(meant func(Voter) bool) bool {
 	half := func(in func(Voter) bool) bool {
 		n, all := 0, 0
@@ -224,7 +224,8 @@ func (g *Configuration) majority(meant func(Voter) bool) bool {
 			}
 		}
 		if !g.told && (all%2 == 0 || all >= 7) {
-			return 4*n > all // the configuration may be joint, and then a quarter of all voters may be a majority of each half
+			// g may be joint, and a quarter of all voters may be a majority of each half
+			return 4*n > all
 		}
 		return 2*n > all
 	}
@@ -235,7 +236,7 @@ func (g *Configuration) majority(meant func(Voter) bool) bool {
 	return incoming && half(func(v Voter) bool { return slices.Contains(g.Outgoing, v.Raft) })
 }
 
-// answering returns the latest answer of a voter's life, if its replica runs.
+// answering returns the latest answer of the voter's incarnation, or nil unless its replica runs.
 func (c *Core) answering(v Voter, after time.Duration) *InstanceInfo {
 	for _, p := range c.places {
 		who, ok := p.seenSince(after, c.now)
@@ -268,14 +269,15 @@ func (c *Core) over(v Voter, after time.Duration) bool {
 		return false
 	case len(c.needed()) == 0 && c.whole > 0 && c.now-max(c.whole, f.heard, f.known) > silentOver:
 		return true
-	default: // its life is known to have ended, or another life, perhaps this one, has taken its place
+	// v's incarnation has ended, or another one (perhaps this one) has taken its address or name
+	default:
 		return f.over || v.Addr == c.addr && !f.durable || c.replaces(c.name, f) || c.excluded(f, after)
 	}
 }
 
-// excluded reports whether a replica whose instance name is unknown is over. Such a replica got its
-// vote while this instance was cut off. Only founders get a vote. So the replica is over if, since
-// then, another life has answered under the name of each founder.
+// excluded reports whether a replica whose name is unknown has ended. The replica got its vote
+// while this instance could not reach it. Only founders get a vote, so the replica has ended once
+// another incarnation has answered under each founder's name.
 func (c *Core) excluded(f *fate, after time.Duration) bool {
 	names := c.needed()
 	if len(names) == 0 || c.nameOf(f.voter.Instance) != "" {
@@ -294,14 +296,14 @@ func (c *Core) excluded(f *fate, after time.Duration) bool {
 	return true
 }
 
-// needed returns the founders that a new group needs: those in the configuration of this instance
-// and those of its group.
+// needed returns the founders that a new group needs: those of this instance and those of its
+// group.
 func (c *Core) needed() []string {
 	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(c.settings.Founders, c.rulesOf.Founders))))
 }
 
-// heirs returns the settings of the next life. They include the founders of the present group, so
-// that the next life cannot found a second group without them.
+// heirs returns the settings of the next incarnation. They include the founders of the present
+// group. Without them the next incarnation might found a group alone.
 func (c *Core) heirs() Settings {
 	s := c.settings
 	if len(c.rulesOf.Founders) > 0 && !s.Solo && c.phase != Newborn {
@@ -312,9 +314,9 @@ func (c *Core) heirs() Settings {
 	return s
 }
 
-// distinct reports whether all instances that answered after the given time were alive at the same
-// moment. If one was last met before another was first met, both may be the same process before and
-// after a restart, which would count twice.
+// distinct reports whether all instances that answered after the given time were alive
+// simultaneously. If one was last met before another was first met, the second may be the first
+// after a restart, and would count twice.
 func (c *Core) distinct(after time.Duration) bool {
 	newest, oldest := time.Duration(0), c.now
 	for _, p := range c.places {
@@ -325,8 +327,8 @@ func (c *Core) distinct(after time.Duration) bool {
 	return newest <= oldest
 }
 
-// prospects describes the group for people: whether it can elect a leader, and which voters are
-// over or silent.
+// prospects describes the state of the group for the user: whether it can elect a leader, and which
+// voters have ended or are silent.
 func (c *Core) prospects() string {
 	var alive, over, silent []string
 	voters := 0

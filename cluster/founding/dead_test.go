@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// orphan returns n1, a member of a group of these voters, whose largest TTL has passed without a
-// leader.
+// orphan returns n1 as a member of a group with these voters. The group has had no leader for
+// longer than its largest TTL.
 func orphan(settings Settings, voters ...Voter) *Core {
 	c := newborn(settings)
 	c.instance, c.name, c.addr = nodeidtest.ID(1), "n1", "n1:1"
@@ -44,7 +44,7 @@ func five(n int) []Voter {
 	return voters
 }
 
-// life returns the answer of instance i: it runs a replica or, as another life, it is newborn.
+// life returns an answer of instance i that runs the given replica, or of its newborn successor.
 func life(i, raft uint64) InstanceInfo {
 	name := "n" + string(rune('0'+i))
 	if raft == 0 {
@@ -82,8 +82,8 @@ func TestMajorityAnswersAndIsNotGivenUp(t *testing.T) {
 	}
 }
 
-// Answers from before the locks of the group were over do not count: those instances may be cut off
-// since, and a new group needs them.
+// TestOldAnswersDoNotCount checks that answers given before the largest TTL has passed do not
+// count, because those instances may have been cut off since.
 func TestOldAnswersDoNotCount(t *testing.T) {
 	c := orphan(names3(3), five(3)...)
 	tell := func() {
@@ -100,8 +100,8 @@ func TestOldAnswersDoNotCount(t *testing.T) {
 	}
 }
 
-// The same life without its replica is over, and so is a life that another one has replaced
-// elsewhere.
+// TestWhatIsOver checks that a voter has ended if its incarnation runs no replica, or if another
+// incarnation of the same name has answered at another address.
 func TestWhatIsOver(t *testing.T) {
 	retired := life(2, 99)
 	moved := life(3, 0)
@@ -114,11 +114,11 @@ func TestWhatIsOver(t *testing.T) {
 	}
 }
 
-// A voter of unknown name is over once another life answers under the name of each founder. While
-// it lives it is asked for its name.
+// TestAVoterWithoutAName checks that a voter of unknown name has ended once another incarnation
+// answers under each founder's name, and that the voter is asked for its name while it runs.
 func TestAVoterWithoutAName(t *testing.T) {
 	voters := five(3)
-	voters[1].Instance, voters[1].Addr = nodeidtest.ID(8), "n5:1" // silent
+	voters[1].Instance, voters[1].Addr = nodeidtest.ID(8), "n5:1" // this voter never answers
 	c := orphan(names3(3), voters...)
 	if !slices.ContainsFunc(c.seenAt, func(k asker) bool { return k.addr == "n5:1" }) {
 		t.Error("a voter without a name is not asked for it")
@@ -135,7 +135,8 @@ func TestAVoterWithoutAName(t *testing.T) {
 
 func TestSilenceIsNotOver(t *testing.T) {
 	voters := five(3)
-	voters[1].Instance, voters[1].Addr = nodeidtest.ID(4), "n4:1" // silent, and no founder
+	// this voter never answers, and is no founder
+	voters[1].Instance, voters[1].Addr = nodeidtest.ID(4), "n4:1"
 	c := orphan(names3(3), voters...)
 	c.tell("n2:1", life(2, 77))
 	c.tell("n3:1", life(3, 0))
@@ -151,8 +152,8 @@ func TestSilenceIsNotOver(t *testing.T) {
 	}
 }
 
-// In a joint configuration both halves need a majority: of the living n3, n4 and n5 only one is in
-// the new half.
+// TestBothHalvesOfAJointConfiguration checks that both halves of a joint configuration need a
+// majority. Of the running n3, n4 and n5 only one is in the new half.
 func TestBothHalvesOfAJointConfiguration(t *testing.T) {
 	for _, tc := range []struct {
 		over []uint64
@@ -174,9 +175,11 @@ func TestBothHalvesOfAJointConfiguration(t *testing.T) {
 	}
 }
 
-// A configuration that a live voter has applied counts even if a newer one is known.
+// TestAppliedConfigurationsCount checks that a configuration which a running voter has applied
+// counts even if a newer one is known.
 func TestAppliedConfigurationsCount(t *testing.T) {
-	c := orphan(names3(3), five(2)...) // the newest: n1, whose replica retires, and n2
+	// the newest configuration has n1, whose replica retires, and n2
+	c := orphan(names3(3), five(2)...)
 	behind := life(2, 2)
 	behind.Standing.Applied = Configuration{At: 3, Voters: five(3), told: true}
 	c.Retired(c.now, 1)
@@ -187,8 +190,8 @@ func TestAppliedConfigurationsCount(t *testing.T) {
 	}
 }
 
-// hearsay returns n1 in the group of n1 to n3. The leader n3 has told it of the configuration in
-// which n4 replaces n2, and died before another replica applied it.
+// hearsay returns n1 in the group of n1 to n3. The leader n3 has sent it a configuration in which
+// n4 replaces n2, and has died before another replica applied that configuration.
 func hearsay(settings Settings) *Core {
 	c := orphan(settings, five(3)...)
 	c.take(8, told())
@@ -197,10 +200,10 @@ func hearsay(settings Settings) *Core {
 	return c
 }
 
-// told returns the voters of that configuration.
+// told returns the voters of the configuration that the leader in hearsay has sent.
 func told() []Voter { return slices.Delete(five(4), 1, 2) }
 
-// applies returns the life of a replica that has applied the configuration with that number.
+// applies returns an answer of instance i, whose replica has applied the configuration number at.
 func applies(i, at uint64) InstanceInfo {
 	who := life(i, i)
 	who.Standing.Applied = Configuration{At: at, Voters: five(3), told: true}
@@ -210,8 +213,9 @@ func applies(i, at uint64) InstanceInfo {
 	return who
 }
 
-// A configuration that only its dead leader had applied keeps the group exactly as long as messages
-// of that leader may arrive. It also keeps the group if a voter may have applied it.
+// TestHearsay checks that a configuration which only its dead leader had applied keeps the group
+// exactly as long as messages of that leader may arrive. It also keeps the group while a voter may
+// have applied it.
 func TestHearsay(t *testing.T) {
 	older := life(4, 4)
 	older.Standing = nil
@@ -265,8 +269,9 @@ func TestHearsay(t *testing.T) {
 	}
 }
 
-// Hearsay counts while its voter is silent: with Replicas a new group does not need that voter, and
-// it may have applied the configuration.
+// TestHearsayOfTheSilent checks that a configuration known only from a dead leader counts while its
+// voter is silent. With Replicas a new group does not need that voter, but the voter may have
+// applied the configuration.
 func TestHearsayOfTheSilent(t *testing.T) {
 	c := hearsay(Settings{Replicas: 3, Voters: 3, SessionTTL: 2 * time.Second})
 	for round := range 60 {
@@ -279,7 +284,8 @@ func TestHearsayOfTheSilent(t *testing.T) {
 	}
 }
 
-// An instance with fewer Founders than its group needs those of its group, also in the next life.
+// TestFoundersOfTheGroupAreNeeded checks that an instance with fewer Founders than its group needs
+// the founders of its group, in its next incarnation too.
 func TestFoundersOfTheGroupAreNeeded(t *testing.T) {
 	c := orphan(names3(3), five(3)...)
 	c.settings = names3(1).normal()
@@ -298,7 +304,8 @@ func TestFoundersOfTheGroupAreNeeded(t *testing.T) {
 	}
 }
 
-// A voter of a group that can elect does not leave it for another group with a leader.
+// TestForeignLeaderEndsNoGroup checks that a voter of a group that can elect a leader does not
+// leave it for another group with a leader.
 func TestForeignLeaderEndsNoGroup(t *testing.T) {
 	foreign := InstanceInfo{Instance: nodeidtest.ID(60), Name: "t1", Addr: "n5:1", Phase: Member, Group: 8, Leader: true,
 		Standing: &Standing{Raft: 60}}
@@ -313,7 +320,8 @@ func TestForeignLeaderEndsNoGroup(t *testing.T) {
 	}
 }
 
-// A Standing is decoded as it was encoded. An answer of a build without standings is decoded too.
+// TestStandingReturns checks that a Standing is decoded as it was encoded, and that the answer of a
+// build without standings can be decoded.
 func TestStandingReturns(t *testing.T) {
 	who := life(2, 2)
 	who.Voters, who.At = five(3), 7
@@ -340,9 +348,10 @@ func TestStandingReturns(t *testing.T) {
 	}
 }
 
-// A leader shrinks the group from three voters to itself, and dies before the slow voter knows it.
-// One remaining voter needs the leader, and the other's log is too short for its vote: neither is
-// ever elected. The group is given up, but only when that is proved.
+// TestAGroupInWhichNoneCanBeElectedIsDead checks a group whose leader has removed the two other
+// voters and died before the slower one knew it. One remaining voter needs the leader's vote, and
+// the other's log is too short to get a vote. Neither can be elected, so the group is given up, but
+// only once that is proved.
 func TestAGroupInWhichNoneCanBeElectedIsDead(t *testing.T) {
 	joint := Configuration{At: 8, Voters: five(3), Incoming: []uint64{3}, Outgoing: []uint64{1, 2, 3}}
 	behind, far := Log{2, 2, 16}, Log{2, 2, 29}
@@ -406,8 +415,9 @@ func TestAGroupInWhichNoneCanBeElectedIsDead(t *testing.T) {
 	}
 }
 
-// An instance that was cut off while the voters changed knows no running voter. It stays as long as
-// an unknown instance reports that they are a majority, and leaves when that is over too.
+// TestALaterConfigurationKeepsTheGroup checks an instance that was cut off while the voters
+// changed, so that it knows no running voter. It stays while an unknown instance reports newer
+// voters that form a majority, and leaves once those have ended.
 func TestALaterConfigurationKeepsTheGroup(t *testing.T) {
 	fourth := Voter{Raft: 44, Instance: nodeidtest.ID(4), Addr: "n4:1", Life: 1}
 	fifth := Voter{Raft: 55, Instance: nodeidtest.ID(5), Addr: "n5:1", Life: 1}
@@ -457,12 +467,13 @@ func TestALaterConfigurationKeepsTheGroup(t *testing.T) {
 	}
 }
 
-// A leader gives a new replica a vote and dies before another voter has learned of it. The two are
-// a majority, but the voter ignores the replica's messages. The group is given up, unless the voter
-// has applied a configuration that names the replica.
+// TestAGroupOfStrangersIsDead checks a group whose leader gives a new replica a vote and dies
+// before another voter knows it. The new replica and that voter are a majority, but the voter
+// ignores the replica's messages. The group is given up, unless the voter has applied a
+// configuration that names the replica.
 func TestAGroupOfStrangersIsDead(t *testing.T) {
 	voters := five(3)
-	voters[1].Raft = 9 // on n2, replacing replica 2
+	voters[1].Raft = 9 // replica 9 on n2 replaces replica 2
 	later := Configuration{At: 8, Voters: voters, Incoming: []uint64{1, 3, 9}}
 	with := append(five(3), Voter{Raft: 9, Instance: nodeidtest.ID(2), Addr: "n2:1", Life: 1, Learner: true})
 	for name, tc := range map[string]struct {

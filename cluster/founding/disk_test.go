@@ -5,13 +5,14 @@ import (
 	"time"
 )
 
-// disk is the directory of a slot; it survives a crash.
+// disk is the directory of a slot. It survives a crash.
 type disk struct {
 	state, voters []byte
 	life          uint64
 	logs          map[uint64]uint64 // raft ID → mark of its log
-	member        uint64            // group that the state belongs to as a member. Zero means none
-	fails         bool              // the next save fails, and all after it until a restart
+	// the group of which the stored state is a member. Zero means none
+	member uint64
+	fails  bool // every save fails until a restart
 }
 
 func (d *disk) decoded() *State {
@@ -23,12 +24,12 @@ func (d *disk) decoded() *State {
 		st.Voters, err = DecodeVoters(d.voters)
 	}
 	if err != nil {
-		panic(err) // only states of a core are stored
+		panic(err) // a core stores only states that can be decoded
 	}
 	return &st
 }
 
-// load starts with a directory: it increments the life and stores it before anything else.
+// load starts with a directory. It increments the life and stores it before it does anything else.
 func (s *slot) load(cfg *Config) {
 	if s.disk == nil {
 		return
@@ -43,8 +44,8 @@ func (s *slot) load(cfg *Config) {
 	}
 }
 
-// persist is the durable step of the shell. It returns false if the process dies around the save;
-// then nothing was sent.
+// persist stores the state as the shell does. It returns false if the process dies around the save,
+// and then nothing was sent.
 func (s *slot) persist(out *Output) bool {
 	w := s.w
 	if s.disk == nil || s.saved == s.core.Revision() || s.retired {
@@ -100,7 +101,7 @@ func (s *slot) again() func() {
 	}
 }
 
-// mustHaveStored checks that everything that is sent or done now is backed by what is stored.
+// mustHaveStored checks that the stored state covers everything that is sent or done now.
 func (s *slot) mustHaveStored(what string) {
 	if s.disk == nil || s.retired || s.w.plant != "" {
 		return
@@ -110,7 +111,7 @@ func (s *slot) mustHaveStored(what string) {
 	if now.Charter != nil && st.Charter != nil && now.Charter.Group == st.Charter.Group {
 		now.Charter = st.Charter
 	}
-	st.Voters, now.Voters = nil, nil // the addresses of voters are advice
+	st.Voters, now.Voters = nil, nil // the stored addresses of voters may be older
 	if !reflect.DeepEqual(*st, now) {
 		s.w.fault("%s %s as %+v, and has stored %+v", s.name, what, now, *st)
 	}
@@ -164,7 +165,7 @@ func (s *slot) hear(e Event) {
 	s.core.Voters(s.w.now, e.Group, s.book.At(), s.book.Voters())
 }
 
-// knows reports whether the address book of s leads to o.
+// knows reports whether the address book of s has the present address of o.
 func (s *slot) knows(o *slot) bool {
 	if s == o || s.disk == nil {
 		return true
@@ -174,7 +175,7 @@ func (s *slot) knows(o *slot) bool {
 			return v.Addr == o.addr
 		}
 	}
-	return true // not a voter: it finds this instance
+	return true // o is no voter, and finds s itself
 }
 
 // kept reports whether the directory of a slot, running or not, holds that replica of the group.
@@ -198,7 +199,7 @@ func (s *slot) lose() {
 	s.disk = &disk{logs: map[uint64]uint64{}}
 }
 
-// recover is what operators do with one instance of a group that they consider lost. It reports
+// recover does what operators do with one instance of a group that they consider lost. It reports
 // whether Recover succeeded.
 func (s *slot) recover(group uint64) bool {
 	if s.core == nil || s.retired {
@@ -217,8 +218,8 @@ func (s *slot) recover(group uint64) bool {
 	return true
 }
 
-// operate is what operators do after all trouble: they give up groups that have lost their majority
-// for good, or empty their directories.
+// operate does what operators do after all faults have ended: they give up groups that have lost
+// their majority for good, or empty their directories.
 func (w *world) operate() {
 	for _, s := range w.slots {
 		if s.disk == nil || s.disk.member == 0 {
