@@ -141,7 +141,7 @@ func TestAGoroutineThatStaysFailsTheTest(t *testing.T) {
 	New(t, 1) // the goroutines of this cluster must not count for the other one
 	got := record(t, func(t testing.TB) {
 		c := New(t, 1)
-		pprof.Do(context.Background(), pprof.Labels(label, c.label), func(context.Context) { // with the label, as New starts a node
+		pprof.Do(context.Background(), pprof.Labels(label, c.label), func(context.Context) { // as in Cluster.start
 			go func() { <-stop }()
 		})
 	})

@@ -23,7 +23,7 @@ func TestStartsInRealTime(t *testing.T) {
 			mortisetest.New(t, n)
 			took := time.Since(began)
 			t.Logf("%d nodes are ready after %v", n, took)
-			if n <= 3 && took > 5*startLimit { // real time varies: allow five times the limit; larger clusters run in bubbles
+			if n <= 3 && took > 5*startLimit { // real time varies; larger clusters run in bubbles
 				t.Errorf("%d nodes were ready only after %v", n, took)
 			}
 		})
