@@ -13,10 +13,11 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// shots is the directory for pictures of the page: go test ./console -run Browser -shots /tmp
+// shots is a directory. If it is set, the tests write screenshots to it: go test ./console -run
+// Browser -shots /tmp
 var shots = flag.String("shots", "", "directory for pictures of the page")
 
-// mounted serves the page below a path, as a service would.
+// mounted serves the console below a path, as a service would, and returns the URL.
 func mounted(t *testing.T, node Node, options Options) string {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -26,7 +27,7 @@ func mounted(t *testing.T, node Node, options Options) string {
 	return server.URL + "/ops/mortise/"
 }
 
-// busy brings a fleet into a state that is worth a picture.
+// busy locks keys and queues requests, so that a screenshot of the page shows something.
 func busy(t *testing.T, nodes []*mortise.Node) {
 	t.Helper()
 	value := []string{"charging card", "nightly export, part 3 of 7", "reindex", ""}
@@ -49,8 +50,9 @@ func busy(t *testing.T, nodes []*mortise.Node) {
 	wait(t, nodes[2], "tenants/acme/import", 1)
 }
 
-// TestBrowserShowsAndFollows: in a real browser, below a path, the page shows the holders without
-// violating its policy. A lock that is taken while the page is open appears without a reload.
+// TestBrowserShowsAndFollows checks that the page shows the holders in a real browser, mounted
+// below a path, without violating its Content-Security-Policy. A lock that is taken while the page
+// is open must appear without a reload.
 func TestBrowserShowsAndFollows(t *testing.T) {
 	t.Parallel()
 	c := startChromium(t)
@@ -80,8 +82,8 @@ func TestBrowserShowsAndFollows(t *testing.T) {
 	c.silent()
 }
 
-// TestBrowserOnAPhone: at a width of 360 nothing overflows at the side, on the page or on that of
-// one key, whatever the keys are.
+// TestBrowserOnAPhone checks that at a width of 360 pixels neither the main page nor the page of
+// one key overflows horizontally, even if keys are long.
 func TestBrowserOnAPhone(t *testing.T) {
 	t.Parallel()
 	c := startChromium(t)
@@ -107,8 +109,8 @@ func TestBrowserOnAPhone(t *testing.T) {
 	c.silent()
 }
 
-// TestBrowserSearches: typing filters without a reload and changes the address; the field keeps the
-// focus while the page refreshes.
+// TestBrowserSearches checks that typing in the search field filters the keys without a reload and
+// changes the address, and that the field keeps the focus when the page refreshes.
 func TestBrowserSearches(t *testing.T) {
 	t.Parallel()
 	c := startChromium(t)
@@ -133,8 +135,8 @@ func TestBrowserSearches(t *testing.T) {
 	c.silent()
 }
 
-// TestBrowserWithoutScript: with scripts disabled the page shows everything, its form searches, and
-// it offers a link for a refresh.
+// TestBrowserWithoutScript checks that without scripts the page shows everything, its search form
+// works, and it has a link for a refresh.
 func TestBrowserWithoutScript(t *testing.T) {
 	t.Parallel()
 	c := startChromium(t)
@@ -150,7 +152,7 @@ func TestBrowserWithoutScript(t *testing.T) {
 	c.until("one can look again", `document.querySelector("noscript a").getClientRects().length === 1`)
 	c.call("Runtime.evaluate", map[string]any{"expression": `document.getElementById("prefix").focus()`}, nil)
 	c.call("Input.insertText", map[string]string{"text": "orders/"}, nil)
-	for _, kind := range []string{"keyDown", "keyUp"} { // the keyboard is enough
+	for _, kind := range []string{"keyDown", "keyUp"} { // submits the form by the keyboard
 		c.call("Input.dispatchKeyEvent", map[string]any{"type": kind, "key": "Enter", "code": "Enter",
 			"windowsVirtualKeyCode": 13, "text": "\r"}, nil)
 	}
@@ -159,8 +161,8 @@ func TestBrowserWithoutScript(t *testing.T) {
 	c.silent()
 }
 
-// TestBrowserEndsAHoldByForce: a permitted viewer ends a hold with the form on the page of the key.
-// What is being typed survives the refreshes.
+// TestBrowserEndsAHoldByForce checks that a permitted viewer can end a hold with the form on the
+// page of the key. Text that is being typed must survive a refresh of the page.
 func TestBrowserEndsAHoldByForce(t *testing.T) {
 	t.Parallel()
 	c := startChromium(t)
@@ -193,8 +195,8 @@ func TestBrowserEndsAHoldByForce(t *testing.T) {
 	c.silent()
 }
 
-// TestBrowserShowsALostQuorum: what was seen stays, marked as old, and the page says what is wrong,
-// without a reload.
+// TestBrowserShowsALostQuorum checks that without a majority the page still shows the last data,
+// marked as old, and reports the problem without a reload.
 func TestBrowserShowsALostQuorum(t *testing.T) {
 	t.Parallel()
 	c := startChromium(t)

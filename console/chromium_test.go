@@ -22,17 +22,17 @@ import (
 	"time"
 )
 
-// chromium is a headless browser, driven by the DevTools protocol over a pair of pipes: JSON
-// messages, each ended by a zero byte.
+// chromium is a headless browser that the tests control over a pair of pipes with the DevTools
+// protocol, whose messages are JSON texts that end with a zero byte.
 type chromium struct {
 	t       *testing.T
 	to      *os.File
-	session string // of its only page
+	session string // the DevTools session of the only page
 
 	mu      sync.Mutex
 	last    int
 	waiting map[int]chan message
-	faults  []string // errors of the page: scripts that failed, and violations of the policy
+	faults  []string // errors that the page has reported: failed scripts and violations of its policy
 }
 
 type message struct {
@@ -46,7 +46,8 @@ type message struct {
 	} `json:"error,omitempty"`
 }
 
-// startChromium starts the browser, or skips the test if it is not installed; test.sh reports that.
+// startChromium starts the browser. It skips the test if the browser is not installed; test.sh
+// reports that.
 func startChromium(t *testing.T) *chromium {
 	t.Helper()
 	path, err := exec.LookPath("chromium")
@@ -69,7 +70,7 @@ func startChromium(t *testing.T) *chromium {
 		"--no-first-run", "--hide-scrollbars",
 		"--force-color-profile=srgb", "--user-data-dir="+home, "--remote-debugging-pipe", "about:blank")
 	cmd.Env = append(os.Environ(), "HOME="+home)
-	cmd.ExtraFiles = []*os.File{theirIn, theirOut} // 3 and 4
+	cmd.ExtraFiles = []*os.File{theirIn, theirOut} // file descriptors 3 and 4
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +96,7 @@ func startChromium(t *testing.T) *chromium {
 	return c
 }
 
-// read receives what the browser sends, until it ends.
+// read receives messages from the browser until the browser exits.
 func (c *chromium) read(from *os.File) {
 	r := bufio.NewReader(from)
 	for {
@@ -123,7 +124,7 @@ func (c *chromium) read(from *os.File) {
 	}
 }
 
-// call sends a command and waits for its result.
+// call sends a command and waits for its result. It fails the test if the command fails.
 func (c *chromium) call(method string, params, result any) {
 	c.t.Helper()
 	if err := c.try(method, params, result); err != nil {
@@ -165,7 +166,7 @@ func (c *chromium) try(method string, params, result any) error {
 	}
 }
 
-// open loads a page and waits until it is there.
+// open loads a page and waits until it is complete.
 func (c *chromium) open(url string) {
 	c.t.Helper()
 	var nav struct{ ErrorText string }
@@ -202,8 +203,8 @@ func (c *chromium) evaluate(expression string, into any) error {
 	return json.Unmarshal(result.Result.Value, into)
 }
 
-// until waits until an expression is true in the page. An expression that fails counts as false,
-// since the page may be about to change.
+// until waits until a JavaScript expression is true in the page. An expression that throws an error
+// counts as false, because the page may be about to change.
 func (c *chromium) until(what, expression string) {
 	c.t.Helper()
 	eventually(c.t, what, func() (is bool) { return c.evaluate("!!("+expression+")", &is) == nil && is })
@@ -219,11 +220,11 @@ func (c *chromium) screen(width, height int, dark bool) {
 		map[string]any{"features": []any{map[string]string{"name": "prefers-color-scheme", "value": scheme}}}, nil)
 }
 
-// shot takes a picture of the whole page if -shots is set.
+// shot takes a screenshot of the page if -shots is set.
 func (c *chromium) shot(name string) { c.picture(name, 1600, 1) }
 
-// picture takes a picture of the upper part of the page, at the given scale and in few colours, for
-// documents.
+// picture takes a screenshot of the upper part of the page for a document, at the given scale and
+// in few colours.
 func (c *chromium) picture(name string, most int, scale float64) {
 	c.t.Helper()
 	if *shots == "" {
@@ -250,8 +251,8 @@ func (c *chromium) picture(name string, most int, scale float64) {
 	}
 }
 
-// fewColours returns a copy of a PNG with its 200 most frequent colours. A page has few colours,
-// and blends of them at the edges of letters.
+// fewColours returns a copy of a PNG with only its 200 most frequent colours. A page has few
+// colours, and mixtures of them at the edges of letters.
 func fewColours(data []byte) ([]byte, error) {
 	from, err := png.Decode(bytes.NewReader(data))
 	if err != nil {

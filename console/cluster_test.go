@@ -9,19 +9,19 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// quick bounds an answer in these tests: five times what is promised, since the machine may be
-// busy.
+// quick is the time limit for one response in these tests. It is five times the documented limit,
+// because the machine may be busy.
 const quick = 15 * time.Second
 
-// TestAStuckHolderIsTold: the page names the key, its holder, for how long it is held, how many
-// requests wait, and the next step.
+// TestAStuckHolderIsTold checks that the page shows the key, its holder, how long it has been held,
+// the number of waiting requests, and the next step.
 func TestAStuckHolderIsTold(t *testing.T) {
 	t.Parallel()
 	nodes := startFleet(t, "orders-0", "orders-1", "orders-2")
 	lock(t, nodes[1], mortise.Request{Key: "orders/42", Value: "charging card"})
 	wait(t, nodes[0], "orders/42", 2)
 	wait(t, nodes[2], "orders/42", 3)
-	for i, node := range nodes { // the leader and the instances that ask it see the same
+	for i, node := range nodes { // the leader and the other instances show the same
 		h := New(node, Options{Long: time.Millisecond})
 		what, next, ok := status(t, h, "").found("held-long")
 		if !ok {
@@ -40,13 +40,13 @@ func TestAStuckHolderIsTold(t *testing.T) {
 	}
 }
 
-// TestADeadVoterIsTold: locks continue, and the page names the missing voter, or the one whose loss
-// would end the group, and what may be done.
+// TestADeadVoterIsTold checks that locks are still granted, and that the page names the missing
+// voter, or the voter whose loss would end the group, and the next step.
 func TestADeadVoterIsTold(t *testing.T) {
 	t.Parallel()
 	for finding, change := range map[string]func(*mortise.Config){
-		"voter-missing/": func(c *mortise.Config) { c.Dir = t.TempDir() },            // it may come back
-		"cannot-lose":    func(c *mortise.Config) { c.SessionTTL = 2 * time.Second }, // it loses its vote
+		"voter-missing/": func(c *mortise.Config) { c.Dir = t.TempDir() },            // the voter may return
+		"cannot-lose":    func(c *mortise.Config) { c.SessionTTL = 2 * time.Second }, // the voter loses its vote
 	} {
 		nodes := startFleetOf(t, change, "orders-0", "orders-1", "orders-2")
 		dead := 0
@@ -78,8 +78,9 @@ func TestADeadVoterIsTold(t *testing.T) {
 	}
 }
 
-// TestALostQuorumIsTold: without a majority the page answers as quickly as before, shows what was
-// seen last, and names the voters that must come back. The process is alive and not ready.
+// TestALostQuorumIsTold checks that without a majority the page is served as quickly as before,
+// shows the last data, and names the voters that must return. /livez must succeed and /readyz must
+// fail.
 func TestALostQuorumIsTold(t *testing.T) {
 	t.Parallel()
 	nodes := startFleet(t, "orders-0", "orders-1", "orders-2")
@@ -118,8 +119,8 @@ func TestALostQuorumIsTold(t *testing.T) {
 	}
 }
 
-// TestACircleIsSuspected: if two instances each hold for long what the other waits for, the page
-// reports a circle and its holders.
+// TestACircleIsSuspected checks that the page reports a circle and its holders if two instances
+// have each held for long a key that the other one waits for.
 func TestACircleIsSuspected(t *testing.T) {
 	t.Parallel()
 	nodes := startFleet(t, "orders-0", "orders-1")
@@ -147,8 +148,9 @@ func mustPage(t *testing.T, h http.Handler, path string) string {
 	return body
 }
 
-// TestAbnormalEndsAreTold: the page shows which holds ended by force, with the operator and the
-// reason, and which were lost, the newest first. It also shows the data of a key.
+// TestAbnormalEndsAreTold checks that the page lists holds that were lost or ended by force, the
+// newest first, with the operator and the reason. It also checks that the page shows the data of a
+// key.
 func TestAbnormalEndsAreTold(t *testing.T) {
 	t.Parallel()
 	nodes := startFleetOf(t, func(c *mortise.Config) { c.SessionTTL = 5 * time.Second }, "orders-0", "orders-1",
@@ -162,7 +164,7 @@ func TestAbnormalEndsAreTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	lock(t, nodes[1], mortise.Request{Key: "orders/7"})
-	if err := nodes[1].Close(); err != nil { // it leaves the hold to expire
+	if err := nodes[1].Close(); err != nil { // the hold stays until its session expires
 		t.Fatal(err)
 	}
 	if _, err := nodes[2].Put(t.Context(), "orders/42", []byte("version <7>"), 0); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// Node is what the handler asks. *mortise.Node implements it.
+// Node is the part of *mortise.Node that the handler uses.
 type Node interface {
 	Err() error
 	Status() mortise.Status
@@ -26,24 +26,25 @@ type Node interface {
 	ForceUnlock(ctx context.Context, key string, token mortise.Token, reason string) (ended bool, err error)
 }
 
-// Options are the settings of a handler. The zero value is a handler that only reads.
+// Options are the settings of a handler. With the zero value, the handler never ends a hold.
 type Options struct {
-	// MayForce reports whether the sender of a request may end a hold by force. It is called for every
-	// request for the page, to decide whether the form is shown, and again before a hold is ended. It
-	// may be called by several goroutines at once. Nil means that no request may, and there is no
-	// form.
+	// MayForce reports whether the sender of a request may end a hold by force. It is called for
+	// every request for the page, to decide whether the form is shown, and again before a hold is
+	// ended. It must be safe for concurrent use. Nil means that no hold can be ended by force, and
+	// no form is shown.
 	MayForce func(*http.Request) bool
 
-	// Hosts are the names, without a port, that the Host header of a request for the page or its JSON
-	// may have, besides IP addresses and localhost. A request with any other host is rejected. It may
-	// come from a page of another site whose name resolves to this address (DNS rebinding). Such a
-	// page could read everything, and send the form if MayForce relies on addresses alone. "*" allows
-	// every name. Use it only behind your own check of the Host header, or if the handler is behind
-	// authentication by a header.
+	// Hosts are the host names, without a port, that are accepted in the Host header of a request
+	// for the page or its JSON. IP addresses and localhost are always accepted. A request with any
+	// other host is rejected, because it may come from a page of another site whose name resolves
+	// to this address (DNS rebinding). Such a page could read everything, and could send the form
+	// if MayForce relies on addresses alone. "*" accepts every name. Use "*" only if you check the
+	// Host header yourself, or if requests must authenticate by a header.
 	Hosts []string
 
-	// Long is the age from which the page calls a hold long while requests wait for it. From that age
-	// on it also assumes that the holder's instance does no unrelated work. Zero or less means 30 s.
+	// Long is the age at which the page calls a hold long if requests wait for it. From that age
+	// on, the page also assumes that the holder's instance does no unrelated work. Zero or less
+	// means 30 s.
 	Long time.Duration
 }
 
@@ -56,8 +57,8 @@ type handler struct {
 	origin  *http.CrossOriginProtection
 }
 
-// New returns the handler of a node. It can be mounted at any path with http.StripPrefix. It is
-// safe for concurrent use and needs no closing.
+// New returns an HTTP handler that shows the state of node. It can be mounted at any path with
+// http.StripPrefix. It is safe for concurrent use and need not be closed.
 func New(node Node, options Options) http.Handler {
 	if options.Long <= 0 {
 		options.Long = 30 * time.Second
@@ -68,14 +69,14 @@ func New(node Node, options Options) http.Handler {
 	return h
 }
 
-// ServeHTTP dispatches a request.
+// ServeHTTP implements http.Handler.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	// With no-referrer a browser would send the form with a null origin.
+	// With the policy no-referrer, a browser would send the form with a null origin.
 	w.Header().Set("Referrer-Policy", "same-origin")
 	w.Header().Set("X-Frame-Options", "DENY")
-	// The page sets its own policy.
+	// servePage replaces this policy.
 	w.Header().Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 	answer, methods, probed := http.HandlerFunc(http.NotFound), "GET, HEAD", false
 	switch strings.Trim(r.URL.Path, "/") {

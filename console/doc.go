@@ -1,9 +1,9 @@
-// Package console shows the state of a node to people and to probes over HTTP. One handler serves a
-// page, the same data as JSON, and the two questions that an orchestrator asks.
+// Package console shows the state of a node to operators and to probes over HTTP. One handler
+// serves a page, the same data as JSON, and the liveness and readiness probes of an orchestrator.
 //
 //	mux.Handle("/mortise/", http.StripPrefix("/mortise", console.New(node, console.Options{})))
 //
-// It can be mounted at any path, and serves below it:
+// The handler can be mounted at any path, and serves these paths below it:
 //
 //	/             the page: what is wrong and the next step, the voters and a page of the members
 //	              by zone (?after= the next), the sessions that end first, who holds what and who
@@ -16,59 +16,65 @@
 //	/readyz       200 if [mortise.Node.Ready] returns nil within half a second; else 503 and a
 //	              sentence that says what the node waits for
 //
-// HEAD is answered wherever GET is. The page is made on the server, and can be read and searched
-// without a script. With the script it shows a change within two seconds. All of it is in the
-// binary: nothing is loaded from elsewhere, and the Content-Security-Policy allows nothing else.
+// HEAD is answered wherever GET is. The server renders the page, so it can be read and searched
+// without a script. With the script, it shows a change within two seconds. The binary contains
+// everything that the page needs: nothing is loaded from another site, and the
+// Content-Security-Policy forbids it.
 //
 // # Guarantees
 //
-//   - The handler reads. The only thing that it can change is a hold that an operator ends by
-//     force, and only if [Options.MayForce] is set and allows the request. Such a request must be a
-//     POST, and is rejected if it comes from a page of another origin.
-//   - Every answer comes within a few seconds whatever the group does, within half a second if this
-//     instance knows that there is no leader, and otherwise within milliseconds. A probe is
-//     answered within half a second. Without a leader the page shows what was seen last, and its
-//     age; of the members it shows the first page that this instance has.
-//   - Whatever the number of viewers and of keys, one instance has at most one question at a time
-//     with the leader, and repeats a question after a second at the earliest. A question takes
+//   - The handler only reads, with one exception: an operator can end a hold by force, if
+//     [Options.MayForce] is set and allows the request. Such a request must be a POST, and is
+//     rejected if it comes from a page of another origin.
+//   - Every response is sent within a few seconds, whatever state the group is in. It is sent
+//     within half a second if this instance knows that there is no leader, and normally within
+//     milliseconds. A probe is answered within half a second. Without a leader the page shows the
+//     last data and its age. Of the members it then shows the first page of the list that this
+//     instance has.
+//   - With any number of viewers and keys, one instance sends the leader the queries of at most one
+//     reading at a time, and repeats a reading after a second at the earliest. A reading takes
 //     about twenty calls, for at most 1,000 keys, 1,000 sessions and 100 members. The page counts
-//     what it leaves out, or says that it leaves something out.
-//   - The page and its JSON answer requests that name an IP address, localhost or one of
-//     [Options.Hosts], and no others: a page of another site whose name resolves to this address
-//     gets nothing. The two probes answer every request, but give reasons only to requests that
-//     could see the page.
-//   - No other page can frame an answer.
+//     the items that it leaves out, or states that it leaves some out.
+//   - The page and its JSON accept only requests whose Host header has an IP address, localhost or
+//     one of [Options.Hosts]. So a page of another site whose name resolves to this address cannot
+//     read them. The two probes answer every request, but give reasons only to requests that the
+//     page accepts.
+//   - No other page can embed a response in a frame.
 //   - Keys, values and names are shown as text, whatever they contain. Unprintable characters, such
 //     as a mark that changes the direction of writing, are shown as numbers.
 //
 // # Concurrency
 //
-// The handler is safe for concurrent use. It starts no goroutine and needs no closing: a request
-// that finds the data old asks for new data in its own goroutine, and others wait for that.
+// The handler is safe for concurrent use. It starts no goroutine and need not be closed. A request
+// that finds the data older than a second reads new data in its own goroutine, and concurrent
+// requests wait for that data.
 //
 // # Failure
 //
-// The page says what it could not get, in the place where it would have shown it. The page itself
-// is answered with 200 as long as it can be made. After Close of the node it says so.
+// If the page could not get some data, it says so in the place of that data. The page is sent with
+// status 200 if it can be rendered. After Close of the node, the page reports that the node has
+// ended.
 //
 // # Limits
 //
-// A client that reaches the handler sees all keys, values, names and addresses. Put your own
-// authentication in front of it, and mount it a second time at the paths of the two probes where an
-// orchestrator reaches them, as the example does. A search for a few keys among very many reads all
-// of them, a thousand at a time, for at most a second, and then says that there are others. The
-// data is up to a second old. The lists of the longest held and the most waited for cover the 1,000
-// oldest keys.
+// Every client that reaches the handler can see all keys, values, names and addresses. Put your own
+// authentication in front of it. If an orchestrator needs the two probes without authentication,
+// mount the handler a second time at their paths, as in the example. A search that matches few keys
+// among very many reads all keys, a thousand at a time, for at most a second, and then reports that
+// there are more. The data is up to a second old. The lists of the keys that are held longest or
+// have the most waiters cover the 1,000 oldest keys.
 //
-// Two requests of one instance may belong to unrelated work. So the picture joins a hold and a wait
-// of one instance only if the hold is older than [Options.Long], and a circle that it shows is only
-// a suspicion. It shows no circle of more than six keys. The circles of [mortise.DeadlockError] do
-// not appear, since they are prevented.
+// Two requests of one instance may belong to unrelated work. So the picture connects a hold and a
+// waiting request of one instance only if the hold is older than [Options.Long], and a circle in
+// the picture is only a suspected deadlock. The picture has no circle of more than six keys. The
+// circles that [mortise.DeadlockError] reports are not shown, because those requests have failed
+// and no longer wait.
 //
 // # Refused alternatives
 //
-// A liveness probe that asks the group: a network partition would restart every instance, and the
-// group would be lost with them. A push to every viewer, or a refresh in the background: both cost
-// while there is no viewer. A page that a script draws: it shows nothing just when something is
-// broken. Listing all keys: a million of them is no picture, and a load on the leader.
+// A liveness probe that queries the group was rejected: during a network partition, the
+// orchestrator would restart every instance, and the group would be lost. Pushing data to viewers
+// and refreshing it in the background were rejected: both cost work while there is no viewer.
+// Rendering the page by a script was rejected: the page may stay empty when something is broken.
+// Listing all keys was rejected: a page of a million keys is useless, and reading them loads the leader.
 package console

@@ -5,24 +5,24 @@ import (
 	"unicode/utf8"
 )
 
-// This file lays out the rows of a tree in a picture that is as wide as a phone.
+// This file computes the layout of a tree as a picture that is narrow enough for a phone.
 
 const (
 	drawWidth  = 340
 	indent     = 18
 	keyHeight  = 40
-	keyGap     = 8 // above each key except the first
+	keyGap     = 8 // the space above each key except the first
 	lineHeight = 22
-	lane       = 22 // at the right, for lines back to a key above
+	lane       = 22 // the space at the right for lines back to a key above
 	monoWidth  = 7.4
 	textWidth  = 6.3
 )
 
-// drawing is a tree with coordinates, for the template.
+// drawing is a tree with coordinates, as the template needs it.
 type drawing struct {
 	Width, Height int
 	Title         string
-	Sentences     []string // the same in words
+	Sentences     []string // the contents of the picture in words
 	Boxes         []box
 	Dots          []dot
 	Lines         []line
@@ -30,7 +30,7 @@ type drawing struct {
 
 type box struct {
 	X, Y, W        int
-	Key            string // unabridged, for a link
+	Key            string // the key unabridged, for a link
 	Name, By, Wait string
 	TextX          int
 	NameY, ByY     int
@@ -41,14 +41,14 @@ type box struct {
 type dot struct {
 	X, Y, TextX, TextY int
 	Text, Whole        string
-	Rest               bool // it stands for several waiters
+	Rest               bool // the dot stands for several waiters
 	Circled            bool
 }
 
 type line struct {
 	Path string
 	Kind string // "waits", "holds" or "back"
-	Head string // an arrowhead or a square at its end
+	Head string // an arrowhead or a square at the end of the line
 }
 
 func draw(t tree) drawing {
@@ -79,7 +79,7 @@ func draw(t tree) drawing {
 	return d
 }
 
-// box draws a key.
+// box adds the box of a key.
 func (d *drawing) box(r row, y, right int) {
 	x := 1 + r.depth*indent
 	b := box{X: x, Y: y, W: right - x, Key: r.key.Name, TextX: x + 10, NameY: y + 16, ByY: y + 32, WaitX: right - 8,
@@ -99,7 +99,7 @@ func (d *drawing) box(r row, y, right int) {
 	d.Boxes = append(d.Boxes, b)
 }
 
-// dot draws one waiter, or the rest of them.
+// dot adds the dot of one waiter, or of all waiters that have no dot of their own.
 func (d *drawing) dot(r row, y, right int) {
 	o := dot{X: 13 + (r.depth-1)*indent + 14, Y: y, TextY: y + 4, Rest: r.more > 0, Circled: r.circled}
 	o.TextX = o.X + 10
@@ -111,7 +111,7 @@ func (d *drawing) dot(r row, y, right int) {
 	d.Dots = append(d.Dots, o)
 }
 
-// label is the text beside the dot of a row.
+// label returns the text beside the dot of a row.
 func (r *row) label() string {
 	text := shown(r.waiter)
 	switch {
@@ -128,8 +128,8 @@ func (r *row) label() string {
 	return text
 }
 
-// lines joins the rows: up from the waiters to the key, down from a waiter to what it holds, and
-// back to a key above.
+// lines adds the lines between the rows: up from waiters to the key that they wait for, down from a
+// waiter to the keys that it holds, and back from a waiter to a key above it.
 func (d *drawing) lines(t tree, tops, mids []int, right int) {
 	lanes := 0
 	for parent, p := range t.rows {
@@ -149,11 +149,11 @@ func (d *drawing) lines(t tree, tops, mids []int, right int) {
 			}
 			end := 1 + c.depth*indent
 			l.Path += fmt.Sprintf("M%d %dH%d", x, last, end)
-			l.Head += fmt.Sprintf("M%d %dh6v6h-6z", end-6, last-3) // a square, at the key that is held
+			l.Head += fmt.Sprintf("M%d %dh6v6h-6z", end-6, last-3) // a square at the key that is held
 		}
 		if last != 0 {
 			if l.Path += fmt.Sprintf("M%d %dV%d", x, last, from+1); p.key != nil {
-				l.Head = fmt.Sprintf("M%d %dl4 7h-8z", x, from+1) // an arrow up, to the key
+				l.Head = fmt.Sprintf("M%d %dl4 7h-8z", x, from+1) // an arrow up to the key
 			}
 			d.Lines = append(d.Lines, l)
 		}

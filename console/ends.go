@@ -7,23 +7,23 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// maxEnds is how many abnormal ends are shown among those that the group remembers.
+// maxEnds is the maximum number of abnormal ends that are shown.
 const maxEnds = 12
 
-// ending is a hold that ended otherwise than by its holder's Unlock, or whose holder is gone.
+// ending is a hold that ended otherwise than by its holder's Unlock, or whose holder has ended.
 type ending struct {
 	At       time.Time         `json:"at"`
-	Position uint64            `json:"position,string"` // sorts the ends
+	Position uint64            `json:"position,string"` // the position of the event in the order of all events
 	Key      string            `json:"key"`
 	Token    mortise.Token     `json:"token"`
 	Holder   string            `json:"holder"`
-	What     mortise.EventKind `json:"what"` // as in mortise.Event
+	What     mortise.EventKind `json:"what"` // the kind of the event, as in mortise.Event
 	Cause    mortise.Cause     `json:"cause"`
 	By       string            `json:"by,omitempty"`
 	Reason   string            `json:"reason,omitempty"`
 }
 
-// endsOf returns the last of the events, the newest first.
+// endsOf returns the last maxEnds of the events, the newest first.
 func endsOf(events []mortise.Event) []ending {
 	ends := []ending{}
 	for i := len(events) - 1; i >= 0 && len(ends) < maxEnds; i-- {
@@ -33,7 +33,7 @@ func endsOf(events []mortise.Event) []ending {
 	return ends
 }
 
-// Text describes what has happened to the key.
+// Text describes the event.
 func (e ending) Text() string {
 	switch {
 	case e.Cause == mortise.CauseForced && e.Reason != "":
@@ -54,7 +54,7 @@ func (e ending) Text() string {
 	return fmt.Sprintf("%s, %s: %s", shown(e.Holder), e.What, e.Cause)
 }
 
-// Day returns the date of an event if it was not today, by the clock of the instance that shows it.
+// Day returns the date of the event, or "" if it is the same day as now.
 func (e ending) Day(now time.Time) string {
 	if day := e.At.UTC().Format(time.DateOnly); day != now.UTC().Format(time.DateOnly) {
 		return day

@@ -13,7 +13,7 @@ import (
 )
 
 // A service mounts the page beside its own handlers, behind its own authentication. It mounts the
-// probes where its orchestrator reaches them.
+// probes at paths that its orchestrator can reach.
 func ExampleNew() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{Name: "orders-0"})
@@ -32,7 +32,7 @@ func ExampleNew() {
 	mux.Handle("/livez", handler)
 	mux.Handle("/readyz", handler)
 
-	server := httptest.NewServer(mux) // use your own http.Server
+	server := httptest.NewServer(mux) // in production, use your own http.Server
 	defer server.Close()
 	if err := node.Ready(ctx); err != nil {
 		log.Fatal(err)

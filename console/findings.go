@@ -9,39 +9,40 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// level is how bad a finding is.
+// level is the severity of a finding.
 type level int
 
 const (
 	fine   level = iota
-	watch        // something is wrong, and locks are granted
-	broken       // no lock is granted here
+	watch        // something is wrong, but locks are granted
+	broken       // no lock is granted on this instance
 )
 
-// String returns the name that /status.json uses.
+// String returns the word for the level in /status.json.
 func (l level) String() string { return [...]string{"fine", "watch", "broken"}[l] }
 
-// MarshalText makes the level a word in JSON.
+// MarshalText encodes the level as that word in JSON.
 func (l level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
 
-// finding is one problem and the next step.
+// finding is one problem and the next step of the operator.
 type finding struct {
-	ID    string  `json:"id"` // its kind and its subject; it stays the same while a number in the text changes
+	ID    string  `json:"id"` // the kind and the subject, without numbers that change
 	Level level   `json:"level"`
 	What  string  `json:"what"`
 	Why   string  `json:"why,omitempty"`
 	Next  string  `json:"next"`
-	Again bool    `json:"-"` // the previous finding has the same Next
+	Again bool    `json:"-"` // the previous finding has the same text in the field Next
 	About []about `json:"about,omitempty"`
 }
 
-// about is a key that a finding is about.
+// about is a key that a finding concerns.
 type about struct {
 	Key  string `json:"key"`
-	Text string `json:"text"` // what the finding says about the key
+	Text string `json:"text"` // the text of the finding for this key
 }
 
-// findings lists the problems, the worst first. If there is none it says so.
+// findings returns the problems, the worst first. If there are none, it returns one finding that
+// says so.
 func (s *scene) findings(v *view) []finding {
 	all := s.groupFindings()
 	if s.status.Err == nil {
@@ -63,8 +64,8 @@ func (s *scene) findings(v *view) []finding {
 	return []finding{{ID: "fine", What: "All is well: locks are granted.", Next: next}}
 }
 
-// groupFindings returns what keeps this instance from being granted locks, or may soon do so. It
-// returns only the first that applies, since the others follow from it.
+// groupFindings returns the problem that prevents this instance from being granted locks, or may
+// soon do so. It returns only the first problem that applies, because that one causes the others.
 func (s *scene) groupFindings() []finding {
 	st := s.status
 	switch {
@@ -127,16 +128,16 @@ func (s *scene) groupFindings() []finding {
 	return nil
 }
 
-// Prefixes and parts of Status.Waiting on which the next step depends.
+// The next step depends on these prefixes and parts of Status.Waiting.
 const (
 	twoGroups = "two groups"
 	inGrace   = "the group is in its grace"
-	otherSide = "the other side " // at the other end of a connection that was rejected by TLS, or by the lack of it
+	otherSide = "the other side " // the peer of a connection on which only one side uses TLS, or a handshake failed
 	unreached = " cannot be reached: bring them back"
 )
 
-// nameFindings reports that another instance has the name of this one. This instance knows that
-// without a leader too.
+// nameFindings reports that another instance has the name of this one. The instance knows that even
+// without a leader.
 func (s *scene) nameFindings() []finding {
 	if s.status.Namesake == "" {
 		return nil
@@ -148,9 +149,9 @@ func (s *scene) nameFindings() []finding {
 	}}
 }
 
-// bringBack returns the next step without a leader.
+// bringBack returns the next step if there is no leader.
 func bringBack(s mortise.Status) string {
-	if strings.Contains(s.Waiting, unreached) { // that is more recent than what gossip knows
+	if strings.Contains(s.Waiting, unreached) { // this text is more recent than the data from gossip
 		return "Bring back a majority of the voters: those that cannot be reached are named above."
 	}
 	var names []string
@@ -169,13 +170,13 @@ func bringBack(s mortise.Status) string {
 	return "Bring back a majority of the voters. Not seen from here: " + strings.Join(names, ", ") + "."
 }
 
-// instances returns how many instances are members, without programs with derived secrets. Zero
-// means not known, or more than one page of them.
+// instances returns the number of member instances, without programs that have derived secrets. It
+// returns zero if the number is not known, or if the members fill more than one page.
 func (s *scene) instances() int {
 	if s.all.members == nil || len(s.all.members) >= maxMembers {
 		return 0
 	}
-	names := map[string]bool{} // an instance that has lost a session is listed twice for a while
+	names := map[string]bool{} // an instance that has lost a session is listed twice until the old session is removed
 	for _, m := range s.all.members {
 		if m.Tier == mortise.TierRoot {
 			names[m.Instance] = true
@@ -184,7 +185,7 @@ func (s *scene) instances() int {
 	return len(names)
 }
 
-// voterFindings returns the problems of the voters, as the leader reports them.
+// voterFindings returns the problems of the voters that the leader reports.
 func (s *scene) voterFindings() (all []finding) {
 	h := s.health()
 	if h == nil || s.status.Leader == "" {
@@ -201,7 +202,7 @@ func (s *scene) voterFindings() (all []finding) {
 			return d.Instance == m.Instance &&
 				d.State != mortise.DiskLow
 		}) {
-			continue // the finding about its disk explains it
+			continue // the finding for its disk explains it
 		}
 		all = append(all, finding{ID: "voter-missing/" + m.Instance, Level: watch,
 			What: fmt.Sprintf("The voter %s has been silent for %s.", m.Name, span(m.Silent)), Next: advice})

@@ -17,8 +17,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// startFleet starts instances over loopback, alternately in the zones of a two-letter name, and
-// waits until all are ready. They end with the test.
+// startFleet starts instances on the loopback interface and waits until all are ready. The
+// instances are in two zones, alternately. They are closed at the end of the test.
 func startFleet(t *testing.T, names ...string) []*mortise.Node {
 	t.Helper()
 	return startFleetOf(t, func(*mortise.Config) {}, names...)
@@ -88,8 +88,8 @@ func lock(t *testing.T, node *mortise.Node, r mortise.Request) *mortise.Lock {
 	return l
 }
 
-// wait makes calls wait for a key until the test ends. It returns when the leader knows all of
-// them.
+// wait starts calls that wait for a key until the test ends. It returns when all of them are in the
+// leader's queue.
 func wait(t *testing.T, node *mortise.Node, key string, calls int) {
 	t.Helper()
 	before, err := node.Peek(t.Context(), key)
@@ -112,7 +112,7 @@ func wait(t *testing.T, node *mortise.Node, key string, calls int) {
 	})
 }
 
-// eventually waits until a condition is true.
+// eventually waits until the function is returns true. It fails the test after a minute.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !is(); time.Sleep(20 * time.Millisecond) {
@@ -122,7 +122,8 @@ func eventually(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// get sends a request to a handler. It returns the answer, its body, and how long it took.
+// get sends a request to a handler. It returns the response, its body, and how long the handler
+// took.
 func get(t *testing.T, h http.Handler, path string) (*http.Response, string, time.Duration) {
 	t.Helper()
 	begun := time.Now()
@@ -136,7 +137,7 @@ func get(t *testing.T, h http.Handler, path string) (*http.Response, string, tim
 	return answer, string(body), time.Since(begun)
 }
 
-// picture is /status.json as a program would read it.
+// picture is /status.json as a client program decodes it.
 type picture struct {
 	Level    string
 	Findings []struct {
@@ -189,7 +190,7 @@ func status(t *testing.T, h http.Handler, query string) (p picture) {
 	return p
 }
 
-// found returns the finding whose ID begins with id, and whether there is one.
+// found returns the first finding whose ID begins with id. It reports false if there is none.
 func (p picture) found(id string) (what, next string, ok bool) {
 	for _, f := range p.Findings {
 		if strings.HasPrefix(f.ID, id) {
@@ -203,7 +204,7 @@ func (p picture) found(id string) (what, next string, ok bool) {
 	return "", "", false
 }
 
-// missing reports whether a member of that name is shown as missing.
+// missing reports whether a member with this name is shown as missing.
 func (p picture) missing(name string) bool {
 	for _, z := range p.Zones {
 		for _, m := range z.Members {

@@ -16,14 +16,14 @@ const (
 	formBytes   = 16 << 10
 )
 
-// outcome is the result of a form.
+// outcome is the result of a submitted form.
 type outcome struct {
 	code  int
 	Level level
 	Text  string
 }
 
-// force ends a hold, if the sender of the form may do so.
+// force ends a hold by force, if the sender of the form may do so.
 func (h *handler) force(w http.ResponseWriter, r *http.Request, may bool) *outcome {
 	if err := h.origin.Check(r); err != nil {
 		return &outcome{http.StatusForbidden, broken, "Nothing was done: the form was sent by a page of another site."}
@@ -48,7 +48,7 @@ func (h *handler) force(w http.ResponseWriter, r *http.Request, may bool) *outco
 	if !plain.Is(reason) {
 		return &outcome{http.StatusBadRequest, broken, "Nothing was done: the reason " + plain.NotText + "."}
 	}
-	// The operation continues if the client disconnects.
+	// ForceUnlock continues if the client disconnects.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), forceWithin)
 	defer cancel()
 	ended, err := h.node.ForceUnlock(ctx, key, mortise.Token(token), reason)

@@ -12,7 +12,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// post sends a form with headers, in pairs.
+// post sends a form. headers are pairs of a name and a value.
 func post(t *testing.T, h http.Handler, form neturl.Values, headers ...string) (int, string) {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost,
@@ -26,8 +26,8 @@ func post(t *testing.T, h http.Handler, form neturl.Values, headers ...string) (
 	return w.Code, w.Body.String()
 }
 
-// TestForceNeedsPermission: without MayForce there is no form, and POST is rejected. A viewer that
-// MayForce rejects sees no form.
+// TestForceNeedsPermission checks that without MayForce no form is shown and POST is rejected. A
+// viewer that MayForce rejects must not see the form either.
 func TestForceNeedsPermission(t *testing.T) {
 	node := solo(t)
 	held := lock(t, node, mortise.Request{Key: "k"})
@@ -65,7 +65,8 @@ func TestForceNeedsPermission(t *testing.T) {
 	}
 }
 
-// TestForceIsRefusedFromOtherSites: a form on another site cannot use the permission of the viewer.
+// TestForceIsRefusedFromOtherSites checks that a form on another site cannot use the permission of
+// a viewer.
 func TestForceIsRefusedFromOtherSites(t *testing.T) {
 	node := solo(t)
 	held := lock(t, node, mortise.Request{Key: "k"})

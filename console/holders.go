@@ -7,17 +7,17 @@ import (
 	"github.com/mortise-lock/mortise/internal/purpose"
 )
 
-// This file says what is known about holders besides their names: whether the data is current, what
-// a lock is for, and whether a later incarnation of the holder runs. A name outlives a process; a
-// session does not.
+// This file derives facts about holders: whether the data is current, the purpose of a lock, and
+// whether a later incarnation of the holder runs. Incarnations of an instance have the same name,
+// but different sessions.
 
-// stale reports whether the data about locks may be outdated: without a leader that answers,
-// everything was seen earlier.
+// stale reports whether the data about locks may be outdated, because no leader has answered the
+// last queries.
 func (s *scene) stale() bool {
 	return s.all.err != nil || s.status.Leader == "" || s.status.Session != mortise.SessionAttached
 }
 
-// health returns the leader's current report on the voters, or nil if there is none.
+// health returns the leader's report on the voters, or nil if no current report exists.
 func (s *scene) health() *mortise.Health {
 	if s.stale() && s.status.Leader == "" {
 		return nil
@@ -25,7 +25,8 @@ func (s *scene) health() *mortise.Health {
 	return s.all.health
 }
 
-// purposeOf returns what a key is held for, as its holder declares it.
+// purposeOf returns the purpose of the lock of a key, which the first request in its queue declares
+// in a label.
 func purposeOf(k mortise.KeyInfo) string {
 	if len(k.Queue) == 0 {
 		return ""
@@ -33,18 +34,19 @@ func purposeOf(k mortise.KeyInfo) string {
 	return k.Queue[0].Labels[purpose.Label]
 }
 
-// lasts reports whether a key is held long by design.
+// lasts reports whether the lock of a key is designed to be held for long.
 func lasts(k mortise.KeyInfo) bool {
 	return len(k.Queue) > 0 && purpose.Lasting(k.Queue[0].Labels)
 }
 
-// ofTick reports whether package tick holds a key for itself. No user code runs under such a key.
+// ofTick reports whether package tick itself has requested the key. No user code runs under such a
+// key.
 func ofTick(k mortise.KeyInfo) bool { return purposeOf(k) == purpose.Tick }
 
-// later returns the newest session of the instance with a holder's name, if the holder's own
-// session is an earlier one. Then the hold belongs to an earlier incarnation, or to a session that
-// was lost, and it ends with that session. Session numbers increase in the order in which sessions
-// are opened.
+// later returns the newest session of the instance that has the holder's name. It reports false if
+// the holder's own session is not an older one. An older session belongs to an earlier incarnation,
+// or was lost, and the hold ends when that session ends. Session numbers increase in the order in
+// which sessions are opened.
 func (s *scene) later(st mortise.Standing) (newest string, is bool) {
 	if s.sessions == nil {
 		s.sessions = map[string]mortise.SessionInfo{}

@@ -11,8 +11,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestKeysAndValuesAreText: keys, values and search terms are shown as text whatever they contain,
-// and their links lead to the right key.
+// TestKeysAndValuesAreText checks that keys, values and search terms are shown as text, whatever
+// they contain, and that their links refer to the right key.
 func TestKeysAndValuesAreText(t *testing.T) {
 	node := solo(t)
 	hostile := []string{
@@ -37,7 +37,7 @@ func TestKeysAndValuesAreText(t *testing.T) {
 			}
 		}
 		for _, never := range []string{"onerror=alert(1)>", "' onmouseover", `"><`, "<!--", "ZgotmplZ"} {
-			if never == `"><` { // our own elements end with it
+			if never == `"><` { // the tags of the page contain it
 				continue
 			}
 			if strings.Contains(page, never) {
@@ -64,15 +64,15 @@ func TestKeysAndValuesAreText(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeSeenIsShown: a mark that changes the direction of writing, or has no width,
-// cannot make a key look like another one.
+// TestWhatCannotBeSeenIsShown checks that characters without width, or that change the direction of
+// writing, cannot make a key look like another key.
 func TestWhatCannotBeSeenIsShown(t *testing.T) {
 	node := solo(t)
 	key := "orders/\u202e24\u200b"
 	lock(t, node, mortise.Request{Key: key, Value: "\u2066x"})
 	page := mustPage(t, New(node, Options{}), "/")
 	wantText(t, page, `orders/\u{202e}24\u{200b}`, `\u{2066}x`, "?key=orders%2f%e2%80%ae24%e2%80%8b")
-	page = regexp.MustCompile(`data-k="[^"]*"`).ReplaceAllString(page, "") // which no viewer sees
+	page = regexp.MustCompile(`data-k="[^"]*"`).ReplaceAllString(page, "") // attributes are not displayed
 	if strings.ContainsAny(page, "\u202e\u200b\u2066") {
 		t.Error("the page contains an invisible mark")
 	}
@@ -84,8 +84,8 @@ func TestWhatCannotBeSeenIsShown(t *testing.T) {
 	}
 }
 
-// TestPolicy: only what is in the page may run or be loaded, no other page may frame it, and forms
-// are sent only here.
+// TestPolicy checks that only scripts and styles of the page may run or be loaded, that no other
+// page may embed it in a frame, and that forms are sent only to the console.
 func TestPolicy(t *testing.T) {
 	h := New(solo(t), Options{})
 	answer, page, _ := get(t, h, "/")

@@ -9,9 +9,10 @@ import (
 	"strings"
 )
 
-// named reports whether a request names the console by an IP address, by localhost, or by one of
+// named reports whether the Host header of a request has an IP address, localhost, or one of
 // Options.Hosts. Any other name may belong to another site that lets its name resolve to this
-// address, so that a browser regards that site's page and the console as one site (DNS rebinding).
+// address. A browser would then treat that site's page and the console as one origin (DNS
+// rebinding).
 func (h *handler) named(r *http.Request) bool {
 	host := hostOf(r)
 	if _, err := netip.ParseAddr(host); err == nil || host == "localhost" {
@@ -23,7 +24,7 @@ func (h *handler) named(r *http.Request) bool {
 	})
 }
 
-// hostOf returns the host that a request names, without its port.
+// hostOf returns the host in the Host header of a request, without its port.
 func hostOf(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.Host)
 	if err != nil {
@@ -32,7 +33,7 @@ func hostOf(r *http.Request) string {
 	return strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
 }
 
-// misnamed rejects a request that names the console by another name.
+// misnamed rejects a request whose Host header is not accepted.
 func misnamed(w http.ResponseWriter, r *http.Request) {
 	host := clip(shown(hostOf(r)), briefly)
 	text := "the Host header of this request has the name %q, which this console does not accept: " +

@@ -11,13 +11,14 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// For a browser, a page of another site whose name resolves to this address has the same origin,
-// and its requests come from the address of the operator's machine. A MayForce that relies on that
-// address would let the page end holds.
+// TestDNSRebinding checks requests from a page of another site whose name resolves to this address.
+// To a browser, that page has the same origin as the console, and its requests come from the
+// address of the operator's machine. With a MayForce that relies on addresses, such a page could
+// otherwise end holds.
 func TestDNSRebinding(t *testing.T) {
 	node := solo(t)
 	held := lock(t, node, mortise.Request{Key: "k"})
-	// the address that httptest sets: an internal network
+	// httptest sets this remote address, which stands for an internal network
 	mine := func(r *http.Request) bool { return strings.HasPrefix(r.RemoteAddr, "192.0.2.") }
 	h := New(node, Options{MayForce: mine, Hosts: []string{"Locks.example"}})
 	form := neturl.Values{"key": {"k"}, "token": {fmt.Sprint(uint64(held.Token()))}, "reason": {"rebound"}}.Encode()
@@ -69,7 +70,8 @@ func TestDNSRebinding(t *testing.T) {
 	}
 }
 
-// The reason why an instance is not ready names others and their addresses.
+// TestAProbeByAnotherNameIsToldNoReason checks that a probe under a name that is not accepted gives
+// no reason, because reasons contain names and addresses of instances.
 func TestAProbeByAnotherNameIsToldNoReason(t *testing.T) {
 	node := solo(t)
 	if err := node.Close(); err != nil {

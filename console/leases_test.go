@@ -8,8 +8,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestSessionsThatEndFirst: the sessions that have used up most of their time are shown, and the
-// others are counted.
+// TestSessionsThatEndFirst checks that the page shows the sessions with the smallest part of their
+// TTL left, and counts the others.
 func TestSessionsThatEndFirst(t *testing.T) {
 	var all []mortise.SessionInfo
 	for i := range 20 {

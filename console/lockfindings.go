@@ -8,11 +8,11 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// maxStuck is how many long-held keys are reported one by one.
+// maxStuck is the maximum number of long-held keys that are reported separately.
 const maxStuck = 3
 
-// lockFindings returns the locks that need attention. It returns none if the data is stale: a hold
-// may be over, and cannot be ended now.
+// lockFindings returns the locks that need attention. It returns none if the data is stale, because
+// such a hold may have ended, and cannot be ended by force now.
 func (s *scene) lockFindings(v *view) (all []finding) {
 	if s.stale() {
 		return nil
@@ -53,8 +53,8 @@ func (s *scene) lockFindings(v *view) (all []finding) {
 	return all
 }
 
-// earlierFindings names the keys that requests wait for and that an earlier incarnation of an
-// instance holds.
+// earlierFindings reports the keys that have waiters and are held by an earlier incarnation of an
+// instance.
 func (s *scene) earlierFindings() []finding {
 	f := finding{
 		ID: "held-earlier", Level: watch,
@@ -82,7 +82,7 @@ func (s *scene) earlierFindings() []finding {
 }
 
 // ofEarlier reports whether the first holder of a key is an earlier incarnation of an instance that
-// runs again.
+// runs now.
 func (s *scene) ofEarlier(k mortise.KeyInfo) bool {
 	if len(k.Queue) == 0 || k.Queue[0].Token == 0 || k.Queue[0].Expired {
 		return false

@@ -10,56 +10,56 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// Limits of the questions to the leader.
+// Limits of the queries to the leader. A look is the set of queries that answers one question.
 const (
-	fresh       = time.Second // how long an answer serves the same question
-	lookWithin  = time.Second // for one look
-	blindWithin = 250 * time.Millisecond
-	turnWithin  = 2 * time.Second // how long a request waits for the looks of others
-	looksKept   = 16              // answers to searches and for keys
+	fresh       = time.Second            // how long an answer is reused for the same question
+	lookWithin  = time.Second            // the time limit for one look
+	blindWithin = 250 * time.Millisecond // the time limit for one look without a leader
+	turnWithin  = 2 * time.Second        // how long a request waits for the looks of other requests
+	looksKept   = 16                     // the maximum number of stored answers for prefixes and single keys
 
-	lookedAt   = 1000 // keys, for the longest held and the most waited for
-	maxFound   = 200  // keys of a search
-	maxMembers = 100  // members of a page
-	maxPeeks   = 6    // keys whose whole queue is read, for the picture of waits
-	queueShown = 3    // how much of a queue List returns
+	lookedAt   = 1000 // keys that are read for the longest held and the most waited for
+	maxFound   = 200  // keys of one search
+	maxMembers = 100  // members of one page
+	maxPeeks   = 6    // keys whose whole queue is read, for the picture of waiting requests
+	queueShown = 3    // entries of a queue that List returns
 )
 
-// question is what a viewer asks for. The zero value asks for all keys.
+// question is what a viewer wants to see. The zero value means all keys.
 type question struct {
 	prefix string
 	key    string
-	after  string // members after this session
+	after  string // if set, the members after this session
 }
 
-// look is an answer.
+// look is the answer to a question.
 type look struct {
-	tried  time.Time // when the leader was asked
-	seen   time.Time // when the keys were seen; earlier than tried if the leader did not answer then; zero means never
+	tried  time.Time // when the leader was last queried
+	seen   time.Time // when the leader last returned the keys; zero means never
 	keys   []mortise.KeyInfo
-	more   bool            // there are more keys
-	health *mortise.Health // only in the answer about all keys; nil means that the leader has not answered
-	ends   []mortise.Event // likewise: the abnormal ends of holds
+	more   bool            // not all keys were read
+	health *mortise.Health // only in the answer for all keys; nil means that the leader has not answered
+	ends   []mortise.Event // only in the answer for all keys: the abnormal ends of holds
 
-	sessions []mortise.SessionInfo // likewise
-	// For all keys the first page, for a question about members that page. Nil means that the leader
-	// has not answered.
+	sessions []mortise.SessionInfo // only in the answer for all keys
+	// In the answer for all keys, the first page of the members; in an answer about members, the
+	// page that was asked for. Nil means that the leader has not answered.
 	members []mortise.Member
-	err     error // why this is older than tried
+	err     error // the error of the last query, or nil
 }
 
-// looks are the answers of the last second. One look is under way at a time, by the request that
-// finds its answer old. The others wait for it.
+// looks stores the last answers. A request that finds its answer old performs a look. Only one
+// request does so at a time, and the others wait for it.
 type looks struct {
-	turn chan struct{} // held by the request that looks
+	turn chan struct{} // held by the request that performs a look
 
-	mu  sync.Mutex // guards all; never held while blocking
+	mu  sync.Mutex // guards the field all; never held while blocking
 	all map[question]*look
 }
 
 var errBusy = errors.New("other requests are reading the locks; try again in a moment")
 
-// at returns the answer to q if it is at most a second old, and otherwise the last answer.
+// at returns the last answer to q, and reports whether it is less than a second old.
 func (l *looks) at(q question, now time.Time) (last *look, good bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -67,7 +67,7 @@ func (l *looks) at(q question, now time.Time) (last *look, good bool) {
 	return last, last != nil && now.Sub(last.tried) < fresh
 }
 
-// keep stores an answer and removes old ones.
+// keep stores an answer and removes the oldest answers beyond the limit.
 func (l *looks) keep(q question, answer *look) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -86,7 +86,7 @@ func (l *looks) keep(q question, answer *look) {
 	}
 }
 
-// forget makes the next request look again.
+// forget makes the next request query the leader.
 func (l *looks) forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -97,8 +97,9 @@ func (l *looks) forget() {
 	}
 }
 
-// look returns an answer to q. It asks the leader if the last answer is old. ctx bounds the wait
-// for other requests' looks. look never returns nil, and the caller must not change the result.
+// look returns the answer to q. It queries the leader if the last answer is old. ctx limits the
+// wait for the looks of other requests. look never returns nil, and the caller must not change the
+// result.
 func (h *handler) look(ctx context.Context, q question) *look {
 	last, good := h.looks.at(q, time.Now())
 	if good {
@@ -112,7 +113,7 @@ func (h *handler) look(ctx context.Context, q question) *look {
 	}
 	now := time.Now()
 	if last, good = h.looks.at(q, now); good {
-		return last // another request has looked meanwhile
+		return last // another request has queried the leader in the meantime
 	}
 	within := lookWithin
 	if h.node.Status().Session != mortise.SessionAttached {
@@ -129,7 +130,7 @@ func (h *handler) look(ctx context.Context, q question) *look {
 	return answer
 }
 
-// ask asks the leader.
+// ask queries the leader and returns the answer to q.
 func (h *handler) ask(ctx context.Context, q question, now time.Time) *look {
 	a := &look{tried: now}
 	switch {
@@ -147,7 +148,7 @@ func (h *handler) ask(ctx context.Context, q question, now time.Time) *look {
 			h.deepen(ctx, a.keys)
 		}
 		a.health = h.health(ctx)
-		a.ends, _ = h.node.Audit(ctx) // if this fails, so does the next question
+		a.ends, _ = h.node.Audit(ctx) // if this query fails, so does the next one
 		a.sessions, _ = h.node.Sessions(ctx)
 		_ = h.membersBehind(ctx, a, "")
 	}
@@ -157,8 +158,8 @@ func (h *handler) ask(ctx context.Context, q question, now time.Time) *look {
 	return a
 }
 
-// walk lists the keys that begin with prefix. If the time ends after some keys have been seen, it
-// returns those.
+// walk adds the keys that begin with prefix to a. If ctx ends after some keys were read, it keeps
+// those keys and sets a.more.
 func (h *handler) walk(ctx context.Context, a *look, prefix string, most int) {
 	for info, err := range h.node.List(ctx, prefix) {
 		switch {
@@ -177,7 +178,7 @@ func (h *handler) walk(ctx context.Context, a *look, prefix string, most int) {
 	}
 }
 
-// membersBehind asks for a page of the members. It may be empty.
+// membersBehind reads the page of the members after a session. The page may be empty.
 func (h *handler) membersBehind(ctx context.Context, a *look, after string) error {
 	page := make([]mortise.Member, 0, maxMembers)
 	for m, err := range h.node.Members(ctx, after) {
@@ -192,8 +193,8 @@ func (h *handler) membersBehind(ctx context.Context, a *look, after string) erro
 	return nil
 }
 
-// deepen reads the whole queues of the keys with the most waiters, since List returns only the
-// beginning of a queue.
+// deepen reads the whole queues of the keys with the most waiters, because List returns only the
+// first entries of each queue.
 func (h *handler) deepen(ctx context.Context, keys []mortise.KeyInfo) {
 	var long []int
 	for i := range keys {
@@ -205,7 +206,7 @@ func (h *handler) deepen(ctx context.Context, keys []mortise.KeyInfo) {
 	for _, i := range long[:min(len(long), maxPeeks)] {
 		info, err := h.node.Peek(ctx, keys[i].Key)
 		if err != nil {
-			return // what List returned is still true
+			return // the entries from List are still valid
 		}
 		if len(info.Queue) > 0 {
 			keys[i] = info
@@ -213,7 +214,7 @@ func (h *handler) deepen(ctx context.Context, keys []mortise.KeyInfo) {
 	}
 }
 
-// health returns the leader's report on the voters, or nil if there is no leader.
+// health returns the leader's report on the voters, or nil if the leader does not answer.
 func (h *handler) health(ctx context.Context) *mortise.Health {
 	if s := h.node.Status(); s.Health != nil {
 		return s.Health
@@ -225,8 +226,8 @@ func (h *handler) health(ctx context.Context) *mortise.Health {
 	return &health
 }
 
-// old returns what was seen earlier, if the leader cannot be asked now. l may be nil, which means
-// that nothing was seen.
+// old returns a copy of an earlier answer, with the error why. It is used if the leader cannot be
+// queried now. l may be nil, which means that there is no earlier answer.
 func (l *look) old(why error) *look {
 	if l == nil {
 		return &look{err: why}
@@ -236,7 +237,8 @@ func (l *look) old(why error) *look {
 	return &was
 }
 
-// those answers another question from the data about all keys, if the leader cannot be asked.
+// those returns the matching keys of the answer for all keys. It is used if the leader does not
+// answer.
 func (l *look) those(match func(key string) bool) *look {
 	found := *l
 	found.keys = slices.DeleteFunc(slices.Clone(l.keys), func(k mortise.KeyInfo) bool { return !match(k.Key) })

@@ -18,20 +18,20 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// fakeNode is a leader with any number of keys, whose answers take any time. It counts what it is
-// asked for.
+// fakeNode is a leader with any number of keys, whose answers take a configurable time. It counts
+// the queries that it receives.
 type fakeNode struct {
 	keys   []mortise.KeyInfo
-	many   int           // further keys
-	takes  time.Duration // for a walk or a Peek
-	silent atomic.Bool   // it answers nothing
+	many   int           // the number of further keys
+	takes  time.Duration // the duration of a List or a Peek
+	silent atomic.Bool   // the leader does not answer
 	panics bool
-	fleet  int // members
+	fleet  int // the number of members
 
 	walks, peeks, told atomic.Int64
-	searches           atomic.Int64 // walks of some keys only
-	at, most           atomic.Int64 // questions at a time
-	listed             atomic.Int64 // members
+	searches           atomic.Int64 // List calls with a prefix
+	at, most           atomic.Int64 // queries at the same time, now and at most
+	listed             atomic.Int64 // members that were returned
 }
 
 func (f *fakeNode) Err() error                  { return nil }
@@ -69,7 +69,7 @@ func (f *fakeNode) ForceUnlock(context.Context, string, mortise.Token, string) (
 	return true, nil
 }
 
-// ask takes the time of a question.
+// ask waits for the duration of a query, and counts concurrent queries.
 func (f *fakeNode) ask(ctx context.Context) error {
 	f.most.Store(max(f.most.Load(), f.at.Add(1)))
 	defer f.at.Add(-1)
@@ -116,8 +116,8 @@ func (f *fakeNode) List(ctx context.Context, prefix string) iter.Seq2[mortise.Ke
 	}
 }
 
-// TestManyViewersAreOne: whatever the number of viewers, the leader has one question at a time, and
-// repeats of one only after a second.
+// TestManyViewersAreOne checks that with any number of viewers the leader answers one look at a
+// time, and the same one again only after a second.
 func TestManyViewersAreOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeNode{takes: 100 * time.Millisecond}
@@ -125,7 +125,7 @@ func TestManyViewersAreOne(t *testing.T) {
 		var all sync.WaitGroup
 		for range 50 {
 			all.Go(func() {
-				for range 10 { // ten times in three seconds
+				for range 10 { // ten requests in three seconds
 					if answer, _, _ := get(t, h, "/"); answer.StatusCode != http.StatusOK {
 						t.Errorf("%s", answer.Status)
 					}
@@ -147,11 +147,12 @@ func TestManyViewersAreOne(t *testing.T) {
 	})
 }
 
-// TestWorkIsBounded: if there are a million keys the leader is asked for a thousand, a few hundred
-// are shown, and the page says that there are others. Searches of strangers do not fill the memory.
+// TestWorkIsBounded checks that with a million keys only a thousand are read and a few hundred are
+// shown, and that the page says that there are more. Searches with many different terms must not
+// fill the memory.
 func TestWorkIsBounded(t *testing.T) {
 	f := &fakeNode{many: 1_000_000}
-	for i := range 50 { // each with a queue of which List returns only the beginning
+	for i := range 50 { // List returns only the first entries of each queue
 		f.keys = append(f.keys, mortise.KeyInfo{Key: fmt.Sprintf("hot/%d", i), Held: 1, Waiting: 9,
 			Queue: []mortise.Standing{{Token: 1}, {}, {}}})
 	}
@@ -181,8 +182,8 @@ func TestWorkIsBounded(t *testing.T) {
 	}
 }
 
-// TestALeaderThatDoesNotAnswer: the page is answered with what was seen last and its age, also for
-// requests behind others in the queue.
+// TestALeaderThatDoesNotAnswer checks that the page shows the last data and its age, also for
+// requests that wait for other requests.
 func TestALeaderThatDoesNotAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeNode{keys: []mortise.KeyInfo{{Key: "orders/42", Held: 1,
@@ -211,8 +212,8 @@ func TestALeaderThatDoesNotAnswer(t *testing.T) {
 	})
 }
 
-// TestAViewerWhoGoes: a viewer that disconnects does not cancel the look that others wait for, and
-// a look that panics releases the turn.
+// TestAViewerWhoGoes checks that a viewer that disconnects does not cancel the look that other
+// requests wait for, and that after a panic in a look other requests are answered.
 func TestAViewerWhoGoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeNode{takes: 500 * time.Millisecond}
@@ -246,7 +247,8 @@ func TestAViewerWhoGoes(t *testing.T) {
 	})
 }
 
-// TestAWalkThatBreaksOff: what was seen when the time ended is shown, and marked as a part.
+// TestAWalkThatBreaksOff checks that keys that were read before the time limit are shown, and
+// marked as incomplete.
 func TestAWalkThatBreaksOff(t *testing.T) {
 	h := &handler{node: walkingNode{&fakeNode{}}, options: Options{Long: time.Hour}}
 	a := &look{}
@@ -256,7 +258,7 @@ func TestAWalkThatBreaksOff(t *testing.T) {
 	}
 }
 
-// walkingNode lists three keys, and then its time is over.
+// walkingNode is a node whose List returns three keys and then the error of the time limit.
 type walkingNode struct{ *fakeNode }
 
 func (walkingNode) List(context.Context, string) iter.Seq2[mortise.KeyInfo, error] {

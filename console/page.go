@@ -16,19 +16,19 @@ import (
 	"unicode/utf8"
 )
 
-// files are the page, its style and its script. A browser gets all three in one answer: so the page
-// needs to know no path of its own, and the policy allows this style and this script by their sums,
-// and nothing else.
+// files contains the page, its style and its script. A browser gets all three in one response. So
+// the page does not need to know its own path, and the policy can allow exactly this style and this
+// script, by their hashes.
 //
 //go:embed page.html page.css page.js
 var files embed.FS
 
-// parsePage returns the template, and the policy of the pages that it makes.
+// parsePage returns the template of the page and its Content-Security-Policy.
 func parsePage() (*template.Template, string) {
 	read := func(name string) string {
 		text, err := files.ReadFile(name)
 		if err != nil {
-			panic(err) // the embedded files are known to parse
+			panic(err) // cannot happen: the files are embedded
 		}
 		return string(text)
 	}
@@ -55,16 +55,18 @@ func parsePage() (*template.Template, string) {
 		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 }
 
-// dataShown is how many runes of a key's data are shown; the JSON has all.
+// dataShown is the maximum number of runes of a key's data that the page shows; the JSON contains
+// all of them.
 const dataShown = 1000
 
-// briefly is how many runes of a key or a value a table shows; the page of the key has all.
+// briefly is the maximum number of runes of a key or a value in a table; the page of the key shows
+// all of them.
 const briefly = 100
 
-// shownPage is what the template gets.
+// shownPage is the data of the template.
 type shownPage struct {
 	*view
-	List     locks // the keys found, or all
+	List     locks // the keys that were found, or all keys
 	Trees    []tree
 	Without  int
 	MayForce bool
@@ -73,7 +75,7 @@ type shownPage struct {
 	KeyName  string // the key asked for
 }
 
-// servePage answers with the page, after it has carried out a form sent with the request.
+// servePage sends the page. If the request contains a form, it executes the form first.
 func (h *handler) servePage(w http.ResponseWriter, r *http.Request) {
 	var done *outcome
 	code := http.StatusOK
@@ -91,7 +93,7 @@ func (h *handler) servePage(w http.ResponseWriter, r *http.Request) {
 	if v.Search != nil {
 		page.List = *v.Search
 	}
-	var body bytes.Buffer // so that it is sent whole or not at all
+	var body bytes.Buffer // so that the page is sent completely or not at all
 	if err := h.page.Execute(&body, page); err != nil {
 		http.Error(w, "the page could not be made: "+err.Error(), http.StatusInternalServerError)
 		return
@@ -102,7 +104,7 @@ func (h *handler) servePage(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(body.Bytes()) // fails if the client has disconnected
 }
 
-// serveJSON answers with the same data for programs.
+// serveJSON sends the data of the page as JSON.
 func (h *handler) serveJSON(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	body, err := json.MarshalIndent(h.view(r.Context(), q), "", "  ")
@@ -114,8 +116,8 @@ func (h *handler) serveJSON(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(append(body, '\n'))
 }
 
-// view asks the leader and makes the view. If the leader has not answered for all keys, it is asked
-// nothing more.
+// view queries the leader and returns the view. If the leader has not answered for all keys, view
+// sends no further queries.
 func (h *handler) view(ctx context.Context, query url.Values) *view {
 	prefix, key, after := query.Get("prefix"), query.Get("key"), query.Get("after")
 	waiting, cancel := context.WithTimeout(ctx, turnWithin)
@@ -148,6 +150,6 @@ func plausibleSession(text string) bool {
 	return err == nil
 }
 
-// plausible reports whether there can be such keys. What a stranger writes into an address must not
-// reach the leader.
+// plausible reports whether text can be a key or the beginning of one. Other texts in an address
+// are not sent to the leader.
 func plausible(text string) bool { return text != "" && len(text) <= 512 && utf8.ValidString(text) }

@@ -10,11 +10,12 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// readyWithin bounds a question for readiness. It is below the second that an orchestrator usually
-// waits, so that the answer can name the reason.
+// readyWithin is the time limit of a readiness probe. An orchestrator usually waits a second, so
+// the response arrives in time and can contain the reason.
 const readyWithin = 500 * time.Millisecond
 
-// serveLive reports whether a restart of the process would help. It makes no call to the group.
+// serveLive reports whether the node has ended, so that a restart of the process would help. It
+// sends no query to the group.
 func (h *handler) serveLive(w http.ResponseWriter, r *http.Request) {
 	if err := h.node.Err(); err != nil {
 		h.probe(w, r, http.StatusServiceUnavailable, "the node has ended", err.Error())
@@ -34,8 +35,8 @@ func (h *handler) serveReady(w http.ResponseWriter, r *http.Request) {
 	h.probe(w, r, http.StatusOK, "ready", "")
 }
 
-// waitsFor returns what a node that is not ready waits for: the node's own sentence, which includes
-// the remedy, or else the error.
+// waitsFor returns what a node that is not ready waits for. It prefers Status.Waiting, which
+// includes the remedy, and otherwise returns the error.
 func waitsFor(s mortise.Status, err error) string {
 	if s.Err == nil && s.Waiting != "" {
 		return s.Waiting
@@ -43,14 +44,14 @@ func waitsFor(s mortise.Status, err error) string {
 	return err.Error()
 }
 
-// probe answers whatever the Host header says, since a prober that uses a name must not conclude
-// that the instance is dead. But it tells names of instances and their addresses only where the
-// page would.
+// probe answers with any Host header, because otherwise a prober that uses a name would conclude
+// that the instance has failed. But it sends the reason, which may contain names and addresses of
+// instances, only if the Host header is accepted.
 func (h *handler) probe(w http.ResponseWriter, r *http.Request, code int, text, why string) {
 	if why != "" && h.named(r) {
 		text += ": " + why
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(code)
-	fmt.Fprintln(w, shown(strings.ReplaceAll(text, "\n", "; "))) // net/http drops the body for HEAD
+	fmt.Fprintln(w, shown(strings.ReplaceAll(text, "\n", "; "))) // net/http sends no body for HEAD
 }

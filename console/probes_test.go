@@ -12,8 +12,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestProbesFollowTheNode: a node that serves is alive and ready. While it leaves it is not ready
-// any more, and it is alive until it has ended.
+// TestProbesFollowTheNode checks that a running node is alive and ready, that a leaving node is
+// alive but not ready, and that an ended node is neither.
 func TestProbesFollowTheNode(t *testing.T) {
 	t.Parallel()
 	node := solo(t)
@@ -33,7 +33,7 @@ func TestProbesFollowTheNode(t *testing.T) {
 	held := lock(t, node, mortise.Request{Key: "k"})
 	left := make(chan error, 1)
 	go func() { left <- node.Leave(context.Background()) }()
-	<-held.Context(t.Context()).Done() // it leaves, and waits for the holder
+	<-held.Context(t.Context()).Done() // closed when the node leaves and waits for the holder
 	want("/livez", 200, "alive")
 	want("/readyz", 503, "leaving")
 	if err := held.Unlock(t.Context()); err != nil {
@@ -48,8 +48,8 @@ func TestProbesFollowTheNode(t *testing.T) {
 	wantText(t, page, "This node has ended", "Restart the process")
 }
 
-// TestANodeThatIsAloneTooEarlyIsAliveAndNotReady: without the others there is no group, and a
-// restart would not help.
+// TestANodeThatIsAloneTooEarlyIsAliveAndNotReady checks an instance that cannot found the group
+// without the other founders. A restart would not help, so it must be alive.
 func TestANodeThatIsAloneTooEarlyIsAliveAndNotReady(t *testing.T) {
 	t.Parallel()
 	node, err := mortise.Start(t.Context(), mortise.Config{
@@ -80,8 +80,8 @@ func TestANodeThatIsAloneTooEarlyIsAliveAndNotReady(t *testing.T) {
 	})
 }
 
-// TestReadyzNamesTheSecret: /readyz of an instance with another secret than its peers names the
-// secret, since an orchestrator looks there.
+// TestReadyzNamesTheSecret checks that /readyz reports a secret that differs from that of the other
+// instances, because operators read the output of this probe.
 func TestReadyzNamesTheSecret(t *testing.T) {
 	t.Parallel()
 	join := func(name, secret string, replicas int, join ...string) *mortise.Node {
@@ -113,8 +113,8 @@ func TestReadyzNamesTheSecret(t *testing.T) {
 	}
 }
 
-// TestMethods: HEAD is answered wherever GET is, with the same headers and no body. Every other
-// method and every other path is rejected.
+// TestMethods checks that HEAD is answered wherever GET is, with the same headers and no body, and
+// that every other method and path is rejected.
 func TestMethods(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.StripPrefix("/ops/mortise", New(solo(t), Options{})))

@@ -9,16 +9,16 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// This file sorts the voters and a page of the members into their zones.
+// This file groups the voters and a page of the members by zone.
 
 // roster describes the page of members that is shown.
 type roster struct {
 	Shown int     `json:"shown"`
-	Total int     `json:"total"`                 // at the leader's last look; 0 means not known
+	Total int     `json:"total"`                 // by the last message of the leader; 0 means not known
 	After string  `json:"after,omitempty"`       // the page begins after this session; empty for the first page
-	Next  string  `json:"next,omitempty"`        // ?after= of the next page; empty if there is none
-	Old   bool    `json:"old,omitempty"`         // the first page as it was seen last: the leader has not answered
-	Age   float64 `json:"age_seconds,omitempty"` // of that page; 0 means that there is none
+	Next  string  `json:"next,omitempty"`        // the parameter after for the next page; empty on the last page
+	Old   bool    `json:"old,omitempty"`         // the leader has not answered: an earlier first page is shown
+	Age   float64 `json:"age_seconds,omitempty"` // the age of the earlier first page; 0 means that there is none
 }
 
 type zone struct {
@@ -35,12 +35,12 @@ type member struct {
 	Since   time.Time `json:"since,omitzero"`
 	Leaving bool      `json:"leaving,omitempty"`
 	Self    bool      `json:"self,omitempty"`
-	Missing bool      `json:"missing,omitempty"`        // it has a replica, and is not seen or is silent
-	Silent  float64   `json:"silent_seconds,omitempty"` // by the leader's clock; 0 if not known
+	Missing bool      `json:"missing,omitempty"`        // it has a replica, but is silent or not seen by gossip
+	Silent  float64   `json:"silent_seconds,omitempty"` // by the leader's clock; 0 means not known
 }
 
-// roster returns the page of members to show: the leader's answer, or the last page that this
-// instance has.
+// roster returns the page of members to show: that in the leader's answer, or else the first page
+// of the last list that this instance has.
 func (s *scene) roster() (roster, []mortise.Member) {
 	r, asked := roster{After: s.after, Total: s.status.MembersTotal}, s.all
 	if s.others != nil {
@@ -57,7 +57,7 @@ func (s *scene) roster() (roster, []mortise.Member) {
 	return r, page
 }
 
-// zonesOf sorts the voters, and a page of members, into their zones. Voters come first.
+// zonesOf groups the voters and a page of the members by zone. Voters come first in each zone.
 func zonesOf(s mortise.Status, h *mortise.Health, page []mortise.Member) []zone {
 	members := map[string][]member{}
 	for _, v := range s.Voters {
@@ -111,12 +111,12 @@ func memberOf(s mortise.Status, m mortise.Member) member {
 	return one
 }
 
-// rank sorts those that vote before those that do not.
+// rank returns the position of a role in the order in which members are sorted.
 func rank(role string) int {
 	return slices.Index([]string{"leader", "voter", "learner", "member", "guest"}, role)
 }
 
-// unseen returns the members that have a replica and are not seen from here.
+// unseen returns the members that have a replica and that gossip does not see.
 func unseen(s mortise.Status) []mortise.Member {
 	seen := func(v mortise.Member) bool { return v.Seen || v.Instance == s.Instance }
 	return slices.DeleteFunc(slices.Clone(s.Voters), seen)

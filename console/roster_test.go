@@ -10,7 +10,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// outage is a fakeNode that has listed its members some time ago.
+// outage is a fakeNode whose status contains an earlier list of the members.
 type outage struct {
 	*fakeNode
 	before []mortise.Member
@@ -30,8 +30,8 @@ func (o outage) Status() mortise.Status {
 	}
 }
 
-// TestAThousandMembersAreShownPageByPage: a hundred at a time, each once, with a link to the next
-// page, in a page of bounded size.
+// TestAThousandMembersAreShownPageByPage checks that each page shows a hundred members, that each
+// member is on one page, that each page links to the next, and that the size of a page is limited.
 func TestAThousandMembersAreShownPageByPage(t *testing.T) {
 	f := &fakeNode{fleet: 1000}
 	h := New(f, Options{})
@@ -73,8 +73,8 @@ func TestAThousandMembersAreShownPageByPage(t *testing.T) {
 	}
 }
 
-// TestMembersAreOldWithoutALeader: the page shows the voters, marks those that are not seen, and
-// shows the last list of the members with its age.
+// TestMembersAreOldWithoutALeader checks that without a leader the page shows the voters, marks
+// those that are not seen, and shows the last list of the members with its age.
 func TestMembersAreOldWithoutALeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeNode{fleet: 1000}
@@ -113,8 +113,8 @@ func TestMembersAreOldWithoutALeader(t *testing.T) {
 	})
 }
 
-// TestRolesAndZones: voters come first, a guest is no member, and what another program says about
-// itself is shown as text.
+// TestRolesAndZones checks that voters come first, that a guest does not get the role of a member,
+// and that names that a program chooses for itself are shown as text.
 func TestRolesAndZones(t *testing.T) {
 	guest := mortise.Member{Name: "<b>cron", Instance: "i9", For: "cron-host", Tier: mortise.TierGuest, Session: "9",
 		Zone: "z"}

@@ -13,9 +13,9 @@ import (
 	"github.com/mortise-lock/mortise/tick"
 )
 
-// TestBrowserShowsTheStates shows nine states in a real browser: what stands first in each, and
-// that nothing alarms where nothing is wrong. It makes the pictures of docs/OPERATION.md:
-// go test ./console -run TestBrowserShowsTheStates -shots ../docs/pictures
+// TestBrowserShowsTheStates loads the page in a real browser in nine states. It checks the first
+// finding of each, and that no warning is shown if nothing is wrong. It makes the pictures of
+// docs/OPERATION.md: go test ./console -run TestBrowserShowsTheStates -shots ../docs/pictures
 func TestBrowserShowsTheStates(t *testing.T) {
 	t.Parallel()
 	c := startChromium(t)
@@ -36,7 +36,7 @@ func TestBrowserShowsTheStates(t *testing.T) {
 	}
 	const secret, other = "8f1b6d0ce94a2753be60f7a1d3c8952e4b7f09a6c1d2e3540987ab6cdef31275",
 		"1d2e3540987ab6cdef312758f1b6d0ce94a2753be60f7a1d3c8952e4b7f09a6c"
-	var config mortise.Config // of the last instance, for those that are started later
+	var config mortise.Config // the configuration of the last instance, for instances that are started later
 	durable := func(c *mortise.Config) { c.Secret, config, c.Dir = secret, *c, t.TempDir() }
 	start := func(name, secret string) *mortise.Node {
 		later := config
@@ -51,7 +51,7 @@ func TestBrowserShowsTheStates(t *testing.T) {
 	force := Options{Long: time.Second, MayForce: func(*http.Request) bool { return true }}
 
 	nodes := startFleetOf(t, durable, "orders-0", "orders-1", "orders-2")
-	holder := start("billing-0", secret) // it does not vote
+	holder := start("billing-0", secret) // has no vote
 	ready(t, holder)
 	url := mounted(t, nodes[0], force)
 	shows("healthy", url, "fine", "", "force")
@@ -86,7 +86,7 @@ func TestBrowserShowsTheStates(t *testing.T) {
 	time.Sleep(2 * force.Long)
 	shows("stuck", url, "held-long", "orders/42 is held by billing-0", "")
 	shows("stuck-key", url+"?key=orders/42", "held-long", "orders/42 is held by billing-0", "")
-	if err := holder.Close(); err != nil { // it leaves the hold to expire, as the end of its process does
+	if err := holder.Close(); err != nil { // the hold stays until the session expires, as after the end of a process
 		t.Fatal(err)
 	}
 	ready(t, start("billing-0", secret))

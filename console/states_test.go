@@ -11,7 +11,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/purpose"
 )
 
-// scened is the scene of an instance of three, all well, with these keys.
+// scened returns the scene of an instance in a healthy group of three, with these keys.
 func scened(keys ...mortise.KeyInfo) *scene {
 	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 	return &scene{
@@ -25,7 +25,8 @@ func scened(keys ...mortise.KeyInfo) *scene {
 	}
 }
 
-// contended is a key that a session of s2 holds for a minute and that another session waits for.
+// contended returns a key that a session of s2 has held for a minute and that another session waits
+// for.
 func contended(name, session string, labels map[string]string) mortise.KeyInfo {
 	since := time.Date(2026, 11, 23, 11, 59, 0, 0, time.UTC)
 	return mortise.KeyInfo{Key: name, Held: 1, Waiting: 1, Queue: []mortise.Standing{
@@ -36,13 +37,14 @@ func contended(name, session string, labels map[string]string) mortise.KeyInfo {
 
 func (s *scene) first() finding { return s.view().Findings[0] }
 
-// TestWhatStandsFirst: for each state, the first finding, and a text that it must not have.
+// TestWhatStandsFirst checks the first finding in each state, and that one text does not appear in
+// it.
 func TestWhatStandsFirst(t *testing.T) {
 	for what, c := range map[string]struct {
 		scene     *scene
 		id        string
 		level     level
-		want, not string // parts of its texts
+		want, not string // want must appear in the finding and not must not
 	}{
 		"all is well":  {scened(), "fine", fine, "Any one instance may be stopped", "force"},
 		"a stuck lock": {scened(contended("orders/1", "2", nil)), "held-long", watch, "end the hold by force", ""},
@@ -58,7 +60,7 @@ func TestWhatStandsFirst(t *testing.T) {
 			return s
 		}(), "held-earlier", watch, "is held by session 2 of s2, which has the newer session 10: it is free in 4.0 s",
 			"force"},
-		"a session that the user opened": {func() *scene { // it is no later incarnation
+		"a session that the user opened": {func() *scene { // not a later incarnation
 			s := scened(contended("orders/1", "2", nil))
 			s.all.sessions = append(s.all.sessions, mortise.SessionInfo{Session: "10", Holder: "s2", Own: true})
 			return s
@@ -147,7 +149,8 @@ func TestWhatStandsFirst(t *testing.T) {
 	}
 }
 
-// TestTheWorstFindingIsFirst: broken findings come before those to watch.
+// TestTheWorstFindingIsFirst checks that findings of level broken are listed before those of level
+// watch.
 func TestTheWorstFindingIsFirst(t *testing.T) {
 	s := scened()
 	s.status.Namesake, s.status.Leader, s.status.Session = "a second one", "", mortise.SessionSeeking
@@ -156,8 +159,8 @@ func TestTheWorstFindingIsFirst(t *testing.T) {
 	}
 }
 
-// TestStaleFiguresAreMarked: without a leader the page does not say how much time a session has,
-// marks no lock as held for long, and offers no end by force.
+// TestStaleFiguresAreMarked checks that without a leader the page does not show the time that
+// sessions have left, marks no lock as held for long, and offers no forced end.
 func TestStaleFiguresAreMarked(t *testing.T) {
 	s := scened(contended("orders/1", "2", nil))
 	s.status.Leader, s.status.Session, s.status.Lease = "", mortise.SessionSeeking, mortise.LeaseLost
@@ -189,7 +192,8 @@ func TestStaleFiguresAreMarked(t *testing.T) {
 	}
 }
 
-// TestAKeyThatIsNotSeenIsNotFree: without a leader the page does not say that a key is free.
+// TestAKeyThatIsNotSeenIsNotFree checks that without a leader the page does not say that a key is
+// free.
 func TestAKeyThatIsNotSeenIsNotFree(t *testing.T) {
 	f := &fakeNode{}
 	h := New(f, Options{})
@@ -201,12 +205,13 @@ func TestAKeyThatIsNotSeenIsNotFree(t *testing.T) {
 	}
 }
 
-// keyed is a fakeNode that answers for one key what it lists.
+// keyed is a fakeNode whose Peek returns the first key of its list.
 type keyed struct{ *fakeNode }
 
 func (k keyed) Peek(context.Context, string) (mortise.KeyInfo, error) { return k.keys[0], nil }
 
-// TestKeysOfTickDoNotFillThePage: they are counted, and listed when searched for.
+// TestKeysOfTickDoNotFillThePage checks that keys of package tick are only counted, but listed in a
+// search.
 func TestKeysOfTickDoNotFillThePage(t *testing.T) {
 	s := scened(contended("report/run/X", "2", purpose.Of(purpose.Tick)),
 		contended("leader", "2", purpose.Of(purpose.Election)), contended("orders/1", "2", nil))

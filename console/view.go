@@ -8,44 +8,44 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// How much is shown.
+// The maximum number of items that the page shows.
 const (
-	maxShown = 200 // keys in the list of all
-	maxTop   = 6   // longest held, most waited for
-	maxQueue = 100 // of the queue of one key
+	maxShown = 200 // keys in the list of all keys
+	maxTop   = 6   // keys that are held longest, and that have the most waiters
+	maxQueue = 100 // entries in the queue of one key
 	maxLease = 12  // sessions
 )
 
-// view is what the page shows and what /status.json contains. Fields may be added; times are RFC
-// 3339.
+// view is the data of the page and of /status.json. Later versions may add fields. Times are in the
+// format of RFC 3339.
 type view struct {
-	At    time.Time `json:"at"`    // by this instance's clock
-	Level level     `json:"level"` // the worst of the findings
-	// Locks and sessions are as they were seen earlier, since no leader answers now.
+	At    time.Time `json:"at"`    // the clock of this instance
+	Level level     `json:"level"` // the worst level of the findings
+	// Stale means that no leader answers now, and the data about locks and sessions is older.
 	Stale    bool      `json:"stale,omitempty"`
 	Findings []finding `json:"findings"`
 
 	Instance instance `json:"instance"`
 	Group    group    `json:"group"`
-	Zones    []zone   `json:"zones"`   // the voters, and a page of the members
-	Members  roster   `json:"members"` // describes that page
+	Zones    []zone   `json:"zones"`   // the voters and a page of the members
+	Members  roster   `json:"members"` // describes the page of the members in Zones
 
 	Locks   locks    `json:"locks"`
 	Longest []key    `json:"longest_held"`
 	Waited  []key    `json:"most_waited_for"`
-	Circles [][]link `json:"circles"` // of holders that may wait for each other
+	Circles [][]link `json:"circles"` // circles of holders that may wait for each other
 	Ends    []ending `json:"abnormal_ends"`
-	Leases  []lease  `json:"sessions"` // those that end first
+	Leases  []lease  `json:"sessions"` // the sessions with the smallest part of their TTL left
 	Others  int      `json:"sessions_left_out,omitempty"`
 	Search  *locks   `json:"search,omitempty"`
-	Key     *key     `json:"key,omitempty"` // with its whole queue
+	Key     *key     `json:"key,omitempty"` // the key that was asked for, with its whole queue
 	KeyErr  string   `json:"key_error,omitempty"`
 
 	forest  []tree
-	without int // keys with waiters that the picture leaves out
+	without int // the number of keys with waiters that are not in the picture
 }
 
-// instance is the one that answers.
+// instance is the instance that answers the request.
 type instance struct {
 	Name    string               `json:"name"`
 	ID      string               `json:"id"`
@@ -63,9 +63,9 @@ type instance struct {
 type lease struct {
 	Session string  `json:"session"`
 	Holder  string  `json:"holder"`
-	Own     bool    `json:"own,omitempty"` // not the instance's first
+	Own     bool    `json:"own,omitempty"` // opened by Node.NewSession
 	TTL     float64 `json:"ttl_seconds"`
-	Left    float64 `json:"left_seconds"` // 0 means that the leader does not know
+	Left    float64 `json:"left_seconds"` // 0 means not known
 	Leaving bool    `json:"leaving,omitempty"`
 	Expired bool    `json:"expired,omitempty"`
 }
@@ -73,7 +73,7 @@ type lease struct {
 type group struct {
 	ID         string   `json:"id"`
 	Leader     string   `json:"leader"`
-	Leading    bool     `json:"leading"` // the instance that answers leads
+	Leading    bool     `json:"leading"` // the instance that answers is the leader
 	Term       uint64   `json:"term,omitempty"`
 	Voters     int      `json:"voters"`
 	Target     int      `json:"voters_wanted,omitempty"`
@@ -84,11 +84,11 @@ type group struct {
 
 type locks struct {
 	Prefix string    `json:"prefix,omitempty"`
-	Seen   time.Time `json:"seen,omitzero"` // when they were seen; zero means never
+	Seen   time.Time `json:"seen,omitzero"` // when the leader returned the keys; zero means never
 	Keys   []key     `json:"keys"`
-	Looked int       `json:"looked_at"`                    // how many keys were looked at
-	Ticks  int       `json:"tick_keys_left_out,omitempty"` // that package tick holds for itself
-	More   bool      `json:"more"`                         // there are more keys, which were not looked at
+	Looked int       `json:"looked_at"`                    // the number of keys that were read
+	Ticks  int       `json:"tick_keys_left_out,omitempty"` // keys that package tick requested for itself
+	More   bool      `json:"more"`                         // there are more keys, which were not read
 	Err    string    `json:"error,omitempty"`
 }
 
@@ -96,10 +96,10 @@ type key struct {
 	Name    string     `json:"key"`
 	Held    int        `json:"held"`
 	Waiting int        `json:"waiting"`
-	For     float64    `json:"held_seconds"`      // of the oldest hold; 0 means not held
+	For     float64    `json:"held_seconds"`      // the age of the oldest hold; 0 means not held
 	Long    bool       `json:"long"`              // longer than Options.Long, not by design, and requests wait
-	Purpose string     `json:"purpose,omitempty"` // label mortise.purpose of the first holder or waiter
-	Data    []byte     `json:"data,omitempty"`    // only if the key was asked for
+	Purpose string     `json:"purpose,omitempty"` // the label mortise.purpose of the first request in the queue
+	Data    []byte     `json:"data,omitempty"`    // only if this key was asked for
 	Rev     uint64     `json:"data_revision,string,omitempty"`
 	Queue   []standing `json:"queue"`
 	Cut     int        `json:"queue_left_out,omitempty"`
@@ -109,12 +109,12 @@ type standing struct {
 	Holder  string        `json:"holder"`
 	Session string        `json:"session"`
 	Value   string        `json:"value,omitempty"`
-	Token   mortise.Token `json:"token,omitempty"` // absent if it waits
+	Token   mortise.Token `json:"token,omitempty"` // absent if the request waits
 	For     float64       `json:"held_seconds,omitempty"`
 	Left    float64       `json:"left_seconds,omitempty"`
 	Expired bool          `json:"expired,omitempty"`
-	// The session of the instance that has the holder's name now; then this hold belongs to an earlier
-	// incarnation.
+	// Later is the newest session of the instance that has the holder's name, if this hold belongs
+	// to an earlier session.
 	Later   string   `json:"later_session,omitempty"`
 	Shared  bool     `json:"shared,omitempty"`
 	Permits int      `json:"permits,omitempty"`
@@ -122,23 +122,23 @@ type standing struct {
 	Keys    []string `json:"keys,omitempty"`
 }
 
-// scene is everything that a view is made of.
+// scene is the data from which a view is made.
 type scene struct {
 	now    time.Time
 	long   time.Duration
 	status mortise.Status
 	all    *look
-	found  *look // nil if there is no search
+	found  *look // nil if no prefix was searched for
 	prefix string
 	one    *look // nil if no single key was asked for
 	others *look // nil for the first page of the members
 	after  string
 
-	sessions map[string]mortise.SessionInfo // by ID; nil until it is needed
-	newest   map[string]uint64              // session of each name
+	sessions map[string]mortise.SessionInfo // by ID; nil until they are needed
+	newest   map[string]uint64              // the number of the newest session for each name
 }
 
-// view makes the view. It makes no call.
+// view returns the view of the scene. It sends no query.
 func (s *scene) view() *view {
 	v := &view{At: s.now, Stale: s.stale(), Instance: instanceOf(s.status), Group: groupOf(s.status, s.health())}
 	var page []mortise.Member
@@ -148,7 +148,7 @@ func (s *scene) view() *view {
 	v.Longest, v.Waited = s.tops()
 	v.Ends = endsOf(s.all.ends)
 	v.Leases, v.Others = leasesOf(s.all.sessions)
-	if v.Stale { // the time that a session had left then has passed
+	if v.Stale { // the time that a session had left at the last answer is outdated
 		for i := range v.Leases {
 			v.Leases[i].Left = 0
 		}
@@ -176,7 +176,8 @@ func (s *scene) view() *view {
 	return v
 }
 
-// leasesOf returns the sessions that have used up most of their time.
+// leasesOf returns the sessions with the smallest part of their TTL left, and the number of the
+// others.
 func leasesOf(all []mortise.SessionInfo) (leases []lease, others int) {
 	all = slices.Clone(all)
 	part := func(s mortise.SessionInfo) float64 { return s.Left.Seconds() / max(s.TTL.Seconds(), 1e-9) }
@@ -216,7 +217,7 @@ func groupOf(s mortise.Status, h *mortise.Health) group {
 	return g
 }
 
-// locks converts an answer to a list of keys.
+// locks converts an answer to a list of at most most keys.
 func (s *scene) locks(l *look, prefix string, most int) locks {
 	all := locks{Prefix: prefix, Seen: l.seen, Looked: len(l.keys), More: l.more, Keys: []key{}}
 	for _, k := range l.keys {
@@ -247,7 +248,7 @@ func (s *scene) key(k mortise.KeyInfo, queue int) key {
 			shown.For = inSeconds(s.age(st))
 		}
 		if shown.Later, _ = s.later(st); s.stale() {
-			shown.Left = 0 // that time has passed
+			shown.Left = 0 // the time at the last answer is outdated
 		}
 		one.Queue = append(one.Queue, shown)
 	}
@@ -255,8 +256,8 @@ func (s *scene) key(k mortise.KeyInfo, queue int) key {
 	return one
 }
 
-// age returns the age of a hold, by the clock of this instance. If the leader has not confirmed the
-// hold since, it is the age at the last confirmation.
+// age returns the age of a hold by the clock of this instance. If the data is stale, it is the age
+// when the leader last returned the hold.
 func (s *scene) age(st mortise.Standing) time.Duration {
 	now := s.now
 	if s.stale() && !s.all.seen.IsZero() {
@@ -279,7 +280,7 @@ func (s *scene) isLong(k mortise.KeyInfo) bool {
 	return k.Waiting > 0 && s.heldFor(k) >= s.long && !lasts(k)
 }
 
-// tops returns the keys that are longest held, and those with the most waiters.
+// tops returns the keys that are held longest, and those with the most waiters.
 func (s *scene) tops() (longest, waited []key) {
 	longest, waited = []key{}, []key{}
 	all := slices.DeleteFunc(slices.Clone(s.all.keys), lasts) // such keys need no attention

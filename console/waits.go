@@ -6,56 +6,57 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// This file builds the graph of waits. A key on which no other wait depends is the top of a
-// tree. Below it are its waiters in their order, and below each waiter the keys that it holds
-// meanwhile and that others wait for. So the holder at the top blocks everything below it. A branch
-// that returns to a key above it is a circle.
+// This file builds the trees of waiting requests. The top of a tree is a key whose holders wait for
+// no other key. Below a key are its waiters in the order of the queue. Below a waiter are the keys
+// that it holds and that other requests wait for. So the holder at the top blocks everything below
+// it. If a waiter holds a key above it in the tree, these keys form a circle.
 
 // Limits of the picture.
 const (
 	maxTrees   = 12
-	maxRows    = 24 // of one tree
-	maxWaiters = 4  // below one key, besides waiters that hold other keys
-	maxDepth   = 10 // deeper keys begin a tree of their own
+	maxRows    = 24 // rows of one tree
+	maxWaiters = 4  // waiters below one key that hold no other key
+	maxDepth   = 10 // a key below this depth begins a tree of its own
 )
 
-// tree is what depends on one key, from the top, row by row.
+// tree contains the requests and keys that are blocked by one key, which is its first row.
 type tree struct {
 	rows    []row
 	circles [][]link
 }
 
-// link is one holder that may wait for another.
+// link is a holder that may wait for another holder.
 type link struct {
 	Holder   string `json:"holder"`
 	Holds    string `json:"holds"`
 	WaitsFor string `json:"waits_for"`
 }
 
-// row is one line of a tree: a key, a waiter, or how many more wait.
+// row is one line of a tree: a key, a waiter, or the number of further waiters.
 type row struct {
 	depth   int
-	key     *key   // for a key
-	waiter  string // for a waiter: its name
+	key     *key   // set if the row is a key
+	waiter  string // set if the row is a waiter: its name
 	value   string
-	calls   int    // how many of its requests are here, one after the other
-	back    int    // for a waiter that holds a key above: the row of that key; else -1
-	again   string // for a waiter that holds a key elsewhere: that key
-	more    int    // for the rest: how many
-	parent  int    // the row that this one hangs on, or -1
+	calls   int    // the number of consecutive requests of the waiter
+	back    int    // the row of a key above that the waiter holds, or -1
+	again   string // a key that the waiter holds and that is drawn elsewhere, or ""
+	more    int    // the number of further waiters, if the row stands for them
+	parent  int    // the row to which this row is connected, or -1
 	circled bool
 }
 
 type forester struct {
 	scene *scene
 	infos map[string]queued
-	order []string            // keys with waiters, in the order in which they came to be
+	order []string            // keys with waiters, those with the most waiters first
 	holds map[string][]string // by session: the keys with waiters that it has held for long
-	waits map[string]bool     // sessions that wait for a key that they do not hold themselves
+	waits map[string]bool     // sessions that wait for a key that they do not hold
 	drawn map[string]bool
 }
 
-// waits returns the trees, those with the most waiters first, and how many keys are left out.
+// waits returns the trees, those with the most waiters first, and the number of keys that are left
+// out.
 func (s *scene) waits() (forest []tree, left int) {
 	f := &forester{scene: s, infos: map[string]queued{}, holds: map[string][]string{}, waits: map[string]bool{},
 		drawn: map[string]bool{}}
@@ -74,7 +75,7 @@ func (s *scene) waits() (forest []tree, left int) {
 		}
 	}
 	slices.SortStableFunc(f.order, func(a, b string) int { return f.infos[b].Waiting - f.infos[a].Waiting })
-	for _, tops := range []bool{true, false} { // what remains after the tops hangs on a circle
+	for _, tops := range []bool{true, false} { // the second pass draws keys that depend on a circle
 		for _, name := range f.order {
 			if f.drawn[name] || tops && f.depends(f.infos[name]) {
 				continue
@@ -97,7 +98,8 @@ func (f *forester) depends(k queued) bool {
 	})
 }
 
-// grow adds a key and what hangs on it. above are the rows of the keys from the top to here.
+// grow adds a key and its waiters. above are the rows of the keys from the top of the tree to this
+// key.
 func (f *forester) grow(t *tree, name string, depth, parent int, above []int) {
 	k := f.infos[name]
 	shown := f.scene.key(k.KeyInfo, queueShown)
@@ -106,7 +108,7 @@ func (f *forester) grow(t *tree, name string, depth, parent int, above []int) {
 	t.rows = append(t.rows, row{depth: depth, key: &shown, back: -1, parent: parent})
 	above = append(slices.Clone(above), at)
 	plain, told := 0, 0
-	met := map[string]bool{} // sessions whose own keys have been added
+	met := map[string]bool{} // sessions whose held keys have been added
 	for _, same := range k.waiters() {
 		held := f.others(k, same.Session)
 		if met[same.Session] {
@@ -124,8 +126,8 @@ func (f *forester) grow(t *tree, name string, depth, parent int, above []int) {
 	}
 }
 
-// others returns the keys with waiters that a session has held for long, if it may wait for k under
-// them. It returns none if the session holds k too: then another of its callers waits.
+// others returns the keys with waiters that a session has held for long. It returns none if the
+// session also holds k: then another call of the session waits for k.
 func (f *forester) others(k queued, session string) []string {
 	if holdsIt(k.KeyInfo, session) {
 		return nil
@@ -140,16 +142,16 @@ func holdsIt(k mortise.KeyInfo, session string) bool {
 	})
 }
 
-// queued returns a key if requests wait for it.
+// queued is a key that requests wait for.
 type queued struct{ mortise.KeyInfo }
 
-// calls are one or more requests, one after the other, that look alike.
+// calls is one or more consecutive requests with the same session and value.
 type calls struct {
 	mortise.Standing
 	calls int
 }
 
-// waiters returns the waiters for a key, in their order.
+// waiters returns the waiters for a key in the order of the queue.
 func (k queued) waiters() (all []calls) {
 	for _, st := range k.Queue {
 		if last := len(all) - 1; st.Token != 0 {
@@ -163,7 +165,7 @@ func (k queued) waiters() (all []calls) {
 	return all
 }
 
-// waiter adds a waiter for the key of row at, and the keys that it holds.
+// waiter adds a waiter below the key in row at, and the keys that the waiter holds.
 func (f *forester) waiter(t *tree, st calls, held []string, depth, at int, above []int) {
 	place := len(t.rows)
 	t.rows = append(t.rows, row{depth: depth + 1, waiter: st.Holder, value: st.Value, calls: st.calls, back: -1,
@@ -182,8 +184,8 @@ func (f *forester) waiter(t *tree, st calls, held []string, depth, at int, above
 	}
 }
 
-// circle records that the holders of the keys of these rows wait for each other, and that the
-// waiter in row place closes the circle.
+// circle records a circle of holders that wait for each other. rows are the rows of their keys, and
+// the waiter in the row place holds the first of these keys.
 func (t *tree) circle(rows []int, place int) {
 	name := func(at int) string { return t.rows[at].key.Name }
 	var links []link

@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// queue parses a key from "key: holder holder | waiter waiter". All holds are an hour old, except
-// those with a ', which are a second old. Every name is also the session of its instance.
+// queue parses a key from "key: holder holder | waiter waiter". A hold is an hour old, or a second
+// old if the name of its holder has a '. The name of an instance is also the ID of its session.
 func queue(text string, now time.Time) mortise.KeyInfo {
 	name, rest, _ := strings.Cut(text, ": ")
 	k := mortise.KeyInfo{Key: name}
@@ -100,11 +100,11 @@ func TestWaitGraph(t *testing.T) {
 	}
 }
 
-// TestPictureIsBounded: any number of keys that wait for each other in any way makes a picture of a
-// few hundred rows, which all lie inside it.
+// TestPictureIsBounded checks that any number of keys that wait for each other in any way makes a
+// picture of at most a few hundred rows, whose contents do not exceed its size.
 func TestPictureIsBounded(t *testing.T) {
 	var keys []string
-	for i := range 300 { // each instance holds one and waits for three
+	for i := range 300 { // each instance holds one key and waits for three
 		keys = append(keys, fmt.Sprintf("key/%d: h%d| h%d h%d h%d", i, i, (i+1)%300, (i*7+1)%300, (i*13+5)%300))
 	}
 	now := time.Unix(1_800_000_000, 0)

@@ -10,9 +10,9 @@ import (
 	"github.com/mortise-lock/mortise/internal/plain"
 )
 
-// shown returns a key, a value or a name as it is shown. Characters that a reader would not see, or
-// that would change how the rest looks, such as a mark that changes the direction of writing, are
-// written as their numbers.
+// shown returns a key, a value or a name as the page displays it. Characters that are invisible, or
+// that would change the display of other characters, such as a mark that changes the direction of
+// writing, are replaced by their numbers.
 func shown(text string) string { return plain.Text(text) }
 
 func clip(text string, most int) string {
@@ -22,7 +22,7 @@ func clip(text string, most int) string {
 	return string([]rune(text)[:max(most-1, 1)]) + "…"
 }
 
-// sentence adds a capital letter at the beginning and a full stop at the end.
+// sentence returns text with a capital first letter and a full stop at the end.
 func sentence(text string) string {
 	first, size := utf8.DecodeRuneInString(text)
 	if size == 0 {
@@ -47,8 +47,8 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%d d %02d h", int(d.Hours())/24, int(d.Hours())%24)
 }
 
-// inSeconds converts a duration for JSON: to the millisecond, and not below 0, which the clocks of
-// two machines could cause.
+// inSeconds converts a duration to seconds for JSON, to the millisecond. A negative duration, which
+// differing clocks of two machines can cause, becomes 0.
 func inSeconds(d time.Duration) float64 { return float64(max(d, 0).Milliseconds()) / 1000 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

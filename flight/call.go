@@ -11,25 +11,25 @@ import (
 
 var errExited = errors.New("flight: the function ended its goroutine (runtime.Goexit)")
 
-// call is one run of the functions, and the callers that wait for it.
+// call is one run of the two functions. All callers that wait for it share it.
 type call[T any] struct {
 	fresh   func(context.Context) (T, bool, error)
 	compute func(context.Context, mortise.Token) (T, error)
 	cancel  context.CancelCauseFunc
-	callers int  // that have not given up; guarded by the group's mu
-	over    bool // done is closed; guarded by the group's mu
+	callers int  // the number of callers that wait; guarded by the group's mu
+	over    bool // reports that done is closed; guarded by the group's mu
 
 	done     chan struct{}
-	value    T // these are set before done is closed
+	value    T // value, err and panicked are set before done is closed
 	err      error
 	panicked *PanicError
 }
 
-// PanicError is the value with which every caller panics after a function has panicked in the
-// goroutine of the call. All callers get the same one.
+// PanicError is the value with which Do panics in every caller after a function has panicked in the
+// goroutine of the call. All callers get the same pointer.
 type PanicError struct {
-	Value any    // the value of the function's panic
-	Stack []byte // of the goroutine of the call, from runtime/debug.Stack
+	Value any    // the value with which the function panicked
+	Stack []byte // the stack of the call's goroutine, from runtime/debug.Stack
 }
 
 func (p *PanicError) Error() string { return fmt.Sprintf("%v\n\n%s", p.Value, p.Stack) }
@@ -47,15 +47,15 @@ func (c *call[T]) outcome() (T, error) {
 	return c.value, c.err
 }
 
-// work runs the functions under the lock and stores the result, even if they panic or end the
-// goroutine.
+// work runs the functions under the lock and stores the result. It stores an error if a function
+// calls runtime.Goexit, and recovers if a function panics.
 func (c *call[T]) work(ctx context.Context, token mortise.Token) {
 	defer func() {
 		if v := recover(); v != nil {
 			c.panicked = &PanicError{Value: v, Stack: debug.Stack()}
 		}
 	}()
-	c.err = errExited // unless the functions return
+	c.err = errExited // replaced when the functions return
 	value, err := c.find(ctx, token)
 	if err != nil {
 		c.err = causeText(ctx, err)
@@ -69,14 +69,14 @@ func (c *call[T]) find(ctx context.Context, token mortise.Token) (T, error) {
 	if err != nil || found {
 		return value, err
 	}
-	if ctx.Err() != nil { // another instance may compute by now
+	if ctx.Err() != nil { // the lock may be lost, and another instance may compute
 		return value, context.Cause(ctx)
 	}
 	return c.compute(ctx, token)
 }
 
-// causeText adds the cause of the end of the call's context to an error. A bare "context canceled"
-// would look like the end of the caller's own context.
+// causeText adds the cause of the end of the call's context to err. Without it, a "context
+// canceled" would look like the end of the caller's own context.
 func causeText(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
 	if err == nil || cause == nil || errors.Is(err, cause) {

@@ -10,8 +10,9 @@ import (
 	"github.com/mortise-lock/mortise/flight"
 )
 
-// Twenty requests on two instances find the cache empty at the same time. One of them renders the
-// page. Here both instances are Groups of one node; in a fleet each instance has its own.
+// Twenty requests on two instances find the cache empty at the same time. Only one request renders
+// the page. In this example the instances are two Groups on one node; in production each instance
+// has its own node.
 func Example() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
@@ -29,7 +30,7 @@ func Example() {
 		return page, ok, nil
 	}
 	render := func(_ context.Context, token mortise.Token) (string, error) {
-		fmt.Println("rendered once") // real code passes token to the cache with what it writes
+		fmt.Println("rendered once") // real code sends token to the cache with each write
 		mu.Lock()
 		defer mu.Unlock()
 		pages["start"] = "<h1>Hello</h1>"

@@ -16,14 +16,15 @@ import (
 	"github.com/mortise-lock/mortise/internal/fakelock"
 )
 
-// cache is the shared cache of all instances: a value that expires, and counts of the calls.
+// cache is the cache that all instances of a test share: a value that expires, and counters of
+// calls.
 type cache struct {
 	mu       sync.Mutex
 	value    string
 	token    mortise.Token
 	computed int
 	refused  int
-	takes    time.Duration // of a computation
+	takes    time.Duration // the duration of a computation
 }
 
 func (c *cache) fresh(context.Context) (string, bool, error) {
@@ -63,7 +64,7 @@ type result struct {
 	done     chan struct{}
 }
 
-// start calls Do on a goroutine, and returns once all goroutines are blocked.
+// start calls Do on a new goroutine, and returns when all goroutines are blocked.
 func start(ctx context.Context, g *flight.Group[string], fresh func(context.Context) (string, bool, error),
 	compute func(context.Context, mortise.Token) (string, error)) *result {
 	r := &result{done: make(chan struct{})}
@@ -81,7 +82,7 @@ func bubble(t *testing.T, f func(t *testing.T)) {
 	synctest.Test(t, f)
 }
 
-// nothingLeft fails if a key is still taken after everything has settled.
+// nothingLeft fails the test if a key is still locked when all goroutines are blocked.
 func nothingLeft(t *testing.T, locks *fakelock.Locks) {
 	t.Helper()
 	synctest.Wait()
@@ -114,7 +115,8 @@ func TestOneRebuildServesAllCallersOfAllInstances(t *testing.T) {
 	})
 }
 
-// A group without a cache that keeps anything: calls are shared inside one process.
+// TestCallersOfOneProcessShareACall checks that callers of one process share a call if the first
+// function finds no value.
 func TestCallersOfOneProcessShareACall(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var locks fakelock.Locks
@@ -171,14 +173,14 @@ func TestTheLastCallerThatGivesUpEndsTheCall(t *testing.T) {
 		began := time.Now()
 		compute := func(ctx context.Context, token mortise.Token) (string, error) {
 			page, err := store.compute(ctx, token)
-			time.Sleep(time.Second) // it cleans up
+			time.Sleep(time.Second) // stands for cleaning up
 			return page, err
 		}
 		start(ctx, g, nothing, compute)
 		start(ctx, g, nothing, compute)
 		giveUp()
 		synctest.Wait()
-		// A later caller does not join the ending call, and waits for its lock.
+		// A later caller does not join the call that ends, but waits for its lock.
 		next := start(t.Context(), g, nothing, func(context.Context, mortise.Token) (string, error) {
 			return "page 2",
 				nil
@@ -202,14 +204,15 @@ func TestACallerWhoseContextHasEndedBeginsNothing(t *testing.T) {
 	})
 }
 
-// The callers learn why the lock was lost, and the next instance computes. A computation that
-// ignores its context writes late, and its token reveals it.
+// TestALostLockEndsTheComputationAndFencesIt checks that callers get the reason why the lock was
+// lost, and that the next instance computes. A computation that ignores its context writes late,
+// and the cache refuses its token.
 func TestALostLockEndsTheComputationAndFencesIt(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var locks fakelock.Locks
 		store := &cache{takes: time.Second}
 		slow := func(ctx context.Context, token mortise.Token) (string, error) {
-			time.Sleep(5 * time.Second) // it does not see its context
+			time.Sleep(5 * time.Second) // ignores its context
 			return store.write(token)
 		}
 		a := start(t.Context(), flight.New[string](locks.Instance()), store.fresh, slow)
@@ -234,7 +237,8 @@ func TestALostLockEndsTheComputationAndFencesIt(t *testing.T) {
 	})
 }
 
-// A cache read can take longer than the lease: nothing is computed after the lock is lost.
+// TestNothingIsComputedOnALockThatIsGone checks that nothing is computed if the lock is lost during
+// the cache read.
 func TestNothingIsComputedOnALockThatIsGone(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var locks fakelock.Locks
@@ -318,7 +322,7 @@ func TestCloseEndsWhatRunsAndWaitsForIt(t *testing.T) {
 		began := time.Now()
 		r := start(t.Context(), g, nothing, func(ctx context.Context, _ mortise.Token) (string, error) {
 			<-ctx.Done()
-			time.Sleep(time.Second) // it cleans up
+			time.Sleep(time.Second) // stands for cleaning up
 			ended = time.Now()
 			return "", ctx.Err()
 		})
@@ -375,6 +379,6 @@ func TestCallersDoNotWaitForTheRelease(t *testing.T) {
 		if r.value != "page 1" || r.err != nil {
 			t.Errorf("got %q, %v", r.value, r.err)
 		}
-		g.Close() // the goroutine does not wait either
+		g.Close() // must not wait for the call's goroutine either
 	})
 }

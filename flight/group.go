@@ -12,43 +12,44 @@ import (
 // ErrClosed means that the Group was closed before or during the call.
 var ErrClosed = errors.New("flight: the group is closed")
 
-// errAbandoned ends the context of a call without callers.
+// errAbandoned is the cause with which a call without callers is cancelled.
 var errAbandoned = errors.New("flight: every caller has given up")
 
 // Locker is the part of *mortise.Node that a Group uses. Do locks key, runs fn with a context that
-// ends when the lock is lost, and unlocks, even if fn calls runtime.Goexit. It must be safe for
-// concurrent use.
+// ends when the lock is lost, and then unlocks key, even if fn calls runtime.Goexit. Do must be
+// safe for concurrent use.
 type Locker interface {
 	Do(ctx context.Context, key string, fn func(ctx context.Context, token mortise.Token) error) error
 }
 
-// Group holds the calls of one instance for values of one type. New creates it. It is safe for
-// concurrent use and must not be copied. Two Groups with the same keys on one instance do not share
-// calls, and exclude each other as two instances do.
+// Group holds the calls of one instance for values of one type. Use New to create a Group. It is
+// safe for concurrent use and must not be copied. Two Groups with the same keys on one instance do
+// not share calls; they exclude each other like Groups on two instances.
 type Group[T any] struct {
 	locker Locker
 
-	mu      sync.Mutex          // guards all below, and callers of each call; never held while a function runs
+	mu      sync.Mutex          // guards calls, closed and the callers of each call; never held while a function runs
 	calls   map[string]*call[T] // the calls that a caller can join
 	closed  bool
-	running sync.WaitGroup // the goroutines of calls; grows only while closed is false
+	running sync.WaitGroup // counts the goroutines of calls; grows only while closed is false
 }
 
-// New returns a Group whose keys are locked by locker. Close it before the node.
+// New returns a Group that locks its keys with locker. Close the Group before the node.
 func New[T any](locker Locker) *Group[T] {
 	return &Group[T]{locker: locker, calls: map[string]*call[T]{}}
 }
 
-// Do returns the value of key: the value that fresh finds, or else the one that compute returns.
-// This caller, another one of this process, or another instance may run them. Both functions run
-// under the lock of key, on the goroutine of the call, with a context that ends as the package
-// comment describes.
+// Do returns the value of key: the value that fresh finds, or else the value that compute returns.
+// The functions of this caller, of another caller in this process, or of another instance may run.
+// Both functions run under the lock of key, on the goroutine of the call. Their context ends as the
+// package comment describes.
 //
-// fresh reports false if the value does not exist. compute makes it and stores it where fresh finds
-// it; token fences that write.
+// fresh reports false if the value does not exist. compute computes the value and stores it where
+// fresh finds it; use token to fence that write.
 //
-// The error is that of ctx, of locking, of fresh or of compute, or is ErrClosed. If the context of
-// the call had ended, the error also wraps the cause, for example mortise.ErrLost. A panic of a
+// Do returns the error of ctx, of locking, of fresh or of compute, or ErrClosed. If the context of
+// the call had ended, the error also wraps the cause, for example mortise.ErrLost. If a function
+// panics, Do panics with a *PanicError.
 // function is repeated here, see PanicError.
 func (g *Group[T]) Do(ctx context.Context, key string, fresh func(ctx context.Context) (T, bool, error),
 	compute func(ctx context.Context, token mortise.Token) (T, error)) (T, error) {
@@ -69,7 +70,7 @@ func (g *Group[T]) Do(ctx context.Context, key string, fresh func(ctx context.Co
 	}
 }
 
-// join adds a caller to the call of a key, and begins one if there is none.
+// join adds a caller to the call of key. If no call is running, it starts one.
 func (g *Group[T]) join(ctx context.Context, key string, fresh func(context.Context) (T, bool, error),
 	compute func(context.Context, mortise.Token) (T, error)) (*call[T], error) {
 	g.mu.Lock()
@@ -88,8 +89,8 @@ func (g *Group[T]) join(ctx context.Context, key string, fresh func(context.Cont
 	return c, nil
 }
 
-// quit removes a caller from a call. With the last one the call ends, and later callers begin
-// another.
+// quit removes a caller from a call. If no callers remain, it cancels the call, and later callers
+// start a new one.
 func (g *Group[T]) quit(key string, c *call[T]) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -99,29 +100,29 @@ func (g *Group[T]) quit(key string, c *call[T]) {
 	}
 }
 
-// forget prevents further callers from joining a call. It needs mu.
+// forget prevents further callers from joining a call. The caller must hold mu.
 func (g *Group[T]) forget(key string, c *call[T]) {
 	if g.calls[key] == c {
 		delete(g.calls, key)
 	}
 }
 
-// run is the goroutine of a call. It ends when the functions have returned or the lock could not be
-// had.
+// run is the goroutine of a call. It returns when the lock has been released, or could not be
+// acquired.
 func (g *Group[T]) run(ctx context.Context, key string, c *call[T]) {
 	var err error
 	defer func() { g.publish(key, c, causeText(ctx, err)) }()
 	err = g.locker.Do(ctx, key, func(held context.Context, token mortise.Token) error {
-		// Publish before the lock is released: the callers need not wait for that.
+		// Publish before the lock is released, so that the callers do not wait for the release.
 		defer func() { g.publish(key, c, c.err) }()
 		c.work(held, token)
 		return nil
 	})
 }
 
-// publish gives the callers of a call its result, once. It also ends the context of the call, so
-// that Do does not wait for the confirmation of the release, which may take long without a
-// majority.
+// publish sets the result of a call and wakes its callers, unless it was called before. It also
+// ends the context of the call, so that Locker.Do does not wait until the release is confirmed,
+// which may take long without a majority.
 func (g *Group[T]) publish(key string, c *call[T], err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -134,8 +135,8 @@ func (g *Group[T]) publish(key string, c *call[T], err error) {
 	c.cancel(nil)
 }
 
-// Close ends the running calls and waits until their functions have returned. Their callers get
-// ErrClosed unless the functions succeed anyway. It may be called again.
+// Close cancels the running calls and waits until their goroutines have ended. Their callers get
+// ErrClosed unless the functions succeed anyway. Close may be called more than once.
 func (g *Group[T]) Close() {
 	g.mu.Lock()
 	g.closed = true

@@ -12,56 +12,57 @@ import (
 	"github.com/mortise-lock/mortise/internal/memnet"
 )
 
-// Cluster is a set of whole nodes in this process, on a network in memory. New creates it. All
-// methods are safe for concurrent use. Methods that wait end the test with t.Fatal if the wait
-// fails, so call them on the test's own goroutine.
+// Cluster is a set of complete nodes in this process, on a network in memory. Use New to create a
+// Cluster. All methods are safe for concurrent use. If a wait fails, the method ends the test with
+// t.Fatal, so call methods that wait only on the test's own goroutine.
 type Cluster struct {
 	t       testing.TB
 	options Options
 	net     *memnet.Network
-	label   string // identifies the goroutines of this cluster's nodes by their label
+	label   string // the profiler label of the goroutines of this cluster's nodes
 
-	mu     sync.Mutex // guards what follows, and the fields of places; never held across a wait
+	mu     sync.Mutex // guards the fields below and those of places; never held during a wait
 	places []*place
 	cuts   map[route]bool // the directions that the test has cut
-	closed map[route]bool // the directions that are closed in the network, by a cut or a pause
+	closed map[route]bool // the directions that are closed in the network, because of a cut or a pause
 }
 
-// Options change the defaults of New. The zero value is what New uses.
+// Options change the defaults of New. New uses the zero value.
 type Options struct {
 	// Configure changes the configuration of node i before each of its starts. It receives the
-	// configuration of New: a SessionTTL of 2 s, no Grace, no encryption, and a Logger that writes
-	// to the test's output. It may set everything except Bind, Advertise, Join and JoinFunc, which
-	// the network needs. Setting Secret or TLS clears Insecure. Default: none.
+	// default configuration: a SessionTTL of 2 s, no Grace, no encryption, and a Logger that writes
+	// to the test's output. Configure may change every field except Bind, Advertise, Join and
+	// JoinFunc, which the network needs. If it sets Secret or TLS, Insecure is cleared. Nil means
+	// that the default configuration is used.
 	Configure func(i int, c *mortise.Config)
 
-	// Patience is how long a waiting method waits before it fails the test. Default: 1 min.
+	// Patience is the time after which a waiting method fails the test. Zero means 1 min.
 	Patience time.Duration
 
-	// MayHold allows held locks and waiting calls at the end of the test. Default: false, which
-	// fails the test.
+	// MayHold allows held locks and waiting calls at the end of the test. By default they fail the
+	// test.
 	MayHold bool
 }
 
-// place is one node's part of the network, and its current node.
+// place is the address of a node in the network, with the node that was started there last.
 type place struct {
 	host    string
 	machine *machine
 
-	node   *mortise.Node // the last one that was started
+	node   *mortise.Node // the node that was started last
 	life   *life
 	config mortise.Config
 	paused bool
 }
 
-// maxNodes bounds the size of a cluster.
+// maxNodes is the maximum size of a cluster.
 const maxNodes = 256
 
-// New starts a cluster of n nodes, 1 to 256, and waits until all are ready. They are closed at the
-// end of the test, which fails if a lock is held then, a call waits for one, or a goroutine of a
-// node remains. The nodes are configured with n as Config.Replicas, or, if there are more than 16,
-// with the first three as Config.Founders; up to three of them vote. A cluster of one is a node
-// without Join.
+// New starts a cluster of n nodes, 1 to 256, and waits until all nodes are ready. They are closed
+// at the end of the test. The test fails if at its end a lock is held, a call waits for a lock, or
+// a goroutine of a node remains. Config.Replicas is n. With more than 16 nodes, Config.Founders
+// lists the first three nodes instead. Up to three nodes vote. In a cluster of one, the node has no
+// Config.Join.
 //
 //	cluster := mortisetest.New(t, 3)
 func New(t testing.TB, n int) *Cluster {
@@ -69,7 +70,7 @@ func New(t testing.TB, n int) *Cluster {
 	return NewWith(t, n, Options{})
 }
 
-// NewWith is New with options.
+// NewWith is like New, with options.
 //
 //	cluster := mortisetest.NewWith(t, 3, mortisetest.Options{
 //		Configure: func(i int, c *mortise.Config) { c.SessionTTL = time.Second },
@@ -102,7 +103,7 @@ func NewWith(t testing.TB, n int, o Options) *Cluster {
 func (c *Cluster) Len() int { return len(c.places) }
 
 // Node returns node i, counted from 0. Calls on a killed node return ErrClosed. After Start, Node
-// returns the new one.
+// returns the restarted node.
 //
 //	lock, err := cluster.Node(0).Lock(ctx, "orders/42")
 func (c *Cluster) Node(i int) *mortise.Node {

@@ -2,15 +2,15 @@ package mortisetest
 
 import "slices"
 
-// route is a direction between two nodes.
+// route is one direction of the traffic between two nodes.
 type route struct{ from, to int }
 
-// Isolate cuts the given nodes off from all others, silently: nothing that is sent arrives, and no
-// error is reported. They still reach each other. Data that was sent waits until Heal, as TCP would
-// retransmit it.
+// Isolate silently cuts the connections between the given nodes and all others: data does not
+// arrive, and no error is reported. The given nodes still reach each other. Data that was sent is
+// delivered after Heal, like a retransmission of TCP.
 //
 //	cluster.Isolate(cluster.Leader())
-//	cluster.Isolate(0, 1) // of five: two on one side, three on the other
+//	cluster.Isolate(0, 1) // in a cluster of five: two on one side, three on the other
 func (c *Cluster) Isolate(nodes ...int) {
 	c.t.Helper()
 	for _, i := range nodes {
@@ -24,7 +24,7 @@ func (c *Cluster) Isolate(nodes ...int) {
 	c.rewire()
 }
 
-// Cut cuts two nodes off from each other, silently. Both still reach all other nodes.
+// Cut silently cuts the connections between two nodes. Both nodes still reach all other nodes.
 //
 //	cluster.Cut(0, 1)
 func (c *Cluster) Cut(i, j int) {
@@ -35,9 +35,10 @@ func (c *Cluster) Cut(i, j int) {
 	c.rewire()
 }
 
-// CutOneWay stops what one node sends to another, silently. The other direction still works.
+// CutOneWay silently blocks the data that node from sends to node to. The other direction still
+// works.
 //
-//	cluster.CutOneWay(0, 1) // 1 receives nothing from 0, and 0 still hears 1
+//	cluster.CutOneWay(0, 1) // 1 receives nothing from 0, but 0 receives from 1
 func (c *Cluster) CutOneWay(from, to int) {
 	c.t.Helper()
 	c.place(from)
@@ -46,8 +47,8 @@ func (c *Cluster) CutOneWay(from, to int) {
 	c.rewire()
 }
 
-// Heal ends all cuts. Nodes that were cut off reconnect by themselves, within a few seconds: see
-// Ready.
+// Heal removes all cuts. Nodes that were cut off reconnect by themselves within a few seconds. Use
+// Ready to wait for that.
 //
 //	cluster.Heal()
 func (c *Cluster) Heal() {

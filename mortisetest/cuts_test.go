@@ -31,7 +31,7 @@ func TestIsolateAndHeal(t *testing.T) {
 	})
 }
 
-// wantGone is wantLost for a lock whose Unlock would find no leader.
+// wantGone is like wantLost, but does not call Unlock, which would fail without a leader.
 func wantGone(t *testing.T, l *mortise.Lock) {
 	t.Helper()
 	if err := l.Err(); !errors.Is(err, mortise.ErrLost) {
@@ -39,7 +39,8 @@ func wantGone(t *testing.T, l *mortise.Lock) {
 	}
 }
 
-// Two of five nodes, including the leader, are cut off. The three go on, and the two grant nothing.
+// TestSides cuts off two of five nodes, one of them the leader. It checks that the other three
+// nodes grant locks and these two do not.
 func TestSides(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := mortisetest.NewWith(t, 5,
@@ -67,7 +68,8 @@ func TestSides(t *testing.T) {
 	})
 }
 
-// A cut between a follower and the leader: the third node reaches both, and there is no election.
+// TestCut checks that a cut between the leader and a follower causes no election if the third node
+// reaches both.
 func TestCut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := mortisetest.New(t, 3)
@@ -90,8 +92,8 @@ func TestCut(t *testing.T) {
 	})
 }
 
-// A request of a node that receives nothing is queued; a request of a node whose messages are lost
-// is not.
+// TestCutOneWay checks that the request of a node that receives nothing is queued, and that the
+// request of a node whose messages are lost is not.
 func TestCutOneWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := mortisetest.New(t, 3)
@@ -104,7 +106,7 @@ func TestCutOneWay(t *testing.T) {
 				cluster.CutOneWay(deaf, leader)
 			}
 			granted := later(t, cluster.Node(deaf), "k")
-			time.Sleep(ttl / 4) // fake time
+			time.Sleep(ttl / 4) // waits in fake time
 			if queue := cluster.Await("k", 1, waiting); len(queue.Queue) != 1+waiting {
 				t.Errorf("%s: %+v", name, queue)
 			}
@@ -116,7 +118,8 @@ func TestCutOneWay(t *testing.T) {
 	})
 }
 
-// Resume and Start do not heal a cut, and Heal does not wake a paused node.
+// TestACutOutlivesAPauseAndALife checks that Resume and Start do not heal a cut, and that Heal does
+// not resume a paused node.
 func TestACutOutlivesAPauseAndALife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := mortisetest.New(t, 3)
@@ -147,13 +150,13 @@ func TestACutOutlivesAPauseAndALife(t *testing.T) {
 		cluster.Pause(a)
 		cluster.Kill(a)
 		cluster.Start(a)
-		mine := lock(t, cluster.Node(a), "k") // a new process is not paused, and its clock runs
-		time.Sleep(5 * ttl)                   // fake time
+		mine := lock(t, cluster.Node(a), "k") // a restarted node is not paused, and its clock runs
+		time.Sleep(5 * ttl)                   // waits in fake time
 		unlock(t, mine)
 	})
 }
 
-// cast returns the leader of a cluster of three, and the others.
+// cast returns the leader and the two other nodes of a cluster of three.
 func cast(cluster *mortisetest.Cluster) (leader, a, b int) {
 	leader = cluster.Leader()
 	return leader, (leader + 1) % 3, (leader + 2) % 3

@@ -1,15 +1,14 @@
-// Package mortisetest gives tests a real cluster: whole nodes of package mortise in one process, on
-// a network in memory. Each event of a cluster's life, such as a crash or a cut network, is one
-// call.
+// Package mortisetest gives tests a real cluster: complete nodes of package mortise in one process,
+// on a network in memory. Each event, such as a crash or a cut of the network, is one method call.
 //
 //	func TestMyWorkerStops(t *testing.T) {
 //		synctest.Test(t, func(t *testing.T) {
 //			cluster := mortisetest.New(t, 3)
 //			go work(cluster.Node(0)) // the code under test
 //			cluster.AwaitHolder("orders/42", 0)
-//			cluster.Lose(0) // its lock is lost: does it stop?
+//			cluster.Lose(0) // the node loses its locks: does work stop?
 //
-// # Which test needs what
+// # What to use
 //
 //	what the code does under a lock           a locker.Local, if the code takes a locker.Locker
 //	a fake or an adapter of your own          package locker/lockertest checks it
@@ -35,66 +34,70 @@
 // [Cluster.Leader] and [Cluster.Follower] select the node. [Cluster.Await], [Cluster.AwaitHolder],
 // [Cluster.Ready] and [Cluster.Until] wait for the result, so no test needs an arbitrary sleep.
 //
-// An Example cannot run in a bubble, so the examples here take real time. scenario_test.go shows
-// the tests of a service in fake time: TestMyWorkerStopsWhenItsLockIsLost and
-// TestMyPausedWorkerIsRefused have a worker, a store that compares tokens, and a lock that is lost
-// in four ways.
+// An Example cannot run in a bubble, so the examples here take real time. The file scenario_test.go
+// shows tests of a service in fake time. TestMyWorkerStopsWhenItsLockIsLost and
+// TestMyPausedWorkerIsRefused have a worker and a store that compares tokens. The worker loses its
+// lock in four different ways.
 //
 // # Inside and outside of a bubble
 //
-// Everything works in both, without a setting. Inside, time is that of the bubble: three nodes
-// start and close in about 30 ms, and an hour costs about three seconds; with the race detector
-// both take much longer. Outside, three nodes are ready in about a second, and a test takes as long
-// as its events. After Kill, Pause and Isolate the next grant comes when the SessionTTL of the
-// holder, 2 s, has passed. Lose needs no waiting.
+// Everything works inside and outside of a bubble without a setting. Inside, time is that of the
+// bubble: three nodes start and close in about 30 ms of real time, and an hour takes about three
+// seconds; with the race detector both take much longer. Outside, three nodes are ready in about a
+// second, and a test takes as long as its events. After Kill, Pause and Isolate, a lock is granted
+// to the next waiter when the SessionTTL of the holder, 2 s, has passed. After Lose it is granted
+// immediately.
 //
 // Go's race detector (1.26, golang.org/issue/78156) can crash in a bubble when goroutines fire
-// timers on several processors at once: the process ends with SIGSEGV, or with "ThreadSanitizer:
-// CHECK failed", and no race is reported. It is rare, and go test -race -cpu=1 is free of it.
+// timers on several processors at the same time: the process ends with SIGSEGV, or with
+// "ThreadSanitizer: CHECK failed", and no race is reported. Such crashes are rare, and do not occur
+// with go test -race -cpu=1.
 //
 // # Guarantees
 //
 //   - The nodes run the code of package mortise, with its gossip, its Raft and its gRPC. Only the
-//     network, the boot-time clock and the name lookup are replaced, through no exported name of
-//     the root package.
-//   - The test fails at its end if a running node holds a lock or a call waits for one
-//     ([Options].MayHold), if a node does not close, or if one of its goroutines remains. Unlock by
-//     defer, or in a Cleanup that is registered after New, which runs before.
+//     network, the boot-time clock and the name lookup are replaced. The root package exports no
+//     name for that.
+//   - The test fails at its end if a running node holds a lock or a call waits for one (unless
+//     [Options].MayHold is set), if a node does not close, or if a goroutine of a node remains.
+//     Unlock with defer, or in a Cleanup that is registered after New: it runs before that of New.
 //   - Clusters share nothing: tests may run in parallel.
-//   - A method that waits ends after [Options].Patience and reports what it waited for.
+//   - A method that waits returns after [Options].Patience at the latest, and then reports what it
+//     waited for.
 //
 // # Concurrency
 //
 // Everything is safe for concurrent use. Methods that wait, and calls for a node that does not
-// exist, end the test as t.Fatal does, so call them on the test's own goroutine. Node may be called
-// on any goroutine.
+// exist, may end the test as t.Fatal does, so call them only on the test's own goroutine. Node may
+// be called on any goroutine if the node exists.
 //
 // # Failure
 //
-// If a test has already failed, held locks are not reported. The log of the nodes appears in the
-// output of the test. A bug in mortise that ends a node appears in its Node.Err and in the log, not
-// as a failed test.
+// If a test has already failed, held locks are not reported. The nodes log to the output of the
+// test. A bug in mortise that ends a node is visible in Node.Err and in the log, but does not fail
+// the test.
 //
 // # Limits
 //
-// One process cannot stop a part of itself. Pause hides the clock from a node and cuts its
-// connections, but the code under test runs on, and gossip on that node finds the others silent at
-// once, while a stopped process would notice only later. In a cluster of one Pause stops only the
-// clock. Kill loses nothing in Config.Dir that was not synced, because the files are real. The
-// nodes share the wall clock of the process. The network has no latency and loses nothing except by
-// a cut. Up to 256 nodes.
+// One process cannot stop a part of itself. Pause freezes the clock that a node reads and cuts its
+// connections, but the code under test continues to run. The gossip on that node notices
+// immediately that the other nodes do not answer, which a stopped process would notice only later.
+// In a cluster of one, Pause stops only the clock. After Kill, files in Config.Dir keep data that
+// was not synced, unlike after a crash of a machine. All nodes use the wall clock of the process.
+// The network has no latency and loses nothing unless it is cut. A cluster has at most 256 nodes.
 //
 // A run in a bubble is fast, but not reproducible: the order of goroutines differs each time, so
-// run a new test many times. Outside of a bubble, a machine that starves the process for more than
-// about a second takes its locks away, as in production: set a longer SessionTTL in
-// Options.Configure if that is common. A mortise.Node on a real socket cannot be in a bubble,
-// because it would stop the time there.
+// run a new test many times. Outside of a bubble, nodes lose their locks if the machine gives the
+// process no CPU time for more than about a second, as in production. If that is common, set a
+// longer SessionTTL in Options.Configure. A mortise.Node on a real socket cannot run in a bubble,
+// because goroutines that block on a socket stop the time of the bubble.
 //
 // # Refused alternatives
 //
-// A fake node with scripted answers: its tests pass where the cluster behaves differently, and if
-// no cluster is needed a locker.Local is less work. Child processes on real ports: they take
-// seconds, differ between machines, and cannot have fake time. Faults as fields of mortise.Config:
-// every user would see them, and some would use them in production. A clock and a network from the
-// test: most tests do not need their own, and it is easy to get wrong.
+// A fake node with scripted answers was rejected: tests would pass in cases where the cluster
+// behaves differently, and if no cluster is needed, a locker.Local is less work. Child processes on
+// real ports were rejected: they take seconds, differ between machines, and cannot have fake time.
+// Faults as fields of mortise.Config were rejected: every user would see them, and some would use
+// them in production. A clock and a network that the test provides were rejected: most tests do not
+// need their own, and it is easy to get them wrong.
 package mortisetest

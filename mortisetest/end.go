@@ -11,12 +11,12 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// label is the key of the profiler label of every goroutine that a node has started, directly or
-// not.
+// label is the key of the profiler label that all goroutines of a node have, because they inherit
+// it from Start.
 const label = "mortisetest"
 
-// settle bounds the time for work that is still in progress when a test ends: an UnlockSoon, or a
-// call whose context has just ended.
+// settle is how long the end of a test waits for work that is still in progress, such as an
+// UnlockSoon or a call whose context has just ended.
 const settle = 5 * time.Second
 
 // end checks and closes the cluster at the end of the test.
@@ -37,8 +37,7 @@ func (c *Cluster) end() {
 	}
 }
 
-// nothingHeld fails the test for every running node that holds locks, or on which calls wait for
-// one.
+// nothingHeld fails the test if a running node holds locks, or if calls on it wait for a lock.
 func (c *Cluster) nothingHeld() {
 	for _, i := range c.awake() {
 		var s mortise.Status
@@ -49,7 +48,8 @@ func (c *Cluster) nothingHeld() {
 	}
 }
 
-// keysOf lists what a node holds or waits for, if there is a leader to ask.
+// keysOf lists the keys that node i holds or waits for. It returns "" if there is no leader to
+// query.
 func (c *Cluster) keysOf(i int) string {
 	leader := c.leader()
 	if leader < 0 {
@@ -75,15 +75,14 @@ func (c *Cluster) keysOf(i int) string {
 	return " (" + strings.Join(keys, ", ") + ")"
 }
 
-// goroutines returns the stacks of the goroutines that the nodes have left behind, after those that
-// are about to end have ended.
+// goroutines returns the stacks of the goroutines of the nodes that have not ended within settle.
 func (c *Cluster) goroutines() string {
 	var left string
 	soon(func() bool { left = labelled(c.label); return left == "" })
 	return left
 }
 
-// labelled returns the stacks of the goroutines with a mark.
+// labelled returns the stacks of the goroutines whose label has the value mark.
 func labelled(mark string) string {
 	var profile bytes.Buffer
 	if err := pprof.Lookup("goroutine").WriteTo(&profile, 1); err != nil {
@@ -98,7 +97,7 @@ func labelled(mark string) string {
 	return strings.Join(found, "\n\n")
 }
 
-// soon reports whether is becomes true within settle.
+// soon polls the function is, and reports whether it returns true within settle.
 func soon(is func() bool) bool {
 	for began := time.Now(); !is(); time.Sleep(time.Millisecond) {
 		if time.Since(began) > settle {

@@ -16,9 +16,9 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// recorder is a test that records its failures instead of failing.
+// recorder is a testing.TB that records failures instead of failing.
 type recorder struct {
-	testing.TB // the real test, for methods that are not overridden below
+	testing.TB // the real test, for methods that recorder does not override
 	ctx        context.Context
 	cancel     context.CancelFunc
 
@@ -27,7 +27,7 @@ type recorder struct {
 	cleanups []func()
 }
 
-// record runs a test to its end, including its cleanups, and returns its failures.
+// record runs a test and its cleanups, and returns the recorded failures.
 func record(t testing.TB, test func(t testing.TB)) []string {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &recorder{TB: t, ctx: ctx, cancel: cancel}
@@ -39,7 +39,7 @@ func record(t testing.TB, test func(t testing.TB)) []string {
 	return r.failures
 }
 
-// run runs f on a goroutine that Fatalf can end.
+// run calls f on a goroutine that Fatalf can end, and waits until it has ended.
 func (r *recorder) run(f func()) {
 	done := make(chan struct{})
 	go func() {
@@ -73,7 +73,7 @@ func (r *recorder) Fatalf(format string, args ...any) {
 
 func (r *recorder) Fatal(args ...any) { r.Fatalf("%s", fmt.Sprint(args...)) }
 
-// wantFailures fails unless there is one recorded failure per part, and each contains its part.
+// wantFailures fails unless exactly one failure is recorded for each part, and contains it.
 func wantFailures(t *testing.T, what string, got []string, parts ...string) {
 	t.Helper()
 	if len(got) != len(parts) {
@@ -132,22 +132,24 @@ func TestWhatIsHeldAtTheEndFailsTheTest(t *testing.T) {
 	}
 }
 
-// A remaining goroutine fails the test, outside of a bubble too, and beside another cluster.
+// TestAGoroutineThatStaysFailsTheTest checks that a remaining goroutine fails the test, also
+// outside of a bubble and while another cluster runs.
 func TestAGoroutineThatStaysFailsTheTest(t *testing.T) {
-	t.Parallel() // it waits for settle
+	t.Parallel() // the test waits for settle
 	stop := make(chan struct{})
 	defer close(stop)
-	New(t, 1) // its goroutines do not count for the other cluster
+	New(t, 1) // the goroutines of this cluster must not count for the other one
 	got := record(t, func(t testing.TB) {
 		c := New(t, 1)
-		pprof.Do(context.Background(), pprof.Labels(label, c.label), func(context.Context) { // as in Start
+		pprof.Do(context.Background(), pprof.Labels(label, c.label), func(context.Context) { // as in Cluster.start
 			go func() { <-stop }()
 		})
 	})
 	wantFailures(t, "a goroutine that stays", got, "TestAGoroutineThatStaysFailsTheTest")
 }
 
-// Every wait ends, and reports what it waited for.
+// TestWhatDoesNotComeFailsTheTest checks that each waiting method ends after Patience, and reports
+// what it waited for.
 func TestWhatDoesNotComeFailsTheTest(t *testing.T) {
 	for name, test := range map[string]struct {
 		wait func(c *Cluster)
@@ -177,7 +179,8 @@ func TestWhatDoesNotComeFailsTheTest(t *testing.T) {
 	}
 }
 
-// An invalid call ends the test with a message that says what is wrong.
+// TestMistakesAreTold checks that an invalid call ends the test with a message that names the
+// mistake.
 func TestMistakesAreTold(t *testing.T) {
 	for want, test := range map[string]func(testing.TB){
 		"a cluster of 0 nodes: want 1 to 256":     func(t testing.TB) { New(t, 0) },

@@ -14,9 +14,9 @@ import (
 	"github.com/mortise-lock/mortise/mortisetest"
 )
 
-// standIn is a testing.TB for examples, which have none. In a test, pass t.
+// standIn is a testing.TB for these examples. In a test, pass the test's own t.
 type standIn struct {
-	testing.TB // nil: only the methods below are needed
+	testing.TB // nil: the examples need only the methods below
 	ctx        context.Context
 	cancel     context.CancelFunc
 	failed     bool
@@ -47,9 +47,9 @@ func (t *standIn) Errorf(format string, args ...any) {
 }
 func (t *standIn) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
 
-// A lock is lost, its holder learns of it, and the next one has it.
+// A lock is lost: the holder is notified, and the next waiter is granted the lock.
 func Example() {
-	t := newT() // in a test: its own t
+	t := newT() // a test uses its own t
 	defer t.end()
 	cluster := mortisetest.New(t, 3)
 
@@ -73,9 +73,9 @@ func Example() {
 	// unlocked: <nil>
 }
 
-// The test may set the whole configuration, except for the network.
+// The test may change every field of the configuration except those of the network.
 func ExampleNewWith() {
-	t := newT() // in a test: its own t
+	t := newT() // a test uses its own t
 	defer t.end()
 	cluster := mortisetest.NewWith(t, 1, mortisetest.Options{
 		Configure: func(i int, c *mortise.Config) {
@@ -95,13 +95,13 @@ func ExampleNewWith() {
 	// unlocked: <nil>
 }
 
-// A holder is stopped for longer than its lease. It does not know that another node has the lock:
-// only the token protects the resource.
+// A holder is stopped for longer than its lease. It does not notice that another node has been
+// granted the lock, so only the token protects the resource.
 func ExampleCluster_Pause() {
-	t := newT() // in a test: its own t
+	t := newT() // a test uses its own t
 	defer t.end()
 	cluster := mortisetest.New(t, 3)
-	var mark fence.Mark // belongs to the resource
+	var mark fence.Mark // part of the resource
 
 	mine, err := cluster.Node(0).Lock(t.Context(), "orders/42")
 	if err != nil {
@@ -127,10 +127,10 @@ func ExampleCluster_Pause() {
 	// unlocked: <nil>
 }
 
-// The leader's process is killed and the others go on. After its restart it is one of three, as
-// before.
+// The leader is killed, and the other two nodes still grant locks. Then the killed node is
+// restarted and grants locks too.
 func ExampleCluster_Kill() {
-	t := newT() // in a test: its own t
+	t := newT() // a test uses its own t
 	defer t.end()
 	cluster := mortisetest.New(t, 3)
 	work := func(i int) {
@@ -149,10 +149,10 @@ func ExampleCluster_Kill() {
 	// <nil>
 }
 
-// Three callers in a known order, without a sleep. A cluster of one is enough for that, and ready
-// in some milliseconds.
+// Three callers queue in a known order without a sleep. A cluster of one is enough for this test,
+// and is ready within milliseconds.
 func ExampleCluster_Await() {
-	t := newT() // in a test: its own t
+	t := newT() // a test uses its own t
 	defer t.end()
 	cluster := mortisetest.New(t, 1)
 
@@ -167,7 +167,7 @@ func ExampleCluster_Await() {
 			<-done
 			_ = lock.Unlock(context.Background())
 		}()
-		cluster.Await("orders/42", 1, i) // it holds the lock, or is in the queue
+		cluster.Await("orders/42", 1, i) // caller i holds the lock or is in the queue
 	}
 	for _, standing := range cluster.Await("orders/42", 1, 2).Queue {
 		fmt.Println(standing.Value)

@@ -12,25 +12,25 @@ import (
 	"github.com/mortise-lock/mortise/internal/outside"
 )
 
-// life is the network access of one start of a node. It ends before the node does, because a killed
-// process sends nothing more.
+// life is the network access of a node from one start to its end. Kill ends the life before it
+// closes the node, because a killed process sends nothing more.
 type life struct {
 	over atomic.Bool
 	dial func(ctx context.Context, address string) (net.Conn, error)
 }
 
-// Dial connects, as long as the process lives.
+// Dial connects to address. It fails after Kill.
 func (l *life) Dial(ctx context.Context, address string) (net.Conn, error) {
 	conn, err := l.dial(ctx, address)
-	if err == nil && l.over.Load() { // check after dialing: Kill does not see connections that come later
+	if err == nil && l.over.Load() { // check after dialing: Kill does not reset later connections
 		_ = conn.Close()
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ENETDOWN}
 	}
 	return conn, err
 }
 
-// quiet is the log of a node, as long as the process lives. It drops what a node logs about its own
-// end, because a dead process would not log it.
+// quiet is the log handler of a node. After Kill it discards everything that the node logs, because
+// a killed process logs nothing.
 type quiet struct {
 	slog.Handler
 	life *life
@@ -49,22 +49,22 @@ func (q quiet) WithAttrs(attrs []slog.Attr) slog.Handler {
 // WithGroup implements slog.Handler.
 func (q quiet) WithGroup(name string) slog.Handler { return quiet{q.Handler.WithGroup(name), q.life} }
 
-// Start restarts node i after it was killed, closed or has left, with the same name and address,
-// and returns it. It does not wait until the node is ready: see Ready. Without Config.Dir it is a
-// new instance, like a restarted process.
+// Start restarts node i, which was killed, was closed or has left. The new node has the same name
+// and address. Start returns the node without waiting until it is ready: see Ready. Without
+// Config.Dir the node is a new instance, like a restarted process.
 //
 //	cluster.Start(1)
 func (c *Cluster) Start(i int) *mortise.Node {
 	c.t.Helper()
 	if old := c.Node(i); old.Err() == nil {
 		c.t.Fatalf("mortisetest: Start: node %d is running: call Kill first", i)
-	} else if err := old.Close(); err != nil { // it may have failed by itself, or be about to end
+	} else if err := old.Close(); err != nil { // the node may have failed or be about to end
 		c.t.Errorf("mortisetest: close node %d: %v", i, err)
 	}
 	return c.start(i)
 }
 
-// start starts node i, whose place is free.
+// start starts node i. No other node may be running in its place.
 func (c *Cluster) start(i int) *mortise.Node {
 	c.t.Helper()
 	p, config := c.places[i], c.config(i)
@@ -87,8 +87,8 @@ func (c *Cluster) start(i int) *mortise.Node {
 }
 
 // Kill ends node i as kill -9 ends a process: its connections are reset, and its session is not
-// closed. Its locks stay taken until its session expires, at most one SessionTTL later. The test's
-// code goes on, and calls on the node return ErrClosed.
+// closed. Its locks stay taken until its session expires, at most one SessionTTL later. The code of
+// the test continues to run, and calls on the node return ErrClosed.
 //
 //	cluster.Kill(1)
 func (c *Cluster) Kill(i int) {

@@ -43,7 +43,8 @@ func TestKillAndStart(t *testing.T) {
 	})
 }
 
-// What a node logs at its end would mislead the reader of the log of a Kill.
+// TestADeadNodeSaysNothing checks that a node logs nothing after Kill, because that would mislead
+// the reader of the log.
 func TestADeadNodeSaysNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log lines
@@ -65,7 +66,7 @@ func TestADeadNodeSaysNothing(t *testing.T) {
 	})
 }
 
-// lines counts log lines.
+// lines is a writer that counts log lines.
 type lines struct {
 	mu sync.Mutex
 	n  int
@@ -84,8 +85,8 @@ func (l *lines) count() int {
 	return l.n
 }
 
-// Without a majority nothing is granted and no node leads. When the nodes are back the group heals
-// by itself.
+// TestMostAreKilled checks that without a majority nothing is granted and no node leads, and that
+// the group recovers by itself when the nodes have been restarted.
 func TestMostAreKilled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := mortisetest.New(t, 3)
@@ -102,7 +103,7 @@ func TestMostAreKilled(t *testing.T) {
 	})
 }
 
-// A node that has left, as at the end of a deployment, can be started again too.
+// TestLeaveAndStart checks that Start restarts nodes that have left, as at the end of a deployment.
 func TestLeaveAndStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := mortisetest.New(t, 3)
@@ -117,8 +118,8 @@ func TestLeaveAndStart(t *testing.T) {
 	})
 }
 
-// Options.Configure applies to every start. With a directory, the group survives the end of all its
-// nodes.
+// TestConfigure checks that Options.Configure is called before every start, and that a group with a
+// Config.Dir survives when all its nodes are killed.
 func TestConfigure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir, asked := t.TempDir(), 0
@@ -146,7 +147,7 @@ func TestConfigure(t *testing.T) {
 	})
 }
 
-// A cluster of one starts fastest, and can do everything that needs no other node.
+// TestAlone checks that a cluster of one supports everything that needs no other node.
 func TestAlone(t *testing.T) {
 	both(t, func(t *testing.T) {
 		cluster := mortisetest.New(t, 1)

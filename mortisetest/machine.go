@@ -7,16 +7,16 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
-// machine is the boot-time clock of the machine of a node, and outlives the node. The clock follows
-// package time, in a bubble the bubble's. It can leap, run fast or slow, and be hidden: a stopped
-// program does not see it move.
+// machine is the boot-time clock of a node's machine. It keeps running when the node ends. It
+// follows package time, also in a bubble. It can leap and run fast or slow. While it is hidden, Now
+// returns the same time, as for a stopped program.
 type machine struct {
-	mu     sync.Mutex // guards all below
+	mu     sync.Mutex // guards the fields below
 	since  time.Time
-	base   clock.Time // what the clock showed at since
+	base   clock.Time // the time of the clock at since
 	rate   float64
 	hidden bool
-	seen   clock.Time // the last time that the program saw, while the clock is hidden
+	seen   clock.Time // the time that Now returns while hidden is set
 }
 
 func newMachine() *machine { return &machine{since: time.Now(), base: clock.Time(time.Hour), rate: 1} }
@@ -31,12 +31,12 @@ func (m *machine) Now() clock.Time {
 	return m.now()
 }
 
-// now returns the time of the clock; the caller holds mu.
+// now returns the time of the clock. The caller must hold mu.
 func (m *machine) now() clock.Time {
 	return m.base.Add(time.Duration(float64(time.Since(m.since)) * m.rate))
 }
 
-// leap moves the clock forward at once.
+// leap moves the clock forward by d.
 func (m *machine) leap(d time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -50,7 +50,8 @@ func (m *machine) run(rate float64) {
 	m.base, m.since, m.rate = m.now(), time.Now(), rate
 }
 
-// hide freezes the time that the program sees; with false the program sees the true time again.
+// hide sets whether the clock is hidden. While it is hidden, Now returns the time of the call of
+// hide.
 func (m *machine) hide(hidden bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -9,13 +9,14 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// tellTime bounds the wait until a holder's node has learned of its hold. That takes a moment; a
-// node that was restarted or is cut off never learns of it.
+// tellTime is how long Await waits until the node of a holder has received the grant. Usually that
+// takes a few milliseconds; a node that was restarted or is cut off never receives it.
 const tellTime = 2 * time.Second
 
 // Await waits until exactly held requests hold key and waiting requests wait for it, and returns
-// its queue. By then the holders' nodes have learned of their holds, if they are reachable: a later
-// loss is the loss of a lock. A hold that only Request.LockDelay keeps counts as one.
+// its queue. It also waits until the nodes of the holders have received the grants, if they are
+// reachable. So when a node loses its lease after that, it loses a lock and not a waiting request.
+// A hold that only Request.LockDelay keeps is counted.
 //
 //	go second(cluster.Node(1))
 //	cluster.Await("orders/42", 1, 1) // the second is in the queue now
@@ -28,8 +29,8 @@ func (c *Cluster) Await(key string, held, waiting int) mortise.KeyInfo {
 		})
 }
 
-// AwaitHolder waits until node i holds key, alone or with others, and has learned of it, as for
-// Await. It returns the queue. A hold that only Request.LockDelay keeps has no holder.
+// AwaitHolder waits until node i holds key, alone or with other holders, and has received the
+// grant, as in Await. It returns the queue. A hold that only Request.LockDelay keeps has no holder.
 //
 //	cluster.AwaitHolder("orders/42", 1)
 func (c *Cluster) AwaitHolder(key string, i int) mortise.KeyInfo {
@@ -41,7 +42,7 @@ func (c *Cluster) AwaitHolder(key string, i int) mortise.KeyInfo {
 	})
 }
 
-// holds reports whether a node holds the key of a queue.
+// holds reports whether the node with this name is a holder in queue.
 func holds(queue mortise.KeyInfo, name string) bool {
 	return slices.ContainsFunc(queue.Queue, func(s mortise.Standing) bool { return holding(s, name) })
 }
@@ -50,11 +51,11 @@ func holding(s mortise.Standing, name string) bool {
 	return s.Holder == name && s.Token != 0 && !s.Expired
 }
 
-// await asks the present leader until the queue of key is as wanted.
+// await queries the present leader until the function is returns true for the queue of key.
 func (c *Cluster) await(what, key string, is func(mortise.KeyInfo) bool) mortise.KeyInfo {
 	c.t.Helper()
 	var queue mortise.KeyInfo
-	last, since := "no leader has answered", time.Time{} // since is when the queue became as wanted
+	last, since := "no leader has answered", time.Time{} // since when the queue is as wanted
 	c.until(func() string { return fmt.Sprintf("%s (last seen: %s)", what, last) }, func() bool {
 		leader := c.leader()
 		if leader < 0 {
@@ -79,9 +80,9 @@ func (c *Cluster) await(what, key string, is func(mortise.KeyInfo) bool) mortise
 	return queue
 }
 
-// told reports whether every node that holds the key of a queue knows as many of its holds as the
-// group does. A grant takes a moment to arrive; a lease that is lost in between would hit a waiting
-// request. A node that is cut off or paused is ignored.
+// told reports whether every node that holds the key of queue has received all grants of its holds.
+// Until a grant has arrived, a lost lease would end a waiting request instead of a hold. Nodes that
+// are cut off or paused are ignored.
 func (c *Cluster) told(ctx context.Context, leader int, queue mortise.KeyInfo) bool {
 	for _, i := range c.awake() {
 		name := c.name(i)
@@ -97,9 +98,9 @@ func (c *Cluster) told(ctx context.Context, leader int, queue mortise.KeyInfo) b
 	return true
 }
 
-// tokens counts the group's holds of a node.
+// tokens returns the number of holds that the group has for the node with this name.
 func (c *Cluster) tokens(ctx context.Context, leader int, name string) (int, error) {
-	found := map[mortise.Token]bool{} // a hold of several keys stands in the queue of each
+	found := map[mortise.Token]bool{} // a hold of several keys is in the queue of each key
 	for key, err := range c.Node(leader).List(ctx, "") {
 		if err == nil && key.Held > len(key.Queue) { // List returns only the first holders
 			key, err = c.Node(leader).Peek(ctx, key.Key)

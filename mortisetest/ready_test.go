@@ -13,7 +13,7 @@ import (
 	"github.com/mortise-lock/mortise/mortisetest"
 )
 
-// startLimit bounds the time from the start of a cluster until all nodes are ready.
+// startLimit is the longest time from the start of a cluster until all nodes are ready.
 const startLimit = 2 * time.Second
 
 func TestStartsInRealTime(t *testing.T) {
@@ -23,18 +23,19 @@ func TestStartsInRealTime(t *testing.T) {
 			mortisetest.New(t, n)
 			took := time.Since(began)
 			t.Logf("%d nodes are ready after %v", n, took)
-			if n <= 3 && took > 5*startLimit { // real time: five times the limit; larger clusters run in bubbles
+			if n <= 3 && took > 5*startLimit { // real time varies; larger clusters run in bubbles
 				t.Errorf("%d nodes were ready only after %v", n, took)
 			}
 		})
 	}
 }
 
-// largeLimit bounds the start of a large cluster in real time.
+// largeLimit is startLimit for a large cluster in real time.
 const largeLimit = 5 * time.Second
 
-// 48 nodes in one process never became ready when each asked all others. Here they have a secret,
-// so each connection costs two handshakes.
+// TestStartsALargeClusterInRealTime checks that a large cluster becomes ready, because it never did
+// when each node queried all others. The nodes have a secret, so each connection needs two
+// handshakes.
 func TestStartsALargeClusterInRealTime(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short")
@@ -50,7 +51,7 @@ func TestStartsALargeClusterInRealTime(t *testing.T) {
 	}})
 	took := time.Since(began)
 	t.Logf("%d nodes with a secret are ready after %v", n, took)
-	if took > 5*largeLimit { // real time: five times the limit
+	if took > 5*largeLimit { // real time varies: allow five times the limit
 		t.Errorf("%d nodes were ready only after %v", n, took)
 	}
 }
@@ -64,7 +65,7 @@ func TestStartsInABubble(t *testing.T) {
 				mortisetest.New(t, n)
 				took := time.Since(began)
 				t.Logf("%d nodes are ready after %v of fake time", n, took)
-				if took > 2*startLimit { // its random parts have no hard limit
+				if took > 2*startLimit { // the random delays of the start have no hard limit
 					t.Errorf("%d nodes were ready only after %v", n, took)
 				}
 			})

@@ -26,7 +26,7 @@ func both(t *testing.T, test func(t *testing.T)) {
 	})
 }
 
-// lock locks key on a node within a generous time.
+// lock locks key on a node. It fails the test after 30 s.
 func lock(t *testing.T, node *mortise.Node, key string) *mortise.Lock {
 	t.Helper()
 	l, err := tryFor(t, node, key, 30*time.Second)
@@ -36,7 +36,7 @@ func lock(t *testing.T, node *mortise.Node, key string) *mortise.Lock {
 	return l
 }
 
-// tryFor waits for key for some time.
+// tryFor waits for key at most for d.
 func tryFor(t *testing.T, node *mortise.Node, key string, d time.Duration) (*mortise.Lock, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)
@@ -44,7 +44,7 @@ func tryFor(t *testing.T, node *mortise.Node, key string, d time.Duration) (*mor
 	return node.Lock(ctx, key)
 }
 
-// later locks key on another goroutine. A nil lock means that it was not granted.
+// later locks key on another goroutine. It sends nil if the lock was not granted.
 func later(t *testing.T, node *mortise.Node, key string) <-chan *mortise.Lock {
 	granted := make(chan *mortise.Lock, 1)
 	go func() {

@@ -16,10 +16,11 @@ import (
 	"github.com/mortise-lock/mortise/mortisetest"
 )
 
-// This file shows how the tests of a service can look. A worker writes a report as long as it has
-// the lock, a store compares tokens, and the tests check both when the lock is lost.
+// This file shows tests of a service. A worker writes to a report while it has the lock, a store
+// compares tokens, and the tests check the worker and the store when the lock is lost.
 
-// store is the resource of the workers. It refuses a token that is older than one it has seen.
+// store is the report that the workers write. It refuses a token that is lower than one it has
+// seen.
 type store struct {
 	mark fence.Mark
 
@@ -46,15 +47,15 @@ func (s *store) wrote(worker string) bool {
 	return slices.Contains(s.pages, worker)
 }
 
-// refusals lists the refused workers, once per refusal.
+// refusals returns the names of the refused workers, one for each refusal.
 func (s *store) refusals() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.refused)
 }
 
-// work is the code under test: it writes a page every 100 ms until its context ends, at the latest
-// with the lock.
+// work is the code under test. It writes a page every 100 ms until its context ends or the lock is
+// lost.
 func work(ctx context.Context, locks locker.Locker, s *store, worker string) error {
 	return locks.Do(ctx, "reports/daily", func(ctx context.Context, token mortise.Token) error {
 		for ctx.Err() == nil {
@@ -70,9 +71,9 @@ func work(ctx context.Context, locks locker.Locker, s *store, worker string) err
 	})
 }
 
-// twoWorkers runs a worker on each of two nodes. While the first has the lock, it applies the event
-// of the test to it. The second ends after it has written for a while. twoWorkers returns the error
-// of the first worker, and the store.
+// twoWorkers runs a worker on each of two nodes. While the first worker has the lock, it calls
+// happen, which causes the event of the test. The second worker is stopped after it has written.
+// twoWorkers returns the error of the first worker, and the store.
 func twoWorkers(t *testing.T, happen func(cluster *mortisetest.Cluster, first int, s *store)) (error, *store) {
 	cluster, s := mortisetest.New(t, 3), new(store)
 	first, second := cluster.Follower(), cluster.Leader()
@@ -89,7 +90,7 @@ func twoWorkers(t *testing.T, happen func(cluster *mortisetest.Cluster, first in
 	var err error
 	select {
 	case err = <-results[0]:
-	case <-time.After(time.Minute): // fake time
+	case <-time.After(time.Minute): // waits in fake time
 		t.Fatal("the first worker goes on")
 	}
 	stop()
@@ -102,7 +103,8 @@ func twoWorkers(t *testing.T, happen func(cluster *mortisetest.Cluster, first in
 	return err, s
 }
 
-// The worker learns of the loss from its context in time, and nothing has to be refused.
+// TestMyWorkerStopsWhenItsLockIsLost checks that the worker stops early enough when its context
+// ends, so that the store need not refuse a write.
 func TestMyWorkerStopsWhenItsLockIsLost(t *testing.T) {
 	for name, happen := range map[string]func(cluster *mortisetest.Cluster, first int, s *store){
 		"its lease runs out": func(cluster *mortisetest.Cluster, first int, _ *store) { cluster.Lose(first) },
@@ -129,15 +131,15 @@ func TestMyWorkerStopsWhenItsLockIsLost(t *testing.T) {
 	}
 }
 
-// A worker that cannot notice its loss continues to write, and the store refuses it. With a store
-// that does not compare tokens this test would fail.
+// TestMyPausedWorkerIsRefused checks that the store refuses the writes of a worker that cannot
+// notice the loss of its lock. With a store that does not compare tokens this test would fail.
 func TestMyPausedWorkerIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		err, s := twoWorkers(t, func(cluster *mortisetest.Cluster, first int, s *store) {
 			cluster.Pause(first)
 			cluster.Until("the second worker writes", func() bool { return s.wrote("second") })
 			cluster.Until("the first worker is refused", func() bool { return len(s.refusals()) > 0 })
-			cluster.Resume(first) // before, its unlock could not be answered
+			cluster.Resume(first) // a paused node gets no reply to its unlock
 		})
 		if !errors.Is(err, fence.ErrStale) || fmt.Sprint(s.refusals()) != "[first]" {
 			t.Errorf("it ended with %v; refused were %v", err, s.refusals())
@@ -145,7 +147,7 @@ func TestMyPausedWorkerIsRefused(t *testing.T) {
 	})
 }
 
-// A test without cluster events needs no cluster, and runs in microseconds.
+// A test that needs no cluster events needs no cluster, and runs in microseconds.
 func TestMyWorkerAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// Pause stops node i like SIGSTOP, a long garbage collection or a closed lid. Until Resume, the
-// node's clock stands still and nothing reaches it or leaves it. So its locks look held to it
-// (Lock.Err is nil) while it is paused, even if another node holds them by then. To protect from
-// such a holder, a resource compares tokens. The code of the test is not stopped: its calls on the
-// node behave as at the moment of the pause, or as right after Resume.
+// Pause stops node i like SIGSTOP, a long garbage collection or a closed laptop. Until Resume, the
+// node's clock does not advance, and the node neither sends nor receives data. So Lock.Err of its
+// locks returns nil while it is paused, even after another node has been granted the locks. To
+// protect itself from such a holder, a resource must compare tokens. The code of the test is not
+// stopped: its calls on the node behave like calls just before the pause or right after Resume.
 //
 //	cluster.Pause(0)
 func (c *Cluster) Pause(i int) {
@@ -17,7 +17,7 @@ func (c *Cluster) Pause(i int) {
 	c.setPaused("Pause", i, true)
 }
 
-// Resume continues node i after Pause. Its boot-time clock has advanced meanwhile.
+// Resume continues node i after Pause. The node then reads the true time of its boot-time clock.
 //
 //	cluster.Resume(0)
 func (c *Cluster) Resume(i int) {
@@ -39,16 +39,16 @@ func (c *Cluster) setPaused(doing string, i int, paused bool) {
 	if was == paused {
 		c.t.Fatalf("mortisetest: %s: node %d: paused is already %v", doing, i, was)
 	}
-	p.machine.hide(paused) // first the clock: on Resume the node must know the time before data arrives
+	p.machine.hide(paused) // set the clock first: on Resume the node must read the true time before data arrives
 	c.rewire()
 }
 
-// Lose makes the lease of node i expire. Every lock that it holds is lost: Lock.Err reports it at
-// once, Lock.Done is closed, and the next in the queue is granted the lock. The node goes on
-// without its locks. Lose advances the boot-time clock by one SessionTTL, as if the process had
-// been stopped for that time. A lock with Request.LockDelay stays taken for that delay. The
-// mortise.Sessions of the node lose their locks too, but their Done may be closed up to a third of
-// their TTL later.
+// Lose makes the lease of node i expire. Every lock that it holds is lost: Lock.Err reports the
+// loss immediately, Lock.Done is closed, and the next waiter is granted the lock. The node
+// continues to run without its locks. Lose advances the boot-time clock by one SessionTTL, as if
+// the process had been stopped for that time. A lock with Request.LockDelay stays taken for that
+// delay. The sessions of the node (mortise.Session) lose their locks too, but their Done may be
+// closed later, by up to a third of their TTL.
 //
 //	cluster.Lose(0)
 func (c *Cluster) Lose(i int) {
@@ -60,8 +60,8 @@ func (c *Cluster) Lose(i int) {
 	c.Leap(i, ttl)
 }
 
-// Leap advances the boot-time clock of node i by d at once, as if the machine had slept. A paused
-// node sees it after Resume.
+// Leap advances the boot-time clock of node i by d, as if the machine had slept. A paused node
+// reads the new time only after Resume.
 //
 //	cluster.Leap(0, time.Hour)
 func (c *Cluster) Leap(i int, d time.Duration) {
@@ -73,8 +73,8 @@ func (c *Cluster) Leap(i int, d time.Duration) {
 	c.rouse(i)
 }
 
-// Drift sets the rate of the boot-time clock of node i: 1 is right, 1.01 is 1% fast, the most that
-// mortise tolerates.
+// Drift sets the rate of the boot-time clock of node i: 1 is right, and 1.01 is 1% fast, which is
+// the most that mortise tolerates.
 //
 //	cluster.Drift(0, 1.01)
 func (c *Cluster) Drift(i int, rate float64) {
@@ -85,10 +85,10 @@ func (c *Cluster) Drift(i int, rate float64) {
 	c.place(i).machine.run(rate)
 }
 
-// rouse makes node i read its clock now. Otherwise it would do so at the latest when its next
-// renewal is due.
+// rouse makes node i read its clock now. Otherwise it may read its clock only when its next renewal
+// is due.
 func (c *Cluster) rouse(i int) {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
-	_ = c.Node(i).Ready(ended) // the call alone makes it read the clock
+	_ = c.Node(i).Ready(ended) // Ready reads the clock, and returns because the context has ended
 }

@@ -25,7 +25,7 @@ func TestLose(t *testing.T) {
 			}
 			unlock(t, <-granted)
 			wantLost(t, mine)
-			unlock(t, others) // fails if it is lost
+			unlock(t, others) // fails if the lock is lost
 			cluster.Ready(i)
 			unlock(t, lock(t, cluster.Node(i), "k"))
 		}
@@ -35,7 +35,8 @@ func TestLose(t *testing.T) {
 	})
 }
 
-// Lose takes effect at once, without a call and without passing time.
+// TestLoseTellsAtOnce checks that the lock is lost when Lose returns, without another call and
+// without waiting.
 func TestLoseTellsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := mortisetest.New(t, 3)
@@ -50,8 +51,8 @@ func TestLoseTellsAtOnce(t *testing.T) {
 	})
 }
 
-// The lock stays taken for its Request.LockDelay, as after the end of its holder, and can be
-// resumed.
+// TestLoseWithADelay checks that a lost lock stays taken for its Request.LockDelay, as when its
+// holder has ended, and that it can be resumed.
 func TestLoseWithADelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := mortisetest.New(t, 3)
@@ -72,8 +73,9 @@ func TestLoseWithADelay(t *testing.T) {
 	})
 }
 
-// A restarted node is shown as the holder until the session of its earlier incarnation expires.
-// Await does not wait for that.
+// TestAwaitAHolderThatCannotBeTold checks that Await does not wait for a grant that cannot arrive.
+// The holder in the queue is the earlier incarnation of a restarted node, whose session has not
+// expired.
 func TestAwaitAHolderThatCannotBeTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := mortisetest.NewWith(t, 3,
@@ -116,29 +118,30 @@ func TestPauseAndResume(t *testing.T) {
 	})
 }
 
-// A pause shorter than two thirds of the SessionTTL costs no lock, and no other node has the lock
-// meanwhile.
+// TestAShortPauseCostsNothing checks that a pause shorter than two thirds of the SessionTTL loses
+// no lock.
 func TestAShortPauseCostsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := mortisetest.New(t, 3)
 		holder := cluster.Follower()
 		mine := lock(t, cluster.Node(holder), "k")
 		cluster.Pause(holder)
-		time.Sleep(ttl / 4) // fake time
+		time.Sleep(ttl / 4) // waits in fake time
 		cluster.Resume(holder)
-		time.Sleep(10 * ttl) // fake time
-		unlock(t, mine)      // fails if it is lost
+		time.Sleep(10 * ttl) // waits in fake time
+		unlock(t, mine)      // fails if the lock is lost
 	})
 }
 
-// Calls on a paused node reach the group only after Resume.
+// TestNothingLeavesAPausedNode checks that a call on a paused node reaches the group only after
+// Resume.
 func TestNothingLeavesAPausedNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := mortisetest.New(t, 3)
 		i := cluster.Follower()
 		cluster.Pause(i)
 		granted := later(t, cluster.Node(i), "k")
-		time.Sleep(ttl / 2) // fake time
+		time.Sleep(ttl / 2) // waits in fake time
 		cluster.Await("k", 0, 0)
 		cluster.Resume(i)
 		unlock(t, <-granted)
@@ -169,15 +172,15 @@ func TestLeap(t *testing.T) {
 	})
 }
 
-// A holder that is cut off notices its loss before the next one is granted the lock, unless its
-// clock runs too slowly.
+// TestDrift checks that a holder that is cut off notices the loss of its lock before the lock is
+// granted to the next waiter, unless the holder's clock is too slow.
 func TestDrift(t *testing.T) {
 	for _, rate := range []float64{1, 0.99, 0.5} {
 		synctest.Test(t, func(t *testing.T) {
 			cluster := mortisetest.New(t, 3)
 			holder := cluster.Follower()
 			cluster.Drift(holder, rate)
-			time.Sleep(10 * ttl) // fake time
+			time.Sleep(10 * ttl) // waits in fake time
 			mine := lock(t, cluster.Node(holder), "k")
 			granted := later(t, cluster.Node((holder+1)%3), "k")
 			cluster.Await("k", 1, 1)
@@ -194,7 +197,8 @@ func TestDrift(t *testing.T) {
 	}
 }
 
-// A lock is held for ten minutes, and lost at their end.
+// TestTenMinutesInABubble checks that a lock is held for ten minutes of fake time, and lost when
+// the node is told to lose it.
 func TestTenMinutesInABubble(t *testing.T) {
 	began := time.Now()
 	synctest.Test(t, func(t *testing.T) {
@@ -202,7 +206,7 @@ func TestTenMinutesInABubble(t *testing.T) {
 			mortisetest.Options{Configure: func(_ int, c *mortise.Config) { c.SessionTTL = 10 * time.Second }})
 		holder := cluster.Follower()
 		mine := lock(t, cluster.Node(holder), "k")
-		time.Sleep(10 * time.Minute) // fake time
+		time.Sleep(10 * time.Minute) // waits in fake time
 		if err := mine.Err(); err != nil {
 			t.Errorf("within the ten minutes: %v", err)
 		}
@@ -212,8 +216,8 @@ func TestTenMinutesInABubble(t *testing.T) {
 	t.Logf("ten minutes took %v", time.Since(began))
 }
 
-// When AwaitHolder returns the holder knows that it holds the lock. If the grant were still on its
-// way, a loss right after that would leave the call waiting.
+// TestAwaitMeansThatTheHolderKnows checks that the holder has received its grant when AwaitHolder
+// returns. Otherwise a loss right after AwaitHolder would leave the call waiting.
 func TestAwaitMeansThatTheHolderKnows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := mortisetest.New(t, 3)

@@ -7,7 +7,7 @@ import (
 )
 
 // Ready waits until the given nodes are ready (mortise.Node.Ready). Without arguments it waits for
-// all that are running and not paused.
+// all nodes that are running and not paused.
 //
 //	cluster.Start(1)
 //	cluster.Ready()
@@ -25,8 +25,8 @@ func (c *Cluster) Ready(nodes ...int) {
 	}
 }
 
-// Leader waits until a node leads the group, and returns its index. A former leader that is cut off
-// or paused does not count.
+// Leader waits until a node leads the group, and returns its index. It ignores a former leader that
+// is cut off or paused.
 //
 //	cluster.Kill(cluster.Leader())
 func (c *Cluster) Leader() int {
@@ -39,10 +39,10 @@ func (c *Cluster) Leader() int {
 	return leader
 }
 
-// Follower waits until a node leads the group, and returns another one that is running and not
-// paused: the first after the leader, in cyclic order.
+// Follower waits until a node leads the group, and returns another node that is running and not
+// paused: the first such node after the leader, in cyclic order.
 //
-//	holder := cluster.Follower() // its end costs no election
+//	holder := cluster.Follower() // killing it causes no election
 func (c *Cluster) Follower() int {
 	c.t.Helper()
 	leader, awake := c.Leader(), c.awake()
@@ -55,8 +55,9 @@ func (c *Cluster) Follower() int {
 	return -1
 }
 
-// leader returns the index of the leader, or -1 if there is none. A node leads if it reports so and
-// answers a query that a majority must confirm, unless another node reports a later term.
+// leader returns the index of the leader, or -1 if there is none. The leader is the node with the
+// highest term among those that report that they lead. It must also answer a query that a majority
+// must confirm.
 func (c *Cluster) leader() int {
 	leader, term := -1, uint64(0)
 	for _, i := range c.awake() {
@@ -67,7 +68,8 @@ func (c *Cluster) leader() int {
 	if leader < 0 {
 		return -1
 	}
-	// also at the end of the test, when its context has ended
+	// Not c.t.Context(), because leader is also called at the end of the test, after that context
+	// has ended.
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	if _, err := c.Node(leader).Check(ctx, "mortisetest", 1); err != nil {
@@ -79,9 +81,9 @@ func (c *Cluster) leader() int {
 	return leader
 }
 
-// Until calls the function is until it returns true. If that takes longer than Patience, the test
-// fails with the text in what. It calls is repeatedly, at first every millisecond, later every 50
-// ms; in a bubble the waiting costs nothing.
+// Until calls the function is until it returns true. The first pause between two calls is a
+// millisecond, and later ones are up to 50 ms; in a bubble the pauses take no real time. If is does
+// not return true within Patience, the test fails with the text in what.
 //
 //	cluster.Until("the worker has stopped", func() bool { return worker.stopped.Load() })
 func (c *Cluster) Until(what string, is func() bool) {
@@ -101,7 +103,7 @@ func (c *Cluster) until(what func() string, is func() bool) {
 	}
 }
 
-// awake lists the nodes that are running and not paused.
+// awake returns the indexes of the nodes that are running and not paused.
 func (c *Cluster) awake() []int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
