@@ -76,5 +76,6 @@
 // orchestrator would restart every instance, and the group would be lost. Pushing data to viewers
 // and refreshing it in the background were rejected: both cost work while there is no viewer.
 // Rendering the page by a script was rejected: the page may stay empty when something is broken.
-// Listing all keys was rejected: a page of a million keys is useless, and reading them loads the leader.
+// Listing all keys was rejected: a page of a million keys is useless, and reading them loads the
+// leader.
 package console
