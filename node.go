@@ -115,8 +115,8 @@ func (n *Node) Close() error { return n.engine.Close() }
 // remaining instance of that group. Each of them ends its locks and forgets the group. As soon as
 // all instances that Founders or Replicas ask for are reachable (start new instances in the places
 // of the lost ones), they found the next group. Its tokens are above all that any of them has seen,
-// and it grants nothing until its grace is over. Members of the old group that are met later join
-// it by themselves.
+// and it grants nothing until its grace is over. Members of the old group that appear later join
+// the new group by themselves.
 //
 // If the majority is only unreachable, two groups then grant the same locks: make sure that the
 // missing instances are gone. Recover fails, and changes nothing, if the group has a leader or is
@@ -157,12 +157,12 @@ func (n *Node) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(n)) }
 // waited for. If ctx has already ended, Acquire fails even if the lock is free.
 //
 // If ctx comes from [Lock.Context] or from Do, the request is made under that lock. If that lock,
-// or one around it, covers the request, it is entered again: the result is another handle of the
-// same hold, with the same token. The lock is released when each of its handles is unlocked. An
-// exclusive lock covers an exclusive or a shared request for any of its keys, and a shared lock a
-// shared request; permits of a semaphore are always requested anew. If the request would have to
-// wait, directly or through others, for a lock under which it is made itself, it fails with a
-// *[DeadlockError].
+// or a lock under which it was taken, covers the request, the lock is entered again: the result is
+// another handle of the same hold, with the same token. The lock is released when each of its
+// handles is unlocked. An exclusive lock covers an exclusive or a shared request for any of its
+// keys, and a shared lock a shared request; permits of a semaphore are always requested anew. If
+// the request would have to wait, directly or through others, for a lock under which it is made
+// itself, it fails with a *[DeadlockError].
 //
 // Each handle has its own MaxHold: it ends the handle, and the hold if it is the last one.
 // LockDelay, Notice, Value and Labels belong to the hold. A request for another Value or other
@@ -292,8 +292,8 @@ func (n *Node) Do(ctx context.Context, key string, fn func(ctx context.Context, 
 	return fn(lock.Context(ctx), lock.Token())
 }
 
-// joined joins the errors of fn and Unlock. It drops the second if fn has already returned the same
-// loss.
+// joined joins the errors of fn and Unlock. It drops the error of Unlock if fn has already returned
+// the same loss.
 func joined(fn, unlock error) error {
 	if fn != nil && unlock != nil && errors.Is(fn, ErrLost) && strings.Contains(fn.Error(), unlock.Error()) {
 		return fn

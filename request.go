@@ -42,8 +42,9 @@ func (t *Token) UnmarshalJSON(b []byte) error {
 //
 // All kinds wait in one queue per key and are granted first come, first served. The requests at its
 // head hold the lock as long as their permits together do not exceed the limit of any of them. An
-// exclusive request takes one permit of one; a shared request takes one permit and sets no limit.
-// So a waiting writer stops later readers, and a small request never passes a large one.
+// exclusive request takes one permit and sets the limit one; a shared request takes one permit and
+// sets no limit. So a waiting writer stops later readers, and a small request never passes a large
+// one.
 //
 // Requests that hold a lock together have different tokens, and a resource that compares them would
 // refuse all but the newest. So let only writers pass their token: it is above those of all earlier
@@ -53,9 +54,9 @@ type Request struct {
 	Key string
 
 	// Keys are several keys to lock at once, instead of Key: at most 256, in any order; duplicates
-	// count once. All are granted in one moment with one token, which is above all earlier tokens of
-	// each key. Such a request queues on every key at once, and may block other requests for one key
-	// while it waits for another. Two such requests cannot deadlock each other.
+	// count once. All are granted at the same moment with one token, which is above all earlier
+	// tokens of each key. Such a request queues on every key at once, and may block other requests
+	// for one key while it waits for another. Two such requests cannot deadlock each other.
 	Keys []string
 
 	// Try makes the request never queue: it fails with a *HeldError if the lock is not free.
@@ -165,7 +166,7 @@ func (r *Request) of(under *client.Request) client.Request {
 	switch {
 	case r.Shared:
 		t.Permits = 1
-	case r.Of > 1: // one of one is the ordinary lock
+	case r.Of > 1: // one permit of one is the exclusive lock
 		t.Permits, t.Of = uint32(r.Permits), uint32(r.Of)
 	}
 	s.Terms = t

@@ -9,9 +9,10 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// Session is a lease of its own beside the node's. A short TTL frees its locks sooner after a
-// crash, but a shorter outage loses them. A session also lets the locks of one part of a service be
-// lost, or kept, together. It ends with its node. All methods are safe for concurrent use.
+// Session is a lease in addition to that of the node. A short TTL frees its locks sooner after a
+// crash, but a shorter outage loses them. The locks of a session are lost or kept together,
+// independently of the other locks of the node. It ends with its node. All methods are safe for
+// concurrent use.
 type Session struct {
 	node   *Node
 	client *client.Client
@@ -70,7 +71,7 @@ func (s *Session) Close(ctx context.Context) error {
 	return nil
 }
 
-// SessionPhase is how far an instance has come to a session with the leader.
+// SessionPhase is the progress of an instance towards a session with the leader.
 type SessionPhase string
 
 // The phases of a session, in order.
@@ -81,12 +82,12 @@ const (
 	SessionAttached  SessionPhase = "attached"  // connected to the leader: it can be granted locks
 )
 
-// LeaseState is how far the lease of a session is from its end.
+// LeaseState is the state of a session's lease.
 type LeaseState string
 
 // The states of a lease.
 const (
-	LeaseSafe LeaseState = "safe" // neither of the two below
+	LeaseSafe LeaseState = "safe" // neither in jeopardy nor lost
 	// two thirds of the TTL have passed since the last acknowledged renewal
 	LeaseJeopardy LeaseState = "jeopardy"
 	LeaseLost     LeaseState = "lost" // there is none, or its end has passed: nothing is held

@@ -45,15 +45,15 @@ type Status struct {
 	// Promised is Config.Replicas. Zero means that the configuration names Founders, or that the node
 	// is on its own.
 	Promised     int
-	VotersWanted int     // how many vote if all configured instances are there
+	VotersWanted int     // how many instances vote if all configured instances run
 	Health       *Health // the state of the voters, on the leader; nil on others, which call Node.Health
 
 	// Members is the first page, at most a hundred, of the last answer to Node.Members on this
 	// instance. Only a call of Members refreshes it; the console and cmd/mortise call it when an
 	// operator looks.
 	Members      []Member
-	MembersAge   time.Duration // how old that is; zero if Members was never answered
-	MembersTotal int           // how many there were then; on the leader, how many there are now
+	MembersAge   time.Duration // age of Members; zero if no call of Members was ever answered
+	MembersTotal int           // number of members at that time; on the leader, the present number
 
 	Session  SessionPhase
 	Lease    LeaseState
@@ -67,18 +67,19 @@ type Status struct {
 	// Standby counts those of Waiters that may wait long by design, by the label mortise.purpose, such
 	// as candidates of an election.
 	Standby int
-	// Sessions are the IDs of its sessions in the group, its own first. If this process holds a lock,
-	// Standing.Session is one of them.
+	// Sessions are the IDs of its sessions in the group, its own first. The Standing.Session of a
+	// lock that this process holds is one of these IDs.
 	Sessions []string
-	// Namesake is a sentence about another instance with the same Name, which must not be; "" if none
-	// is seen.
+	// Namesake is a sentence about another instance with the same Name, which is a mistake in the
+	// configuration; "" if none is seen.
 	Namesake    string
 	Err         error        // as Node.Err
 	Disk        *DiskFault   // the fault of the disk of Config.Dir; nil if there is none
 	FaultyDisks []FaultyDisk // those of all instances that this one knows; instances report faults to all voters
 
 	Age time.Duration // since Start
-	// Available is how long of Age this instance could be granted locks; see Hooks.Available.
+	// Available is the part of Age in which this instance could be granted locks; see
+	// Hooks.Available.
 	Available    time.Duration
 	HooksDropped uint64 // calls of Config.Hooks that were dropped because earlier ones were too slow
 }
@@ -329,8 +330,8 @@ func (n *Node) met(e *client.HeldError) *HeldError {
 	return h
 }
 
-// because ends an error text with what a wait waits for: what the node itself waits for, or else
-// the holder when the request was queued.
+// because returns the end of an error text: what the node itself waits for, or else the holder at
+// the time when the request was queued.
 func (n *Node) because(behind *client.HeldError) string {
 	if waiting := n.Status().Waiting; waiting != "" {
 		return " (" + waiting + ")"
@@ -370,7 +371,7 @@ func (n *Node) isOwn(id lockfsm.SessionID) bool {
 // strings with these values. A later version may add words: a program must ignore a word that it
 // does not know.
 
-// Phase is how far an instance has come in its present incarnation. It only advances; a new
+// Phase is the progress of an instance in its present incarnation. It only advances; a new
 // incarnation begins at PhaseNewborn.
 type Phase string
 

@@ -47,15 +47,15 @@ type Event struct {
 // none omitted and none twice. With after 0 it begins with an EventReset, reports the present
 // state, then an EventCurrent, then changes. To continue an interrupted watch pass the Position of
 // the last event seen, even if that is 0. If the events after it are no longer known, the watch
-// begins with an EventReset too, so a gap is never silent. The leader keeps the last 8,192 events
-// of all keys, and none from before it restored a snapshot. EventCurrent follows whenever all
-// changes are reported, and again every few seconds without a change. When a lock passes from one
-// holder to the next, no EventCurrent comes between EventFreed and EventHeld.
+// begins with an EventReset too, so a gap is always reported. The leader keeps the last 8,192
+// events of all keys, and none from before it restored a snapshot. EventCurrent follows whenever
+// all changes are reported, and again every few seconds without a change. When a lock passes from
+// one holder to the next, no EventCurrent comes between EventFreed and EventHeld.
 //
 // Watch asks the leader and waits for one without a limit. An event may be stale when it is
-// reported: do not decide by an event where a token should decide. Waiters are not reported; see
-// [Node.Peek]. The iteration ends with its loop. It also ends, with an error and a zero Event, when
-// ctx ends or the node is closed.
+// reported: to protect a resource, compare tokens and do not rely on events. Waiters are not
+// reported; see [Node.Peek]. The iteration ends with its loop. It also ends, with an error and a
+// zero Event, when ctx ends or the node is closed.
 func (n *Node) Watch(ctx context.Context, prefix string, after uint64) iter.Seq2[Event, error] {
 	return n.watchFor(ctx, nil, prefix, after)
 }
@@ -145,7 +145,7 @@ const (
 	EventFreed EventKind = "freed" // a hold ended, by Cause
 	EventData  EventKind = "data"  // the data of the key is now Data, at Revision, or none if that is empty
 	EventReset EventKind = "reset" // forget earlier events: the present state follows
-	// everything up to Position is reported; changes of one moment are never split by it
+	// all changes up to Position are reported; it is never between two changes of one moment
 	EventCurrent EventKind = "current"
 )
 
