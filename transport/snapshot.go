@@ -232,9 +232,9 @@ func (p *Port) collect(stream poured, from nodeid.ID, chunk *wire.Chunk) ([]byte
 	return data, nil, nil
 }
 
-// roomFor returns the capacity of the buffer for a snapshot of `size` bytes when `need` bytes have
-// arrived. The capacity doubles until a quarter has arrived, so announcing a large size costs no
-// memory. Then the whole buffer is allocated in one step, so that two large buffers never exist
+// roomFor returns the capacity of the buffer for a snapshot of size bytes when need bytes of it
+// have arrived. The capacity doubles until a quarter has arrived, so announcing a large size costs
+// no memory. Then the whole buffer is allocated in one step, so that two large buffers never exist
 // simultaneously.
 func roomFor(need, room, size int) int {
 	switch {
