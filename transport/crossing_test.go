@@ -13,7 +13,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// lag delays the opening of a connection and each read from it, by at most most.
+// lag delays the opening of a connection and each read from it.
 type lag struct {
 	net.Conn
 	wait func()

@@ -54,7 +54,8 @@ func (p *pauses) in(key pauseKey, now time.Time) *pause {
 	return nil
 }
 
-// failed begins a pause for key, a longer one than the last if that was recent. random is uniform.
+// failed begins a pause for key. It is longer than the previous pause if that ended recently.
+// random is uniform.
 func (p *pauses) failed(key pauseKey, err error, first, most time.Duration, now time.Time, random uint64) {
 	b := &pause{key: key, err: err, delay: min(first, most), over: make(chan struct{})}
 	if old := p.known[key]; old != nil {
@@ -83,7 +84,7 @@ func (p *pauses) end(key pauseKey) {
 	}
 }
 
-// shorten limits all pauses of an address to at most most from now.
+// shorten limits every pause of an address to the duration most from now.
 func (p *pauses) shorten(addr string, most time.Duration, now time.Time, random uint64) {
 	for _, b := range p.known {
 		if b.key.addr == addr && b.until.After(now.Add(most)) {

@@ -11,7 +11,7 @@ const (
 	maxDials      = 8 // dials in flight
 	dialsOrdinary = 5 // dials in flight to ordinary addresses
 
-	ordinaryRate, ordinaryBurst   = 16, 32 // per second, and simultaneously
+	ordinaryRate, ordinaryBurst   = 16, 32 // dials per second, and in a burst
 	preferredRate, preferredBurst = 32, 32
 
 	maxPreferred = 16 // preferred addresses

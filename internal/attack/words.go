@@ -105,8 +105,8 @@ func Exchange(label string) []byte {
 	return append(msgpack(b, "Join"), 0xc2)
 }
 
-// Member is the name and address of an instance in gossip. Both must be unchanged, or other members
-// do not accept the rest.
+// Member is the name and address of an instance in gossip. If one of the two differs, other members
+// ignore the rest.
 type Member struct {
 	Name string
 	IP   []byte
