@@ -1,10 +1,10 @@
 // Package founding decides how a group is founded exactly once: which instance proposes a charter,
-// which instances accept it, when the group is born, and when an instance gives up a lost group. It
-// also decides which replica of the group's log an instance has. [Core] is a pure state machine,
+// which instances accept it, when the group is founded, and when an instance gives up a lost group.
+// It also decides which replica of the group's log an instance has. [Core] is a pure state machine,
 // one for each instance. Package cluster is its shell.
 //
-// An instance goes through one incarnation after another. The code calls an incarnation a life.
-// Within a life it moves only forward:
+// An instance has one incarnation after another, which the code calls lives. Within an incarnation
+// the phase only advances:
 //
 //	             every listed instance is bound                 Born applied here,
 //	             to this charter (AllBound): its     ┌───────┐  or told by a member
@@ -38,266 +38,278 @@
 //	 ▲                                                        Prepare of a new ID              │
 //	 └─────────────────────────────────────────────────────────────────────────────────────────┘
 //
-// # The rules
-//
 // The code cites these rules by number:
 //
 //   - Rule 2: the newborn with the lowest ID proposes the charter (propose.go).
 //   - Rule 3: an instance accepts a charter only if the list is complete, settings and clocks
-//     agree, and no answer shows another group or attempt. Required answers must not be missing
+//     agree, and no answer shows another group or charter. Required answers must not be missing
 //     (accept.go, founders.go).
 //   - Rule 4: accepting binds the instance to that charter and to no other.
-//   - Rule 5: a bound instance gives the charter up if any listed instance refuses it, or if Born
-//     does not arrive within 10 s plus a random time.
+//   - Rule 5: a bound instance gives the charter up if any listed instance refuses the charter, or
+//     if Born does not arrive within 10 s plus a random time.
 //   - Rule 6: a member in memory gives its group up only if the group is dead (dead.go).
 //   - Rule 7: a member with a directory keeps its group until an operator gives it up.
 //   - Rule 9: a replica that is added later starts empty, by Prepare (prepare.go, replica.go).
-//   - Rule 14: Push tells a member of a configuration that another member has applied.
+//   - Rule 14: a member that has applied a configuration sends it to another member by Push.
 //   - Rule 15: the settings of a founded group change through its log.
 //
 // # Configurations and replicas
 //
-// The configuration with the higher number is the newer one. An instance learns it by applying it
-// (Voters), or from an answer, a Push or a Prepare of an instance that it believes.
+// The configuration with the higher number is the newer one. An instance learns a configuration by
+// applying it (Voters), or from an answer, a Push or a Prepare of an instance that it believes.
 //
-// A Prepare of another ID is refused while the newest known configuration names the present ID, or
-// if a later leader has prepared this life. Repeating a Prepare changes nothing: the answer is
-// Running, or Ended once that ID is over.
+// An instance refuses a Prepare of another raft ID while the newest known configuration names its
+// present ID, or if a later leader has prepared this incarnation. Repeating a Prepare changes
+// nothing: the answer is Running, or Ended if that ID was used before.
 //
-// A replica that was only prepared is in no configuration, so its absence there does not remove it.
-// A removed replica runs until the host reports Retired, also across starts with a directory:
-// voters that do not know yet that the new configuration is committed may need its vote. A replica
-// that was added and removed unnoticed stays idle until the next Prepare.
+// A replica that was only prepared is in no configuration, so a configuration that does not name it
+// does not remove it. A removed replica runs until the host reports Retired, even across starts
+// with a directory: voters that do not know yet that the new configuration is committed may need
+// its vote. A replica that was added and removed while its instance was out of reach stays idle
+// until the next Prepare.
 //
 // # Which addresses are asked
 //
-// With Replicas, at most 16, each instance asks "who are you?" at every address that Join names,
-// that gossip knows, or that has asked it. With Founders, the number of questions that the fleet
-// asks in a second is linear in its size, whatever the network loses (search.go):
+// With Replicas, which is at most 16, each instance asks "who are you?" at every address to which
+// Join resolves (a Join address), that gossip knows, or from which another instance has asked. With
+// Founders, the number of questions that the fleet asks in a second is linear in its size, even if
+// all messages are lost (search.go):
 //
-//   - An instance that is no founder waits only for a member of a group that has a leader. It asks
-//     the voters that it knows and three random addresses behind Join, every one to two seconds, or
-//     up to four times less often while nothing answers. It is not asked back.
+//   - An instance that is no founder needs only one member of a group that has a leader. Every one
+//     to two seconds it asks the voters that it knows and three random Join addresses. While
+//     nothing answers, it asks up to four times less often. Other instances do not ask it in
+//     return.
 //   - A founder asks the founders that it has met about seven times a second. While a founder is
-//     missing, it has up to four more questions under way, to addresses behind Join and to
-//     addresses that others have named.
-//   - An answer names up to 16 addresses at which the asked instance has met founders, and a
-//     member's answer its voters. These are hints where to ask, so Join needs to name only one
-//     instance of the fleet.
-//   - A member with a leader asks one address behind Join and one voter every 30 to 60 s, to find a
-//     second group or a newer configuration.
+//     missing, it has up to four more pending questions, to Join addresses and to addresses that
+//     others have named.
+//   - An answer names up to 16 addresses at which the asked instance has met founders. An answer of
+//     a member also names its voters. These addresses are only hints where to ask, so Join needs to
+//     name only one instance of the fleet.
+//   - A member with a leader asks one Join address and one voter every 30 to 60 s, to find a second
+//     group or a newer configuration.
 //
 // # When a group in memory is given up
 //
-// A voter is alive if the same life has answered within four seconds that its replica runs. It is
-// over if its replica can never vote again: its own life reports that the replica no longer runs or
-// says goodbye, or another life answers at its address or, with Founders, under its name. A voter
-// of unknown name is over once other lives answer to the names of all founders. Alive outranks
-// over. A silent voter is neither.
+// A voter is alive if its incarnation has answered within the last four seconds that its replica
+// runs. A voter has ended ("over" in the code) if its replica can never vote again: its incarnation
+// reports that the replica no longer runs, or announces its exit, or another incarnation answers at
+// its address or, with Founders, under its name. A voter of unknown name has ended once other
+// incarnations have answered under the names of all founders. A voter that is alive never counts as
+// ended. A silent voter is neither alive nor ended.
 //
-// A group can elect if the voters that are not over form a majority in a configuration that counts:
-// the newest known one, or one that a live voter has applied. A joint configuration needs a
-// majority of each half. A group that cannot elect is dead.
+// A group can elect a leader if the voters that have not ended form a majority in a configuration
+// that counts. These are the newest known configuration and each one that a live voter has applied.
+// A joint configuration needs a majority of each half. A group that cannot elect a leader is dead.
 //
-// The newest known configuration may be hearsay: a leader told it and died before another replica
-// applied it. Nothing can be elected by it unless one of its voters has applied it or may yet do
-// so. It stops counting when, for thirty seconds without a break, each of its voters was over, or
-// was running and reported another applied configuration. A silent link ends after 25 s, so by then
-// all messages of the dead leader have arrived or are lost. Hearsay still counts while a voter is
-// silent, has applied nothing, or runs a build that does not report what it has applied.
+// The newest known configuration may be hearsay: a leader sent it and died before another replica
+// applied it. No leader can be elected by such a configuration unless one of its voters has applied
+// it or may still do so. It stops counting when, for thirty seconds without a break, each of its
+// voters had ended, or was running and reported another applied configuration. A silent link ends
+// after 25 s, so after this time all messages of the dead leader have arrived or are lost. Hearsay
+// continues to count while a voter is silent, has applied nothing, or runs a build that does not
+// report its applied configuration.
 //
-// A member gives up its group only if all of this holds:
+// A member gives up its group only if all of these conditions hold:
 //
-//   - It has known no leader for longer than the largest TTL, and no answer names one.
-//   - All instances that a new group needs have answered since then, and were alive at the same
-//     time.
+//   - It has known no leader for longer than the largest TTL, and no answer names a leader.
+//   - All instances that a new group needs have answered since the TTL passed, and were alive
+//     simultaneously.
 //   - The group is dead.
 //
-// A new group needs the Founders of this instance and of its group, together, also in the next
-// life. So an instance that names only itself cannot found a group beside the one that it had
-// joined. A life that is over stays over, so no timing of questions, dials and elections revives a
-// dead group.
+// A new group needs the Founders of this instance together with those of its group, in the next
+// incarnation too. So an instance that names only itself cannot found a group beside the group that
+// it had joined. An incarnation that has ended never returns, so no timing of questions,
+// connections and elections revives a dead group.
 //
-// With Replicas, replacements at new addresses look like instances beside voters that are cut off.
-// So a voter is also over if it was silent for ten minutes while Replicas instances answered. Only
-// this is decided by time: a majority that is cut off for longer loses its group.
+// With Replicas, replacements at new addresses cannot be distinguished from instances beside voters
+// that are cut off. So a voter has also ended if it was silent for ten minutes while Replicas
+// instances answered. This is the only decision by time: a majority that is cut off for longer
+// loses its group.
 //
 // When another group has a leader, an instance without a replica leaves its group if no majority of
 // its voters answers. An instance with a replica leaves only if its group is dead.
 //
 // # Whose word counts
 //
-// The transport proves which instance is at the other end of a connection, and nothing else. Every
-// holder of the secret can run an instance and can lie. Therefore (believe.go):
+// The transport proves which instance sent a message, and nothing else. Every holder of the secret
+// can run an instance and can lie. Therefore (believe.go):
 //
-//   - An instance is believed about its own phase and settings and, for a voter with a directory,
-//     its address. Its ID comes from the connection and never from the message.
+//   - An instance is believed about its own phase and settings and, if it is a voter with a
+//     directory, about its address. Its ID comes from the connection and never from the message.
 //   - A configuration is believed from a voter of the newest known configuration. It is also
-//     believed from the leader to which this instance is attached (Guide), because such a voter has
-//     named that leader. Numbers are bounded, so that no lie can make every true configuration look
-//     old. From any other instance it is a hint: at most it makes this instance ask the voters that
-//     it knows (Inquire).
-//   - That a group is born is believed from a voter, the leader, or an instance on the charter's
-//     list.
-//   - That this directory is a copy, or was restored from an older one, is believed from voters,
-//     from instances on the charter's list, and from a process that has proved the same ID.
-//   - That operators gave up the group of this directory is believed from an instance of the group
-//     that replaced it. That instance must be at an address that Join names, and the largest TTL
-//     must have passed without an answer from any known voter.
-//   - A newborn knows no voter. It believes every instance that the transport admits.
+//     believed from the leader to which this instance is attached (Guide), because a voter has
+//     named that leader. Configuration numbers are bounded, so that no lie can make every true
+//     configuration look old. From any other instance a configuration is a hint: at most it makes
+//     this instance ask the voters that it knows (Inquire).
+//   - A report that a group is founded is believed from a voter, from the leader, and from an
+//     instance on the charter's list.
+//   - A report that this directory is a copy, or was restored from an older one, is believed from
+//     voters, from instances on the charter's list, and from a process that has proved the same ID.
+//   - A report that operators gave up the group of this directory is believed from an instance of
+//     the group that replaced it. That instance must be at a Join address, and the largest TTL must
+//     have passed without an answer from any known voter.
+//   - A newborn knows no voter, so it believes every instance that the transport admits.
 //
 // All voters may have been replaced while this instance was cut off. If no known voter has answered
-// for the largest TTL, a hint of a newer configuration ends a life in memory; the locks are lost by
-// then. An instance with a directory keeps its group, which may need its vote. If all voters that
-// it knows are gone for good, an operator has to empty its directory.
+// for the largest TTL, a hint of a newer configuration ends an incarnation in memory, whose locks
+// are lost by that time. An instance with a directory keeps its group, which may need its vote. If
+// all voters that it knows are gone for good, an operator has to empty its directory.
 //
 // # Guarantees
 //
 // With Founders, or with Replicas equal to the number of running instances, two groups that could
-// both have a leader are never born. Born is proposed only when every listed life is bound to the
-// charter, and a life is bound to at most one charter. A complete list has every founder, or every
-// instance, on it. A life that is over never votes again. So when the second group is born, no
-// voter of the first is left.
+// both have a leader never exist. Born is proposed only when every listed incarnation is bound to
+// the charter, and an incarnation is bound to at most one charter. A complete list has every
+// founder, or every instance, on it. An incarnation that has ended never votes again. So when the
+// second group is founded, no voter of the first one is left.
 //
-// With Founders this rests on the answers of the founders alone (founders.go). Only founders vote,
+// With Founders this depends only on the answers of the founders (founders.go). Only founders vote,
 // and one process runs under each founder's name. If every founder has answered within two seconds
-// that it is newborn or bound to this very charter, no voter of an earlier group of theirs is left.
-// In detail:
+// that it is newborn or bound to this charter, no voter of an earlier group of these founders is
+// left. In detail:
 //
 //   - A founder whose directory holds a group is a member after each start, not a newborn. So such
-//     a group blocks founding until a founder loses its directory or an operator gives the group up
-//     there.
+//     a group blocks founding until the founder loses its directory or an operator gives the group
+//     up there.
 //   - Founders that gave a group up are newborn. Another instance that keeps that group in its
-//     directory has no vote. It blocks founding if it answers behind Join; otherwise it leaves the
-//     old group when it meets the new one.
-//   - If the list of founders is renamed, the voters of an earlier group may be founders of the
-//     earlier list only. So a founder also asks other addresses behind Join, all of them or 16 at
-//     random. It founds nothing while an instance there belongs to a group that has a leader or
-//     that was founded by other founders or by Replicas, or is bound to another charter. That is no
-//     proof. Two groups can have leaders if the lists have no common majority while the earlier
-//     group lives in memory and none of its members can be reached. Rename through a group that has
-//     a leader (rule 15), or stop the earlier instances first.
-//   - A single founder has no other founder to ask, so it founds nothing while an address behind
-//     Join is silent.
+//     directory has no vote. It blocks founding if it answers at a Join address; otherwise it
+//     leaves the old group when it meets the new one.
+//   - If the list of founders is changed to other names, the voters of an earlier group may be
+//     founders of the earlier list only. So a founder also asks other Join addresses, all of them
+//     or 16 at random. It founds nothing while an instance at one of them is bound to another
+//     charter, or belongs to a group that has a leader or that was founded by other founders or by
+//     Replicas. That is no proof. Two groups can have leaders if the lists have no common majority
+//     while the earlier group lives in memory and none of its members can be reached. To change the
+//     names, use a group that has a leader (rule 15), or stop the earlier instances first.
+//   - A single founder has no other founder to ask, so it founds nothing while a Join address is
+//     silent.
 //   - If two processes use one name and both answer, nothing is founded. If one of them cannot be
-//     reached, it may vote in an earlier group. A majority of such processes would be two groups.
+//     reached, it may vote in an earlier group. A majority of such processes would be a second
+//     group.
 //
-// A later group has a later founding time if the clocks on its list agree, within half the grace,
-// with those on the earlier list, and the earlier group has lived long enough to grant anything.
+// A later group has a later founding time on two conditions: the clocks of its listed instances
+// agree, within half the grace, with those of the earlier list, and the earlier group existed long
+// enough to grant a lock.
 //
-// As long as one voter answers a member, no instance without a vote can change the member's view of
-// its group, end its replica or use up its raft ID.
+// As long as one voter answers a member, no instance without a vote can change the configuration
+// that the member knows, end its replica or use up its raft ID.
 //
-// Once all instances can be reached, none stays stuck: a failed founding ends by rule 5, a group
-// without a majority by rule 6.
+// Once all instances can reach each other, none waits forever: rule 5 ends a failed founding, and
+// rule 6 ends a group without a majority.
 //
-// A raft ID names one log. A replica begins empty under an ID once, in one life of one instance,
-// and never resumes after it has retired.
+// A raft ID names one log. A replica begins empty under an ID once, in one incarnation of one
+// instance, and never resumes after it has retired.
 //
-// With a directory (Config.Durable), a crash cannot take back what was sent. A group whose
-// directories are intact is never given up and never doubled, however often and wherever its
-// instances restart.
+// With a directory (Config.Durable), a crash cannot revoke what was sent. A group whose directories
+// are intact is never given up, and no second group is founded beside it, however often and
+// wherever its instances restart.
 //
 // # With a directory
 //
 // The core does no I/O. State returns what must be stored, and Revision counts its changes. If
 // Revision has changed after an Ask or a Tick, the host stores State atomically before it sends the
-// answer, carries out the events and puts the questions. If storing fails, it drops the answer;
-// Unsaved returns what may still be done. So no other instance observes anything that is not
-// durable: the accepted charter with its raft ID, Born, joining a running group, a replica
-// prepared, removed or retired, and the restart in place, which removes charter and raft ID.
+// answer, carries out the events and asks the questions. If storing fails, the host drops the
+// answer, and Unsaved returns the actions that are still allowed. So no other instance observes
+// anything that is not durable: the accepted charter with its raft ID, Born, joining a running
+// group, a replica prepared, removed or retired, and the restart in place, which removes charter
+// and raft ID.
 //
-// A start with a stored charter begins as Bound or Member with the stored ID. It first settles
-// (Settling): it asks every address that it knows until all have answered or refused, for at most a
-// second and a half. A process with its ID at another address, or word of a newer start, shows that
-// its directory is a copy or was restored from one. That bars it forever (Barred), since a raft ID
-// with an older log would take back its votes. Resuming instances do not count for others until
-// they take part, so a copy that is turned away leaves no trace.
+// An instance that starts with a stored charter is Bound or Member and has the stored ID. It first
+// settles (Settling): it asks every address that it knows until all have answered or refused, for
+// at most a second and a half. If a process with its ID answers at another address, or another
+// instance reports a newer start, its directory is a copy or was restored from one. That bars the
+// instance forever (Barred), because a raft ID with an older log would revoke its votes. Other
+// instances do not count an instance that settles, so a barred copy leaves no trace.
 //
 // A newborn that starts again takes a new ID. Its refusals were not stored, so under the old ID it
 // could accept a charter that it had refused.
 //
-// The time of rule 5 counts only while every instance that the settings ask for is in reach.
-// Otherwise one instance could learn Born and keep the group while the others restart one by one
-// and give up: a group without a majority though no directory is lost. The condition costs nothing,
-// because without that instance no other group could be founded either.
+// The time of rule 5 counts only while this instance reaches every instance that the settings ask
+// for. Otherwise one instance could learn Born and keep the group while the others restart one by
+// one and give the charter up. The group would have no majority although no directory is lost. The
+// condition delays nothing, because no other group can be founded without the missing instance.
 //
-// Rule 7 holds wherever an instance that keeps a directory's group is met, not only behind Join.
+// Rule 7 blocks founding at whatever address an instance that keeps a group in its directory is
+// met, not only at Join addresses.
 //
 // # Recovery
 //
-// If a directory's group has lost its majority for good, an operator gives it up with Recover on
-// each instance of it that is left. Recover is refused while an instance in reach knows a leader.
-// The instance is then newborn, its directory records the group that was given up, and the next
-// charter names it (Supersedes).
+// If a directory's group has lost its majority for good, an operator gives the group up with
+// Recover on each instance of it that is left. Recover is refused while an instance in reach knows
+// a leader. After Recover the instance is newborn, its directory records the group that was given
+// up, and the next charter names that group (Supersedes).
 //
-// A member of such a group leaves it on its own when it meets the new group and the conditions of
-// "Whose word counts" hold. Until then it blocks founding and is named, if it is a founder, or has
-// a directory and answers behind Join.
+// A member that was out of reach leaves such a group by itself when it meets the new group under
+// the conditions of "Whose word counts". Until then it blocks founding if it is a founder, or has a
+// directory and answers at a Join address. Waiting then names it.
 //
-// The founding time is above every clock and every token that an instance on the list has seen
-// (Floor). If that is further ahead of a clock than rule 3 allows, nothing is founded, and Waiting
-// gives the reason. If the old majority still runs out of the operator's reach, Recover creates a
-// second group.
+// The founding time is later than every clock and every token that an instance on the list has seen
+// (Floor). If it would be further ahead of a clock than rule 3 allows, nothing is founded, and
+// Waiting gives the reason. If the old majority is still running where the operator cannot reach
+// it, Recover creates a second group.
 //
 // # Concurrency
 //
-// A Core is not safe for concurrent use; one goroutine owns it. Inputs only record. Tick decides,
-// with one exception: Ask answers at once, and the answer binds the instance. Times are durations
-// since any fixed origin. The core reads no clock and draws no random number.
+// A Core is not safe for concurrent use; one goroutine owns it. Inputs are only recorded, and Tick
+// makes all decisions, with one exception: the answer that Ask returns binds the instance
+// immediately. Times are durations since any fixed origin. The core reads no clock and draws no
+// random number.
 //
 // # Failure
 //
-// Silence is never an answer. With Replicas, founding is blocked while an address that Join names
-// is silent; with several Founders, while a founder is; with one founder, while any address behind
-// Join is. A name in Join that cannot be resolved always blocks founding. Waiting names what is
-// missing, and what to do. An answer proves something for two seconds from the asking, and only
-// about the life that gave it. Undecodable bytes count as silence: they may come from a newer
-// version.
+// Silence never counts as an answer. With Replicas, a silent Join address blocks founding. With
+// several Founders, a silent founder blocks it; with one founder, any silent Join address does. A
+// name in Join that cannot be resolved always blocks founding. Waiting names what is missing and
+// what to do. An answer counts for two seconds after the question was sent, and only for the
+// incarnation that gave it. Bytes that cannot be decoded count as silence, because they may come
+// from a newer version.
 //
 // # Limits
 //
-// A copied directory is detected when the two processes meet; until then both take part, and then
-// the older start must leave. The core remembers starts of 1,024 instances, and those of voters
-// durably, with the address book. Nothing can detect that all directories are restored to an
-// earlier time together.
+// A copied directory is detected when the two processes meet. Both take part until then, and
+// afterwards the older start must leave. The core remembers starts of 1,024 instances, and stores
+// those of voters with their addresses. If all directories are restored to an earlier time
+// together, nothing can detect it.
 //
-// The core remembers 128 raft IDs of a life that are over. For earlier ones it keeps only a
-// configuration number, and refuses a Prepare of another ID that is not newer, because it may name
-// a used ID. A configuration of more than 16 replicas is ignored, since no message carries it. An
-// instance remembers 16 groups that were given up; a charter names 256.
+// The core remembers 128 used raft IDs of an incarnation. For earlier ones it keeps only a
+// configuration number. It refuses a Prepare of another ID with that number or a lower one, because
+// the ID may have been used. A configuration of more than 16 replicas is ignored, since no message
+// can carry it. An instance remembers 16 groups that were given up, and a charter names at most
+// 256.
 //
-// A list has at most 1,024 instances, a group 7 voters, a message 1 MiB. With Replicas each of at
-// most 16 instances asks every other about 7 times a second until the group is born. With three
-// founders, 256 instances start three to six questions a second each at most. Hints of 64 addresses
-// are kept for a minute. Replicas below the number of running instances is not safe and cannot be
-// made so: during a partition each side may reach that number.
+// A list has at most 1,024 instances, a group 7 voters, and a message 1 MiB. With Replicas each of
+// at most 16 instances asks every other about 7 times a second until the group is founded. With
+// three founders, each of 256 instances asks at most three to six questions a second. 64 hinted
+// addresses are kept for a minute. Replicas below the number of running instances is not safe and
+// cannot be made safe: during a partition each side may reach that number.
 //
 // # Decisions beyond the rules
 //
-// Only a leader of its own group is a reason for a member to stay. Otherwise a member whose group
-// has lost all its voters could never join the group founded since. A leader of another group is a
-// reason to leave, because its founding proves that no voter of the old group is left. Answers to
-// questions asked before the largest TTL was over do not count: they may describe the time before.
+// A member stays in its group if any instance reports a leader of that group, and no other leader
+// makes it stay. Otherwise a member whose group has lost all its voters could never join the next
+// group. A leader of another group is a reason to leave, because the founding of that group proves
+// that no voter of the old one is left. Answers to questions asked before the largest TTL had
+// passed do not count, because they may describe an earlier state.
 //
-// "Are you bound to this charter?" and "Is it born?" are part of "who are you?". A life never
-// leaves its charter, so the answer is the same, and one message fewer can be lost, repeated or
-// answered by the wrong life.
+// "Are you bound to this charter?" and "Is it founded?" are part of "who are you?". An incarnation
+// never leaves its charter, so the answers stay true. One message fewer can be lost, repeated or
+// answered by another incarnation.
 //
 // A proposer waits until every instance that it would list reports that nothing keeps it from
-// accepting. This only avoids charters that rule 3 would refuse, and lets each instance name what
-// the founding waits for.
+// accepting. This avoids charters that rule 3 would refuse, and each instance can report the reason
+// why founding waits.
 //
-// Rule 6 counts two instances as different only if they were met at the same time. Otherwise one
-// that restarted at another address would count twice for a few seconds, and a living group would
-// be given up.
+// Rule 6 counts two instances as different only if they were met at the same time. Otherwise an
+// instance that restarted at another address would count twice for a few seconds, and a living
+// group would be given up.
 //
 // # Refused alternatives
 //
-// Prepare remembered by the leader alone, or in the log: the instance itself must never begin twice
-// under one ID, so it remembers, where its own State is.
+// A Prepare remembered only by the leader, or in the log. The instance itself must never begin
+// twice under one ID, so the instance keeps the record in its own State.
 //
-// Two-phase commit, where an instance that accepted is in doubt until it learns the outcome: one
-// crash leaves the others in doubt forever. Here the log of the tentative group decides, and an
-// instance in doubt begins anew, which is as safe as being killed and started again.
+// Two-phase commit, where an instance that has accepted waits until it learns the outcome. One
+// crash leaves the others waiting forever. Here the log of the tentative group decides, and an
+// instance that does not learn the outcome restarts in place, which is as safe as a kill and a new
+// start.
 package founding
