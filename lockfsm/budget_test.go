@@ -40,7 +40,8 @@ func (f *filler) acquire(i int, c Command) Code {
 	return f.apply(c).Code
 }
 
-// shapes are the things that cost a voter most, as functions that add the nth one.
+// shapes are the kinds of state that need the most memory. Each function adds the nth item of its
+// kind.
 func shapes() map[string]func(f *filler, n int) Code {
 	key := func(n, size int) string { return fmt.Sprintf("%0*d", size, n) }
 	long := strings.Repeat("v", MaxValueBytes)
@@ -112,9 +113,9 @@ func shapes() map[string]func(f *filler, n int) Code {
 	}
 }
 
-// TestChargesCoverTheHeap fills an eighth of the default budget with each of these. Their memory
-// must be at most their charges: the state itself, three copies of its snapshot, and a log of one
-// and a half.
+// TestChargesCoverTheHeap fills an eighth of the default budget with each of the shapes. It checks
+// that their memory is at most the sum of their charges. Their memory is the state itself, three
+// copies of its snapshot, and a log of one and a half times the snapshot.
 func TestChargesCoverTheHeap(t *testing.T) {
 	for name, add := range shapes() {
 		t.Run(name, func(t *testing.T) {

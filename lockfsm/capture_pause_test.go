@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// AppendTo must be preemptible while it assembles a large snapshot: when the runtime stops all
-// goroutines, they all wait for the last one to stop.
+// TestAppendToCanBeStopped checks that the runtime can stop AppendTo while it assembles a large
+// snapshot. When the runtime stops all goroutines, all of them wait for the last one that stops.
 func TestAppendToCanBeStopped(t *testing.T) {
 	if runtime.GOMAXPROCS(0) == 1 {
 		t.Skip("one processor runs one goroutine at a time")

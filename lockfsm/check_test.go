@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestCheckNotices breaks each invariant by hand and wants Check to name it.
+// TestCheckNotices breaks each invariant by hand, and checks that Check reports it.
 func TestCheckNotices(t *testing.T) {
 	for _, c := range []struct {
 		invariant int

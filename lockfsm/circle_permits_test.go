@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// TestCirclesThroughPermits plays each state to its end, where every request ends that can. An
-// accepted request never leaves one that cannot end; a refused one would have.
+// TestCirclesThroughPermits simulates each state until every request that can end has ended. It
+// checks that after an accepted request all requests can end, and that with a refused request some
+// could not.
 func TestCirclesThroughPermits(t *testing.T) {
 	refused, alone := 0, 0
 	for seed := range uint64(300) {
@@ -135,7 +136,8 @@ func (p contestant) room(all []contestant, key string) bool {
 	return taken <= uint64(least)
 }
 
-// Before its version is in force, replicas of other builds would decide otherwise.
+// TestPermitCirclesByVersion checks that the rule does not apply before its version is in force,
+// because replicas of older builds would decide differently.
 func TestPermitCirclesByVersion(t *testing.T) {
 	w := newWorld(t)
 	a := w.session(1)
@@ -154,7 +156,8 @@ func TestPermitCirclesByVersion(t *testing.T) {
 	w.check()
 }
 
-// Behind a queue longer than the bound no circle is found, and the search stays short.
+// TestPermitCircleIsBounded checks that the search ends at its bound: no circle is found behind a
+// queue that is longer.
 func TestPermitCircleIsBounded(t *testing.T) {
 	w := newWorld(t)
 	w.do(Command{Kind: Raise, Version: PermitCirclesSince}, Done)
@@ -167,7 +170,7 @@ func TestPermitCircleIsBounded(t *testing.T) {
 		take(b, n+1, 0, 1, Granted)
 	}
 	take(a, 1, 0, 2, Granted)
-	take(a, 2, 1, permitSteps*2-1, Waiting) // never served, and not found
+	take(a, 2, 1, permitSteps*2-1, Waiting) // it is never granted, and the circle is not found
 	b2 := w.session(3)
 	w.do(Command{Kind: Acquire, Session: b2, Epoch: 1, Number: 1, Key: "j", Permits: 2, Of: 3}, Granted)
 	w.do(Command{Kind: Acquire, Session: b2, Epoch: 1, Number: 2, Key: "j", Permits: 2, Of: 3, Owner: 1}, Deadlock)

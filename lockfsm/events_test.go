@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// spelled returns the events after a position as text, sorted: their order within a command is not
-// part of the rules.
+// spelled returns the events after a position as text. They are sorted, because their order within
+// a command is not part of the rules.
 func spelled(t *testing.T, m *Machine, after uint64) (all []string) {
 	t.Helper()
 	events, upTo, ok := m.Since(after, "", eventsKept)
@@ -39,7 +39,7 @@ type twinHold struct {
 	revision Revision
 }
 
-// holds returns all holds and data, and whether the holder is gone.
+// holds returns all holds and data, and for each hold whether its session has ended.
 func (t *twin) holds() map[twinHold]bool {
 	all := map[twinHold]bool{}
 	for _, e := range t.entries {
@@ -89,8 +89,8 @@ func (t *twin) happened(before map[twinHold]bool, by Command) (all []string) {
 	return all
 }
 
-// A watcher that asks for the events after its last one gets the next one, or is told that it is
-// gone.
+// TestSinceNeverHasAGap checks that a watcher that asks for the events after its last one gets the
+// next event, or the answer that this event is no longer stored.
 func TestSinceNeverHasAGap(t *testing.T) {
 	w := newWorld(t)
 	s := w.session(1)
@@ -148,7 +148,7 @@ func TestSinceNeverHasAGap(t *testing.T) {
 	}
 }
 
-// The last 256 ends are kept in order, and are part of snapshots.
+// TestEndsAreBounded checks that the last 256 ends are kept in order and are part of snapshots.
 func TestEndsAreBounded(t *testing.T) {
 	w := newWorld(t)
 	for i := range endsKept + 10 {

@@ -7,8 +7,8 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Two instances ask for one lock. The command with which the first releases it also grants it to
-// the second.
+// In this example two instances ask for one lock. The command with which the first instance
+// releases the lock also grants it to the second.
 func Example() {
 	machine, err := lockfsm.New(lockfsm.Charter{
 		FoundedUnixMS: 1_800_000_000_000, Rules: lockfsm.RulesVersion, SessionTTL: 10 * time.Second,

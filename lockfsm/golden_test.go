@@ -15,11 +15,12 @@ import (
 	"testing"
 )
 
-// TestGoldenLogs replays command logs of earlier builds, one per testdata/golden/*.log, and wants
-// their results and snapshot. A replica of this build must not diverge from one of theirs.
+// TestGoldenLogs replays command logs of earlier builds, one for each testdata/golden/*.log. It
+// checks that this build gives the same results and the same snapshot, so that replicas of
+// different builds do not diverge.
 //
-// The log of a release is never rewritten. Before the first release it may be: delete the file and
-// run with -rewrite.
+// The log of a release is never rewritten. Before the first release it may be rewritten: delete the
+// file and run with -rewrite.
 func TestGoldenLogs(t *testing.T) {
 	current := fmt.Sprintf("testdata/golden/rules%d.log", RulesVersion)
 	if _, err := os.Stat(current); errors.Is(err, fs.ErrNotExist) && rewriting() {
@@ -127,7 +128,7 @@ func writeGolden(t *testing.T) []byte {
 		for range 1 + r.IntN(3) {
 			c := w.next()
 			if c.Kind == Raise && c.Version > RulesVersion {
-				continue // that would end the log
+				continue // such a command would end the log
 			}
 			batch = c.Append(batch)
 			if c.Rules == 0 {
@@ -153,5 +154,6 @@ func writeGolden(t *testing.T) []byte {
 	return log.Bytes()
 }
 
-// goldenSeed gives many different outcomes, and queues that are not empty at the end.
+// goldenSeed is a seed that leads to many different outcomes, and to queues that are not empty at
+// the end.
 const goldenSeed = 105

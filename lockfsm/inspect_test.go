@@ -30,7 +30,8 @@ func TestInspect(t *testing.T) {
 	}
 }
 
-// A walk in steps, while names appear and disappear, lists a name once if it exists throughout.
+// TestWalk checks that a walk in steps lists a name exactly once if it exists during the whole
+// walk, while other names appear and disappear.
 func TestWalk(t *testing.T) {
 	for seed := range 200 {
 		r := rand.New(rand.NewPCG(uint64(seed), 3))

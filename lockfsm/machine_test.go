@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The commands of an entry are applied in order. One result stands for the rest after bytes that
-// are no command.
+// TestApplyEntry checks that the commands of an entry are applied in order, and that bytes that are
+// not a command get one result together with everything after them.
 func TestApplyEntry(t *testing.T) {
 	w, a, b := crowded(t)
 	batch := Command{Kind: Release, Session: a, Epoch: 1, Number: 1}.Append(nil)
@@ -36,7 +36,7 @@ func TestApplyEntry(t *testing.T) {
 	}
 }
 
-// The owner may reuse the entry's bytes right after Apply.
+// TestApplyKeepsNothing checks that the caller may reuse the bytes of an entry right after Apply.
 func TestApplyKeepsNothing(t *testing.T) {
 	w := newWorld(t)
 	s := w.session(1)
@@ -67,7 +67,8 @@ func TestApplyKeepsNothing(t *testing.T) {
 	}
 }
 
-// After many locks and sessions the tables are empty, and the pools are bounded.
+// TestNothingIsLeft checks that after the end of many locks and sessions the tables are empty and
+// the pools are bounded.
 func TestNothingIsLeft(t *testing.T) {
 	w := newWorld(t)
 	const requests = 3 * maxSpare
@@ -98,7 +99,8 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
-// A machine that met rules from the future gives no snapshot that would hide it.
+// TestFailedRefusesAll checks that a machine that has met a newer rules version refuses all
+// commands and returns no snapshot, because a snapshot would hide the failure.
 func TestFailedRefusesAll(t *testing.T) {
 	w, a, _ := crowded(t)
 	w.do(Command{Kind: Raise, Version: RulesVersion + 1}, Unsupported)
@@ -118,7 +120,8 @@ func TestFailedRefusesAll(t *testing.T) {
 	}
 }
 
-// The result names the sender's session and number, although nothing after the header was read.
+// TestUnsupportedCanBeAddressed checks that the result of an unsupported command names the session
+// and number of its sender, although only the header was read.
 func TestUnsupportedCanBeAddressed(t *testing.T) {
 	w, a, _ := crowded(t)
 	r := w.do(Command{Rules: 9, Kind: Acquire, Session: a, Epoch: 1, Number: 7, Key: "k"}, Unsupported)
@@ -137,7 +140,7 @@ func TestSessionsOutlivesApply(t *testing.T) {
 	}
 }
 
-// Each cancel in the middle of a long queue changes only the entry behind it.
+// TestLongQueue checks that a cancel in the middle of a long queue changes only the next entry.
 func TestLongQueue(t *testing.T) {
 	const length = 60_000
 	w := newWorld(t)

@@ -114,8 +114,8 @@ func BenchmarkMillionLocks(b *testing.B) {
 	runtime.KeepAlive(c)
 }
 
-// BenchmarkEndOfASession is one command that frees all locks of a session. Nothing is granted
-// meanwhile.
+// BenchmarkEndOfASession measures the one command that frees all locks of a session. No lock is
+// granted during that command.
 func BenchmarkEndOfASession(b *testing.B) {
 	for _, locks := range []int{1000, 100_000, million} {
 		b.Run(fmt.Sprintf("locks=%d", locks), func(b *testing.B) {
@@ -134,8 +134,8 @@ func BenchmarkEndOfASession(b *testing.B) {
 	}
 }
 
-// film takes captures with so many releases and acquires between the steps. It reports the time of
-// the steps alone and of the pairs.
+// film takes captures, with pairs pairs of release and acquire between the steps. It reports the
+// time of the steps and that of the pairs.
 func (c *crowdOf) film(b *testing.B, pairs int) []byte {
 	var steps, longest, between, longestBetween, behind time.Duration
 	var snapshot []byte

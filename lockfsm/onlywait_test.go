@@ -2,7 +2,8 @@ package lockfsm
 
 import "testing"
 
-// TestTwin checks the other side: what OnlyWait accepts only waits.
+// TestOnlyWait checks which batches OnlyWait accepts. TestTwin checks that the batches it accepts
+// only wait.
 func TestOnlyWait(t *testing.T) {
 	w := newWorld(t)
 	a, b := w.session(1), w.session(2)

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// The nonce alone, which every voter has, opens a session for no other instance and no other
-// capability. A snapshot keeps the opener.
+// TestANonceIsNoProof checks that the nonce of a session does not give another instance or another
+// capability access to it, because every voter has the nonce. It also checks that a snapshot
+// contains the opener.
 func TestANonceIsNoProof(t *testing.T) {
 	m, err := New(Charter{FoundedUnixMS: 1, SessionTTL: time.Second, Rules: 1, Limits: DefaultLimits()})
 	if err != nil {

@@ -22,10 +22,10 @@ func encode(t testing.TB, c Command) []byte {
 	return command
 }
 
-// TestTwin drives the machine and its naive twin through the same random commands. After each it
-// wants the same results, wake-ups and state, with all invariants satisfied. Now and then the
-// machine is replaced by one restored from its snapshot. One seed is one run: go test -run
-// 'TestTwin/seed=17$'.
+// TestTwin drives the machine and its naive twin through the same random commands. After each
+// command it checks that both have the same results, wake-ups and state, and that all invariants
+// hold. From time to time the machine is replaced by one that is restored from its snapshot. One
+// seed is one run: go test -run 'TestTwin/seed=17$'.
 func TestTwin(t *testing.T) {
 	seen := map[outcome]int{}
 	seeds, ran := 400, 0
@@ -58,8 +58,8 @@ type outcome struct {
 // waited counts the commands that OnlyWait had accepted.
 const waited Code = 0xff
 
-// allMet wants the workload to have produced every possible outcome of each kind, since a property
-// that is never tested always holds.
+// allMet checks that the workload has produced every possible outcome of each kind of command,
+// because a property of an outcome that never occurs is not tested.
 func allMet(t *testing.T, seen map[outcome]int) {
 	everyone := []Code{NotBorn, Unsupported, Done}
 	ofSession := []Code{NotBorn, Unsupported, NoSession, Stale}
@@ -101,7 +101,7 @@ func compareWithTwin(t *testing.T, seed uint64, length int, seen map[outcome]int
 	r := rand.New(rand.NewPCG(seed, 1))
 	log := run{charter: charterFor(r), supported: RulesVersion}
 	if seed%8 == 0 {
-		log.supported = 1 // so the first Raise ends the run
+		log.supported = 1 // so that the first Raise ends the run
 	}
 	m := log.machine(t)
 	w := &workload{rand: r, t: newTwin(log.charter, log.supported), term: 5}
@@ -207,8 +207,8 @@ func (r run) restoredAtEveryPrefix(t *testing.T) {
 	}
 }
 
-// judge checks three promises without the other rules: a key's tokens rise, its holders fit beside
-// each other, and no request passes one that waits for the whole lock.
+// judge checks three promises independently of the other rules: the tokens of a key rise, its
+// holders fit beside each other, and no request passes one that waits for the whole lock.
 type judge struct {
 	highest map[string]Token
 	held    map[string][]Token // after the last command

@@ -126,7 +126,7 @@ func (s *script) apply(term uint64, c Command) string {
 }
 
 // command parses a line. Sessions are named as in their open. A line without an epoch means the
-// present one; for attach, the next.
+// present epoch, or for attach the next one.
 func (s *script) command(name string, a *arguments) Command {
 	c := Command{Rules: uint32(a.number("needs", 1))}
 	kinds := map[string]Kind{}

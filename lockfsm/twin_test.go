@@ -10,12 +10,12 @@ import (
 )
 
 // twin is a second implementation of the rules, as simple as possible: one flat list of entries in
-// the order of arrival. It computes anew whatever Machine maintains, and finds which requests a
-// command woke by comparing the states before and after.
+// the order of arrival. It computes each time what Machine maintains incrementally. It finds the
+// requests that a command has woken by comparing the states before and after the command.
 type twin struct {
 	charter     Charter
 	supported   uint32
-	born, grace bool // grace: it lasts
+	born, grace bool // grace is true while the grace lasts
 	rev         uint64
 	wall        int64
 	failed      bool
@@ -78,7 +78,7 @@ func (t *twin) find(id SessionID, n Number) *twinEntry {
 	return nil
 }
 
-// state computes what an entry's session would be told about it.
+// state computes the Change that would be reported to the session of an entry.
 func (t *twin) state(e twinEntry) Change {
 	c := Change{Session: e.session, Number: e.number, Token: e.token, Wanted: e.told}
 	if c.Token == 0 {
@@ -108,7 +108,7 @@ func fit(row []twinEntry) bool {
 	return taken <= least
 }
 
-// stuck returns the first key at which others keep e waiting.
+// stuck returns the first key for which e has to wait.
 func (t *twin) stuck(e twinEntry) (string, bool) {
 	for _, key := range e.keys {
 		if !fit(append(t.before(key, e.place), e)) {
@@ -173,7 +173,7 @@ func (t *twin) apply(term uint64, c Command) Result {
 	before := t.states()
 	t.carryOut(term, c, &r)
 	after := t.states()
-	// the request is new to its session, and already has news
+	// the request is new to its session, and its state has changed in the same command
 	if r.Evicted != nil && c.Kind == Acquire && t.find(c.Session, c.Number).told {
 		r.Fired = append(r.Fired, t.state(*t.find(c.Session, c.Number)))
 	}
@@ -439,7 +439,7 @@ func (t *twin) ofSession(term uint64, c Command, r *Result) {
 	}
 }
 
-// linger lets an expiring session keep its holds with a delay: once for each delay.
+// linger keeps the holds with a delay of an expiring session. It is called once for each delay.
 func (t *twin) linger(s *twinSession, r *Result) bool {
 	over := time.Duration(0)
 	if s.gone {
@@ -595,8 +595,8 @@ func (t *twin) circular(e twinEntry) bool {
 	return t.waitsForOneOf(e) || t.charter.Rules >= 2 && !t.ends(e, e.owner) && t.ends(e, 0)
 }
 
-// ends reports whether e, made under owner, would be served if each request ended as soon as it
-// could: once it holds or fits, and none is left that was made under it.
+// ends reports whether e, which is made under owner, would be granted if each request ended as soon
+// as possible. A request can end when it holds or fits and when no request made under it is left.
 func (t *twin) ends(e twinEntry, owner Number) bool {
 	e.owner = owner
 	left := append(slices.Clone(t.entries), e)
@@ -622,9 +622,9 @@ func (t *twin) ends(e twinEntry, owner Number) bool {
 	}
 }
 
-// waitsForOneOf follows the wait-for graph where the edges are certain.
+// waitsForOneOf searches the wait-for graph along the edges that are certain.
 func (t *twin) waitsForOneOf(e twinEntry) bool {
-	waits := map[Revision]bool{} // by place, what e waits for
+	waits := map[Revision]bool{} // the places of the entries that e waits for
 	add := func(e twinEntry) {
 		for _, key := range e.keys {
 			row := t.before(key, e.place)
@@ -632,7 +632,7 @@ func (t *twin) waitsForOneOf(e twinEntry) bool {
 				continue
 			}
 			for _, o := range row {
-				if e.of == 1 || o.of == 1 { // with permits, another request may return some
+				if e.of == 1 || o.of == 1 { // with permits another request may return enough
 					waits[o.place] = true
 				}
 			}

@@ -10,15 +10,15 @@ import (
 	"testing"
 )
 
-// markKind is the command of the next rules version, see rules_nextrules.go. Builds without it meet
-// it too.
+// markKind is the command of the next rules version, see rules_nextrules.go. Builds that do not
+// know it must also handle it.
 const markKind Kind = 200
 
-// marksVersion is the version that has it.
+// marksVersion is the rules version that has this command.
 const marksVersion = 3
 
-// upgradeLog draws a log in which a group moves to a version of the rules from the one before, and
-// returns the place of the Raise. Commands of the new version come before and after it.
+// upgradeLog generates a log in which a group moves from one version of the rules to the next, and
+// returns the index of the Raise. Commands of the new version come before and after the Raise.
 func upgradeLog(seed uint64, to uint32) (run, int) {
 	r := rand.New(rand.NewPCG(seed, 2))
 	log := run{charter: charterFor(r)}
@@ -49,7 +49,7 @@ func upgradeLog(seed uint64, to uint32) (run, int) {
 	return log, raise
 }
 
-// replica follows a log as a build that knows the rules up to some version.
+// replica applies a log as a build does that knows the rules up to some version.
 type replica struct {
 	m     *Machine
 	after [][]byte // the result of each step, and the snapshot after it
@@ -72,10 +72,10 @@ func on(t *testing.T, m *Machine, supported uint32) *Machine {
 	return n
 }
 
-// Old and new builds side by side are byte-for-byte equal replicas until the group is raised, and
-// the new ones are equal forever. A build that is too old fails exactly at the Raise. Replicas
-// share only the log and snapshots, so one that changes its build at each place of the log, and
-// back, stands for all orders.
+// TestUpgradeInAnyOrder checks that replicas of old and new builds are equal byte for byte until
+// the group is raised, that the new ones stay equal, and that a build that is too old fails exactly
+// at the Raise. Replicas share only the log and snapshots. So one replica that changes its build at
+// each index of the log, and changes back, covers all orders of upgrades.
 func TestUpgradeInAnyOrder(t *testing.T) {
 	for seed := range uint64(12) {
 		to := 2 + uint32(seed%2)
@@ -120,8 +120,8 @@ func tooOld(t *testing.T, r, reference *replica, raise int, version uint32) {
 	}
 }
 
-// joins wants a replica that starts from a snapshot after the Raise to equal all others. A build
-// that is too old must refuse the snapshot.
+// joins checks that a replica that starts from a snapshot after the Raise is equal to all others,
+// and that a build that is too old refuses the snapshot.
 func joins(t *testing.T, log run, at int, reference *replica, to uint32) {
 	t.Helper()
 	log.supported = to
@@ -147,7 +147,8 @@ func same(t *testing.T, at int, got, want [][]byte) {
 	}
 }
 
-// lapsed wants Detaches with a reason to be refused before the Raise, and to have events after it.
+// lapsed checks that a Detach with a reason is refused before the Raise, and that it has an event
+// after the Raise.
 func lapsed(t *testing.T, log run, raise int) {
 	t.Helper()
 	log.supported = LapsesSince
@@ -172,8 +173,8 @@ func lapsed(t *testing.T, log run, raise int) {
 	t.Logf("%d refused, told %d times", refused, told)
 }
 
-// marked wants old and new builds to refuse the command of version 3 before the Raise. After it the
-// command must work, and snapshots must count it.
+// marked checks that old and new builds refuse the command of version 3 before the Raise. After the
+// Raise the command must work, and snapshots must contain its count.
 func marked(t *testing.T, log run, raise int) {
 	t.Helper()
 	seen := map[string]int{}
@@ -208,8 +209,8 @@ func marked(t *testing.T, log run, raise int) {
 	}
 }
 
-// TestTheNextBuild runs the upgrade tests in the build that knows the next version. It must replay
-// the logs of this build and of all earlier ones to the same bytes.
+// TestTheNextBuild runs the upgrade tests in the build that knows the next version. That build must
+// replay the logs of this build and of all earlier builds to the same bytes.
 func TestTheNextBuild(t *testing.T) {
 	if testing.Short() || RulesVersion >= marksVersion || os.Getenv("MORTISE_BUG") != "" {
 		t.Skip("only in a full run of the present build")

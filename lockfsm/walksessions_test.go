@@ -31,8 +31,9 @@ func (w *world) another(i int) SessionID {
 	return id
 }
 
-// Sessions end and begin between two pages, also the one at which the walk stands. A session that
-// lives throughout is listed once, in order, and no page exceeds its budget.
+// TestWalkSessionsListsEachOnce ends and opens sessions between two pages, including the session at
+// the cursor. It checks that a session that exists during the whole walk is listed once and in
+// order, and that no page exceeds its budget.
 func TestWalkSessionsListsEachOnce(t *testing.T) {
 	for seed := range uint64(100) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -60,7 +61,7 @@ func TestWalkSessionsListsEachOnce(t *testing.T) {
 				}
 			}
 			if len(page) > 0 && random.IntN(2) == 0 {
-				end(page[len(page)-1].ID) // where the walk stands
+				end(page[len(page)-1].ID) // the session at the cursor
 			}
 			end(ids[random.IntN(len(ids))])
 			if pages < 40 && random.IntN(3) == 0 {
@@ -81,7 +82,8 @@ func TestWalkSessionsListsEachOnce(t *testing.T) {
 	}
 }
 
-// Also if the session at which the walk stands has ended, so that it must begin anew.
+// TestWalkSessionsKeepsToItsBudget checks the budget when the session at the cursor has ended, so
+// that the walk must begin anew.
 func TestWalkSessionsKeepsToItsBudget(t *testing.T) {
 	w, ids := openSessions(t, 1000)
 	c := SessionCursor{At: ids[899] + 1, Past: ids[899]} // the session At has ended
@@ -99,7 +101,7 @@ func TestWalkSessionsKeepsToItsBudget(t *testing.T) {
 	}
 }
 
-// A page costs the same, however many sessions there are.
+// BenchmarkSessionsPage shows that the cost of a page does not depend on the number of sessions.
 func BenchmarkSessionsPage(b *testing.B) {
 	for _, n := range []int{100, 10_000} {
 		w, ids := openSessions(b, n)

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// workload draws commands such as clients, keepers and a bad network would send. Some are
-// repetitions, come from old attachments, have numbers out of order, cancel before they acquire, or
-// have names at and beyond the limit.
+// workload generates commands as clients, keepers and an unreliable network would send them. Some
+// are repetitions, come from old attachments, have numbers out of order, cancel before they
+// acquire, or have names at and beyond the limit.
 type workload struct {
 	rand    *rand.Rand
 	t       *twin // read only: the source of sensible choices
@@ -47,7 +47,7 @@ func (w *workload) next() Command {
 		w.term++
 	}
 	if len(w.sent) > 0 && r.IntN(8) == 0 {
-		// A delayed copy: of the last few commands, or of any.
+		// This is a delayed copy of one of the last few commands, or of any command.
 		n := len(w.sent)
 		if r.IntN(2) == 0 {
 			n = min(n, 6)
@@ -62,7 +62,7 @@ func (w *workload) next() Command {
 func (w *workload) fresh() Command {
 	r := w.rand
 	if !w.t.born {
-		// No command is sensible yet: any kind will do.
+		// Without a session no command makes sense, so any kind is used.
 		return Command{Kind: Stamp + Kind(r.IntN(int(Put))), Session: 1, Number: 1, Nonce: Nonce{1}, Key: "k0",
 			Token: 1, Version: 2}
 	}
@@ -170,7 +170,7 @@ func (w *workload) ofSession() Command {
 	return c
 }
 
-// shape makes half of the requests other than exclusive.
+// shape makes half of the requests something other than exclusive.
 func (w *workload) shape(c *Command, s twinSession) {
 	r := w.rand
 	if r.IntN(2) == 0 {
@@ -213,7 +213,7 @@ func (w *workload) takeUp(c *Command) {
 	}
 }
 
-// number picks a request to end, sometimes one that is over or has not arrived.
+// number chooses a request to end, sometimes one that has already ended or has not arrived.
 func (w *workload) number(s twinSession) Number {
 	var live []Number
 	for _, e := range w.t.entries {
@@ -227,7 +227,7 @@ func (w *workload) number(s twinSession) Number {
 	return live[w.rand.IntN(len(live))]
 }
 
-// live names most of the session's live requests, and some that are not live.
+// live returns most of the session's live requests, and some numbers that are not live.
 func (w *workload) live(id SessionID, next Number) []Range {
 	var all []Range
 	for n := Number(1); n < next; n++ {

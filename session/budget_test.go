@@ -6,7 +6,8 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// A reply whose code names a budget contains it; any other reply has no byte for it.
+// TestBudgetTravels checks that a reply whose code names a budget contains the budget, and that any
+// other reply has no byte for it.
 func TestBudgetTravels(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []ReplyKind{ReplyState, ReplyFreed} {

@@ -36,7 +36,7 @@ func everyReply() []Reply {
 	}
 }
 
-// The numbers are a protocol between builds.
+// TestReplyKindsArePinned checks the numbers of the kinds, which are a protocol between builds.
 func TestReplyKindsArePinned(t *testing.T) {
 	t.Parallel()
 	for i, r := range everyReply() {
@@ -87,7 +87,8 @@ func TestRepliesSurviveTheWay(t *testing.T) {
 	}
 }
 
-// Newer builds add kinds, and fields after the known ones.
+// TestUnknownKindsAndFieldsAreSkipped checks replies of newer builds, which may have new kinds, and
+// new fields after the known ones.
 func TestUnknownKindsAndFieldsAreSkipped(t *testing.T) {
 	t.Parallel()
 	frame := []byte{3, 200, 1, 2}
@@ -117,7 +118,7 @@ func TestOversizedFieldsAreRefused(t *testing.T) {
 	}
 }
 
-// A decoded reply must encode to something that decodes to the same reply.
+// FuzzReplies checks that a decoded reply, when it is encoded, decodes to the same reply again.
 func FuzzReplies(f *testing.F) {
 	for _, r := range everyReply() {
 		f.Add(r.Append(nil))

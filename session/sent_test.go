@@ -6,7 +6,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
-// An acknowledgement also removes the older messages.
+// TestSentNamesTheSendingTimes checks that Acknowledged returns the sending time and also removes
+// older messages.
 func TestSentNamesTheSendingTimes(t *testing.T) {
 	t.Parallel()
 	var r Sent

@@ -16,8 +16,8 @@ import (
 )
 
 // A whole cluster of cores on one goroutine: real clients and keepers, and one lockfsm.Machine per
-// voter. In place of raft there is a log that is correct by construction, with leaders that learn
-// late that they were deposed. One seed is one run.
+// voter. In place of raft there is a log that is correct by construction. Its leaders learn late
+// that they were replaced. One seed is one run.
 
 type simConfig struct {
 	voters, plain, callers, keys int
@@ -65,9 +65,9 @@ type sim struct {
 	term    uint64
 	leader  int
 	log     []simEntry
-	pending [][]byte // proposed in this term and not committed
+	pending [][]byte // proposals of this term that are not committed
 
-	hungTo    time.Duration // nothing is committed before
+	hungTo    time.Duration // until then nothing is committed
 	starved   map[starving]time.Duration
 	believers map[string][]*simCall
 	tokens    map[string]lockfsm.Token
@@ -88,10 +88,10 @@ type simNode struct {
 	rate        float64
 	origin      time.Duration
 	pausedUntil time.Duration
-	deafUntil   time.Duration // a deposed leader, cut off from the log
+	deafUntil   time.Duration // until then this replaced leader is cut off from the log
 	readsAt     time.Duration // inputs that arrived during a pause are read then
 	unread      []func()
-	expiring    map[lockfsm.SessionID]bool // in its keeper, as of its last turn
+	expiring    map[lockfsm.SessionID]bool // the sessions that are expiring in its keeper after its last turn
 	client      *client.Core
 	keeper      *keeper.Core
 	toClient    []func(now clock.Time)
@@ -112,9 +112,9 @@ type simConn struct {
 	up      bool
 	since   time.Duration    // when it was opened
 	stuckTo time.Duration    // nothing arrives before
-	silence [2]time.Duration // per direction: nothing arrives before
+	silence [2]time.Duration // for each direction: until then nothing arrives
 	last    [2]time.Duration
-	late    time.Duration // until then messages sent long before arrive
+	late    time.Duration // until then messages arrive that were sent long before
 }
 
 type simCall struct {
@@ -169,7 +169,7 @@ func (n *simNode) newNonce() lockfsm.Nonce {
 	return lockfsm.Nonce{n.id[nodeid.Size-1], n.nonce, 1}
 }
 
-// clock is the node's boot-time clock. It runs at the node's own rate, also during a pause.
+// clock is the node's boot-time clock. It runs at the node's own rate and continues during a pause.
 func (n *simNode) clock() clock.Time {
 	return clock.Time(float64(n.s.now)*n.rate) + clock.Time(n.origin)
 }
@@ -274,7 +274,7 @@ func (n *simNode) clientInput(f func(clock.Time)) { n.input(&n.toClient, f) }
 func (n *simNode) keeperInput(f func(clock.Time)) { n.input(&n.toKeeper, f) }
 
 // input appends to an inbox. While the node is paused, inputs stay in the machine's buffers. The
-// node reads them in its first turn, or a while later.
+// node reads them in its first turn after the pause, or some time later.
 func (n *simNode) input(inbox *[]func(clock.Time), f func(clock.Time)) {
 	if n.s.now < n.readsAt || len(n.unread) > 0 {
 		if n.unread = append(n.unread, func() { *inbox = append(*inbox, f) }); len(n.unread) == 1 {
@@ -362,7 +362,7 @@ func (s *sim) send(from *simNode, to nodeid.ID, arrive func(to *simNode)) bool {
 		if s.now < c.stuckTo {
 			if s.chance(0.5) {
 				s.after(s.between(0, 100*time.Millisecond), func() { s.down(from, to) })
-				return true // queued while dialing, and lost
+				return true // it was queued during the dial, and is lost
 			}
 			return false
 		}

@@ -91,16 +91,18 @@ func (c *simCall) failed(err error) {
 	c.next()
 }
 
-// granted checks that no other caller takes the lock for held now, by its own clock and deadline.
+// granted checks that, by its own clock and deadline, no other caller believes at this moment that
+// it holds the lock.
 func (c *simCall) granted(token lockfsm.Token) {
 	s := c.node.s
 	if c.left || c.settled {
-		return // the grant crosses a cancel in the inbox: the caller never uses it
+		return // a cancel of this request is in the inbox, so the caller never uses the grant
 	}
 	s.stats.granted++
 	c.begun, c.token = s.now, token
 	if c.node.s.now >= c.node.global(c.node.deadline) {
-		// The turn that granted was long. By the caller's first check of the clock the lock is lost.
+		// The turn that granted the lock was long, so the lock is lost when the caller first checks
+		// the clock.
 		c.ended = true
 	}
 	for _, other := range s.believers[c.key] {
@@ -131,15 +133,15 @@ func (c *simCall) release() {
 	c.next()
 }
 
-// stop ends the time in which the caller takes the lock for held.
+// stop ends the time in which the caller believes that it holds the lock.
 func (c *simCall) stop() {
 	c.ended = true
 	s := c.node.s
 	s.believers[c.key] = slices.DeleteFunc(s.believers[c.key], func(o *simCall) bool { return o == c })
 }
 
-// end handles the loss of a lock. The caller stopped using it at the deadline, whenever the report
-// came.
+// end handles the loss of a lock. The caller stopped using the lock at the deadline, no matter when
+// the loss was reported.
 func (c *simCall) end(clock.Time) {
 	if c.begun < 0 {
 		c.settled = true // lost in the turn in which it was granted
@@ -170,7 +172,7 @@ func (s *sim) heal() {
 		c.stuckTo, c.silence = 0, [2]time.Duration{}
 	}
 	for _, n := range s.nodes {
-		n.deafUntil = 0 // a paused node wakes by itself
+		n.deafUntil = 0 // a paused node continues by itself
 	}
 	s.elect(s.rand.IntN(s.config.voters), 0)
 }
@@ -231,8 +233,8 @@ func TestSimulation(t *testing.T) {
 			config.duplicates = 0.01
 		}
 		if seed%3 == 2 {
-			// A client with nothing to send stays with a deposed leader, and must find that out by its
-			// renewals alone.
+			// A client with nothing to send stays attached to a replaced leader, and must detect
+			// that by its renewals alone.
 			config.callers, config.plain, config.long = 1, 4, 0.6
 		}
 		if seed%5 == 4 {

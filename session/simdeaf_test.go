@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// The direction from the leader to a member is cut for good; the member goes on calling. Within two
-// leases it owns nothing any more, and the others lose no session and no lock.
+// TestSimulationOfDeafness cuts the direction from the leader to one member permanently, while the
+// member continues to make calls. It checks that after two leases the member holds nothing, and
+// that the other members lose no session and no lock.
 func TestSimulationOfDeafness(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {
@@ -17,7 +18,8 @@ func TestSimulationOfDeafness(t *testing.T) {
 		deaf, leader := s.nodes[3+seed%3], s.nodes[s.leader]
 		session := deaf.client.Status(deaf.clock()).Session
 		s.silence(leader, deaf, time.Hour)
-		// First its holds end, then the sessions, with locks granted meanwhile.
+		// First the holds of the member end, and then its sessions, with the locks that were
+		// granted to them in the meantime.
 		s.runUntil(s.now + time.Duration(2.1*float64(config.ttl)) + 200*time.Millisecond)
 		for _, info := range leader.machine.Sessions() {
 			if info.ID == session {

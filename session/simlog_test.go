@@ -10,11 +10,11 @@ import (
 	"github.com/mortise-lock/mortise/session/keeper"
 )
 
-// This file is the simulation's raft: one true log, one true leader per term, and deposed leaders
-// that learn it late.
+// This file is the simulation's raft: one true log, one true leader in each term, and replaced
+// leaders that learn late of their replacement.
 
-// elect makes a voter the leader of a new term. A prefix of the old leader's proposals may survive.
-// The others learn of the election at different times.
+// elect makes a voter the leader of a new term. Some of the first proposals of the old leader may
+// survive. The others learn of the election at different times.
 func (s *sim) elect(leader int, oldLearnsIn time.Duration) {
 	for len(s.pending) > 0 && s.chance(0.5) {
 		s.commit(s.term, s.pending[0])
@@ -31,7 +31,7 @@ func (s *sim) elect(leader int, oldLearnsIn time.Duration) {
 		learns := s.between(time.Millisecond, 50*time.Millisecond)
 		if i == old && old != leader {
 			learns = oldLearnsIn
-			n.deafUntil = s.now + oldLearnsIn // cut off: it gets no entries either
+			n.deafUntil = s.now + oldLearnsIn // it is cut off, so it gets no entries either
 		}
 		if i == leader {
 			continue
@@ -83,7 +83,7 @@ func (s *sim) commitNext(term uint64) {
 	}
 }
 
-// commit appends an entry; every voter applies it at a time of its own.
+// commit appends an entry to the log. Each voter applies it at its own time.
 func (s *sim) commit(term uint64, blob []byte) {
 	s.log = append(s.log, simEntry{term: term, blob: blob})
 	index := len(s.log)
@@ -98,7 +98,7 @@ func (s *sim) commit(term uint64, blob []byte) {
 }
 
 // apply applies the log up to index. A leader that applies an entry of a higher term learns that it
-// is deposed.
+// was replaced.
 func (n *simNode) apply(index int) {
 	s := n.s
 	if until := max(n.pausedUntil, n.deafUntil); s.now < until {
@@ -142,8 +142,8 @@ func (n *simNode) applyEntry(e simEntry) {
 	n.keeperInput(func(now clock.Time) { n.keeper.Applied(now, results) })
 }
 
-// confirm is a ReadIndex round: the lead is checked at some moment after the request, and the
-// answer arrives some time later.
+// confirm simulates a ReadIndex round: at some moment after the request it checks whether the
+// replica still leads, and the answer arrives some time later.
 func (s *sim) confirm(n *simNode, term, round uint64) {
 	index := len(s.log)
 	first := s.between(0, 2*time.Millisecond)
@@ -200,7 +200,7 @@ func (s *sim) nemesis() {
 		if a != b {
 			s.silence(a, b, s.between(0, 4*ttl))
 		}
-	case 9: // the leader's proposals wait for its disk; a majority confirms its lead all the same
+	case 9: // the leader's proposals wait for its disk; a majority still confirms that it leads
 		s.hungTo = s.now + s.between(0, ttl/2)
 	}
 	s.after(s.between(ttl/20, ttl), s.nemesis)

@@ -24,7 +24,7 @@ func (s *sim) trueLeader() *simNode {
 	return n
 }
 
-// mustBelieveNoLonger checks that a client's lease ends before its session can, whether or not a
+// mustBelieveNoLonger checks that the lease of a client ends before its session can end, even if no
 // lock is held.
 func (n *simNode) mustBelieveNoLonger() {
 	s, l := n.s, n.s.trueLeader()
@@ -46,8 +46,8 @@ func (n *simNode) mustBelieveNoLonger() {
 }
 
 // mustExpireNoneAlive checks that a session whose renewal has arrived is not expired. A client that
-// was away for a TTL may be expired although it is back: by its own clock it has lost all that it
-// held.
+// sent nothing for a TTL may be expired although it sends renewals again, because by its own clock
+// it has lost all its locks.
 func (n *simNode) mustExpireNoneAlive() {
 	s, k := n.s, n.keeper
 	for _, x := range s.nodes { // in this order, so that a seed is reproducible
@@ -68,7 +68,8 @@ func (n *simNode) mustExpireNoneAlive() {
 	}
 }
 
-// good returns for how long nothing has obstructed messages from a node to another and the answers.
+// good returns the time for which messages from one node to another, and their answers, have not
+// been obstructed.
 func (s *sim) good(from, to *simNode) time.Duration {
 	c := s.conn(from.id, to.id)
 	if !c.up {
@@ -100,7 +101,7 @@ type starving struct {
 
 const starvedFor = 3 * time.Second
 
-// audit checks now and then that every client has learned of its grants.
+// audit checks from time to time that every client has learned of its grants.
 func (s *sim) audit() {
 	s.after(500*time.Millisecond, s.audit)
 	l := s.trueLeader()

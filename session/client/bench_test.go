@@ -13,8 +13,8 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// bench is a client core. The test is its clock, its shell and its group. Three voters are its
-// targets; unless a test changes that, voter 1 leads.
+// bench is a client core without a shell: the test itself acts as clock, shell and group. The core
+// has three voters as targets, of which voter 1 leads unless a test changes that.
 type bench struct {
 	t        *testing.T
 	core     *Core
@@ -161,7 +161,7 @@ func redirect(term uint64, leader nodeid.ID) session.Reply {
 	return session.Reply{Kind: session.ReplyRedirect, Term: term, Leader: leader, Addr: []byte("there")}
 }
 
-// attach brings the bench to phase Attached, session 100 at voter 1.
+// attach brings the core to phase Attached, with session 100 at voter 1.
 func (b *bench) attach() {
 	b.t.Helper()
 	b.turn()

@@ -11,7 +11,8 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// The text names the budget, its size, and the field of Config.
+// TestErrNoRoomNamesTheBudget checks that the text of the error names the budget, its size, and the
+// field of Config.
 func TestErrNoRoomNamesTheBudget(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -41,7 +42,8 @@ func TestErrNoRoomNamesTheBudget(t *testing.T) {
 	}
 }
 
-// The error names the budget that had no room to keep the hold.
+// TestDetachThatHasNoRoom checks that the error names the budget that had no room for the detached
+// hold.
 func TestDetachThatHasNoRoom(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -22,7 +22,7 @@ func TestAcquireAndRelease(t *testing.T) {
 	if b.outcomes[0].Token != 42 {
 		t.Errorf("token %d", b.outcomes[0].Token)
 	}
-	b.reply(nodeidtest.ID(1), b.state(1, lockfsm.Granted, 42)) // told again
+	b.reply(nodeidtest.ID(1), b.state(1, lockfsm.Granted, 42)) // the same state is reported again
 	b.turn()
 	b.quiet()
 	if !b.core.Release(b.now, r) || b.core.Release(b.now, r) {
@@ -49,7 +49,8 @@ func TestCancelOfAnUnsentRequestSendsNothing(t *testing.T) {
 	}
 }
 
-// Either way the caller gets no outcome, and the group gets one release.
+// TestCancelAndGrantCross checks both orders of a cancel and a grant: the caller gets no outcome,
+// and the group gets one release.
 func TestCancelAndGrantCross(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -57,13 +58,13 @@ func TestCancelAndGrantCross(t *testing.T) {
 	first := b.acquire("x", false)
 	second := b.acquire("y", false)
 	b.want("1: acquire 1 x, acquire 2 y")
-	b.core.Cancel(b.now, first) // the cancel is on its way when the grant comes
+	b.core.Cancel(b.now, first) // the cancel is under way when the grant arrives
 	b.want("1: cancel 1")
 	b.reply(nodeidtest.ID(1), b.state(1, lockfsm.Granted, 5))
 	b.want("")
 	b.quiet()
 	b.reply(nodeidtest.ID(1), b.freed(1))
-	// The grant came first; the caller has left without having seen it.
+	// The grant arrived first, but the caller has cancelled without seeing it.
 	b.reply(nodeidtest.ID(1), b.state(2, lockfsm.Granted, 6))
 	b.core.Cancel(b.now, second)
 	b.want("1: cancel 2")
@@ -73,8 +74,8 @@ func TestCancelAndGrantCross(t *testing.T) {
 	b.empty()
 }
 
-// The next Attach settles cancels and releases that were made without an attachment or were lost
-// with one.
+// TestAttachSettlesLostCancelsAndReleases checks that the next Attach settles the cancels and
+// releases that were made without an attachment or were lost with one.
 func TestAttachSettlesLostCancelsAndReleases(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -101,7 +102,8 @@ func TestAttachSettlesLostCancelsAndReleases(t *testing.T) {
 	_, _ = held, waiting
 }
 
-// A hold is lost, and a waiting request is sent again at its old place.
+// TestAttachFinishesWhatIsNotReported checks requests that the answer to Attach does not report: a
+// hold is lost, and a waiting request is sent again at its old place.
 func TestAttachFinishesWhatIsNotReported(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -128,7 +130,8 @@ func TestAttachFinishesWhatIsNotReported(t *testing.T) {
 	b.want("3: cancel 8, cancel 9, cancel 10, cancel 11")
 }
 
-// A request freed while an Attach that named it was in flight is freed after it.
+// TestFreedWhileAttaching checks that a request that is freed while an Attach that names it is in
+// flight is freed after that Attach.
 func TestFreedWhileAttaching(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

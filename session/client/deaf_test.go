@@ -6,8 +6,8 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Each renewal names the newest answer received: the Attached of its Attach, then each
-// acknowledgement, and the last one when the client attaches again.
+// TestRenewalsNameWhatWasHeard checks that each renewal names the newest answer that the client has
+// received: first Attached, then each acknowledgement, and after another Attach still the last one.
 func TestRenewalsNameWhatWasHeard(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -31,9 +31,9 @@ func TestRenewalsNameWhatWasHeard(t *testing.T) {
 	wantHeard(2)
 }
 
-// A client that was away for about a lease and attaches in time must not lose its session for
-// answers that it missed. The renewal of its Attach may no longer count, so the next one follows at
-// once.
+// TestReturningClientRenewsAtOnce checks a client that was cut off for nearly the time of its lease
+// and then attaches. It must not lose its session because of the answers that it has missed. The
+// renewal with its Attach may not count, so the next renewal is sent immediately.
 func TestReturningClientRenewsAtOnce(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

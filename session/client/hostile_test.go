@@ -9,10 +9,11 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// This file tests members that send well-formed nonsense. Each test fails without the rule that it
-// names.
+// This file tests clients against members that send well-formed false messages. Each test fails
+// without the rule that it names.
 
-// A client reads its leader's replies whatever other members send, and no flood fills its memory.
+// TestFloodOfRepliesIsBounded checks that a flood of replies from other members neither keeps a
+// client from reading its leader's replies nor fills its memory.
 func TestFloodOfRepliesIsBounded(t *testing.T) {
 	t.Parallel()
 	c := &Client{wake: make(chan struct{}, 1), heeded: nodeidtest.ID(5)}
@@ -38,8 +39,9 @@ func TestFloodOfRepliesIsBounded(t *testing.T) {
 	}
 }
 
-// Any member can claim that it leads. If a client trusted it, an instance that does not keep the
-// lease would acknowledge it.
+// TestOnlyVotersRedirect checks that only redirects of voters count. Any member can claim to lead,
+// and a client that believed it would have its lease acknowledged by an instance that does not keep
+// it.
 func TestOnlyVotersRedirect(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -53,19 +55,19 @@ func TestOnlyVotersRedirect(t *testing.T) {
 	if b.core.phase != Attached || b.core.term >= 1<<63 {
 		t.Fatalf("a redirect from a non-voter was followed: %v, term %d", b.core.phase, b.core.term)
 	}
-	b.reply(nodeidtest.ID(2), redirect(9, nodeidtest.ID(70))) // a voter may name an instance that we do not know yet
+	b.reply(nodeidtest.ID(2), redirect(9, nodeidtest.ID(70))) // a voter may name an instance that the client does not know yet
 	b.turn()
 	if b.to.ID != nodeidtest.ID(70) {
 		t.Fatalf("asked %d", b.to.ID)
 	}
-	b.reply(nodeidtest.ID(70), redirect(10, nodeidtest.ID(3))) // and that one may redirect in turn
+	b.reply(nodeidtest.ID(70), redirect(10, nodeidtest.ID(3))) // and that instance may redirect in turn
 	b.turn()
 	if b.to.ID != nodeidtest.ID(3) {
 		t.Fatalf("asked %d", b.to.ID)
 	}
 	for _, r := range []session.Reply{b.attached(lockfsm.Done), b.state(1, lockfsm.Granted, 5), b.renewed(),
 		b.ended(session.EndNoSession), b.freed(1)} {
-		b.reply(nodeidtest.ID(66), r) // not the instance that we asked
+		b.reply(nodeidtest.ID(66), r) // not the instance that was asked
 	}
 	b.turn()
 	b.quiet()

@@ -11,8 +11,8 @@ import (
 
 const benchLease = benchTTL - benchTTL/50
 
-// The lease counts from the first sending of the nonce, whichever instance answers and however
-// late.
+// TestOpenCountsFromFirstSending checks that the lease counts from the first sending of the nonce,
+// no matter which instance answers and how late.
 func TestOpenCountsFromFirstSending(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -21,14 +21,15 @@ func TestOpenCountsFromFirstSending(t *testing.T) {
 	b.advance(500 * time.Millisecond)
 	b.want("2: open nonce 1")
 	b.advance(400 * time.Millisecond)
-	b.reply(nodeidtest.ID(1), b.opened(1, 100)) // the first target after all
+	b.reply(nodeidtest.ID(1), b.opened(1, 100)) // the first target answers late
 	b.want("1: attach 1 live next 1, renew 1")
 	if b.deadline != first.Add(benchLease) {
 		t.Fatalf("deadline is %v after the first sending, want %v", b.deadline.Sub(first), benchLease)
 	}
 }
 
-// From another instance the client would attach to the wrong one.
+// TestOpenedCountsOnlyFromWhereItWasSent checks that an answer to Open from any other instance is
+// ignored. Otherwise the client would attach to the wrong instance.
 func TestOpenedCountsOnlyFromWhereItWasSent(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -41,7 +42,8 @@ func TestOpenedCountsOnlyFromWhereItWasSent(t *testing.T) {
 	b.want("1: attach 1 live next 1, renew 1")
 }
 
-// An instance that has seen the nonce of an Open may have opened a session with it first.
+// TestANonceThatIsTakenIsLeft checks that the client uses a new nonce when another instance, which
+// has seen the nonce of its Open, has opened a session with it first.
 func TestANonceThatIsTakenIsLeft(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -127,8 +129,8 @@ func TestForeignAcknowledgementsMoveNothing(t *testing.T) {
 	}
 }
 
-// At the deadline every hold is lost for good, and its release is sent although the session lives
-// on.
+// TestDeadlineLosesAllAndReleases checks that at the deadline every hold is lost for good, and that
+// its release is sent although the session still exists.
 func TestDeadlineLosesAllAndReleases(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -150,7 +152,7 @@ func TestDeadlineLosesAllAndReleases(t *testing.T) {
 	if got := b.frame(); got != "1: cancel 1, cancel 2, renew 1" {
 		t.Fatalf("frame %q", got)
 	}
-	b.core.Down(b.now, nodeidtest.ID(1)) // these are lost with the stream; Attach settles them
+	b.core.Down(b.now, nodeidtest.ID(1)) // the releases are lost with the stream; Attach settles them
 	b.want("2: attach 2 live 3-3 next 4, renew 2")
 }
 
@@ -189,7 +191,8 @@ func TestLateRenewalRevivesNothing(t *testing.T) {
 	}
 }
 
-// A useless grant is requested again only when the lease is long enough.
+// TestShortGrantIsGivenBack checks that a grant with too little of the lease left is given back,
+// and that the lock is requested again only when enough of the lease is left.
 func TestShortGrantIsGivenBack(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

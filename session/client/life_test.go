@@ -12,8 +12,8 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// A leader that was deposed during a pause, before the session was attached elsewhere, does not
-// know the session. The session goes on, and nothing is confirmed.
+// TestAnOldLeaderEndsNoSession checks a leader that was replaced during a pause and does not know
+// the session. Its answers neither end the session nor confirm anything.
 func TestAnOldLeaderEndsNoSession(t *testing.T) {
 	t.Parallel()
 	for _, code := range []lockfsm.Code{lockfsm.NoSession, lockfsm.Stale} {
@@ -36,7 +36,8 @@ func TestAnOldLeaderEndsNoSession(t *testing.T) {
 	}
 }
 
-// Holds are lost, releases are confirmed, and waiting requests are sent again under a new session.
+// TestNoSession checks the end of a session: holds are lost, releases are confirmed, and waiting
+// requests are sent again under a new session.
 func TestNoSession(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(b *bench){
@@ -111,7 +112,8 @@ func TestUnknownGrantIsGivenBack(t *testing.T) {
 	b.want("1: attach 2 live next 1, renew 2")
 }
 
-// A frame was lost although the stream is open: only renewals are answered.
+// TestUnansweredCommandAttachesAnew checks that the client attaches again if a frame was lost
+// although the stream is open, so that only renewals are answered.
 func TestUnansweredCommandAttachesAnew(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -147,7 +149,7 @@ func TestRebindForgetsTheSession(t *testing.T) {
 		b.outcomes[1] != (Outcome{Kind: OutcomeReleased, Request: released, Err: ErrLost}) {
 		t.Fatalf("outcomes %+v", b.outcomes)
 	}
-	b.reply(nodeidtest.ID(1), b.opened(1, 300)) // the old life's
+	b.reply(nodeidtest.ID(1), b.opened(1, 300)) // an answer to the previous incarnation
 	b.want("")
 	b.reply(nodeidtest.ID(7), b.opened(2, 200))
 	b.want("7: attach 2 live next 4, acquire 4 c, renew 2")
@@ -221,8 +223,9 @@ func TestLeavingIsSaidOnEveryAttachment(t *testing.T) {
 	b.want("2: leaving")
 }
 
-// The release did not arrive, and the delay keeps the lock, so the end of the session does not
-// confirm the release.
+// TestReleaseOfADelayedLockBehindTheEndOfItsSession checks that the end of the session does not
+// confirm the release of a lock with a delay: the release did not arrive, and the delay keeps the
+// lock taken.
 func TestReleaseOfADelayedLockBehindTheEndOfItsSession(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -55,8 +55,8 @@ func TestHeldNamesTheHolder(t *testing.T) {
 	b.empty()
 }
 
-// A try ends two seconds after the last leader was lost, whether it was sent or not. Other requests
-// wait.
+// TestTryWithoutLeader checks that a try ends two seconds after the last leader was lost, whether
+// it was sent or not, while other requests wait.
 func TestTryWithoutLeader(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -101,7 +101,8 @@ func TestBadKeys(t *testing.T) {
 	b.empty()
 }
 
-// Refused requests get no number, and there is room again when some have ended.
+// TestOverload checks that refused requests get no number, and that requests are accepted again
+// when some have ended.
 func TestOverload(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -9,7 +9,8 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Each hold ends at its own time, whatever is released between, and the group is told.
+// TestHoldsEndByThemselves checks that each hold ends at its own time, no matter what is released
+// before, and that its end is sent to the group.
 func TestHoldsEndByThemselves(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(50) {

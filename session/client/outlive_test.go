@@ -26,7 +26,8 @@ func (w *world) x() lockfsm.LockInfo {
 	return info
 }
 
-// A detached hold stays for its delay, by the leader's clock. A request can resume it.
+// TestDetachedHoldStaysAndIsTakenUp checks that a detached hold stays for its delay by the leader's
+// clock, and that a request can resume it.
 func TestDetachedHoldStaysAndIsTakenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2, nodeidtest.ID(1))
@@ -47,7 +48,7 @@ func TestDetachedHoldStaysAndIsTakenUp(t *testing.T) {
 		if _, err := w.take(nodeidtest.ID(100), Terms{Resume: first.Token()}); !errors.Is(err, ErrNotHeld) {
 			t.Errorf("with a token that is over: %v", err)
 		}
-		time.Sleep(2 * time.Hour) // past the hour of the first Detach
+		time.Sleep(2 * time.Hour) // longer than the delay of one hour after the first Detach
 		if second.Err() != nil {
 			t.Fatal(second.Err())
 		}
@@ -66,8 +67,8 @@ func TestDetachedHoldStaysAndIsTakenUp(t *testing.T) {
 	})
 }
 
-// A holder that is cut off does not end the lost hold when it comes back, whether its session is
-// over or lives on.
+// TestLostHoldStays checks that a holder that was cut off does not end its lost hold when it is
+// connected again, whether its session has ended or still exists.
 func TestLostHoldStays(t *testing.T) {
 	for name, livesOn := range map[string]bool{"session over": false, "session lives on": true} {
 		t.Run(name, func(t *testing.T) {
@@ -110,7 +111,8 @@ func TestLostHoldStays(t *testing.T) {
 	}
 }
 
-// The holder's error names the session that resumed the hold.
+// TestHoldIsTakenFromALiveHolder checks that the error of the former holder names the session that
+// has resumed its hold.
 func TestHoldIsTakenFromALiveHolder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2, nodeidtest.ID(1))
@@ -135,7 +137,8 @@ func TestHoldIsTakenFromALiveHolder(t *testing.T) {
 	})
 }
 
-// A caller that gives up holds nothing, and has not ended the hold that it wanted to resume.
+// TestResumeGivenUp checks that a caller that gives up a resume holds nothing, and that the hold
+// which it wanted to resume still exists.
 func TestResumeGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2, nodeidtest.ID(1))
@@ -164,8 +167,9 @@ func TestResumeGivenUp(t *testing.T) {
 	})
 }
 
-// If the next Attach did not name the number, the group would end the hold. The Detach is sent
-// again if the hold still lives.
+// TestDetachSurvivesItsAttachment checks that the next Attach names a hold whose Detach is not
+// confirmed, because the group would otherwise end the hold, and that the Detach is sent again if
+// the hold still exists.
 func TestDetachSurvivesItsAttachment(t *testing.T) {
 	b := newBench(t)
 	b.attach()
@@ -198,8 +202,8 @@ func TestDetachSurvivesItsAttachment(t *testing.T) {
 	b.empty()
 }
 
-// A hold that is resumed when the lease is short is left detached under its new token, for which
-// the next request asks.
+// TestShortResumeIsTriedAgain checks a hold that is resumed when too little of the lease is left:
+// it is detached under its new token, and the next request resumes it by that token.
 func TestShortResumeIsTriedAgain(t *testing.T) {
 	b := newBench(t)
 	b.attach()

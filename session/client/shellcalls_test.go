@@ -29,7 +29,7 @@ func (w *world) sends() *atomic.Int64 {
 	return n
 }
 
-// External inputs take effect at once.
+// TestShellWhatAClientIsTold checks that each external input takes effect immediately.
 func TestShellWhatAClientIsTold(t *testing.T) {
 	one, two, id := nodeidtest.ID(1), nodeidtest.ID(2), nodeidtest.ID(100)
 	attached := func(w *world, c *Client) { // at once
@@ -145,8 +145,9 @@ func TestShellCloseEndsAllCallsAtOnce(t *testing.T) {
 	})
 }
 
-// Commands that do not fit into one frame follow in another at once, not with the next event, which
-// may be the answer to the first.
+// TestShellAllThatIsDueIsSent checks that commands that do not fit into one frame are sent in
+// another frame immediately, and not only after the next event, such as the answer to the first
+// frame.
 func TestShellAllThatIsDueIsSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, nodeidtest.ID(1))
@@ -160,7 +161,7 @@ func TestShellAllThatIsDueIsSent(t *testing.T) {
 		slow, frames := make(chan struct{}), new(atomic.Int64)
 		w.refuse.Store(new(func(what string) bool {
 			if what == "propose" {
-				<-slow // no answer comes
+				<-slow // no answer arrives
 			} else if what == "send" {
 				frames.Add(1)
 			}
@@ -198,8 +199,8 @@ func TestShellAllThatIsDueIsSent(t *testing.T) {
 	})
 }
 
-// A client that has run for a long time renews like a new one, and reports the state of its lease
-// exactly.
+// TestShellTimeGoesOn checks that a client that has run for a long time renews like a new one, and
+// that it reports the exact state of its lease.
 func TestShellTimeGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, nodeidtest.ID(1))
@@ -238,7 +239,8 @@ func TestShellTimeGoesOn(t *testing.T) {
 	})
 }
 
-// Replies of other instances do not use the leader's room in the inbox.
+// TestOthersTakeNoRoomOfTheLeader checks that replies of other instances do not use the part of the
+// inbox that is reserved for the leader.
 func TestOthersTakeNoRoomOfTheLeader(t *testing.T) {
 	c := &Client{wake: make(chan struct{}, 1), core: NewCore(1, worldTTL), config: Config{Clock: new(clock.Manual)}}
 	c.heeded = nodeidtest.ID(1)
@@ -248,15 +250,15 @@ func TestOthersTakeNoRoomOfTheLeader(t *testing.T) {
 	if n := len(c.inbox); n != 3 || c.overflown {
 		t.Errorf("%d of 3 frames are taken, the leader's stream counts as ended: %v", n, c.overflown)
 	}
-	c.Receive(nodeidtest.ID(1), make([]byte, inputBytes)) // too much: its stream counts as ended
+	c.Receive(nodeidtest.ID(1), make([]byte, inputBytes)) // too many bytes: its stream counts as ended
 	c.Receive(nodeidtest.ID(2), make([]byte, inputBytes))
 	if n := len(c.inbox); n != 5 || c.inbox[3].kind != inputDown || c.inbox[4].kind != inputReceive || !c.overflown {
 		t.Errorf("%d of 5 inputs are taken, the leader's stream counts as ended: %v", n, c.overflown)
 	}
 }
 
-// Waiting calls end when their condition cannot come true any more, and leave nothing behind when
-// their context ends.
+// TestShellWaitersEnd checks that waiting calls end when their condition can no longer become true,
+// and that no state is left when their context ends.
 func TestShellWaitersEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, nodeidtest.ID(1))

@@ -10,8 +10,9 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// All calls of Release return the same error. The slot that signals it is empty when it serves
-// another call: a leftover signal would be taken for a grant.
+// TestShellReleaseIsShared checks that all calls of Release return the same error. It also checks
+// that the slot is empty when another call uses it, because that call would take a remaining signal
+// for a grant.
 func TestShellReleaseIsShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, nodeidtest.ID(1))

@@ -14,8 +14,9 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// The bound is for one turn. If the counts went on from turn to turn, the client would soon drop
-// every frame of other voters, and then of its leader.
+// TestEachTurnHasTheWholeInbox checks that the bounds of the inbox count for one turn. If they
+// counted over several turns, the client would soon drop every frame of other voters, and then of
+// its leader.
 func TestEachTurnHasTheWholeInbox(t *testing.T) {
 	leader, other := nodeidtest.ID(1), nodeidtest.ID(2)
 	for name, row := range map[string]struct {
@@ -23,7 +24,7 @@ func TestEachTurnHasTheWholeInbox(t *testing.T) {
 		size   int
 		frames int
 		taken  int
-		cut    bool // the rest counts as the end of the stream
+		cut    bool // the remaining frames count as the end of the stream
 	}{
 		"the leader":             {from: leader, size: inboxBytes*2/3 - inputBytes, frames: 1, taken: 1},
 		"the leader, by number":  {from: leader, frames: 1000, taken: 1000},
@@ -71,8 +72,9 @@ func TestEachTurnHasTheWholeInbox(t *testing.T) {
 	}
 }
 
-// If a client's frame, a keeper's proposal or a frame of replies is refused once, the sender knows
-// it, and a waiting call still ends.
+// TestShellCallsEndThoughAFrameIsRefused checks that a waiting call ends although one frame of the
+// client, one proposal of the keeper or one frame of replies is refused; the sender learns of each
+// refusal.
 func TestShellCallsEndThoughAFrameIsRefused(t *testing.T) {
 	for _, what := range []string{"send", "propose", "reply"} {
 		for n := int64(1); n <= 16; n++ {

@@ -18,20 +18,20 @@ import (
 
 var errNoLink = errors.New("no link")
 
-// world is a few clients and one or two keepers in a bubble, over plain calls and a log that
-// commits at once.
+// world is a set of a few clients and one or two keepers in a synctest bubble. They exchange frames
+// by function calls, and the log commits immediately.
 type world struct {
 	t       *testing.T
 	clock   clock.Clock
 	clients map[nodeid.ID]*Client
 	keepers map[nodeid.ID]*keeper.Keeper
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	machine *lockfsm.Machine
 	index   uint64
 	term    uint64
 	leader  nodeid.ID
-	cut     map[nodeid.ID]bool // nothing gets through to or from it
+	cut     map[nodeid.ID]bool // no frame is delivered to or from these instances
 	onReply func()             // runs before a reply is delivered
 	onSend  func()             // runs before a client's frame is delivered, without the mutex
 
@@ -171,7 +171,7 @@ func (w *world) confirm(k nodeid.ID, term, round uint64) {
 	}
 }
 
-// elect makes a keeper the leader. Zero means none.
+// elect makes a keeper the leader. Zero means that no keeper leads.
 func (w *world) elect(leader nodeid.ID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -13,7 +13,8 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// The leader proposes a change once for each request, and only the newest of the waiting ones.
+// TestAdoptIsProposed checks that the leader proposes a change once for each request, and of
+// several waiting requests only the newest.
 func TestAdoptIsProposed(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -60,7 +61,8 @@ func TestRaiseIsProposed(t *testing.T) {
 	}
 }
 
-// A change is lost with the term, and a request for another term is ignored.
+// TestAdoptAndRaiseBelongToTheirTerm checks that a requested change is lost at the end of the term,
+// and that a request for another term is ignored.
 func TestAdoptAndRaiseBelongToTheirTerm(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -100,8 +102,8 @@ func TestAdoptAndRaiseBelongToTheirTerm(t *testing.T) {
 	}
 }
 
-// The keeper proposes Adopt and Raise only after Born. Before that the group would refuse them, and
-// the keeper would forget them.
+// TestAdoptAndRaiseWaitForBorn checks that the keeper proposes Adopt and Raise only after Born.
+// Before that the group would refuse them, and the keeper would forget them.
 func TestAdoptAndRaiseWaitForBorn(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, 0)
@@ -127,7 +129,8 @@ func TestAdoptAndRaiseWaitForBorn(t *testing.T) {
 	}
 }
 
-// A live session keeps its TTL, and its keeper the deadline, also across a change of leader.
+// TestAdoptedTTLIsForSessionsToCome checks that a live session keeps its TTL after a change of the
+// group's TTL, and that its keeper keeps the deadline, also after a change of leader.
 func TestAdoptedTTLIsForSessionsToCome(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

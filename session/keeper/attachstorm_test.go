@@ -11,10 +11,10 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// The first turn of a new leader may find the Attach of every instance in its inbox. All are
-// accepted in order of arrival, in a few turns with bounded proposals. No client waits longer than
-// that, so ordering by lease would gain nothing. Duplicates from clients that have asked again
-// change nothing.
+// TestAttachStorm checks a new leader that finds the Attach of every instance in its inbox in its
+// first turn. All are accepted in the order of arrival, in a few turns with bounded proposals. No
+// client waits longer, so an order by lease would have no benefit. A repeated Attach of the same
+// client changes nothing.
 func TestAttachStorm(t *testing.T) {
 	t.Parallel()
 	const sessions, locks = 10_000, 8
@@ -65,7 +65,7 @@ func TestAttachStorm(t *testing.T) {
 	b.leads()
 	b.turn() // the replies of the turn
 	attached, renewed, states := 0, 0, 0
-	for epoch := lockfsm.Epoch(2); epoch <= 3; epoch++ { // each client asks twice
+	for epoch := lockfsm.Epoch(2); epoch <= 3; epoch++ { // each client sends its Attach twice
 		for n := 1; n <= sessions; n++ {
 			c := lockfsm.Command{Kind: lockfsm.Attach, Session: ids[n], Epoch: epoch, Number: locks +
 				1, Nonce: nonce(n)}

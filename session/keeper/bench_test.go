@@ -15,8 +15,8 @@ import (
 
 const benchTTL = 6 * time.Second
 
-// bench is a keeper core and a real machine behind it. The test is its clock, its log and its
-// peers. It leads term 5 unless a test changes that.
+// bench is a keeper core with a real machine. The test itself acts as clock, log and peers. The
+// keeper leads term 5 unless a test changes that.
 type bench struct {
 	t       *testing.T
 	core    *Core
@@ -29,9 +29,9 @@ type bench struct {
 	round   uint64   // requested in the last turn
 	replies map[nodeid.ID][]session.Reply
 	full    map[nodeid.ID]bool // peers that do not take replies
-	deaf    bool               // no reply arrives
+	deaf    bool               // no reply is delivered
 	heard   map[lockfsm.SessionID]uint64
-	refuse  bool // proposals
+	refuse  bool // proposals are refused
 }
 
 func newBench(t *testing.T, grace time.Duration) *bench {
@@ -147,7 +147,7 @@ func (b *bench) step() {
 	}
 }
 
-// pump proposes, applies and confirms what the core wants, without checks.
+// pump carries out the proposals and rounds of the core, without checks.
 func (b *bench) pump() {
 	b.core.Tick(b.now)
 	if term, blob := b.core.Proposal(1); blob != nil {
@@ -192,7 +192,7 @@ func (b *bench) said(to nodeid.ID) string {
 	for _, r := range b.replies[to] {
 		var s string
 		switch r.Kind {
-		case session.ReplyBehind: // for people; it comes with the state
+		case session.ReplyBehind: // only for display; it is sent together with the state
 			continue
 		case session.ReplyGrace:
 			s = fmt.Sprint("grace ", r.TTL)

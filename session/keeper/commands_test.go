@@ -11,7 +11,8 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// Bytes pass unchanged, one blob per turn, the wall clock first.
+// TestOneBlobPerTurn checks that commands are proposed byte for byte, in one blob for each turn,
+// with the wall clock first.
 func TestOneBlobPerTurn(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -96,8 +97,8 @@ func TestOnlyTheAttachedMaySpeak(t *testing.T) {
 	b.want(nodeidtest.ID(1), "state 1 granted")
 }
 
-// A command that no client may send ends the sender's attachments, is never proposed, and affects
-// no other peer.
+// TestHostileCommands checks that a command that no client may send ends the sender's attachments,
+// is never proposed, and affects no other peer.
 func TestHostileCommands(t *testing.T) {
 	t.Parallel()
 	kinds := []lockfsm.Kind{lockfsm.Stamp, lockfsm.Born, lockfsm.EndGrace, lockfsm.Raise, lockfsm.Expire,
@@ -202,7 +203,8 @@ func TestDuplicateOpenIsProposedOnce(t *testing.T) {
 	}
 }
 
-// If the log refuses a proposal with one command of an attachment, the attachment ends.
+// TestRefusedProposalEndsItsAttachments checks that an attachment ends if the log refuses a
+// proposal with one of its commands.
 func TestRefusedProposalEndsItsAttachments(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

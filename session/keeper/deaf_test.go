@@ -9,12 +9,14 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// deafLimit is when a session must be over after its client stopped receiving: a TTL in which its
-// last received answer is recent, a TTL of lease, and the keeper's checking interval.
+// deafLimit is the time after which a session must have ended when its client has stopped
+// receiving. It is a TTL in which the last received answer is recent, a TTL of the lease, and the
+// interval at which the keeper checks deadlines.
 const deafLimit = 2*benchTTL + 2*tickEvery
 
-// A waiting client that can send but not receive is granted the lock. It must not keep it, neither
-// by renewing nor by attaching again and again.
+// TestDeafWaiterLosesItsTurn grants a lock to a waiting client that can send but not receive. It
+// checks that the client cannot keep the lock, neither by renewals nor by attaching again and
+// again.
 func TestDeafWaiterLosesItsTurn(t *testing.T) {
 	t.Parallel()
 	for _, again := range []bool{false, true} {
@@ -65,7 +67,8 @@ func TestDeafWaiterLosesItsTurn(t *testing.T) {
 	}
 }
 
-// A recent answer counts over any number of attachments, and Attached counts as well as Renewed.
+// TestHearingIsRemembered checks that a recent answer counts across any number of attachments, and
+// that Attached counts in the same way as Renewed.
 func TestHearingIsRemembered(t *testing.T) {
 	t.Parallel()
 	for name, heard := range map[string]struct {
@@ -102,7 +105,8 @@ func TestHearingIsRemembered(t *testing.T) {
 	}
 }
 
-// A stalled leader did not read any confirmations: that time does not count.
+// TestStallIsNoDeafness checks that the time of a stall, in which the leader has read no
+// confirmations, does not count.
 func TestStallIsNoDeafness(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

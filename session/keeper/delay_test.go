@@ -46,7 +46,8 @@ func TestASessionThatIsEndedByForceIsForgotten(t *testing.T) {
 	}
 }
 
-// A new leader waits for the whole delay again, and not forever.
+// TestANewLeaderCountsADelayAnew checks that a new leader waits for the whole delay again, but not
+// forever.
 func TestANewLeaderCountsADelayAnew(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

@@ -12,8 +12,8 @@ import (
 )
 
 // newLead returns a bench whose keeper has just begun to lead a group with the given number of
-// sessions, one for each peer from 1 on, and enters step of them in a turn. ids[i] belongs to peer
-// i; its epoch is 1.
+// sessions, one for each peer, beginning with peer 1. It enters step sessions in each turn. The
+// session ids[i] belongs to peer i and has epoch 1.
 func newLead(t *testing.T, sessions, step int) (b *bench, ids []lockfsm.SessionID) {
 	t.Helper()
 	b = leadingBench(t)
@@ -36,8 +36,8 @@ func (b *bench) next(step int) {
 	b.leads()
 }
 
-// A new leader enters a bounded number of sessions in each turn, and gives each its full TTL from
-// the beginning of the lead.
+// TestALeadBeginsInSteps checks that a new leader enters a bounded number of sessions in each turn,
+// and that each gets its full TTL from the beginning of the term.
 func TestALeadBeginsInSteps(t *testing.T) {
 	t.Parallel()
 	const sessions, step = 50, 7
@@ -68,7 +68,8 @@ func TestALeadBeginsInSteps(t *testing.T) {
 	}
 }
 
-// A message that names a session is answered as if all sessions were entered.
+// TestASessionThatIsNotEnteredIsServed checks that a message that names a session is answered as if
+// all sessions were entered.
 func TestASessionThatIsNotEnteredIsServed(t *testing.T) {
 	t.Parallel()
 	const sessions = 40
@@ -125,8 +126,8 @@ func TestASessionThatEndsIsNotEntered(t *testing.T) {
 	}
 }
 
-// An Open is not answered before the number of its peer's sessions is known; then the limit
-// applies.
+// TestOpensWaitUntilAllAreEntered checks that an Open is not answered before the number of sessions
+// of its peer is known, and that the limit applies then.
 func TestOpensWaitUntilAllAreEntered(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -153,7 +154,8 @@ func TestOpensWaitUntilAllAreEntered(t *testing.T) {
 	}
 }
 
-// Sessions whose deadlines come together are ended in steps, and the next turn is due at once.
+// TestMassExpiryIsInSteps checks that sessions with the same deadline are ended in steps, and that
+// the next turn is due immediately.
 func TestMassExpiryIsInSteps(t *testing.T) {
 	t.Parallel()
 	const sessions, step = 40, 7
@@ -177,8 +179,8 @@ func TestMassExpiryIsInSteps(t *testing.T) {
 	}
 }
 
-// Renewed sessions are checked in steps too: after the beginning of a lead they all have the same
-// first deadline.
+// TestRenewedSessionsAreLookedAtInSteps checks that renewed sessions are also checked in steps.
+// After the beginning of a term all sessions have the same first deadline.
 func TestRenewedSessionsAreLookedAtInSteps(t *testing.T) {
 	t.Parallel()
 	const sessions, step = 40, 7
@@ -212,9 +214,9 @@ func TestRenewedSessionsAreLookedAtInSteps(t *testing.T) {
 	}
 }
 
-// BenchmarkLead measures the beginning of a lead with a million sessions, and their expiry, with
-// the steps of a real leader and with a single step. Everything else has to wait for the longest
-// turn.
+// BenchmarkLead measures the beginning of a term with a million sessions, and their expiry, in the
+// steps of a real leader and in a single step. It reports the longest turn, because all other work
+// has to wait for it.
 func BenchmarkLead(b *testing.B) {
 	const million = 1_000_000
 	all := make([]lockfsm.SessionInfo, million)

@@ -8,11 +8,12 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// This file tests members that send well-formed nonsense. Each test fails without the rule that it
-// names.
+// This file tests the keeper against members that send well-formed false messages. Each test fails
+// without the rule that it names.
 
-// Session IDs are not secret: every waiting client is shown the holder's. Attaching also needs the
-// nonce, with this leader and with the next.
+// TestAnothersSessionIsNotTaken checks that the ID of a session is not sufficient to attach it,
+// because every waiting client learns the ID of the holder's session. Both this leader and the next
+// one also demand the nonce.
 func TestAnothersSessionIsNotTaken(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -51,8 +52,9 @@ func TestAnothersSessionIsNotTaken(t *testing.T) {
 	b.want(nodeidtest.ID(1), "state 1 granted, attached 2 done")
 }
 
-// A guess at a session that does not exist yet must not end the attachment of its owner, which uses
-// the same epoch.
+// TestAttachAheadOfItsSessionEndsNothing checks that an Attach that guesses the ID of a session
+// before it exists does not end the later attachment of the session's owner, which uses the same
+// epoch.
 func TestAttachAheadOfItsSessionEndsNothing(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -66,7 +68,7 @@ func TestAttachAheadOfItsSessionEndsNothing(t *testing.T) {
 	if len(next) != 0 || id == 0 {
 		t.Fatal("no session")
 	}
-	b.core.forget(id) // as if it were not applied here yet
+	b.core.forget(id) // as if the session were not applied here yet
 	b.send(nodeidtest.ID(2), lockfsm.Command{Kind: lockfsm.Attach, Session: id, Epoch: 1, Number: 1,
 		Nonce: lockfsm.Nonce{2}})
 	b.turn()
@@ -82,7 +84,8 @@ func TestAttachAheadOfItsSessionEndsNothing(t *testing.T) {
 	b.want(nodeidtest.ID(1), "attached 1 done")
 }
 
-// One instance cannot use up the sessions of the group, by many requests or across leaders.
+// TestSessionsOfOnePeerAreBounded checks that one instance cannot use up all sessions of the group,
+// neither by many requests nor across changes of leader.
 func TestSessionsOfOnePeerAreBounded(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -121,7 +124,7 @@ func TestSessionsOfOnePeerAreBounded(t *testing.T) {
 		t.Errorf("under the next leader %d of 3 were refused", refused)
 	}
 	b.core.Down(b.now, nodeidtest.ID(1))
-	for range 100 { // they expire and free their room
+	for range 100 { // they expire, so that new ones can be opened
 		b.advance(tickEvery)
 		b.step()
 	}
@@ -133,7 +136,8 @@ func TestSessionsOfOnePeerAreBounded(t *testing.T) {
 	}
 }
 
-// Renewals and empty frames count too, so a flood never costs another peer a frame.
+// TestFloodCostsOnlyItsSender checks that renewals and empty frames also count against the limit of
+// their sender, so that a flood never displaces a frame of another peer.
 func TestFloodCostsOnlyItsSender(t *testing.T) {
 	t.Parallel()
 	for name, frame := range map[string][2]int{"commands": {0, 1 << 20}, "renewals": {1 << 20, 0}, "crumbs": {1, 0}} {

@@ -26,7 +26,7 @@ func TestRenewalWaitsForARoundBegunBehindIt(t *testing.T) {
 		t.Fatal("no round was asked for")
 	}
 	b.want(nodeidtest.ID(1), "")
-	b.renew(nodeidtest.ID(1), id, 1, 2) // arrives while the round is under way: that round proves nothing for it
+	b.renew(nodeidtest.ID(1), id, 1, 2) // it arrives while the round is under way, so this round does not confirm it
 	b.turn()
 	if b.round != 0 {
 		t.Fatal("a second round while the first is not confirmed")
@@ -80,8 +80,8 @@ func TestOneRoundForAllThatWait(t *testing.T) {
 	}
 }
 
-// A late round is requested again, and its late confirmation still counts for the renewals that
-// waited for it.
+// TestSlowRoundIsAskedAgain checks that a late round is requested again, and that its late
+// confirmation still counts for the renewals that wait for it.
 func TestSlowRoundIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -141,8 +141,9 @@ func TestOlderAttachmentIsNotRenewed(t *testing.T) {
 	b.want(nodeidtest.ID(2), "ended 2 unknown")
 }
 
-// An instance that knows all of a session, even its nonce, as every voter does, cannot attach it,
-// open it or free its locks. Its holder does not notice the attempt.
+// TestASessionIsNotStolen checks that an instance that knows everything about a session of another
+// instance, even the nonce, as every voter does, can neither attach it nor open it nor free its
+// locks, and that the attempt does not affect the owner of the session.
 func TestASessionIsNotStolen(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -232,7 +233,8 @@ func TestRenewalMovesTheDeadline(t *testing.T) {
 	}
 }
 
-// The renewal has arrived, is not confirmed, and the deadline passes: the session is not expired.
+// TestWaitingRenewalHoldsExpiryOff checks that a session is not expired if its renewal has arrived
+// and is not confirmed when the deadline passes.
 func TestWaitingRenewalHoldsExpiryOff(t *testing.T) {
 	t.Parallel()
 	for _, behindAttach := range []bool{false, true} {
@@ -260,7 +262,8 @@ func TestWaitingRenewalHoldsExpiryOff(t *testing.T) {
 	}
 }
 
-// Once an expiry is decided, renewals are not acknowledged any more: they wait for its outcome.
+// TestExpiringSessionIsNotRenewed checks that renewals are no longer acknowledged after an expiry
+// is decided. They wait for the outcome of the expiry.
 func TestExpiringSessionIsNotRenewed(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -297,7 +300,8 @@ func TestExpiringSessionIsNotRenewed(t *testing.T) {
 	}
 }
 
-// An expiry is not proposed in another term than its own, where it would have no effect.
+// TestExpiryDiesWithItsTerm checks that an expiry is not proposed in a later term, in which it
+// would have no effect.
 func TestExpiryDiesWithItsTerm(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -325,7 +329,8 @@ func applyOne(m *lockfsm.Machine, index, term uint64, batch []byte) (last lockfs
 	return last
 }
 
-// A stalled keeper did not read the renewals that arrived meanwhile.
+// TestStallExtendsAllDeadlines checks that a stall extends all deadlines, because a stalled keeper
+// does not read the renewals that arrive.
 func TestStallExtendsAllDeadlines(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

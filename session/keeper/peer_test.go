@@ -10,7 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// A peer whose queue is full loses its attachments. The end is repeated until its queue accepts it.
+// TestRefusedReplyEndsThePeersAttachments checks that a peer whose queue is full loses its
+// attachments, and that their end is sent again until the queue accepts it.
 func TestRefusedReplyEndsThePeersAttachments(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -60,7 +61,8 @@ func TestDroppedFrameEndsThePeersAttachments(t *testing.T) {
 	b.want(nodeidtest.ID(1), "ended 1 overloaded")
 }
 
-// A grant caused by an unlock goes to the waiter's session, in the turn in which it is applied.
+// TestFiredChangesAreTold checks that a grant caused by an unlock is sent to the session of the
+// waiter in the turn in which the unlock is applied.
 func TestFiredChangesAreTold(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -100,8 +102,9 @@ func TestFiredChangesAreTold(t *testing.T) {
 	}
 }
 
-// While an Attach is in the log, one with the same or a lower epoch does not replace it, and one of
-// another instance never does. Nothing is sent under an epoch that is not applied.
+// TestAttachOnItsWay checks that an Attach that is in the log is not replaced by one with the same
+// or a lower epoch, and never by one of another instance. Nothing must be sent under an epoch that
+// is not applied.
 func TestAttachOnItsWay(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -116,7 +119,7 @@ func TestAttachOnItsWay(t *testing.T) {
 	b.send(nodeidtest.ID(2), c)
 	b.send(nodeidtest.ID(2), b.attachCmd(two, 5), b.attachCmd(two, 4))
 	b.send(nodeidtest.ID(3), b.attachCmd(two, 5))
-	b.apply() // the release fires the waiter, whose client is between two attachments
+	b.apply() // the release grants the lock to the waiter, whose client is between two attachments
 	b.turn()
 	b.want(nodeidtest.ID(1), "freed 1 done")
 	b.want(nodeidtest.ID(2), "ended 4 unknown")
@@ -137,7 +140,8 @@ func TestAttachOfNoSession(t *testing.T) {
 	}
 }
 
-// The states of a session with very many requests are split into frames, and Attached comes last.
+// TestManyStatesAreSplit checks that the states of a session with very many requests are split into
+// several frames, with Attached in the last one.
 func TestManyStatesAreSplit(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -192,8 +196,9 @@ func TestDownLeavesSessionsToTheirLease(t *testing.T) {
 	b.attach(nodeidtest.ID(1), id, 2)
 }
 
-// An Attach that arrives twice is answered once. If it were answered as Stale, the client would
-// take its session for gone and its releases for confirmed. A frame of an older Attach is Stale.
+// TestARepeatedAttachIsNoStranger checks that an Attach that arrives twice is answered once. If it
+// were answered as Stale, the client would conclude that its session has ended and that its
+// releases are confirmed. A frame of an older Attach is Stale.
 func TestARepeatedAttachIsNoStranger(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

@@ -56,8 +56,9 @@ func (c *crowd) run() {
 	}
 }
 
-// The test takes the best of many measurements and allows eight times as long; visiting all idle
-// instances would take fifty times as long.
+// TestRenewalsCostTheSameInACrowd compares the cost of renewals with few and with many idle
+// instances. It takes the best of many measurements and allows eight times the cost; if each
+// renewal visited all idle instances, it would be fifty times the cost.
 func TestRenewalsCostTheSameInACrowd(t *testing.T) {
 	const renewals = 200
 	cost := func(instances int) time.Duration {

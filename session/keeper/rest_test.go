@@ -7,8 +7,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// A keeper whose sessions are renewed is woken about once in a TTL for all of them. Sessions with
-// deadlines close together share a turn.
+// TestDeadlinesCostFewTurns checks that a keeper whose sessions are renewed is woken about once in
+// a TTL for all of them, and that sessions with nearly equal deadlines share a turn.
 func TestDeadlinesCostFewTurns(t *testing.T) {
 	t.Parallel()
 	for _, sessions := range []int{1, 200} {
@@ -37,8 +37,9 @@ func TestDeadlinesCostFewTurns(t *testing.T) {
 	}
 }
 
-// A stall that ends before the keeper's next check is not detected. After it each session has at
-// least watchBefore-stallAfter left, in which the keeper reads the waiting renewals.
+// TestAStallThatIsNotNoticedLeavesTimeToRenew checks a stall that ends before the keeper's next
+// check and so is not detected. After the stall each session has at least the time
+// watchBefore-stallAfter left, in which the keeper reads the waiting renewals.
 func TestAStallThatIsNotNoticedLeavesTimeToRenew(t *testing.T) {
 	t.Parallel()
 	for stall := time.Duration(0); stall < 3*benchTTL; stall += 50 * time.Millisecond {

@@ -45,7 +45,8 @@ func (b *bench) openUnder(from nodeid.ID, rights *capability.Capability) lockfsm
 	return id
 }
 
-// A refused request changes nothing, the reply names it, and the session goes on.
+// TestKeysOutsideTheGrantAreRefused checks that a refused request changes nothing, that the reply
+// names it, and that the session continues.
 func TestKeysOutsideTheGrantAreRefused(t *testing.T) {
 	t.Parallel()
 	rights := granted(t, "lock a/*", "lock one", "read b", "write c", "force d", "read d")
@@ -81,8 +82,8 @@ func TestKeysOutsideTheGrantAreRefused(t *testing.T) {
 	}
 }
 
-// The same process opens a session under one capability and attaches it under another, or under
-// none.
+// TestASessionBelongsToItsCapability checks a process that opens a session under one capability and
+// attaches it under another, or under none.
 func TestASessionBelongsToItsCapability(t *testing.T) {
 	t.Parallel()
 	a, other := granted(t, "lock a/*"), granted(t, "lock b/*")
@@ -102,7 +103,8 @@ func TestASessionBelongsToItsCapability(t *testing.T) {
 	}
 }
 
-// A circle through keys of others names only those that the refused peer may see.
+// TestACircleHidesForeignKeys checks that the circle in a reply names only those keys that the
+// refused peer may see.
 func TestACircleHidesForeignKeys(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

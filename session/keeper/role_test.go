@@ -50,7 +50,7 @@ func TestFollowersRedirectAndTellAskersLater(t *testing.T) {
 	}
 	b.core.Role(b.now, Role{Term: 5})
 	b.turn()
-	b.want(nodeidtest.ID(1), "") // it has been told, and has not asked again
+	b.want(nodeidtest.ID(1), "") // it was redirected, and has not asked again
 	b.send(nodeidtest.ID(1), b.attachCmd(3, 2))
 	b.turn()
 	b.want(nodeidtest.ID(1), "redirect 5 0")
@@ -80,7 +80,8 @@ func TestAskersAreBounded(t *testing.T) {
 	b.want(nodeidtest.ID(3*maxAskers), "redirect 4 2")
 }
 
-// On a change of term nothing that waits survives, and attached clients are sent to the new leader.
+// TestRoleChangeThrowsAllAway checks that a change of term discards everything that waits, and that
+// attached clients are redirected to the new leader.
 func TestRoleChangeThrowsAllAway(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -109,7 +110,8 @@ func TestRoleChangeThrowsAllAway(t *testing.T) {
 	}
 }
 
-// The own address may become known later; that is not a change of role.
+// TestOwnAddressIsNoChange checks that it is not a change of role when the keeper's own address
+// becomes known later.
 func TestOwnAddressIsNoChange(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

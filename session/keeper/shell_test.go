@@ -13,7 +13,7 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// idleKeeper is a keeper without its goroutine: the test runs the turns.
+// idleKeeper returns a keeper without its goroutine. The test runs the turns.
 func idleKeeper() *Keeper {
 	return &Keeper{core: NewCore(), wake: make(chan struct{}, 1), config: Config{
 		Clock: new(clock.Manual), Outlets: Outlets{Propose: func(uint64, []byte) bool { return true },
@@ -22,8 +22,9 @@ func idleKeeper() *Keeper {
 	}}
 }
 
-// The bound is for one turn. If the counts went on from turn to turn, the keeper would soon drop
-// every frame of one peer, and then of all.
+// TestEachTurnHasTheWholeInbox checks that the bounds of the inbox count for one turn. If they
+// counted over several turns, the keeper would soon drop every frame of one peer, and then of all
+// peers.
 func TestEachTurnHasTheWholeInbox(t *testing.T) {
 	large := make([]byte, peerInboxBytes-inputBytes-100)
 	for name, row := range map[string]struct {
@@ -88,7 +89,8 @@ func TestEachTurnHasTheWholeInbox(t *testing.T) {
 	}
 }
 
-// The keeper owns its results: the machine goes on and reuses its memory.
+// TestAppliedResultsAreCopied checks that the keeper copies results, because the machine reuses
+// their memory.
 func TestAppliedResultsAreCopied(t *testing.T) {
 	k := idleKeeper()
 	changes := make([]lockfsm.Change, 3)
@@ -110,7 +112,8 @@ func TestAppliedResultsAreCopied(t *testing.T) {
 	}
 }
 
-// The same is true of everything that a result points to.
+// TestAppliedResultsPointToNothingOfTheMachine checks the same for everything that a result points
+// to.
 func TestAppliedResultsPointToNothingOfTheMachine(t *testing.T) {
 	k := idleKeeper()
 	for _, r := range []lockfsm.Result{

@@ -17,13 +17,13 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// office is a keeper with its goroutine, in a bubble. Its log commits at once, and its transport is
-// plain calls.
+// office is a keeper with its goroutine, in a synctest bubble. Its log commits immediately, and its
+// transport consists of function calls.
 type office struct {
 	*Keeper
 	t *testing.T
 
-	mu      sync.Mutex // guards the rest
+	mu      sync.Mutex // guards the fields below
 	machine *lockfsm.Machine
 	index   uint64
 	rounds  int
@@ -131,7 +131,8 @@ func (o *office) enter(p nodeid.ID) lockfsm.SessionID {
 	return all[0].ID
 }
 
-// External inputs take effect at once, without a tick that would come by itself.
+// TestShellWhatAKeeperIsTold checks that each external input takes effect immediately, without
+// waiting for a tick.
 func TestShellWhatAKeeperIsTold(t *testing.T) {
 	peer := nodeidtest.ID(1)
 	for name, f := range map[string]func(o *office, id lockfsm.SessionID){
@@ -221,7 +222,8 @@ func TestShellWhatAKeeperIsTold(t *testing.T) {
 	}
 }
 
-// The peer's attachment ends soon, and it may begin another.
+// TestShellWhatIsRefusedOnce checks that the attachment of a peer ends soon after one of its frames
+// was refused, and that the peer can attach again.
 func TestShellWhatIsRefusedOnce(t *testing.T) {
 	peer := nodeidtest.ID(1)
 	for _, what := range []string{"propose", "reply"} {
@@ -269,7 +271,7 @@ type behindClock struct {
 
 func (c *behindClock) Now() clock.Time { return c.Clock.Now().Add(-c.by.Now().Sub(0)) }
 
-// A coarse clock may have made its timer fire early.
+// TestShellTimeGoesOn checks a timer that fires early because its clock is coarse.
 func TestShellTimeGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOffice(t)
