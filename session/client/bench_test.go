@@ -14,7 +14,7 @@ import (
 )
 
 // bench is a client core without a shell: the test itself acts as clock, shell and group. The core
-// has three voters as targets, of which voter 1 leads unless a test changes that.
+// has three voters as targets. Voter 1 leads unless a test changes that.
 type bench struct {
 	t        *testing.T
 	core     *Core

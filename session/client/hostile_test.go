@@ -55,7 +55,7 @@ func TestOnlyVotersRedirect(t *testing.T) {
 	if b.core.phase != Attached || b.core.term >= 1<<63 {
 		t.Fatalf("a redirect from a non-voter was followed: %v, term %d", b.core.phase, b.core.term)
 	}
-	b.reply(nodeidtest.ID(2), redirect(9, nodeidtest.ID(70))) // a voter may name an instance that the client does not know yet
+	b.reply(nodeidtest.ID(2), redirect(9, nodeidtest.ID(70))) // a voter may name an unknown instance
 	b.turn()
 	if b.to.ID != nodeidtest.ID(70) {
 		t.Fatalf("asked %d", b.to.ID)
