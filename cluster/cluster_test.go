@@ -103,7 +103,7 @@ func TestSilentJoinAddressBlocksBirthAndIsNamedAndDelaysNoOther(t *testing.T) {
 			t.Errorf("%d log lines about the silent address in a minute, want one per instance\n%s", n,
 				strings.Join(f.logs, ""))
 		}
-		f.net.muffle("10.0.0.9:7947", false) // now it refuses: the machine is back and nothing listens
+		f.net.muffle("10.0.0.9:7947", false) // now the address refuses connections
 		f.raft(2500 * time.Millisecond)
 		f.oneGroup()
 	})
@@ -168,7 +168,7 @@ func TestGroupThatLostItsMajorityHealsByRestartInPlace(t *testing.T) {
 		if got := f.oneGroup(); got == group {
 			t.Error("still the group that lost its majority")
 		}
-		// An instance that first learns that the group is born gets no AllBound.
+		// An instance that learns that the group is born before AllBound gets no AllBound.
 		got := strings.ReplaceAll(survivor.calls(), "all bound, ", "")
 		if got != "bound, member, restart, bound, member" {
 			t.Errorf("the survivor's host was told %q", got)
@@ -185,7 +185,8 @@ func TestReportsOfAnOldLifeDoNotCount(t *testing.T) {
 		defer f.stop()
 		f.born(3)
 		n := f.nodes[0]
-		// What the old life reports until Restart returns is dropped; later reports count.
+		// Reports that the old incarnation posts are dropped after nextLife; later reports are
+		// carried out.
 		var got []string
 		n.in.postOfLife(func() { got = append(got, "old") })
 		n.in.nextLife()
@@ -202,7 +203,7 @@ func TestNamesAreResolvedAnewAndAFailedLookupBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
 		defer f.stop()
-		f.mu.Lock() // before any lookup: a name that does not exist yet blocks nothing
+		f.mu.Lock() // before any lookup, since a missing name would not prevent founding
 		f.dns["all.example"] = []string{"10.0.0.1"}
 		f.slow["ill.example"] = true
 		f.mu.Unlock()
@@ -218,7 +219,7 @@ func TestNamesAreResolvedAnewAndAFailedLookupBlocks(t *testing.T) {
 		}
 		f.mu.Lock()
 		f.dns["all.example"] = []string{"10.0.0.1", "10.0.0.2", "10.0.0.3"}
-		f.slow["ill.example"] = false // does not exist: no instance is there
+		f.slow["ill.example"] = false // the name does not exist
 		f.mu.Unlock()
 		f.raft(6 * time.Second)
 		f.oneGroup()
@@ -229,7 +230,7 @@ func TestTwoGroupsWithLeadersAreLoudAndStayApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
 		defer f.stop()
-		// Replicas below the size of the fleet is not safe: here it makes the second group.
+		// Replicas below the size of the fleet is unsafe. Here it makes the second group.
 		for i := range 4 {
 			cfg := f.config(i, 4)
 			cfg.Settings.Replicas = 2

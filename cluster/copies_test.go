@@ -13,7 +13,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// refuses fails unless the node has refused permanently with this text, and was never bound.
+// refuses fails unless the node has refused permanently with these words, and was never bound.
 func (n *node) refuses(before string, words ...string) {
 	n.f.t.Helper()
 	err := n.failure()
@@ -31,8 +31,9 @@ func (n *node) refuses(before string, words ...string) {
 	}
 }
 
-// A copy of the directory of a running process has the higher life when it starts. A copy of a
-// stopped one has the same life.
+// TestACopiedDirectoryIsRefused starts an instance with a copy of another instance's directory. The
+// copy has a higher start number than a running original and the same as an original that was
+// stopped.
 func TestACopiedDirectoryIsRefused(t *testing.T) {
 	for name, stopped := range map[string]bool{"copied while it ran": false, "copied while it was stopped": true} {
 		t.Run(name, func(t *testing.T) {
@@ -65,7 +66,8 @@ func TestACopiedDirectoryIsRefused(t *testing.T) {
 	}
 }
 
-// The copy starts where it cannot reach the original. When they meet, the older life refuses.
+// TestACopyThatWasCutOffIsFoundOutLater starts a copy that cannot reach the original. When the two
+// can reach each other, the one with the lower start number refuses.
 func TestACopyThatWasCutOffIsFoundOutLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -89,7 +91,8 @@ func TestACopyThatWasCutOffIsFoundOutLater(t *testing.T) {
 	})
 }
 
-// If two start at once from one copied directory, exactly one refuses.
+// TestTwinsStartedTogether checks that exactly one of two instances refuses if both start at the
+// same time with the same directory content.
 func TestTwinsStartedTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -128,10 +131,10 @@ func restoreOlder(t *testing.T, name string) {
 			f.raft(5 * time.Second)
 			f.oneGroup()
 		}
-		f.raft(3 * time.Second) // the others have stored what they know
+		f.raft(3 * time.Second) // the other instances have stored their address books
 		if name == "while all were down" {
 			f.stop()
-			f.net.muffle(addrOf(60), true) // keeps the others settling while they are asked
+			f.net.muffle(addrOf(60), true) // so that the others are still settling when n starts
 			for _, cfg := range cfgs[1:] {
 				cfg.Join = append(slices.Clone(cfg.Join), addrOf(60))
 				f.start(cfg)
@@ -145,14 +148,15 @@ func restoreOlder(t *testing.T, name string) {
 		f.raft(3 * time.Second)
 		n.refuses("", "restored from an older copy", "empty the directory, it then joins as a new instance")
 		n.stop()
-		restored.Records = newDisk() // the solution
+		restored.Records = newDisk() // the advice in the error
 		f.start(restored)
 		f.raft(3 * time.Second)
 		f.oneGroup()
 	})
 }
 
-// An earlier life's address, and one that now belongs to another instance, are no copies.
+// TestMovedInstancesAreNoCopies checks that an address of an earlier incarnation, or one that
+// belongs to another instance now, is not taken for a copy.
 func TestMovedInstancesAreNoCopies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -238,8 +242,8 @@ func TestChangedSettingsAreWarnedOf(t *testing.T) {
 	})
 }
 
-// When the directory fails, an instance in any phase makes no new promise, and continues as far as
-// it can.
+// TestADirectoryThatFails checks that an instance whose directory fails makes no new promise in any
+// phase, and continues otherwise.
 func TestADirectoryThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -269,7 +273,7 @@ func TestADirectoryThatFails(t *testing.T) {
 		f.raft(20 * time.Second)
 		f.oneGroup()
 
-		// A voter whose directory fails stops voting and stays a member.
+		// A voter whose directory fails stops voting and remains a member.
 		n := f.nodes[0]
 		d := n.cfg.Records.(*disk)
 		d.mu.Lock()
@@ -277,7 +281,7 @@ func TestADirectoryThatFails(t *testing.T) {
 		d.mu.Unlock()
 		last := f.nodes[2]
 		last.stop()
-		last.cfg.Advertise = addrOf(44) // the book has to be written
+		last.cfg.Advertise = addrOf(44) // so that the address book has to be written
 		f.start(last.cfg)
 		f.raft(20 * time.Second)
 		f.oneGroup()

@@ -14,7 +14,7 @@ import (
 
 type sight struct {
 	facts  voters.Facts
-	term   uint64 // zero means that it does not lead
+	term   uint64 // zero means that the instance does not lead
 	leader nodeid.ID
 }
 
@@ -27,7 +27,7 @@ func (s *sight) Leader() (nodeid.ID, string) {
 	return s.leader, addrOf(1)
 }
 
-// replicas returns the first n replicas of a test core's group; the first is its own.
+// replicas returns the first n replicas of a test core's group. The first is the core's own.
 func replicas(n uint64) (list []Voter) {
 	for i := range n {
 		list = append(list, Voter{Raft: i + 1, Instance: nodeidtest.ID(i + 1), Addr: addrOf(int(i)), Life: 1})
@@ -37,7 +37,7 @@ func replicas(n uint64) (list []Voter) {
 
 const testGroup = 77
 
-// member returns the core of a voter of a group of three, which has settled.
+// member returns the core of a voter of a group of three. The core has settled.
 func member(t *testing.T, s *sight) (c *Core, now time.Duration) {
 	t.Helper()
 	settings := founding.Settings{Replicas: 3, Voters: 3, SessionTTL: time.Second}
@@ -70,13 +70,13 @@ func addresses(acts Acts) (list []string) {
 }
 
 // TestALeaderTellsAfterItsLook checks that a leader that applies a configuration before its first
-// look still tells the replica that is left out.
+// evaluation still sends it to the replica that is left out.
 func TestALeaderTellsAfterItsLook(t *testing.T) {
 	for term, want := range map[uint64][]string{0: nil, 5: {addrOf(2)}} {
 		s := &sight{}
 		c, now := member(t, s)
 		c.Look()
-		turn(c, now) // a look that shows no lead
+		turn(c, now) // an evaluation that finds that this instance does not lead
 		s.term = term
 		c.Configured(now, testGroup, 9, replicas(2))
 		events, acts := turn(c, now+1)
@@ -96,8 +96,8 @@ func TestALeaderTellsAfterItsLook(t *testing.T) {
 	}
 }
 
-// TestAnAnnouncementNamesTheNewest checks that an unanswered announcement is repeated a second
-// later with the newest configuration, and that those of an earlier life are dropped.
+// TestAnAnnouncementNamesTheNewest checks that an unanswered push is repeated a second later with
+// the newest configuration, and that pushes of an earlier incarnation are dropped.
 func TestAnAnnouncementNamesTheNewest(t *testing.T) {
 	c, now := member(t, &sight{})
 	c.RemovedPeer(nodeidtest.ID(8), addrOf(8))
@@ -133,7 +133,7 @@ func TestAnAnnouncementNamesTheNewest(t *testing.T) {
 	}
 }
 
-// queried returns the status query that a turn asks for.
+// queried returns the task of the status query that a turn sends.
 func queried(t *testing.T, acts Acts) Task {
 	t.Helper()
 	if len(acts.Tasks) != 1 || acts.Tasks[0].Query == nil {
@@ -218,7 +218,7 @@ func TestARemovedReplicaGoesOnUntilTheLeaderSaysThatItMayStop(t *testing.T) {
 	}
 }
 
-// leaver returns an instance that leaves with a vote while others are connected, changed by change.
+// leaver returns an instance that leaves. It votes, others are connected, and change modifies it.
 func leaver(change func(*Leaver)) Leaver {
 	l := Leaver{Member: true, Raft: 1, Votes: true, OthersConnected: true}
 	if change != nil {
@@ -238,8 +238,8 @@ func TestWhatADepartureComesTo(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		leaver Leaver
-		asks   bool         // before it is told
-		said   *VoterStatus // by the leader; nil if no leader answers
+		asks   bool         // whether Ask is the step before Heard
+		said   *VoterStatus // the answer of the leader; nil if no leader answers
 		want   Step
 		alone  bool
 		lost   string
@@ -278,8 +278,9 @@ func TestWhatADepartureComesTo(t *testing.T) {
 	}
 }
 
-// TestTheOrderOfADeparture checks the order: locks first, then the leader's permission, asked for
-// again after a pause. A leader that all leave stops last, but not later than FinalWait.
+// TestTheOrderOfADeparture checks the order: an instance first waits for its locks, and then asks
+// the leader for permission, repeatedly with pauses. If all leave, the leader stops last, but not
+// later than FinalWait.
 func TestTheOrderOfADeparture(t *testing.T) {
 	var d Departure
 	holds, stays := leaver(func(l *Leaver) { l.Held = true }), leaver(func(l *Leaver) { l.Leads = true })

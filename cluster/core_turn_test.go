@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// carried records the order in which an owner carries out a turn. If last is set, the instance ends
-// with that call.
+// carried records the calls of an owner in a turn. If last is set, the instance ends with that
+// call.
 type carried struct {
 	calls []string
 	last  string
@@ -27,8 +27,8 @@ func (c *carried) Told(Told)                  { c.calls = append(c.calls, "told"
 func (c *carried) Dismiss(uint64)             { c.calls = append(c.calls, "dismiss") }
 func (c *carried) Ended() bool                { return c.last != "" && c.calls[len(c.calls)-1] == c.last }
 
-// TestTheOrderOfATurn checks that decisions are stored before the host learns them, and that the
-// host learns them before another instance can.
+// TestTheOrderOfATurn checks that decisions are stored first, then reported to the host, and only
+// then visible to other instances.
 func TestTheOrderOfATurn(t *testing.T) {
 	for last, want := range map[string][]string{
 		"": {"store", "tell", "task", "told", "dismiss"}, "store": {"store"}, "tell": {"store", "tell"},

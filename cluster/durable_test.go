@@ -12,8 +12,8 @@ import (
 	"github.com/mortise-lock/mortise/cluster/founding"
 )
 
-// bornDurably starts n instances with directories, found through one name. It returns their
-// configurations once they are one group.
+// bornDurably starts n instances with directories, which Join finds through one name. It returns
+// their configurations when they are one group.
 func (f *fleet) bornDurably(n int) []Config {
 	f.t.Helper()
 	var cfgs []Config
@@ -31,7 +31,7 @@ func (f *fleet) bornDurably(n int) []Config {
 	return cfgs
 }
 
-// name lets the name behind Join resolve to the configured addresses of the instances.
+// name makes the name in Join resolve to the configured addresses of the instances.
 func (f *fleet) name(cfgs []Config) {
 	var hosts []string
 	for _, cfg := range cfgs {
@@ -88,7 +88,7 @@ func restartAllAt(t *testing.T, addrs ...string) {
 				t.Errorf("the stored book says %+v", book)
 			}
 			f.stop()
-			addrs = append(addrs[1:], addrs[0]) // once more, each at the address of another
+			addrs = append(addrs[1:], addrs[0]) // each at the address of another
 		}
 	})
 }
@@ -102,8 +102,8 @@ func TestTwoOfThreeRestartWithSwappedAddresses(t *testing.T) {
 	restartAllAt(t, addrOf(1), addrOf(0), addrOf(2))
 }
 
-// One instance restarts at a new address while the group runs. The others learn it without asking,
-// and it is bound as the voter that it was.
+// TestOneVoterRestartsElsewhere restarts an instance at a new address while the group runs. The
+// other instances learn the address from it, and it has its old raft ID.
 func TestOneVoterRestartsElsewhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -128,8 +128,8 @@ func TestOneVoterRestartsElsewhere(t *testing.T) {
 	})
 }
 
-// A process that dies in a Save has sent nothing about it: the instance that asked it to accept
-// still waits, and founding succeeds once the process is back.
+// TestNothingIsSaidBeforeItIsStored checks that a process that dies in a Save has sent nothing
+// about the content. The asking instance waits, and founding succeeds when the process runs again.
 func TestNothingIsSaidBeforeItIsStored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -160,8 +160,9 @@ func TestNothingIsSaidBeforeItIsStored(t *testing.T) {
 	})
 }
 
-// Rule 5: an instance is bound; the others disappear and return with new IDs. The charter and its
-// raft ID are deleted from the directory before the new life begins.
+// TestRule5DropsTheCharterDurably checks rule 5. An instance is bound, and the others are replaced
+// by instances with new IDs. The charter and its raft ID are deleted from the directory before the
+// new incarnation begins.
 func TestRule5DropsTheCharterDurably(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -201,8 +202,9 @@ func TestRule5DropsTheCharterDurably(t *testing.T) {
 	})
 }
 
-// Rules 6 and 7: a durable member never gives up its group. It names the missing voters. Newborns
-// wait for it, and name it and what to do.
+// TestDurableMemberKeepsItsGroupAndNewbornsWait checks rules 6 and 7. A durable member never gives
+// up its group and names the missing voters. Newborns wait for this member, and their texts name it
+// and what to do.
 func TestDurableMemberKeepsItsGroupAndNewbornsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -218,7 +220,7 @@ func TestDurableMemberKeepsItsGroupAndNewbornsWait(t *testing.T) {
 			!strings.Contains(waits, "bring them back") {
 			t.Errorf("it waits for %q, want the missing voters, since when, and what to do", waits)
 		}
-		for i := range 2 { // both are lost for good
+		for i := range 2 { // the directories of both are lost
 			cfg := newDisk().durable(f.config(i, 3))
 			cfg.Join = cfgs[i].Join
 			f.start(cfg)
@@ -237,13 +239,14 @@ func TestDurableMemberKeepsItsGroupAndNewbornsWait(t *testing.T) {
 			t.Errorf("%d lines about it in ten minutes", n)
 		}
 		keeper.stop()
-		f.start(newDisk().durable(f.config(2, 3))) // the solution
+		f.start(newDisk().durable(f.config(2, 3))) // the advice in the texts
 		f.raft(10 * time.Second)
 		f.oneGroup()
 	})
 }
 
-// Joining a running group is stored too. A newborn that restarts is another instance.
+// TestPlainMembersAndNewbornsAcrossRestarts checks that a joined group is stored, and that a
+// newborn that restarts is another instance.
 func TestPlainMembersAndNewbornsAcrossRestarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)

@@ -10,21 +10,21 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// fakeNet is a network in memory for synctest bubbles. Questions take a millisecond each way,
-// gossip packets may be dropped, and streams are pipes. Pairs of addresses can be cut: then
-// everything between them is silent.
+// fakeNet is an in-memory network for synctest bubbles. Questions take a millisecond each way,
+// gossip packets may be dropped, and streams are pipes. Between two addresses that are cut nothing
+// arrives.
 type fakeNet struct {
-	mu    sync.Mutex // guards the rest
+	mu    sync.Mutex // guards the fields below
 	ports map[string]*fakePort
 	cuts  map[[2]string]bool
-	mute  map[string]bool // addresses that swallow everything
+	mute  map[string]bool // addresses that receive and answer nothing
 	alien map[string]bool // addresses where a foreign program listens
 	conns map[net.Conn][2]string
 	dials map[string]int // attempts to open a stream, by address
 	heard []heard        // recorded questions
 	taped bool
 
-	fails func(what string) bool // reports whether a call fails. Nil means that none does
+	fails func(what string) bool // reports whether a call fails; nil means that none does
 }
 
 func (n *fakeNet) failing(what string) error {
@@ -47,7 +47,7 @@ func (n *fakeNet) tape() {
 }
 
 // played returns the recorded questions of a kind (the second byte) between two addresses. An empty
-// address means any.
+// address matches any.
 func (n *fakeNet) played(kind byte, from, to string) []heard {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -69,19 +69,19 @@ func newFakeNet() *fakeNet {
 	}
 }
 
-// fakePort is one address. It implements Net.
+// fakePort is the Net of one address.
 type fakePort struct {
 	net     *fakeNet
 	addr    string
 	packets chan fakePacket
 	streams chan net.Conn
 
-	mu       sync.Mutex              // guards the rest
+	mu       sync.Mutex              // guards the fields below
 	flying   map[byte]map[string]int // questions under way, by kind and address
-	most     map[byte]int            // the most of a kind that were under way at a time
-	double   int                     // the most to one address
+	most     map[byte]int            // highest number of questions of a kind under way
+	double   int                     // highest number of questions of a kind under way to one address
 	answer   func(from Asker, question []byte) []byte
-	cluster  func() *Cluster // the instance there; nil if there is none
+	cluster  func() *Cluster // returns the instance at this address; nil if there is none
 	instance nodeid.ID
 }
 
@@ -107,7 +107,7 @@ func (n *fakeNet) unlisten(p *fakePort) {
 	}
 }
 
-// cut silences two addresses for each other and breaks the streams between them.
+// cut blocks all traffic between two addresses and breaks the streams between them.
 func (n *fakeNet) cut(a, b string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -120,7 +120,7 @@ func (n *fakeNet) cut(a, b string) {
 	}
 }
 
-// muffle makes an address swallow everything, or answer again.
+// muffle makes an address silent, or lets it answer.
 func (n *fakeNet) muffle(addr string, silent bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -163,7 +163,7 @@ func (p *fakePort) serve(instance nodeid.ID, answer func(Asker, []byte) []byte) 
 	p.instance = instance
 }
 
-// The second bytes of questions on the fakeNet that package founding does not ask.
+// The second bytes of the fakeNet's questions that do not belong to package founding.
 const (
 	kindStatusQuery = 0x41
 	kindProbe       = 0x44
@@ -216,7 +216,7 @@ func (p *fakePort) Probe(ctx context.Context, addr string, to nodeid.ID) error {
 	return err
 }
 
-// owner returns the instance behind a port, or nil if it has not started.
+// owner returns the Cluster at a port, or nil if it has not started.
 func (p *fakePort) owner() *Cluster {
 	p.mu.Lock()
 	cluster := p.cluster
@@ -227,7 +227,8 @@ func (p *fakePort) owner() *Cluster {
 	return cluster()
 }
 
-// exchange delivers one question to the instance at an address. Silence is an error of ctx.
+// exchange delivers one question to the instance at an address. If no answer arrives, it returns
+// the error of ctx.
 func (p *fakePort) exchange(
 	ctx context.Context, addr string, to nodeid.ID, question []byte, answer func(other *fakePort, self Asker) bool,
 ) (from nodeid.ID, err error) {
@@ -257,7 +258,7 @@ func (p *fakePort) exchange(
 	other.mu.Lock()
 	is := other.instance
 	other.mu.Unlock()
-	if !ok || is != instance { // a life that has begun since does not answer for the one before
+	if !ok || is != instance { // a new incarnation does not answer for the previous one
 		<-ctx.Done()
 		return from, ctx.Err()
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// fleet is several instances on one fakeNet, with a stand-in for raft.
+// fleet is several instances on one fakeNet, with a simple replacement for raft.
 type fleet struct {
 	t     *testing.T
 	net   *fakeNet
@@ -26,7 +26,7 @@ type fleet struct {
 	dns   map[string][]string
 	slow  map[string]bool // names whose lookup never ends
 
-	mu     sync.Mutex // guards the rest
+	mu     sync.Mutex // guards the fields below
 	births map[uint64]bool
 	logs   []string
 }
@@ -37,16 +37,16 @@ type node struct {
 	port *fakePort
 	cfg  Config
 
-	mu       sync.Mutex // guards the rest
+	mu       sync.Mutex // guards the fields below
 	told     []string   // calls of the host, in order
 	group    uint64
 	charter  founding.Charter
 	raft     uint64
 	voters   []Voter
 	instance nodeid.ID
-	mute     bool  // the stand-in for raft ignores it
+	mute     bool  // fleet.raft ignores this node
 	failed   error // the last error of Refused or Unsaved
-	script         // what the replica reports about the voters
+	script         // the replica's reports about the voters
 }
 
 func newFleet(t *testing.T) *fleet {
@@ -110,7 +110,7 @@ func (f *fleet) logged(what string) int {
 	return n
 }
 
-// fleetKeys are the keys of the instances in the order of their starts, with ascending IDs.
+// fleetKeys are the keys of the instances in the order of their starts. Their IDs are ascending.
 var fleetKeys = sync.OnceValue(func() []nodeid.Key { return nodeidtest.Ascending(512) })
 
 func (f *fleet) start(cfg Config) *node {
@@ -118,7 +118,7 @@ func (f *fleet) start(cfg Config) *node {
 	return f.startWith(cfg, func(n *node) (Host, Net) { return n, n.port })
 }
 
-// startWith starts an instance with another host than its node, or another net than its port.
+// startWith starts an instance with the Host and the Net that outside returns.
 func (f *fleet) startWith(cfg Config, outside func(n *node) (Host, Net)) *node {
 	f.t.Helper()
 	f.next++
@@ -159,7 +159,7 @@ func (f *fleet) startWith(cfg Config, outside func(n *node) (Host, Net)) *node {
 	return n
 }
 
-// stop closes the node and its port, as if its process had been killed.
+// stop closes the node and its port, as if its process was killed.
 func (n *node) stop() {
 	n.f.net.unlisten(n.port)
 	n.Close()
@@ -257,9 +257,9 @@ func (n *node) calls() string {
 	return strings.Join(n.told, ", ")
 }
 
-// raft is the stand-in for raft. For the given time it does this every 50 ms: it gives groups with
-// a majority of live voters a leader, has Born applied, and tells every instance of such a group
-// that it has a leader.
+// raft replaces raft for the given time. Every 50 ms it reports to each node of a group whether the
+// group has a leader, that is, a majority of running voters. If the group has one, its replicas
+// apply Born.
 func (f *fleet) raft(d time.Duration) {
 	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		for _, n := range f.nodes {
@@ -287,7 +287,7 @@ func (f *fleet) leads(n *node, group uint64) bool {
 	for _, o := range f.nodes {
 		o.mu.Lock()
 		if o.group == group && o.raft != 0 {
-			if len(o.charter.Voters) > 0 { // one that was prepared has none
+			if len(o.charter.Voters) > 0 { // a prepared replica has no charter
 				charter = o.charter
 			}
 			if o == n || (!f.net.isCut(n.port.addr, o.port.addr) && n.finds(o)) {
@@ -299,7 +299,7 @@ func (f *fleet) leads(n *node, group uint64) bool {
 	return near*2 > len(charter.Voters) && len(charter.Voters) > 0
 }
 
-// finds reports whether the address book leads to exactly that voter.
+// finds reports whether n's address book has the current instance and address of o.
 func (n *node) finds(o *node) bool {
 	v, ok := n.Voter(o.raft)
 	return ok && v.Addr == o.port.addr && v.Instance == o.Status().Instance

@@ -14,7 +14,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// memberlist alone never heals this.
+// TestALongCutHeals checks a cut that memberlist alone never heals.
 func TestALongCutHeals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -42,8 +42,8 @@ func TestALongCutHeals(t *testing.T) {
 	})
 }
 
-// Some Join addresses may be abandoned; then the instances can meet again only through voters and
-// former members.
+// TestACutHealsWithoutHelpFromJoin checks that instances meet again through the addresses of voters
+// and former members if the addresses in Join lead to no instance any more.
 func TestACutHealsWithoutHelpFromJoin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -130,7 +130,7 @@ func TestGossipAmongNames(t *testing.T) {
 		}
 		f.raft(3 * time.Second)
 		f.oneGroup()
-		f.raft(20 * time.Second) // probes find all alive
+		f.raft(20 * time.Second) // probes of memberlist succeed in this time
 		if !f.allSeeAll() {
 			t.Error("not all see all")
 		}
@@ -146,8 +146,8 @@ func TestALabelKeepsClustersApart(t *testing.T) {
 		cfg.Label = "another"
 		f.start(cfg)
 		f.raft(10 * time.Second)
-		// The fake network passes questions between labels, which the real one refuses; gossip has to
-		// keep them apart by itself.
+		// The fake network passes questions between labels, unlike the real one. Gossip has to
+		// separate the clusters by itself.
 		for _, n := range f.nodes {
 			if got := len(n.Members()); got != 1 {
 				t.Errorf("%s (%s) sees %d members by gossip, want itself alone", n.cfg.Name, n.cfg.Label, got)
@@ -177,15 +177,15 @@ func TestLeaveIsHeardAndBounded(t *testing.T) {
 		f.net.cut(addrOf(0), addrOf(1))
 		began = time.Now()
 		f.nodes[1].Leave(ctx)
-		f.nodes[1].Leave(ctx) // the second Leave does nothing
+		f.nodes[1].Leave(ctx) // a second Leave does nothing
 		if d := time.Since(began); d > 20*time.Millisecond {
 			t.Errorf("leaving with a context of 10 ms took %v", d)
 		}
 	})
 }
 
-// A Close that overtakes a Leave lets it send the goodbye. At some of these moments the goodbye is
-// sent together with other news.
+// TestCloseWaitsForTheGoodbye checks that a Close during a Leave lets the announcement be sent. At
+// some of these moments it is sent together with other updates.
 func TestCloseWaitsForTheGoodbye(t *testing.T) {
 	for _, moment := range []time.Duration{0, 37, 71, 113, 167} {
 		synctest.Test(t, func(t *testing.T) {
@@ -237,7 +237,8 @@ func TestCloseWaitsForQuestionsUnderWay(t *testing.T) {
 	})
 }
 
-// The bubble fails on every remaining goroutine.
+// TestCloseInEveryState checks Close at different times. The synctest bubble fails if a goroutine
+// remains.
 func TestCloseInEveryState(t *testing.T) {
 	for _, after := range []time.Duration{0, 1, time.Millisecond, 20 * time.Millisecond, 150 * time.Millisecond,
 		400 * time.Millisecond,
@@ -285,7 +286,7 @@ func closeAfter(t *testing.T, after time.Duration, trouble string) {
 	}
 	n.HasLeader(true)
 	n.BornApplied(1)
-	n.in.post(n.hearNews) // news that gossip was about to post
+	n.in.post(n.hearNews) // an update that gossip was about to post
 	n.Leave(context.Background())
 	_, _ = n.Voter(1)
 	_ = n.Status()

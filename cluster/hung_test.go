@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestCloseDoesNotWaitForAHungDisk checks that Close gives up a Save and ends all else. What the
-// Save was for is neither sent nor done when the disk responds after all.
+// TestCloseDoesNotWaitForAHungDisk checks that Close does not wait for a Save that hangs and ends
+// everything else. When the disk responds again, nothing that waited for the Save is sent or done.
 func TestCloseDoesNotWaitForAHungDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -60,7 +60,7 @@ func TestCloseDoesNotWaitForAHungDisk(t *testing.T) {
 			if got := n.calls(); strings.Contains(got, "bound") {
 				t.Errorf("the host of %s was told %q after Close", n.cfg.Name, got)
 			}
-			if saves := disks[i].saves; saves > 2 { // of Start, and the one that hung
+			if saves := disks[i].saves; saves > 2 { // one by Start, and the one that hung
 				t.Errorf("%s has saved %d times", n.cfg.Name, saves)
 			}
 		}

@@ -14,8 +14,8 @@ import (
 // kindWhoIs is the second byte of the question "who are you?" of package founding.
 const kindWhoIs = 1
 
-// large starts n instances; the first three are founders. Join names all of them, or only the
-// founders.
+// large starts n instances, of which the first three are founders. Join names all of them, or only
+// the founders.
 func (f *fleet) large(n int, all bool) {
 	named := 3
 	if all {
@@ -28,7 +28,7 @@ func (f *fleet) large(n int, all bool) {
 	}
 }
 
-// coldWithin is how long 256 instances that start together may take until all are members.
+// coldWithin is the time limit for 256 instances that start together to become members.
 const coldWithin = 8 * time.Second
 
 func TestAColdStartOfManyInstances(t *testing.T) {
@@ -75,8 +75,8 @@ func TestAColdStartOfManyInstances(t *testing.T) {
 	}
 }
 
-// Addresses that do not answer occupy one slot for a question each, and no address is asked twice
-// at a time.
+// TestQuestionsUnderWayAreBounded checks that each silent address occupies only one slot for
+// questions, and that no address is asked twice at a time.
 func TestQuestionsUnderWayAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -96,8 +96,8 @@ func TestQuestionsUnderWayAreBounded(t *testing.T) {
 	})
 }
 
-// An instance that is no founder learns a newer configuration from the leader. It asks at most two
-// questions in 30 s.
+// TestAMemberThatDoesNotGossipAsksSeldom checks that an instance that is not a founder receives a
+// newer configuration from the leader, and asks at most two questions in 30 s.
 func TestAMemberThatDoesNotGossipAsksSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -115,8 +115,8 @@ func TestAMemberThatDoesNotGossipAsksSeldom(t *testing.T) {
 	})
 }
 
-// Two groups that have leaders detect each other by an inquiry, also from an instance that does not
-// gossip.
+// TestAMemberThatDoesNotGossipSeesAnotherGroup checks that two groups with leaders detect each
+// other by asking, even if the detecting instance does not gossip.
 func TestAMemberThatDoesNotGossipSeesAnotherGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -131,7 +131,7 @@ func TestAMemberThatDoesNotGossipSeesAnotherGroup(t *testing.T) {
 		f.nodes[4].stop()
 		f.start(other)
 		seen := func() bool { return strings.Contains(f.nodes[3].Status().Waiting, "two groups") }
-		for range 30 { // it asks one random address of four
+		for range 30 { // the instance asks one random address of four
 			if f.raft(time.Minute); seen() {
 				break
 			}
@@ -179,7 +179,8 @@ func TestTheLeaderTellsAFewAtATime(t *testing.T) {
 	})
 }
 
-// However many addresses answer, few are gossiped with at a time, and none again soon.
+// TestTheFinderIsBounded checks that few of many answering addresses are joined at a time, and none
+// again soon.
 func TestTheFinderIsBounded(t *testing.T) {
 	f := newFinder("self:1")
 	for round := range 10 {

@@ -18,16 +18,16 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// scriptedNet is a Net whose questions a test answers. It counts those under way.
+// scriptedNet is a Net whose answers come from the test. It counts the questions under way.
 type scriptedNet struct {
 	gossip.Net // nil: an instance that does not gossip needs none
 	answer     func(ctx context.Context) ([]byte, error)
 
-	mu     sync.Mutex // guards the rest
+	mu     sync.Mutex // guards the fields below
 	flying map[string]int
 	asked  map[string]int
-	most   int // largest number of questions under way
-	double int // the same, to one address
+	most   int // highest number of questions under way
+	double int // highest number of questions under way to one address
 }
 
 func (n *scriptedNet) Ask(ctx context.Context, addr string, _ nodeid.ID, _ []byte) ([]byte, nodeid.ID, error) {
@@ -56,7 +56,8 @@ func (n *scriptedNet) Probe(ctx context.Context, _ string, _ nodeid.ID) error {
 	return err
 }
 
-// idleOwner returns an instance without its goroutine and without gossip: the test runs the turns.
+// idleOwner returns an instance without owner goroutine and without gossip. The test runs the
+// turns.
 func idleOwner(t *testing.T, net *scriptedNet) *Cluster {
 	t.Helper()
 	net.flying, net.asked = map[string]int{}, map[string]int{}
@@ -73,7 +74,7 @@ func idleOwner(t *testing.T, net *scriptedNet) *Cluster {
 	return c
 }
 
-// pass advances the time, and carries out what is posted meanwhile.
+// pass advances the time, and carries out the items that are posted meanwhile.
 func (c *Cluster) pass(d time.Duration) {
 	for end := time.Now().Add(d); ; time.Sleep(askWithin / 4) {
 		for synctest.Wait(); ; synctest.Wait() {
@@ -93,7 +94,8 @@ func (c *Cluster) pass(d time.Duration) {
 	}
 }
 
-// Each round of questions has all slots: an owner with a wrong count would soon stop asking.
+// TestEachRoundOfQuestionsHasAllPlaces checks that every question ends by freeing its slot. An
+// owner with a wrong count would soon stop asking.
 func TestEachRoundOfQuestionsHasAllPlaces(t *testing.T) {
 	for name, answer := range map[string]func(ctx context.Context) ([]byte, error){
 		"answered": func(context.Context) ([]byte, error) { return []byte("x"), nil },
@@ -150,8 +152,8 @@ func TestEachRoundOfQuestionsHasAllPlaces(t *testing.T) {
 	}
 }
 
-// Each restart in place begins a life with its own key and no waiting question, which drops late
-// reports.
+// TestEachRestartInPlaceBeginsAnew checks that a new incarnation has a key of its own and no
+// waiting question, and drops late reports.
 func TestEachRestartInPlaceBeginsAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		silent := func(ctx context.Context) ([]byte, error) { <-ctx.Done(); return nil, ctx.Err() }
@@ -183,11 +185,11 @@ func TestEachRestartInPlaceBeginsAnew(t *testing.T) {
 	})
 }
 
-// closingHost is a host with a directory. Close gives up during one of its calls. It records the
-// calls that come after that.
+// closingHost is a host with a directory. During one of its calls a Close returns ErrHung. It
+// records the calls after that call.
 type closingHost struct {
 	*node
-	at    int // number of that call
+	at    int // number of the call during which Close runs
 	n     int
 	late  []string
 	close func()
@@ -242,10 +244,10 @@ func (d closingDisk) Save(changes map[string][]byte) error {
 	return err
 }
 
-// Close gives up a call that hangs. When the call returns after all, nothing that waited for it is
-// sent, stored or asked: the host may be gone.
+// TestNothingIsSaidAfterClose checks that Close does not wait for a call that hangs. When the call
+// returns, nothing that waited for it is sent, stored or asked, since the host may no longer exist.
 func TestNothingIsSaidAfterClose(t *testing.T) {
-	for _, again := range []bool{false, true} { // a first start, or a directory that holds a group
+	for _, again := range []bool{false, true} { // a first start, or a start with a stored group
 		for at := range 3 {
 			t.Run(fmt.Sprint("call ", at, " again ", again), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
@@ -271,7 +273,7 @@ func TestNothingIsSaidAfterClose(t *testing.T) {
 						go func() { closed <- n.Close() }()
 						time.Sleep(maxCloseWait + time.Second)
 					}
-					n.in.post(func() {}) // n.Cluster is set
+					n.in.post(func() {}) // waits until n.Cluster is set
 					f.raft(3 * time.Second)
 					if d.host.n <= at {
 						t.Fatalf("only %d calls", d.host.n)
@@ -297,12 +299,12 @@ func TestNothingIsSaidAfterClose(t *testing.T) {
 	}
 }
 
-// Each call fails once. A group is founded, an instance joins it, a lost voter is replaced, and the
-// leader is found, in about the usual time.
+// TestOneCallThatFailsHoldsUpNothing makes one call fail in each case. A group is founded, an
+// instance joins it, a lost voter is replaced, and the leader is found in about the usual time.
 func TestOneCallThatFailsHoldsUpNothing(t *testing.T) {
-	const soon, late = 5 * time.Second, 12 * time.Second // a perhaps prepared replica is waited for
+	const soon, late = 5 * time.Second, 12 * time.Second // late includes the wait for the answer to a Prepare
 	for what, row := range map[string]struct {
-		calls  int64 // how many of them are tried
+		calls  int64 // each of the first calls fails in one case
 		within time.Duration
 	}{
 		"lookup": {3, soon}, "stream": {3, soon}, "question": {4, soon}, "prepare": {1, late},
@@ -359,7 +361,7 @@ func TestTheInboxIsNotReadOnAfterClose(t *testing.T) {
 		busy, hangs, ran := make(chan struct{}), make(chan struct{}), false
 		n.in.post(func() { <-busy })
 		synctest.Wait()
-		n.in.post(func() { <-hangs }) // both are taken in one turn
+		n.in.post(func() { <-hangs }) // one turn takes both items
 		n.in.post(func() { ran = true })
 		close(busy)
 		synctest.Wait()
@@ -374,7 +376,7 @@ func TestTheInboxIsNotReadOnAfterClose(t *testing.T) {
 	})
 }
 
-// Many calls of Look are one input of a turn.
+// TestLooksDoNotPileUp checks that many calls of Look are one input of a turn.
 func TestLooksDoNotPileUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := idleOwner(t, &scriptedNet{})
@@ -405,7 +407,7 @@ func TestADismissedReplicaIsEnded(t *testing.T) {
 		c := idleOwner(t, &scriptedNet{})
 		host := &dismissedHost{node: c.cfg.Host.(*node)}
 		c.cfg.Host = host
-		for raft := range uint64(3) { // 0 is none
+		for raft := range uint64(3) { // 0 means none
 			(&Acts{Dismissed: raft}).carry(hands{c})
 		}
 		if !slices.Equal(host.ended, []uint64{1, 2}) {
@@ -414,7 +416,8 @@ func TestADismissedReplicaIsEnded(t *testing.T) {
 	})
 }
 
-// No form of silence counts as a foreign program, and a known reason is named.
+// TestWhatAQuestionCameToIsSaid checks that no form of silence counts as a foreign program, and
+// that a known reason is reported.
 func TestWhatAQuestionCameToIsSaid(t *testing.T) {
 	for name, row := range map[string]struct {
 		answer []byte
@@ -474,8 +477,8 @@ func TestACharterHasWhatItsFoundersAreConfiguredWith(t *testing.T) {
 	})
 }
 
-// The log's report about this instance's replica is in its answers: the others see by it whether a
-// leader can be elected.
+// TestWhatTheLogSaysIsAnswered checks that the answers of an instance contain the log's reports
+// about its replica, from which other instances conclude whether a leader can be elected.
 func TestWhatTheLogSaysIsAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)

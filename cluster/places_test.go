@@ -22,7 +22,8 @@ func (f *fleet) names(name string, ips ...string) {
 	f.dns[name] = ips
 }
 
-// newborns fails if any instance belongs to a group, and returns what the first of them waits for.
+// newborns fails if any instance belongs to a group. It returns Status.Waiting of the first
+// instance.
 func (f *fleet) newborns() string {
 	f.t.Helper()
 	for _, n := range f.nodes {
@@ -33,7 +34,7 @@ func (f *fleet) newborns() string {
 	return f.nodes[0].Status().Waiting
 }
 
-// write puts a file in place atomically, as its writer should.
+// write replaces a file atomically.
 func write(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
@@ -96,12 +97,12 @@ func TestEveryFormOfJoinLeadsToTheOthers(t *testing.T) {
 	})
 }
 
-// slowest is the longest pause between two lookups of an entry: with a leader, and with the random
-// part.
+// slowest is the longest pause between two lookups of an entry, which occurs with a leader and the
+// largest random part.
 const slowest = 12500 * time.Millisecond
 
-// TestInstanceAtANewAddressIsFoundBehindItsName has an instance that finds no other itself, so the
-// others have to find it.
+// TestInstanceAtANewAddressIsFoundBehindItsName checks that the others find an instance that does
+// not find any of them.
 func TestInstanceAtANewAddressIsFoundBehindItsName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -177,22 +178,22 @@ func TestANameThatLeadsNowhereFoundsNothingAndSaysTheWayOut(t *testing.T) {
 					f.names(fmt.Sprintf("all-%d.example", i), ips...)
 				}
 			}
-			f.raft(time.Minute) // none is ready, so none is listed
+			f.raft(time.Minute) // no pod is ready, so none is listed
 			wantText(t, f.newborns(), "dns:///all-0.example:7947 has no addresses yet",
 				"publishNotReadyAddresses: true")
 			if f.logged("publishNotReadyAddresses") < 3 || f.logged("publishNotReadyAddresses") > 6 {
 				t.Errorf("%d log lines about it from three instances", f.logged("publishNotReadyAddresses"))
 			}
-			for i := range 3 { // each sees only itself
+			for i := range 3 { // each sees only its own address
 				f.names(fmt.Sprintf("all-%d.example", i), fmt.Sprintf("10.0.0.%d", i+1))
 			}
 			f.raft(time.Minute)
 			wantText(t, f.newborns(), "Join leads to no instance but this one", "publishNotReadyAddresses: true")
 
 			f.net.muffle(addrOf(8), true)
-			all("10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.9") // the last is stale
+			all("10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.9") // the last address is stale
 			f.raft(time.Minute)
-			if !founders { // otherwise only the founders are needed
+			if !founders { // with Founders only the founders are needed
 				waiting := f.newborns()
 				wantText(t, waiting, "no answer from dns:///all-0.example:7947 (10.0.0.9:7947)")
 				if strings.Contains(waiting, "publishNotReadyAddresses") {

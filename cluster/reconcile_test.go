@@ -20,8 +20,8 @@ func kinds(steps []carry) (list []voters.Kind) {
 	return list
 }
 
-// The whole replacement: a voter is killed and its address refuses. Another instance is asked,
-// added and promoted, and all instances learn it.
+// TestADeadVoterIsReplaced checks a whole replacement. A voter is killed and its address refuses
+// connections. Another instance is asked, added and promoted, and all instances receive the result.
 func TestADeadVoterIsReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -61,7 +61,7 @@ func TestADeadVoterIsReplaced(t *testing.T) {
 		if n := strings.Count(late.calls()+other.calls(), "prepared"); n != 1 {
 			t.Errorf("%d instances were asked, or one more than once", n)
 		}
-		g.run(5 * pullWithin) // the first that a plain member asks may be the dead one
+		g.run(5 * pullWithin) // a plain member may first ask the dead voter
 		for _, n := range f.nodes {
 			v, ok := n.Voter(want.Raft)
 			_, old := n.Voter(dead.Raft)
@@ -80,7 +80,7 @@ func TestADeadVoterIsReplaced(t *testing.T) {
 }
 
 // alone makes the first node of a fleet of three the only voter of a group, with one candidate at
-// an address.
+// the address addr.
 func (f *fleet) alone(candidate nodeid.ID, addr string) (*node, voters.Facts) {
 	n := f.nodes[0]
 	self := n.place()
@@ -94,7 +94,8 @@ func (f *fleet) alone(candidate nodeid.ID, addr string) (*node, voters.Facts) {
 	}
 }
 
-// The needed instances are asked in successive looks, without waiting for an answer.
+// TestAllCandidatesAreAskedSoon checks that the needed instances are asked in successive
+// evaluations, without waiting for an answer.
 func TestAllCandidatesAreAskedSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -193,7 +194,7 @@ func TestLooksAreAtMostOneIn50ms(t *testing.T) {
 			t.Error("it looks though no change was reported")
 		}
 		for range 200 {
-			f.nodes[1].Look() // it does not lead
+			f.nodes[1].Look() // this node does not lead
 			time.Sleep(time.Millisecond)
 		}
 		if looks := len(f.nodes[1].looks(time.Time{})); looks < 4 || looks > 5 {
@@ -239,7 +240,7 @@ func TestNoVoterIsChangedBeforeTheBirth(t *testing.T) {
 		for i := range 3 {
 			f.start(f.config(i, 3))
 		}
-		time.Sleep(2 * time.Second) // no instance applies Born
+		time.Sleep(2 * time.Second) // no node applies Born
 		n := f.nodes[0]
 		if n.Status().Phase != Bound {
 			t.Fatalf("it is %v", n.Status().Phase)

@@ -15,10 +15,10 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// disk is a directory in memory. Save takes a while, like a sync. It remembers every claim that was
-// ever durable, to detect a node that sends what it has not stored.
+// disk is a directory in memory. Save takes a while, like a sync. The disk remembers every claim
+// that was ever stored, to detect a node that sends a claim before storing it.
 type disk struct {
-	mu     sync.Mutex // guards the rest
+	mu     sync.Mutex // guards the fields below
 	values map[string][]byte
 	claims map[claim]bool
 	saves  int
@@ -26,7 +26,7 @@ type disk struct {
 	fails  error // the next Save fails
 }
 
-// claim is what an instance can claim about itself.
+// claim is what an answer of an instance promises about it.
 type claim struct {
 	instance nodeid.ID
 	phase    Phase
@@ -96,8 +96,8 @@ func (d *disk) state(t *testing.T) founding.State {
 	return s.state
 }
 
-// claimed decodes what an answer says about its instance: a version, a kind, then for "who" (2)
-// name, address and phase, for a verdict (4) group and refusal, where 0 means accepted.
+// claimed decodes an answer about its instance: a version, a kind, and then name, address and phase
+// for "who" (kind 2), or group and refusal for a verdict (kind 4). The refusal 0 means accepted.
 func claimed(by nodeid.ID, answer []byte) (claim, bool) {
 	if len(answer) < 4 {
 		return claim{}, false
@@ -129,7 +129,7 @@ func (d *disk) durable(cfg Config) Config {
 	return cfg
 }
 
-// said fails if the claim was never durable. Only promises are checked if the directory is broken.
+// said fails if the claim was never stored. If the disk fails, only promises are checked.
 func (n *node) said(how string, c claim) {
 	d, ok := n.cfg.Records.(*disk)
 	if !ok || d.is(func() bool {
@@ -173,8 +173,8 @@ func TestRecordsReturnAndDamageIsSeen(t *testing.T) {
 	}
 }
 
-// A key whose hash is not the stored ID counts as damage: with it no peer would believe the
-// instance.
+// TestAStoredKeyProvesTheStoredID checks that a key whose hash is not the stored ID counts as
+// damage. With such a key no peer would accept the instance.
 func TestAStoredKeyProvesTheStoredID(t *testing.T) {
 	d := newDisk()
 	d.values = map[string][]byte{
@@ -187,7 +187,7 @@ func TestAStoredKeyProvesTheStoredID(t *testing.T) {
 	}
 }
 
-// FuzzRecords feeds arbitrary bytes to every decoder of a directory. What is accepted must be
+// FuzzRecords passes arbitrary bytes to every decoder of a directory. Accepted content must be
 // encoded to the same bytes.
 func FuzzRecords(f *testing.F) {
 	f.Add(identity{Life: 7, Label: "l", Name: "n"}.append(nil))

@@ -16,7 +16,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// prepares asks a node for a replica, like a leader, and returns the state in its answer.
+// prepares asks a node for a replica, as a leader does, and returns the state in its answer.
 func (g *group) prepares(n *node, raft uint64) byte {
 	g.f.t.Helper()
 	body := founding.AppendPrepare(nil, founding.Prepare{To: n.instance, Group: g.id, Raft: raft, Term: 1, At: g.at,
@@ -30,7 +30,8 @@ func (g *group) prepares(n *node, raft uint64) byte {
 	return b[size]
 }
 
-// A prepared replica is resumed after a start if there is a directory, and is never started twice.
+// TestAPreparedReplicaLastsInADirectory checks that a prepared replica is resumed after a start
+// with a directory, and is never started twice.
 func TestAPreparedReplicaLastsInADirectory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -134,7 +135,8 @@ func TestRecoverSaysThatTheDirectoryFails(t *testing.T) {
 	})
 }
 
-// Adopted settings are told to others, and an instance that joins later is compared with them.
+// TestAdoptedSettingsAreTold checks that adopted settings are sent to other instances, and that the
+// settings of an instance that joins later are compared with them.
 func TestAdoptedSettingsAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -181,7 +183,7 @@ func TestSoloHasAReportAndAStatus(t *testing.T) {
 			Replicas:   []voters.Replica{{ID: self.Raft, Instance: self.Instance, Active: true}},
 			Registered: []voters.Registered{n.registered()},
 		})
-		time.Sleep(lead.Pause) // an observation without the lead stays fresh for so long
+		time.Sleep(lead.Pause) // until the last evaluation is not fresh any more
 		c := n.mustQuery(n, 0)
 		if r, ok := n.Report(); !ok || r.Due || c.Due || !c.Known || c.MayStop || len(n.carriedOut()) > 0 {
 			t.Errorf("the report is %+v, the status %+v", r, c)

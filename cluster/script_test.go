@@ -11,14 +11,14 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// script is what the host of a node reports about the voters in a test, and the calls that it
+// script is the reports of a node's host about the voters in a test, and the calls that the host
 // received. The node's mu guards it.
 type script struct {
 	facts  voters.Facts
-	term   uint64 // of the lead; zero means that it does not lead
+	term   uint64 // term as leader; zero means that the node does not lead
 	asked  []time.Time
 	steps  []carry
-	led    Voter // the leader, as its replica and its sessions know it
+	led    Voter // the leader according to the node's replica and sessions
 	spread [][]Voter
 }
 
@@ -72,8 +72,8 @@ func (n *node) Leader() (nodeid.ID, string) {
 	return n.led.Instance, n.led.Addr
 }
 
-// lead makes the node lead in a term with these facts, and look. Term 0 means that it does not
-// lead.
+// lead makes the node lead in a term with these facts, and calls Look. Term 0 makes the node
+// follow.
 func (n *node) lead(term uint64, facts voters.Facts) {
 	n.mu.Lock()
 	n.term, n.facts = term, facts
@@ -82,7 +82,7 @@ func (n *node) lead(term uint64, facts voters.Facts) {
 	n.f.settle()
 }
 
-// looks returns when the host was asked for its facts since a given time.
+// looks returns the times since the given one at which the host was asked for its facts.
 func (n *node) looks(since time.Time) []time.Time {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -96,7 +96,7 @@ func (n *node) carriedOut() []carry {
 	return slices.Clone(n.steps)
 }
 
-// toldVoters returns how often the host received the address book, and the last one.
+// toldVoters returns how often the host received the address book, and the last one received.
 func (n *node) toldVoters() (int, []Voter) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -106,7 +106,7 @@ func (n *node) toldVoters() (int, []Voter) {
 	return len(n.spread), n.spread[len(n.spread)-1]
 }
 
-// follows makes a node consider another one the leader.
+// follows makes n consider leader the leader; nil means none.
 func (n *node) follows(leader *node) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -123,7 +123,7 @@ func (n *node) place() Voter {
 	return Voter{Raft: n.raft, Instance: n.instance, Addr: n.cfg.Advertise, Life: 1}
 }
 
-// registered returns the node's session as the leader knows it.
+// registered returns the leader's record of the node's session.
 func (n *node) registered() voters.Registered {
 	p := n.place()
 	return voters.Registered{
@@ -132,7 +132,7 @@ func (n *node) registered() voters.Registered {
 	}
 }
 
-// group stands in for the log of a group. It applies the leader's steps at once, and shows the
+// group replaces the log of a group. It applies the leader's steps without delay, and shows the
 // result in the facts.
 type group struct {
 	f       *fleet
@@ -152,7 +152,7 @@ func (f *fleet) newGroup() *group {
 	return g
 }
 
-// see updates what the leader sees.
+// see returns the facts of the leader.
 func (g *group) see() voters.Facts {
 	facts := voters.Facts{Self: g.leader.place().Raft, Settings: voters.Settings{Voters: 3}}
 	for _, n := range g.f.nodes {
@@ -179,7 +179,7 @@ func (g *group) see() voters.Facts {
 	return facts
 }
 
-// here reports whether a node runs that replica and is not silenced.
+// here reports whether a node runs the replica v and is not silenced.
 func (f *fleet) here(v Voter) bool {
 	f.net.mu.Lock()
 	mute := f.net.mute[v.Addr]
@@ -201,8 +201,8 @@ func (g *group) run(d time.Duration) {
 	}
 }
 
-// apply makes the configuration that a step asks for, and has the logs of all its replicas apply
-// it.
+// apply makes the configuration that a step asks for, and reports it as applied to each of its
+// nodes.
 func (g *group) apply(c carry) {
 	if g.before != nil {
 		g.before(c)

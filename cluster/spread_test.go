@@ -26,7 +26,7 @@ func with(voters []Voter, raft uint64) []Voter {
 	return more
 }
 
-// settle waits until all work in flight is done; an update of gossip takes a nanosecond.
+// settle waits until all work in flight is done. An update of gossip takes a nanosecond.
 func (f *fleet) settle() {
 	time.Sleep(time.Millisecond)
 	synctest.Wait()
@@ -119,8 +119,9 @@ func TestGossipMakesAllAskTheLeaderForANewerConfiguration(t *testing.T) {
 	})
 }
 
-// Gossip of a newer configuration is only a reason to ask the leader and the known voters, one at a
-// time. Addresses that gossip names are not asked, and its configurations are ignored.
+// TestOnlyTheLeaderAndVotersAreAskedForANewerConfiguration checks that gossip of a newer
+// configuration only causes questions to the leader and the known voters, one at a time. Addresses
+// in gossip are not asked, and configurations in gossip are ignored.
 func TestOnlyTheLeaderAndVotersAreAskedForANewerConfiguration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -157,7 +158,8 @@ func TestOnlyTheLeaderAndVotersAreAskedForANewerConfiguration(t *testing.T) {
 	})
 }
 
-// Rule 14: only the leader tells the replicas that the configuration leaves out, until they answer.
+// TestARemovedReplicaIsTold checks rule 14: only the leader sends the configuration to the replicas
+// that it leaves out, until they answer.
 func TestARemovedReplicaIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -193,8 +195,8 @@ func TestARemovedReplicaIsTold(t *testing.T) {
 	})
 }
 
-// Several changes within a second may replace all voters, and gossip is too slow for an instance
-// that would then know none of them.
+// TestTheLeaderTellsAllThatAreAttached checks the case that several changes within a second replace
+// all voters. Gossip is too slow for an instance that would then know no voter.
 func TestTheLeaderTellsAllThatAreAttached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -244,8 +246,8 @@ func TestAnAnnouncementIsGivenUp(t *testing.T) {
 	}
 }
 
-// A stray sends many raft messages and is told once a second. Many strays are not remembered
-// forever.
+// TestAStrayIsToldOnceASecond checks that a removed peer that sends many raft messages is sent the
+// configuration once a second, and that removed peers are forgotten.
 func TestAStrayIsToldOnceASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -255,7 +257,7 @@ func TestAStrayIsToldOnceASecond(t *testing.T) {
 		g := f.newGroup()
 		stray, n := f.nodes[2], f.nodes[1]
 		list := without(g.config, stray.place().Raft)
-		for _, n := range f.nodes[:2] { // there is no leader, and gossip does not reach it
+		for _, n := range f.nodes[:2] { // there is no leader, and gossip does not reach the removed peer
 			f.net.cut(n.cfg.Advertise, stray.cfg.Advertise)
 			n.Configured(g.id, 9, list)
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// The kinds of messages of founding that the tests look for.
+// The kinds of messages of founding that the tests search for.
 const (
 	kindWhoAreYou = 1
 	kindPrepare   = 7
@@ -39,8 +39,8 @@ func prepareAnswer(raft uint64, state byte) []byte {
 	return append(b, state, 0)
 }
 
-// offered waits for the next raft ID that the leader offers to any instance, and returns it and how
-// long that took.
+// offered waits for the next raft ID that the leader offers to any instance. It returns the ID and
+// the time of the wait.
 func (n *node) offered(last uint64, within time.Duration) (uint64, time.Duration) {
 	for began := time.Now(); time.Since(began) < within; time.Sleep(10 * time.Millisecond) {
 		if r, ok := n.Report(); ok && r.Next.Kind == voters.Prepare && r.Next.ID != last {
@@ -63,7 +63,7 @@ func TestWhatBecomesOfAPrepare(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		there func(f *fleet)
-		again time.Duration // until it is asked with another ID
+		again time.Duration // until the instance is asked with another ID
 	}{
 		{"silent", func(f *fleet) { f.net.muffle(addrOf(50), true) }, late},
 		{"nothing listens", func(*fleet) {}, soon},
@@ -121,8 +121,9 @@ func TestWhatBecomesOfAPrepare(t *testing.T) {
 	}
 }
 
-// A life is over if its address refuses, or if another instance proves that it is there. Then no
-// limit of silence has to pass.
+// TestProbesTellADeadLifeFromASilentOne checks that an incarnation counts as ended if its address
+// refuses connections, or if another instance proves its ID there. Then no limit of silence has to
+// pass.
 func TestProbesTellADeadLifeFromASilentOne(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -150,7 +151,7 @@ func TestProbesTellADeadLifeFromASilentOne(t *testing.T) {
 				f.net.tape()
 				began := time.Now()
 				took := time.Duration(0)
-				for took < 8*time.Second { // no stream, and nothing is heard from it
+				for took < 8*time.Second { // without a stream or any message
 					facts.Replicas = append([]voters.Replica(nil), facts.Replicas...)
 					for i := range facts.Replicas {
 						if r := &facts.Replicas[i]; r.Addr == addrOf(2) {
@@ -204,8 +205,8 @@ func TestAnswersToAnEarlierLeadAreDropped(t *testing.T) {
 	})
 }
 
-// A replica that has stopped by itself is over by its instance's report on the stream, though the
-// stream stays.
+// TestARetiredReplicaIsReplacedAtOnce checks that a replica that has stopped by itself is replaced
+// when its instance reports that on its stream, though the stream continues.
 func TestARetiredReplicaIsReplacedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -216,14 +217,14 @@ func TestARetiredReplicaIsReplacedAtOnce(t *testing.T) {
 		g := f.newGroup()
 		g.run(time.Second)
 		over := f.nodes[1].place()
-		f.nodes[1].Retired(over.Raft + 1) // not its own
+		f.nodes[1].Retired(over.Raft + 1) // the ID of another replica
 		g.run(100 * time.Millisecond)
 		if n := f.nodes[1].Status().Members; !slices.ContainsFunc(n,
 			func(m Member) bool { return m.Self && m.Raft == over.Raft }) {
 			t.Errorf("it gives up its raft ID because of another: %+v", n)
 		}
 		f.nodes[1].Retired(over.Raft)
-		g.leader.PeerLost(over.Instance) // as its last frame has reported
+		g.leader.PeerLost(over.Instance) // reported by its last frame
 		g.run(2 * time.Second)
 		steps := g.leader.carriedOut()
 		if len(steps) < 2 || len(steps[1].step.Remove) != 1 || steps[1].step.Remove[0] != over.Raft {

@@ -14,7 +14,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// mustQuery asks and fails unless that leader answers in time.
+// mustQuery sends a status query and fails unless the given leader answers within the time.
 func (n *node) mustQuery(leader *node, within time.Duration) VoterStatus {
 	n.f.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
@@ -60,7 +60,7 @@ func TestTheLeaderAnswersEveryInstance(t *testing.T) {
 				t.Errorf("another group is answered %+v by %s", a, n.cfg.Name)
 			}
 		}
-		// It looks again for a question, though no change was reported.
+		// The leader evaluates again for a query, though no change was reported.
 		time.Sleep(lead.Pause)
 		facts.Registered = slices.Clone(facts.Registered[:3])
 		for i := range facts.Registered {
@@ -72,7 +72,7 @@ func TestTheLeaderAnswersEveryInstance(t *testing.T) {
 		if got := plain.mustQuery(g.leader, 50*time.Millisecond); !got.AllLeaving || got.Known {
 			t.Errorf("the leader answers by an old look: %+v", got)
 		}
-		// about another replica than its own
+		// These queries concern another replica than the node's own.
 		gone := f.nodes[1].place().Raft
 		ctx := context.Background()
 		if got, err := f.nodes[1].QueryStatusFor(ctx, gone); err != nil || got.MayStop {
@@ -82,7 +82,7 @@ func TestTheLeaderAnswersEveryInstance(t *testing.T) {
 			func(id uint64) bool { return id == gone })
 		facts.Replicas = slices.DeleteFunc(slices.Clone(facts.Replicas),
 			func(r voters.Replica) bool { return r.ID == gone })
-		for _, at := range []uint64{0, 5} { // the asking instance knows 1
+		for _, at := range []uint64{0, 5} { // the asking instance knows configuration 1
 			facts.Config.At = at
 			g.leader.lead(1, facts)
 			time.Sleep(lead.Pause)
@@ -93,8 +93,8 @@ func TestTheLeaderAnswersEveryInstance(t *testing.T) {
 	})
 }
 
-// An instance that does not lead answers with the leader, and never for itself, not even right
-// after it has led.
+// TestOnlyTheLeaderAnswers checks that an instance that does not lead answers with the leader, and
+// never gives a VoterStatus, even just after it has led.
 func TestOnlyTheLeaderAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -105,7 +105,7 @@ func TestOnlyTheLeaderAnswers(t *testing.T) {
 		g := f.newGroup()
 		facts := g.see()
 		g.leader.lead(1, facts)
-		plain.follows(f.nodes[2]) // which an earlier leader has told
+		plain.follows(f.nodes[2]) // an outdated leader
 		f.nodes[2].follows(f.nodes[1])
 		f.nodes[1].follows(f.nodes[0])
 		f.net.tape()
@@ -136,7 +136,7 @@ func TestVoterStatusWithoutALeader(t *testing.T) {
 		plain := f.start(f.config(3, 3))
 		f.raft(2 * time.Second)
 		g := f.newGroup()
-		plain.follows(f.nodes[1]) // two that redirect to each other
+		plain.follows(f.nodes[1]) // two nodes that redirect to each other
 		f.nodes[1].follows(f.nodes[2])
 		f.nodes[2].follows(f.nodes[1])
 		f.net.tape()
@@ -169,7 +169,7 @@ func TestVoterStatusWithoutALeader(t *testing.T) {
 		if attempts < 17 || attempts > 30 || len(gaps) < 10 || len(asks) > (attempts+1)*(1+queryHops) {
 			t.Errorf("%d attempts, %d questions, %d different pauses in three seconds", attempts, len(asks), len(gaps))
 		}
-		// It waits until an instance leads, whichever is considered the leader meanwhile.
+		// The query waits until an instance leads, even if the node has a wrong leader meanwhile.
 		facts := g.see()
 		done := make(chan VoterStatus, 1)
 		go func() {
@@ -189,9 +189,9 @@ func TestVoterStatusWithoutALeader(t *testing.T) {
 		default:
 			t.Fatal("there is a leader, and the question is not answered")
 		}
-		plain.follows(nil) // it finds the leader by asking the voters
+		plain.follows(nil) // the node finds the leader by asking the voters
 		plain.mustQuery(g.leader, 500*time.Millisecond)
-		// or though it has a wrong leader
+		// A wrong leader does not prevent that.
 		plain.follows(&node{instance: nodeidtest.ID(4711), cfg: Config{Advertise: addrOf(66)}})
 		plain.mustQuery(g.leader, 500*time.Millisecond)
 	})

@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// bringIn asks for the missing replicas and adds those that run (rule 9), all questions first.
+// bringIn asks for the missing replicas and adds those that run (rule 9). It asks all before it
+// adds one.
 func (s *survey) bringIn() (Step, bool) {
 	have := slices.Concat(where(s.voters, (*member).fit), where(s.learners, (*member).fit))
 	ready, waiting := (*candidate)(nil), false
@@ -48,10 +49,10 @@ func (s *survey) preferred(list []candidate, have []*member) int {
 	return best
 }
 
-// spread brings in one replica more than wanted if it could replace a voter in an overfull zone.
+// spread adds one replica above the wanted number if it could replace a voter in an overfull zone.
 func (s *survey) spread() (Step, bool) {
 	if slices.ContainsFunc(s.learners, s.spreads) {
-		return Step{}, false // one is already on its way
+		return Step{}, false // a learner for this purpose exists already
 	}
 	for _, c := range s.candidates {
 		out := s.displaced(c.info, c.info.Instance)

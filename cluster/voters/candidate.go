@@ -12,25 +12,25 @@ import (
 
 type candidate struct {
 	info     Registered
-	prepared Prepared // the newest of this term that is still valid
+	prepared Prepared // the newest Prepared of this term that is still valid
 	stage    stage
-	replaces bool // a replica under its name that is dead or leaving is still in the configuration
+	replaces bool // a dead or leaving replica with the same name is still in the configuration
 }
 
-// stage is how far a candidate has come.
+// stage is the progress of a candidate.
 type stage uint8
 
 const (
 	running stage = iota // it can be added
-	asked                // waiting for its answer
+	asked                // it has not answered yet
 	unasked
 )
 
 const (
-	// patience is how long to wait for the answer to Prepare, and how long an instance that refused or
-	// did not answer is then left alone.
+	// patience is how long to wait for the answer to Prepare. An instance that refused or did not
+	// answer is not asked again for the same time.
 	patience = 5 * time.Second
-	// restless is the number of losses from which an instance is not brought in.
+	// restless is the number of losses from which an instance normally gets no replica.
 	restless = 3
 )
 
@@ -59,7 +59,7 @@ func (s *survey) count(records []Registered) {
 	s.target = odd(s.wanted)
 }
 
-// unrivalled removes each candidate that has the name of an earlier one.
+// unrivalled removes each candidate that has the same name as an earlier one.
 func (s *survey) unrivalled(list []candidate) []candidate {
 	taken := map[string]bool{}
 	return slices.DeleteFunc(list, func(c candidate) bool {
@@ -76,8 +76,8 @@ func (s *survey) maxVoters() int { return max(odd(s.v.Settings.Voters), 1) }
 
 func odd(n int) int { return max(n-(n+1)%2, 0) }
 
-// candidate reports whether an instance could get a replica now (rules 8 and 9), and which stage it
-// has reached.
+// candidate reports whether an instance could get a replica now (rules 8 and 9), and returns its
+// stage.
 func (s *survey) candidate(r Registered) (candidate, bool) {
 	c := candidate{info: r, stage: unasked}
 	if !r.Session || !r.Reachable || r.Leaving || !s.founder(r.Name) {
@@ -123,8 +123,8 @@ func (s *survey) inConfig(id nodeid.ReplicaID) bool {
 	return slices.Contains(s.v.Config.Voters, id) || slices.Contains(s.v.Config.Learners, id)
 }
 
-// compare orders candidates: by stage, then those whose replica is dead or that were lost come
-// later, then by the emptier zone.
+// compare orders candidates by stage. Within a stage, those without a dead or leaving replica come
+// first, then those with fewer losses, then those in the emptier zone.
 func (c candidate) compare(o candidate, load, otherLoad int) int {
 	return cmp.Or(cmp.Compare(c.stage, o.stage), last(c.replaces)-last(o.replaces), cmp.Compare(c.info.Lost, o.info.Lost),
 		load-otherLoad, nodeid.Compare(c.info.Instance, o.info.Instance))

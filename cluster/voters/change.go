@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// change returns the step that makes these the voters (rule 10). It removes replicas that are dead
-// or leaving, and keeps the others as learners up to the wanted number.
+// change returns the step that makes the given members the voters (rule 10). It removes replicas
+// that are dead or leaving, and keeps others as learners up to the wanted number.
 func (s *survey) change(voters []*member) Step {
 	step := Step{Kind: Change, Next: again}
 	var rest, said []*member
@@ -46,13 +46,13 @@ func (s *survey) change(voters []*member) Step {
 	return step
 }
 
-// spare reports whether an unneeded learner is kept: while a voter is silent or was lost lately, it
-// may be needed soon.
+// spare reports whether an unneeded learner is kept, because a voter is silent or was lost recently
+// and the learner may be needed soon.
 func (s *survey) spare(voters []*member) bool {
 	return slices.ContainsFunc(voters, func(m *member) bool { return !m.fit() || !m.Active || m.info.Lost > 0 })
 }
 
-// worth orders replicas that may stay as learners: first those that have the log.
+// worth ranks replicas that may remain as learners. Those that have the log are worth most.
 func (s *survey) worth(m *member) int {
 	switch {
 	case m.Active && (m.voter || m.promotable()):

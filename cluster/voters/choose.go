@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// choose returns the best voters that one change of the present configuration can reach, or nil if
-// the present ones are as good.
+// choose returns the best voters that one change of the current configuration can reach, or nil if
+// the current voters are as good.
 func (s *survey) choose() []*member {
 	now := s.rank(s.voters)
 	for n := s.size(); n > 0; n -= 2 {
@@ -20,18 +20,19 @@ func (s *survey) choose() []*member {
 	return nil
 }
 
-// rank returns the goals that justify a change, most important first. Lower is better. Silence and
-// zones are not in it: neither justifies a change alone.
+// rank returns how far the voters are from the goals that justify a change, most important goal
+// first. Lower is better. Silence and zones alone do not justify a change.
 func (s *survey) rank(list []*member) []int {
 	even := 1 - len(list)%2
 	return []int{even, max(len(list)-s.target, s.target-len(list)), len(list) - len(where(list, (*member).fit))}
 }
 
-// leads reports whether the leader may stay in the configuration. If not, it only looks for a
-// successor (rule 12).
+// leads reports whether the leader may remain in the configuration. If not, the only possible steps
+// are those that prepare a successor (rule 12).
 func (s *survey) leads() bool { return s.self.fit() }
 
-// size returns how many voters one change can reach. A leader that leaves must not be the only one.
+// size returns the number of voters that one change can reach. A leader that leaves must not be the
+// only voter.
 func (s *survey) size() int {
 	reach := len(s.voters)
 	for _, l := range s.learners {
@@ -46,9 +47,9 @@ func (s *survey) size() int {
 	return n
 }
 
-// compose returns n voters including the leader, a majority of them active, or nil if that is
-// impossible. It minimises, in this order, the number of dead or leaving ones, of silent ones among
-// the others, and of promotions.
+// compose returns n voters including the leader, with a majority of them in contact, or nil if that
+// is impossible. It minimises, in this order, the number of dead or leaving voters, of silent
+// voters among the others, and of promotions.
 func (s *survey) compose(n int) []*member {
 	fit := func(active bool) func(*member) bool {
 		return func(m *member) bool { return m.fit() && m.Active == active }
@@ -59,7 +60,7 @@ func (s *survey) compose(n int) []*member {
 	chosen := []*member{s.self}
 	chosen = s.take(chosen, n, where(s.voters, fit(true)))
 	chosen = s.take(chosen, n, where(s.learners, (*member).promotable))
-	silent := n - max(0, n/2+1-len(chosen)) // so many must leave room for active ones
+	silent := n - max(0, n/2+1-len(chosen)) // more silent voters would leave no majority in contact
 	chosen = s.take(chosen, silent, where(s.voters, fit(false)))
 	chosen = s.take(chosen, n, where(s.voters, unfit(true)))
 	chosen = s.take(chosen, n, where(s.voters, unfit(false)))
@@ -70,7 +71,7 @@ func (s *survey) compose(n int) []*member {
 }
 
 // take adds members to the chosen ones until there are n, each from the emptiest zone. It adds no
-// rival of a chosen one if either of them is new.
+// rival of a chosen member if either of the two is no voter yet.
 func (s *survey) take(chosen []*member, n int, from []*member) []*member {
 	for len(chosen) < n {
 		free := where(from, func(m *member) bool {

@@ -9,22 +9,24 @@ import (
 )
 
 const (
-	// poll is how long to wait for the progress of a replica, which causes no event.
+	// poll is the time until the next evaluation if a step waits for a replica's log, which causes
+	// no event.
 	poll = 100 * time.Millisecond
-	// maxNamed is how many founders a text names.
+	// maxNamed is the maximum number of founders in a text.
 	maxNamed = 10
-	// again is when to look again if a step has had no effect.
+	// again is the time until the next evaluation if a step has had no effect.
 	again = time.Second
-	// maxNamesakes is how many instances with a voter's name a text lists.
+	// maxNamesakes is the maximum number of instances in a text that have a voter's name.
 	maxNamesakes = 3
 )
 
-// decide returns the next step, and whether one is due even if none can be taken now.
+// decide returns the next step. It also reports whether a step is due, even if none is possible
+// now.
 func (s *survey) decide() (Step, bool) {
 	pending := s.v.Pending || len(s.v.Config.Outgoing) > 0
 	switch {
 	case s.self == nil:
-		return s.none("this replica has no vote and does not lead"), true // unknown: Ready waits
+		return s.none("this replica has no vote and does not lead"), true // due, so that Ready waits
 	case pending:
 		return s.none("a change of voters is in flight"), true
 	case !majority(s.voters):
@@ -82,7 +84,7 @@ func (s *survey) noHeir() string {
 	return "no instance that stays is one of the Founders (" + text + "), so none can vote"
 }
 
-// handOver applies rule 12 if there is a voter to take the lead.
+// handOver applies rule 12 if a voter can take over the leadership.
 func (s *survey) handOver() (Step, bool) {
 	if s.leads() {
 		return Step{}, false
@@ -113,7 +115,7 @@ func active(list []*member) int {
 	return len(where(list, func(m *member) bool { return m.Active }))
 }
 
-// waitsFor returns what is due and cannot be done yet, or "".
+// waitsFor returns a text about the wanted change that is not possible yet, or "".
 func (s *survey) waitsFor() string {
 	var silent, behind, going []string
 	for _, m := range slices.Concat(s.voters, s.learners) {
@@ -139,7 +141,7 @@ func (s *survey) waitsFor() string {
 	return ""
 }
 
-// next returns the time to the nearest limit that may change what Reconcile returns.
+// next returns the time until the result of Reconcile may change without an event.
 func (s *survey) next() time.Duration {
 	var least time.Duration
 	at := func(d time.Duration) {

@@ -6,36 +6,38 @@ import (
 	"time"
 )
 
-// Report is what Status says about the voters. It decides nothing except whether Ready waits.
+// Report describes the voters for Status. Only Due has an effect: Ready waits while it is set.
 type Report struct {
-	// Eligible is how many instances could vote (rule 8). Target is how many should vote.
+	// Eligible is the number of instances that could vote (rule 8). Target is the number that
+	// should vote.
 	Eligible, Target int
-	// Quorum is set while the leader hears from a majority of the voters. A joint configuration needs
-	// both majorities.
+	// Quorum is set while the leader is in contact with a majority of the voters. A joint
+	// configuration needs both majorities.
 	Quorum bool
-	// Missing are the voters that are not heard from, by ID.
+	// Missing are the voters out of contact with the leader, by ID.
 	Missing []Missing
-	// CannotSurvive are the voters that are heard from and whose loss now would cost the majority, by
-	// ID. It is empty without a Quorum.
+	// CannotSurvive are the voters in contact with the leader without which there would be no
+	// majority, by ID. It is empty if Quorum is not set.
 	CannotSurvive []nodeid.ReplicaID
-	// Due is set while a change of voters is due or in flight, even if it has to wait. A voter that is
-	// silent but not yet dead sets it: a rolling restart that continued could take away the majority.
+	// Due is set while a change of voters is due or in flight, even if the change has to wait. It
+	// is also set by a voter that is silent but not dead yet, because continuing a rolling restart
+	// then could remove the majority.
 	Due  bool
 	Next Step
 }
 
-// Missing is a voter that is not heard from.
+// Missing is a voter out of contact with the leader.
 type Missing struct {
 	// Instance is zero if unknown.
 	ID       nodeid.ReplicaID
 	Instance nodeid.ID
 	// Name is empty if unknown.
 	Name string
-	// SilentFor is how long this leader has not heard from it.
+	// SilentFor is how long this leader has had no contact with the voter.
 	SilentFor time.Duration
 }
 
-// Explain describes the state of the voters. It is a pure function like Reconcile.
+// Explain describes the state of the voters. Like Reconcile it is a pure function.
 func Explain(v View) Report {
 	s := look(v)
 	r := Report{Eligible: s.eligible, Target: s.target}

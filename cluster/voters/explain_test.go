@@ -17,16 +17,16 @@ func TestExplain(t *testing.T) {
 		want     string // eligible target quorum missing cannotSurvive due
 	}{
 		{three, "a* b c", "3 3 true [] [] false"},
-		{three, "a* b c/silent", "3 3 true [3] [1 2] true"}, // a restart in progress keeps Ready waiting
+		{three, "a* b c/silent", "3 3 true [3] [1 2] true"}, // Ready waits during a restart
 		{three, "a* b/dead c/dead", "1 1 false [2 3] [] true"},
 		{three, "a* | b |", "2 1 true [] [1] false"},
 		{three, "a* | b | c", "3 3 true [] [1] true"},
 		{three, "a* b c | | d", "4 3 true [] [] false"},
 		{five, "a* b c d/silent e", "5 5 true [4] [] true"},
 		{five, "a* b c d/dead e/dead", "3 3 true [4 5] [1 2 3] true"},
-		{three, "a* | b | c/lost3", "3 3 true [] [1] true"}, // it is needed
+		{three, "a* | b | c/lost3", "3 3 true [] [1] true"}, // its vote is needed
 		{three, "a* | | b/lost3", "1 1 true [] [1] false"},
-		// otherwise a rolling restart stops the only voter next
+		// Otherwise a rolling restart would next stop the only voter.
 		{three, "a* | b | c/refused", "2 1 true [] [1] true"},
 		{three, "a* b c | | d/refused", "3 3 true [] [] false"},
 		{three, "a*/leaving b/leaving", "0 0 true [] [1 2] false"},
@@ -72,7 +72,7 @@ func TestMayStop(t *testing.T) {
 		t.Error("a voter does not know yet that the configuration is committed: with the leader's death it would " +
 			"need the leaver's vote")
 	}
-	v.Replicas[1].Active = false // a replica that is not heard from delays no leaver
+	v.Replicas[1].Active = false // a replica out of contact delays no leaver
 	if !MayStop(v, 9, 0) {
 		t.Error("a silent voter delays a leaver")
 	}

@@ -6,42 +6,43 @@ import (
 	"slices"
 )
 
-// Facts are what a leader sees at one moment, the input of a Reconciler, which does not change
+// Facts are a leader's facts at one time. They are the input of a Reconciler, which does not change
 // them. Shared slices must not be changed afterwards, except for Others.
 type Facts struct {
 	// Self is the raft ID of this replica. It leads, and has applied an entry of its own term.
 	Self nodeid.ReplicaID
-	// Settings are the group's, from the charter or a later command, never the instance's own.
+	// Settings are the settings of the group, not those of the instance.
 	Settings Settings
 	// Config is the configuration that is committed and applied here.
 	Config Config
-	// Pending is set while a change of configuration is in the log and not applied, and while the lead
-	// is being handed over.
+	// Pending is set while a change of configuration is in the log and not applied, and while
+	// leadership is being transferred.
 	Pending bool
-	// Replicas has one entry for each replica of Config, LifeOver unset.
+	// Replicas has one entry for each replica of Config. LifeOver is not set.
 	Replicas []Replica
-	// Registered are the instances that have a session, Lost unset. The Reconciler adds those whose
-	// session has ended from memory. It holds at least all instances that may vote by
-	// Settings.Founders, and all that have a replica or the name of one.
+	// Registered are the instances that have a session. Lost is not set. They include at least all
+	// instances that Settings.Founders allows to vote, and all that have a replica or the name of
+	// one. The Reconciler adds instances whose session has ended from its memory.
 	Registered []Registered
-	// Others are the instances with a session that are not in Registered. Nil means none. It is live
-	// and must be used only on the goroutine that calls Look.
+	// Others are the instances with a session that are not in Registered. Nil means none. Its
+	// content changes over time, and it must be used only on the goroutine that calls Look.
 	Others Others
-	// Remarks are texts for people. They decide nothing.
+	// Remarks are texts for people. They have no effect.
 	Remarks []string
 }
 
-// Others are instances that have a session and can get no vote. There may be thousands. No step
-// depends on them, so a Look does not read them.
+// Others are instances that have a session and cannot get a vote. There may be thousands. No step
+// depends on them, so Look does not read them.
 type Others interface {
-	// All iterates over them, in any order, in time proportional to all registered instances.
+	// All iterates over these instances in any order. It takes time proportional to the number of
+	// all registered instances.
 	All() iter.Seq[Registered]
-	// Has reports whether Others or Registered has the instance.
+	// Has reports whether an instance is in Others or Registered.
 	Has(nodeid.ID) bool
 }
 
-// All iterates over all instances that have a session, as they are now, in time proportional to
-// their number.
+// All iterates over all instances that have a session now. It takes time proportional to their
+// number.
 func (f *Facts) All() iter.Seq[Registered] {
 	return func(yield func(Registered) bool) {
 		for _, r := range f.Registered {
@@ -61,15 +62,15 @@ func (f *Facts) Knows(instance nodeid.ID) bool {
 	return slices.ContainsFunc(f.Registered, is) || f.Others != nil && f.Others.Has(instance)
 }
 
-// Probe is a question about a replica that the leader has no stream with: does that life still run?
+// Probe asks whether the incarnation of a replica still runs. The leader has no stream with it.
 type Probe struct {
 	ID       nodeid.ReplicaID
 	Instance nodeid.ID
 	Addr     string
 }
 
-// Same reports whether nothing has changed that may have made a step fail. It ignores how long a
-// replica is silent and how far its log goes, which change all the time.
+// Same reports whether nothing has changed that may have made a step fail. It ignores the silence
+// of the replicas and the length of their logs, which change all the time.
 func (f *Facts) Same(o *Facts) bool {
 	heard := func(x, y Replica) bool { return x.ID == y.ID && x.Active == y.Active && x.Linked == y.Linked }
 	return f.Self == o.Self && f.Pending == o.Pending && slices.Equal(f.Config.Voters, o.Config.Voters) &&

@@ -12,10 +12,10 @@ func (w *world) run(d time.Duration) {
 	}
 }
 
-// TestFlapping makes one or two instances disappear and return for five minutes, in all the ways
-// that make a replica count as dead and return. The number of changes is bounded. A voter that was
-// replaced does not come back merely because it is present again, and an instance that was lost
-// three times stays out if the others are enough. If they are not, each loss costs three changes.
+// TestFlapping makes one or two instances disappear and return for five minutes, in all ways that
+// make a replica dead. The number of changes is bounded. A voter that was replaced does not get its
+// vote back just because it returns. An instance that was lost three times gets no replica if the
+// others are sufficient. If they are not, each loss costs three changes.
 func TestFlapping(t *testing.T) {
 	for _, c := range []struct {
 		n, flappers int
@@ -23,14 +23,14 @@ func TestFlapping(t *testing.T) {
 		kill        bool
 		most        int
 	}{
-		// three for each loss: the third vote is needed whenever it is there
+		// three changes for each loss, since the third vote is needed whenever it is available
 		{3, 1, 5500 * time.Millisecond, 5 * time.Second, false, 90},
 		{4, 1, 5500 * time.Millisecond, 5 * time.Second, false, 14},
 		{4, 2, 5500 * time.Millisecond, 5 * time.Second, false, 60},
 		{5, 2, 5500 * time.Millisecond, 3 * time.Second, false, 20},
 		{3, 1, 2 * time.Second, 5 * time.Second, true, 130},
 		{4, 1, time.Second, 5 * time.Second, true, 15},
-		{3, 1, 4 * time.Second, time.Second, false, 0}, // never silent for long enough
+		{3, 1, 4 * time.Second, time.Second, false, 0}, // its silence never reaches the limit
 		{4, 1, 4 * time.Second, time.Second, false, 0},
 	} {
 		worst := 0
@@ -54,7 +54,7 @@ func TestFlapping(t *testing.T) {
 	}
 }
 
-// TestFlappingUncounted is the same without counting losses: each loss costs only a few changes.
+// TestFlappingUncounted checks that without counting losses each loss costs only a few changes.
 func TestFlappingUncounted(t *testing.T) {
 	for seed := range uint64(4) {
 		w := newWorld(seed, 3+int(seed), Settings{Voters: 3}, []string{"a", "b", "c"})
@@ -90,8 +90,9 @@ func (w *world) flap(name string, away time.Duration, kill bool) {
 	}
 }
 
-// TestRollingRestart restarts every instance in turn, with and without Leave, as soon as Ready
-// reports that the previous one is back and nothing is due. The majority is never lost.
+// TestRollingRestart restarts every instance in turn, with and without Leave. Each restart begins
+// when Ready reports that the previous instance is back and no change is due. The majority is never
+// lost.
 func TestRollingRestart(t *testing.T) {
 	for seed := range uint64(60) {
 		n, leave := []int{3, 5, 9}[seed%3], seed/3%2 == 0

@@ -8,27 +8,27 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// vigil watches a replica that the leader has no stream with, to learn as soon as possible whether
-// its life is over (rule 11).
+// vigil is the state of the probes of a replica that the leader has no stream with. The probes find
+// out as soon as possible whether the incarnation has ended (rule 11).
 type vigil struct {
 	id      nodeid.ReplicaID
-	away    bool // there is no stream, and the life is not known to be over
-	over    bool // a probe has found that, since the stream ended
-	waiting bool // for the answer to a probe
+	away    bool // there is no stream, and the incarnation is not known to have ended
+	over    bool // a probe has found that the incarnation has ended
+	waiting bool // a probe is under way
 	stale   bool // there was a stream since that probe was sent
 	asked   time.Duration
-	due     time.Duration // when the next probe is
+	due     time.Duration // time of the next probe
 }
 
 const (
 	probeEvery = 100 * time.Millisecond
-	// probePatience is when a probe without an answer is given up, here and by the caller.
+	// probePatience is how long a Reconciler and its caller wait for the answer to a probe.
 	probePatience = 1500 * time.Millisecond
 	maxRetired    = 64
 )
 
-// watch returns the replicas with LifeOver set where their life is known to be over. It starts or
-// ends vigils over the others.
+// watch returns the replicas, with LifeOver set for those whose incarnation is known to have ended.
+// It starts vigils for the others without a stream and ends vigils that are not needed any more.
 func (s *Reconciler) watch(now time.Duration, f Facts) []Replica {
 	list := slices.Clone(f.Replicas)
 	s.relent(func(id nodeid.ReplicaID) bool {
@@ -48,8 +48,8 @@ func (s *Reconciler) watch(now time.Duration, f Facts) []Replica {
 	return list
 }
 
-// relent ends the vigils over the replicas for which holds is true. A vigil with a probe under way
-// is kept until the probe ends, so that its answer is not taken for that of a later one.
+// relent ends the vigils of the replicas for which holds is true. A vigil with a probe under way is
+// kept until the probe ends, so that the answer is not taken for the answer to a later probe.
 func (s *Reconciler) relent(holds func(nodeid.ReplicaID) bool) {
 	for i := range s.vigils {
 		if v := &s.vigils[i]; holds(v.id) {
@@ -72,9 +72,10 @@ func (s *Reconciler) probedOver(id nodeid.ReplicaID) bool {
 	return slices.ContainsFunc(s.vigils, func(v vigil) bool { return v.id == id && v.over })
 }
 
-// replaced reports whether a later life has registered under the name of an instance. A name is
-// only a claim. It does not count if it was already used twice while the leader had a stream with
-// the replica, or when this lead began: then the two run side by side.
+// replaced reports whether a later incarnation has registered with the name of an instance. The
+// name is not proved. The registration does not count if the instance and the other one had the
+// same name while the leader had a stream with the replica, or when this leader began to lead,
+// because then both run at the same time.
 func (s *Reconciler) replaced(f Facts, who nodeid.ID) bool {
 	i := slices.IndexFunc(s.known, func(r Registered) bool { return r.Instance == who && r.Name != "" })
 	return i >= 0 && slices.ContainsFunc(f.Registered, func(r Registered) bool {
@@ -83,8 +84,8 @@ func (s *Reconciler) replaced(f Facts, who nodeid.ID) bool {
 	})
 }
 
-// namesakes records which instances have the name of a replica that lives, or had it when this lead
-// began.
+// namesakes records which instances have the name of a replica that runs, or had such a name when
+// this leader began to lead.
 func (s *Reconciler) namesakes(f Facts) {
 	var beside map[nodeid.ID]bool
 	for _, k := range s.known {
@@ -106,9 +107,10 @@ func (s *Reconciler) namesakes(f Facts) {
 	s.beside = beside
 }
 
-// Probes returns the questions to ask now about replicas that the last Look saw no stream with, and
-// records them as asked: at once, then every 100 ms. The caller gives a question up after 1.5 s.
-// With a directory it returns none, since the answer would change nothing.
+// Probes returns the probes to send now, and records them as sent. They concern replicas that had
+// no stream with the leader at the last Look. The first probe of a replica is due at once. The next
+// ones are due every 100 ms, but not before the previous probe has ended. The caller ends a probe
+// after 1.5 s. With a directory Probes returns none, since an answer would have no effect.
 func (s *Reconciler) Probes(now time.Duration) []Probe {
 	var list []Probe
 	for i := range s.vigils {
@@ -125,9 +127,9 @@ func (s *Reconciler) Probes(now time.Duration) []Probe {
 	return list
 }
 
-// Probed records the result of a Probe. over is true if the address refused or another instance
-// answered there. It is false if that instance answered, and if there was no answer. A result is
-// ignored if there was a stream since the probe was sent.
+// Probed records the result of a Probe. over is true if the address refused the connection or
+// another instance answered there. It is false if the probed instance answered, or if there was no
+// answer. A result is ignored if there was a stream since the probe was sent.
 func (s *Reconciler) Probed(now time.Duration, id nodeid.ReplicaID, over bool) {
 	for i := range s.vigils {
 		switch v := &s.vigils[i]; {
@@ -140,7 +142,7 @@ func (s *Reconciler) Probed(now time.Duration, id nodeid.ReplicaID, over bool) {
 	}
 }
 
-// Retired records that a replica has reported its retirement. It never returns under that ID,
+// Retired records that a replica has reported its retirement. Its raft ID is never used again,
 // though its instance may continue.
 func (s *Reconciler) Retired(id nodeid.ReplicaID) {
 	if !slices.Contains(s.retired, id) {
@@ -149,8 +151,8 @@ func (s *Reconciler) Retired(id nodeid.ReplicaID) {
 }
 
 // remember keeps the registrations of the instances of the configuration. The session of an
-// instance that is gone ends before its replica is removed, and its name and Leaving are still
-// needed then.
+// instance that has ended expires before its replica is removed, and its name and Leaving are still
+// needed.
 func (s *Reconciler) remember(f Facts) {
 	var known []Registered
 	for _, r := range slices.Concat(f.Registered, s.known) {

@@ -8,22 +8,23 @@ import (
 
 const lossMemory = 2 * time.Minute
 
-// loss is one loss of a replica, under the name of its instance, since the next life has another
-// ID.
+// loss is one loss of a replica. It is recorded by the name of the instance, since the next
+// incarnation has another ID.
 type loss struct {
 	name string
 	at   time.Duration
 }
 
-// absence is the time in which a replica is not heard from. It counts as at most one loss.
+// absence is a period without contact to a replica. It counts as at most one loss.
 type absence struct {
 	id      nodeid.ReplicaID
 	since   time.Duration
 	counted bool
 }
 
-// count finds losses (Registered.Lost): replicas that are dead by rule 11, once in each absence,
-// and those that return after as long a silence. A leaver is no loss.
+// count records losses (Registered.Lost), at most one in each absence. A replica is lost if it is
+// dead by rule 11, or if it returns after a silence of the same length. An instance that leaves is
+// not counted.
 func (s *Reconciler) count() {
 	now, seen := s.view.Now, look(s.view)
 	s.losses = slices.DeleteFunc(s.losses, func(l loss) bool { return now-l.at >= lossMemory })

@@ -10,7 +10,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// bystanders are Others in a list.
+// bystanders implements Others by a list.
 type bystanders []Registered
 
 func (b bystanders) All() iter.Seq[Registered] { return slices.Values(b) }
@@ -63,7 +63,7 @@ func TestAFounderIsOneCandidate(t *testing.T) {
 	if s := look(v); s.eligible != 3 || len(s.candidates) != 2 {
 		t.Errorf("%d could vote, %d are candidates: %+v", s.eligible, len(s.candidates), s.candidates)
 	}
-	v.Settings.Founders = nil // and without founders each name counts once
+	v.Settings.Founders = nil // without founders each name counts once, too
 	for id := range uint64(20_000) {
 		add(id+10, "same")
 	}

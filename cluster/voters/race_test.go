@@ -3,5 +3,5 @@
 package voters
 
 // slowly is the factor by which the exhaustive tests are shortened. The race detector makes them
-// five to ten times as long and cannot find anything in them.
+// five to ten times slower and cannot find anything in them.
 const slowly = 10

@@ -16,7 +16,7 @@ func randomView(rng *rand.Rand) View {
 	v := View{Now: time.Hour, Fresh: 900, Settings: Settings{Voters: []int{1, 3, 3, 3, 5, 5, 7, 4}[rng.IntN(8)],
 		Durable: oneIn(rng, 4)}}
 	n := 1 + rng.IntN(7)
-	healthy := 1 + rng.IntN(6) // how rarely a fault occurs
+	healthy := 1 + rng.IntN(6) // higher means fewer faults
 	for i := range n {
 		v.Registered = append(v.Registered, randomInstance(rng, i, healthy))
 	}

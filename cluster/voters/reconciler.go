@@ -6,25 +6,25 @@ import (
 	"time"
 )
 
-// Reconciler remembers what a leader needs to make a View of the Facts: which instances it has
-// asked, which lives are over, which replicas were lost lately, and their names. It decides nothing
-// itself. Each instance has one, for all its leads. The zero value is ready to use. A Reconciler
-// belongs to one goroutine.
+// Reconciler remembers what a leader needs in addition to the Facts to make a View: the instances
+// that it has asked, the incarnations that have ended, recent losses of replicas, and names. It
+// decides nothing itself. Each instance has one Reconciler for its whole run. The zero value is
+// ready to use. A Reconciler must be used by one goroutine only.
 type Reconciler struct {
 	view   View
-	looked bool // view is of this lead
-	// prepared has one entry for each instance, the last.
+	looked bool // Look was called since Begin
+	// prepared has one entry for each instance, the latest.
 	prepared []Prepared
 	known    []Registered       // the last registration of each instance of the configuration
-	retired  []nodeid.ReplicaID // in the configuration or asked for
+	retired  []nodeid.ReplicaID // in the configuration or in prepared
 	vigils   []vigil
 	absences []absence
 	losses   []loss
-	beside   map[nodeid.ID]bool // had a replica's name beside it: they do not replace it
+	beside   map[nodeid.ID]bool // instances that share a name with a running replica, and so do not replace it
 }
 
-// Begin starts a new lead of this instance. It forgets what was asked and probed before. It keeps
-// what is true of an ID or an instance forever, and the counts of losses.
+// Begin must be called when this instance begins to lead. It forgets earlier questions and probes.
+// It keeps the retired IDs, the registrations, and the counts of losses.
 func (s *Reconciler) Begin() {
 	s.prepared = nil
 	s.view, s.looked = View{}, false
@@ -32,10 +32,10 @@ func (s *Reconciler) Begin() {
 	s.absences = slices.DeleteFunc(s.absences, func(a absence) bool { return !a.counted })
 }
 
-// Look returns Reconcile of the facts and of what is remembered. fresh is a raft ID that was never
-// used; zero means none. A Prepare in the answer uses it and is remembered as asked. The caller
-// must look again as Step says, and after Answered, Probed and Retired. It must call Probes after
-// each Look.
+// Look returns the result of Reconcile for the facts and the remembered data. fresh is a raft ID
+// that was never used; zero means none. A Prepare in the result uses this ID and is recorded as
+// asked. The package comment describes when to call Look again. Probes must be called after each
+// Look.
 func (s *Reconciler) Look(now time.Duration, f Facts, fresh nodeid.ReplicaID) Step {
 	s.remember(f)
 	s.namesakes(f)
@@ -58,9 +58,9 @@ func (s *Reconciler) Look(now time.Duration, f Facts, fresh nodeid.ReplicaID) St
 	return step
 }
 
-// Report is Explain of what the last Look saw. It also sets Due if the stream with a voter has just
-// ended and its life is not yet known to be over. Otherwise an operator who stops the next instance
-// then would take away the majority.
+// Report returns the result of Explain for the last Look. It also sets Due if the stream with a
+// voter has ended and its incarnation is not known to have ended. Otherwise an operator who then
+// stops the next instance would remove the majority.
 func (s *Reconciler) Report() Report {
 	r := Explain(s.view)
 	if r.Due {
@@ -76,16 +76,18 @@ func (s *Reconciler) Report() Report {
 	return r
 }
 
-// MayStop is MayStop of what the last Look saw. It is false before the first Look of a lead.
+// MayStop returns the result of the function MayStop for the last Look. It returns false between
+// Begin and the first Look.
 func (s *Reconciler) MayStop(leaver nodeid.ReplicaID, at uint64) bool {
 	return s.looked && MayStop(s.view, leaver, at)
 }
 
-// AllLeaving is AllLeaving of what the last Look saw.
+// AllLeaving returns the result of the function AllLeaving for the last Look.
 func (s *Reconciler) AllLeaving() bool { return AllLeaving(s.view) }
 
-// Answered records the answer to a Prepare. It ignores an answer to a question of another lead, or
-// to one that was asked again: the newer Prepare has ended the older replica.
+// Answered records the answer to a Prepare. It ignores an answer to a question from before Begin,
+// and to a question that was replaced by a newer one, because the newer Prepare has ended the older
+// replica.
 func (s *Reconciler) Answered(now time.Duration, id nodeid.ReplicaID, state State) {
 	for i := range s.prepared {
 		p := &s.prepared[i]
@@ -95,8 +97,8 @@ func (s *Reconciler) Answered(now time.Duration, id nodeid.ReplicaID, state Stat
 	}
 }
 
-// review marks IDs that have been in a configuration or have retired as Ended. It drops entries
-// that are no longer needed.
+// review sets the state of IDs that have been in a configuration or have retired to Ended. It drops
+// entries that are not needed any more.
 func (s *Reconciler) review(now time.Duration, f Facts) {
 	for i := range s.prepared {
 		p := &s.prepared[i]

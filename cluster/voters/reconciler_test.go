@@ -11,8 +11,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// lead is a Reconciler with what its leader sees: a line as in scene, with streams as links, and
-// the position of every name as its order.
+// lead is a Reconciler with the facts of its leader. The facts come from a line like that of scene,
+// with streams as links. The order of each instance is the position of its name.
 type lead struct {
 	Reconciler
 	t     *testing.T
@@ -66,7 +66,7 @@ func TestAsked(t *testing.T) {
 	l := newLead(t, "a* b c/dead | | d", three)
 	l.want(0, Prepare, 201, "rule 9")
 	l.want(time.Second, None, 0, "it is asked once")
-	l.Answered(l.now, 999, Running) // not asked by this lead
+	l.Answered(l.now, 999, Running) // this lead has not asked with this ID
 	l.want(time.Second, None, 0, "that was not asked")
 	l.Answered(l.now, 201, Running)
 	l.want(0, AddLearner, 201, "it runs")
@@ -94,8 +94,8 @@ func TestAsked(t *testing.T) {
 	}
 }
 
-// An ID is in the configuration only once, whatever its instance answers: it may have missed both
-// its addition and its removal.
+// TestUsedIDIsEnded checks that an ID is added to the configuration only once, whatever its
+// instance answers. The instance may not know that its replica was added and removed.
 func TestUsedIDIsEnded(t *testing.T) {
 	l := newLead(t, "a* b c/dead | | d", three)
 	l.want(0, Prepare, 201, "rule 9")
@@ -199,8 +199,8 @@ func TestLifeOver(t *testing.T) {
 	}
 }
 
-// Ready depends on Report: if the last of three was replaced and the next one is stopped a moment
-// later, the group ends.
+// TestAStreamThatEndedIsDue checks Due, on which Ready depends. If one of three voters was just
+// replaced and the next one is stopped a moment later, the group ends.
 func TestAStreamThatEndedIsDue(t *testing.T) {
 	l := newLead(t, "a* b c | |", three)
 	if l.look(0); l.Report().Due {
@@ -242,7 +242,7 @@ func TestProbes(t *testing.T) {
 	probes(time.Second/10, 0, lossMemory-time.Second/10, "there is a stream; only a loss is to be forgotten")
 	linked(false)
 	probes(0, 0, 1400*time.Millisecond, "the one before is still under way")
-	l.Probed(l.now, 3, true) // the answer to the earlier question
+	l.Probed(l.now, 3, true) // the answer to the earlier probe
 	if l.look(0); l.view.Replicas[2].LifeOver {
 		t.Fatal("an answer from before there was a stream again ends a life")
 	}
@@ -272,8 +272,8 @@ func TestProbes(t *testing.T) {
 	}
 }
 
-// A leaver that has stopped closes its session before it is removed. Its leaving is remembered, so
-// the group waits for nothing.
+// TestRemembered checks that Leaving is remembered. A leaver that has stopped closes its session
+// before its replica is removed, and the group must not wait for it.
 func TestRemembered(t *testing.T) {
 	l := newLead(t, "a* b c/leaving | |", three)
 	l.f.Pending = true
@@ -307,8 +307,8 @@ func TestRemembered(t *testing.T) {
 	}
 }
 
-// The memory of an instance with several sessions combines them, and counts as an instance without
-// a session.
+// TestRememberedTwice checks that several sessions of an instance are remembered as one instance
+// without a session.
 func TestRememberedTwice(t *testing.T) {
 	l := newLead(t, "a* b c/leaving/unreachable | |", three)
 	l.f.Registered = append(l.f.Registered, Registered{Instance: nodeidtest.ID(103), Name: "c", Session: true,
@@ -374,8 +374,8 @@ func TestLosses(t *testing.T) {
 	}
 }
 
-// Three losses in two minutes keep an instance out. It comes back by the passing of time alone, and
-// Next is that time.
+// TestBarredForTwoMinutes checks that three losses in two minutes exclude an instance until enough
+// time has passed, and that Next is that time.
 func TestBarredForTwoMinutes(t *testing.T) {
 	five := Settings{Voters: 5}
 	l := newLead(t, "a* b c d e | |", five)

@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// TestRestlessFounders kills one of three founders every 5 s for two minutes. It always votes again
-// within 5 s of its return, though it was lost more than three times. The other two never rest with
-// a single vote.
+// TestRestlessFounders kills one of three founders every 5 s for two minutes. The founder always
+// gets its vote back within 5 s, though it was lost more than three times.
 func TestRestlessFounders(t *testing.T) {
 	for seed := range uint64(20) {
 		w := newWorld(seed, 3, Settings{Voters: 3, Founders: []string{"n0", "n1", "n2"}}, []string{"a"})
@@ -51,8 +50,8 @@ func (w *world) votes(name string) bool {
 }
 
 // TestThreeRollingRestarts kills each of three founders in turn, three times within two minutes, as
-// fast as Ready permits. In the third round all are restless. The majority is never lost, and while
-// all three run and nothing is due, no process is ever the only voter.
+// fast as Ready permits. In the third round all of them were lost too often. The majority is never
+// lost, and while all three run and no change is due, no process is the only voter.
 func TestThreeRollingRestarts(t *testing.T) {
 	for seed := range uint64(40) {
 		w := newWorld(seed, 3, Settings{Voters: 3, Founders: []string{"n0", "n1", "n2"}}, []string{"a"})

@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// scene makes a view from a line: voters | learners | other instances. The leader's name has a
-// star. Flags after slashes describe its state.
+// scene makes a view from a line: voters | learners | other instances. A star marks the leader's
+// name. Flags after slashes describe an instance's state.
 func scene(t *testing.T, line string, settings Settings) View {
 	v := View{Now: time.Hour, Fresh: 99, Settings: settings}
 	for part, names := range strings.Split(line, "|") {
@@ -63,7 +63,7 @@ func wrong(flag string, reg *Registered, rep *Replica, prep *Prepared) bool {
 	case "nosession":
 		reg.Session = false
 	case "gone":
-		reg.Instance = nodeidtest.ID(0) // nothing is known about it any more
+		reg.Instance = nodeidtest.ID(0) // the instance is unknown
 	case "behind":
 		rep.CaughtUp, rep.Full = false, false
 	case "unsettled":
@@ -238,8 +238,8 @@ func TestOneChangeAtATime(t *testing.T) {
 	}
 }
 
-// One process, or one founder's name, has one vote. A second vote could make a majority of too few
-// processes.
+// TestOneVoteEach checks that one process, or one founder's name, has one vote. With a second vote
+// too few processes could be a majority.
 func TestOneVoteEach(t *testing.T) {
 	v := scene(t, "a* b c | d e/unreachable |", Settings{Voters: 5})
 	v.Replicas[4].Instance = v.Replicas[1].Instance
@@ -258,7 +258,7 @@ func TestOneVoteEach(t *testing.T) {
 	}
 }
 
-// Next is the next time at which the passing of time alone changes something.
+// TestNext checks that Next is the next time at which the result changes without an event.
 func TestNext(t *testing.T) {
 	for scene_, want := range map[string]time.Duration{
 		"a* b c/silent | d |":       time.Second,

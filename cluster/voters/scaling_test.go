@@ -8,8 +8,8 @@ import (
 )
 
 // rollout changes the founders of a world by a rolling update. Each process has a list of founders.
-// The group adopts the list that all processes with a session that do not leave agree on, if one of
-// the listed is among them.
+// The group adopts a list if all processes that have a session and are not leaving have the same
+// list, and one of the listed founders is among these processes.
 type rollout struct {
 	*world
 	names map[*proc][]string
@@ -22,7 +22,7 @@ func foundersTo(n int) (names []string) {
 	return names
 }
 
-// accord adopts the list that all processes that stay agree on.
+// accord adopts the list that all staying processes have.
 func (r *rollout) accord() {
 	var common []string
 	here := false
@@ -61,7 +61,7 @@ func (r *rollout) enter(i, founders int) {
 	r.pass(20*time.Second, p.name+" is registered", func() bool { return p.leaving > 0 || p.sessionUntil > r.now })
 }
 
-// goes makes a process leave. It must be allowed to stop within the time of Leave.
+// goes makes a process leave. The process must be allowed to stop within the time limit of Leave.
 func (r *rollout) goes(i int) {
 	at := slices.IndexFunc(r.procs, func(p *proc) bool { return p.alive && p.name == fmt.Sprint("n", i) })
 	p := r.procs[at]
@@ -79,7 +79,7 @@ func (r *rollout) rest(founders int) {
 	})
 }
 
-// scale changes from some founders to others, in random order where OPERATION.md leaves it open.
+// scale changes the number of founders, in random order where OPERATION.md permits any order.
 func (r *rollout) scale(from, to int) {
 	for i := from; i < to; i++ {
 		r.enter(i, to)
@@ -87,7 +87,7 @@ func (r *rollout) scale(from, to int) {
 	order := r.rng.Perm(min(from, to))
 	for _, i := range order {
 		if from < to && from > 1 || r.chance(0.5) {
-			r.rest(len(r.settings.Founders)) // Ready of the previous one
+			r.rest(len(r.settings.Founders)) // wait until the previous one is ready
 		}
 		r.goes(i)
 		r.enter(i, to)
@@ -103,7 +103,7 @@ func (r *rollout) scale(from, to int) {
 }
 
 // TestScaling scales from one founder to three, to five and back. Every leaver may stop in time,
-// and the majority of the present voters is never lost.
+// and the majority of the current voters is never lost.
 func TestScaling(t *testing.T) {
 	for seed := range budget(200) {
 		r := &rollout{names: map[*proc][]string{}}

@@ -11,12 +11,12 @@ type Kind uint8
 
 // The kinds of steps.
 const (
-	None    Kind = iota // nothing now
-	Prepare             // ask Instance to start an empty replica under ID; nothing is proposed
-	// propose to add ID, which Instance runs, as a learner; the entry holds ID, instance and address
+	None    Kind = iota // no step now
+	Prepare             // ask Instance to start an empty replica with ID; nothing is proposed
+	// propose to add ID, which Instance runs, as a learner, with the address of Instance
 	AddLearner
 	Change   // propose one joint change with AutoLeave: Promote, Demote, Remove
-	Transfer // hand the lead to ID; its leader then reconciles again
+	Transfer // transfer leadership to ID
 )
 
 func (k Kind) String() string {
@@ -28,14 +28,14 @@ func (k Kind) String() string {
 	return "unknown"
 }
 
-// Step is the one thing to do now. The caller carries it out once. It asks again when anything in
-// its View has changed, and after Next.
+// Step is the one thing to do now. The caller carries it out once. The caller calls Reconcile again
+// when anything in the View has changed, and after Next.
 type Step struct {
 	// Kind determines which of the fields are set.
 	Kind Kind
-	// ID is the replica of Prepare, AddLearner and Transfer.
+	// ID is the replica that Prepare, AddLearner or Transfer concerns.
 	ID nodeid.ReplicaID
-	// Instance is that of Prepare and AddLearner.
+	// Instance is the instance that runs or will run the replica ID.
 	Instance nodeid.ID
 	// Promote lists learners that become voters, by ID.
 	Promote []nodeid.ReplicaID
@@ -45,18 +45,18 @@ type Step struct {
 	Remove []nodeid.ReplicaID
 	// Why is a sentence for Status and logs.
 	Why string
-	// Next is when to look again although nothing has changed. Zero means never.
+	// Next is the time until the next evaluation even if nothing changes. Zero means none.
 	Next time.Duration
 }
 
-// Reconcile returns the next step towards the voters that the group should have. Equal views give
-// equal steps.
+// Reconcile returns the next step towards the voters that the group should have. For equal views it
+// returns equal steps.
 func Reconcile(v View) Step {
 	step, _ := look(v).decide()
 	return step
 }
 
-// Same reports whether two steps do the same, ignoring Why and Next.
+// Same reports whether two steps are equal, ignoring Why and Next.
 func (s Step) Same(o Step) bool {
 	return s.Kind == o.Kind && s.ID == o.ID && s.Instance == o.Instance &&
 		slices.Equal(s.Promote, o.Promote) && slices.Equal(s.Demote, o.Demote) && slices.Equal(s.Remove, o.Remove)

@@ -6,13 +6,14 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// MayStop returns the leader's answer to a leaver that asks whether it may stop (rule 13). It may
-// if it is not the leader, and the leader has applied a configuration without it. A majority of the
-// voters must know that this configuration is committed, and so must every voter that is heard
-// from. The package comment gives the reason. leaver is its raft ID; zero means none.
+// MayStop reports whether an instance that leaves may stop (rule 13). leaver is the raft ID of its
+// replica; zero means none. It may stop if its replica is not the leader, and the leader has
+// applied a configuration without the replica. Also, a majority of the voters must know that this
+// configuration is committed, and so must every voter in contact. The package comment contains the
+// reason.
 //
 // at is the index of the newest configuration that the leaver knows. A leader with an older
-// configuration has been replaced without knowing it. It may never have heard of the replica.
+// configuration was replaced without knowing it, and may not know that the replica exists.
 func MayStop(v View, leaver nodeid.ReplicaID, at uint64) bool {
 	if leaver == 0 {
 		return true
@@ -29,8 +30,8 @@ func MayStop(v View, leaver nodeid.ReplicaID, at uint64) bool {
 	return v.settled(v.Config.Voters) && v.settled(v.Config.Outgoing)
 }
 
-// settled reports whether a majority of these voters knows that the configuration is committed. It
-// is true for an empty list.
+// settled reports whether a majority of the given voters know that the configuration is committed.
+// It is true for an empty list.
 func (v View) settled(voters []nodeid.ReplicaID) bool {
 	know := 0
 	for _, r := range v.Replicas {
@@ -41,9 +42,9 @@ func (v View) settled(voters []nodeid.ReplicaID) bool {
 	return len(voters) == 0 || know > len(voters)/2
 }
 
-// AllLeaving reports whether every instance in reach has announced that it leaves (rule 13). Then
-// there is no successor to wait for, and each closes its session and stops at once. A voter that
-// raft hears from counts as staying if its session has ended.
+// AllLeaving reports whether every instance in contact has announced that it leaves (rule 13). Then
+// there is no successor to wait for, and each instance closes its session and stops without delay.
+// A voter in contact whose session has ended counts as staying.
 func AllLeaving(v View) bool {
 	s := look(v)
 	for _, m := range slices.Concat(s.voters, s.learners) {

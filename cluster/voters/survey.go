@@ -9,27 +9,26 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// member is one replica of the configuration, with everything that is known about it.
+// member is one replica of the configuration, with all known facts about it.
 type member struct {
 	Replica
 	info    Registered
-	known   bool // it has registered
+	known   bool // the registration of its instance is known
 	voter   bool
 	self    bool
 	dead    bool // rule 11
-	foreign bool // not a founder, and only founders vote
-	double  bool // a learner whose process or name has another replica that stays
+	foreign bool // it is not a founder, and only founders may vote
+	double  bool // a learner that shares its process or name with another replica that stays
 }
 
-// fit reports whether the member may stay. A short silence or a missing session does not matter.
+// fit reports whether the member may remain. A short silence or a missing session does not matter.
 func (m *member) fit() bool {
 	return !m.dead && !m.info.Leaving && !m.foreign && !m.double
 }
 
-// promotable reports whether the member is a learner that can vote now. It must know the present
-// configuration, because an instance ignores messages under an unknown raft ID. Otherwise, if the
-// leader dies, replicas that do not know each other could not elect the next one, though they are a
-// majority.
+// promotable reports whether the member is a learner that may get a vote now. It must know the
+// current configuration, because an instance ignores messages under an unknown raft ID. If the
+// leader failed, a majority of voters that do not know each other could not elect a new leader.
 func (m *member) promotable() bool {
 	return !m.voter && m.fit() && m.Active && m.info.Session && m.CaughtUp && m.Settled
 }
@@ -44,27 +43,28 @@ func (m *member) label() string {
 	return strconv.Quote(m.info.Name)
 }
 
-// survey is a View in order: sorted, joined by instance, and judged by rules 8 and 11.
+// survey is a View whose replicas are sorted, joined with their instances, and checked by rules 8
+// and 11.
 type survey struct {
 	v          View
 	voters     []*member // by ID
 	learners   []*member // by ID
 	candidates []candidate
 	self       *member // nil if this replica has no vote
-	// eligible is how many instances could vote (rule 8). wanted is how many replicas there should be,
-	// target how many of them should vote.
+	// eligible is the number of instances that could vote (rule 8), wanted the number of replicas
+	// that there should be, and target the number of replicas that should vote.
 	eligible, wanted, target int
-	// for people: instances that refused or did not answer, and are asked again later
+	// names of instances that refused or did not answer, and are asked again later
 	resting   []string
-	barred    string   // for people: an instance that is present and left out for now
-	namesakes []string // for people: instances that get no vote because a voter has their name
+	barred    string   // text about an instance that is present and left out for now
+	namesakes []string // texts about instances that get no vote because a voter has their name
 }
 
 // The limits of rule 11.
 const (
 	silenceInMemory = 5 * time.Second
 	silenceDurable  = time.Minute
-	silenceNamed    = time.Second // if its name was registered again, which is only a claim
+	silenceNamed    = time.Second // if its name was registered again, which is not proved
 )
 
 func (s *survey) silence() time.Duration {
@@ -98,7 +98,7 @@ func look(v View) *survey {
 	return s
 }
 
-// records returns the registrations merged by instance, sorted.
+// records returns the registrations, sorted, with those of one instance merged.
 func (s *survey) records() []Registered {
 	var all []Registered
 	list := slices.Clone(s.v.Registered)
@@ -120,7 +120,7 @@ func (s *survey) records() []Registered {
 	return all
 }
 
-// member judges one ID of the configuration.
+// member returns the facts about one ID of the configuration.
 func (s *survey) member(id nodeid.ReplicaID, voter bool, records []Registered) *member {
 	m := &member{Replica: Replica{ID: id}, voter: voter, self: voter && id == s.v.Self}
 	if i := slices.IndexFunc(s.v.Replicas, func(r Replica) bool { return r.ID == id }); i >= 0 {
@@ -145,8 +145,8 @@ func (s *survey) founder(name string) bool {
 	return len(s.v.Settings.Founders) == 0 || slices.Contains(s.v.Settings.Founders, name)
 }
 
-// rivals reports whether two replicas must not both vote: they are the same process or have the
-// same name.
+// rivals reports whether two replicas must not both vote, because they belong to the same process
+// or have the same name.
 func (s *survey) rivals(a, b Registered, x, y nodeid.ID) bool {
 	named := true
 	return !x.IsZero() && x == y || named && a.Name != "" && a.Name == b.Name

@@ -84,7 +84,7 @@ func (t *twin) judgeTransfer(s Step) string {
 	return ""
 }
 
-// judgeRest checks which replicas are dropped and kept beside the voters (rules 10 and 11).
+// judgeRest checks which replicas are removed and which are kept as learners (rules 10 and 11).
 func (t *twin) judgeRest(s Step, next Config) string {
 	if len(s.Promote)+len(s.Demote)+len(s.Remove) == 0 {
 		return "a change that changes nothing"
@@ -111,7 +111,7 @@ func (t *twin) judgeRest(s Step, next Config) string {
 	return ""
 }
 
-// judgeComing checks which instances are asked and added (rule 9), and that none is forgotten.
+// judgeComing checks which instances are asked and added (rule 9), and that none is left out.
 func (t *twin) judgeComing(s Step) string {
 	have, free := 0, 0
 	for _, id := range slices.Concat(t.v.Config.Voters, t.v.Config.Learners) {

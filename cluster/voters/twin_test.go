@@ -9,13 +9,13 @@ import (
 )
 
 // twin is a second, slow implementation of the rules. It enumerates every set of voters that one
-// change can reach, drops the forbidden ones, and returns the worth of the best. It shares only
+// change can reach, drops the forbidden sets, and returns the worth of the best. It shares only
 // types with the package.
 type twin struct {
 	v                        View
 	eligible, wanted, target int
 	open                     []Registered               // instances that could get a replica
-	judged                   map[nodeid.ReplicaID]facts // cached facts, since every set asks again
+	judged                   map[nodeid.ReplicaID]facts // cached facts, since every set needs them
 }
 
 type facts struct {
@@ -70,7 +70,7 @@ func (t *twin) rivals(a, b nodeid.ID) bool {
 	return !a.IsZero() && a == b || k1 && k2 && x.Name == y.Name && x.Name != ""
 }
 
-// soundAlone is rule 8 for a replica of the configuration.
+// soundAlone applies rule 8 to one replica of the configuration.
 func (t *twin) soundAlone(id nodeid.ReplicaID) bool {
 	r, known := t.record(t.replica(id).Instance)
 	return !t.dead(id) && !(known && (r.Leaving || !t.mayVote(r)))
@@ -152,7 +152,7 @@ func (t *twin) survey() {
 	most := max(t.v.Settings.Voters-1+t.v.Settings.Voters%2, 1)
 	there := t.uneven(min(most, staying+t.names(slices.Concat(calm, wild))))
 	t.open, t.eligible = calm, staying+t.names(calm)
-	// restless ones are added if fewer than a majority would vote without them
+	// instances with many losses are added if otherwise fewer than a majority would vote
 	for 2*t.uneven(min(most, t.eligible)) <= there && there > 0 {
 		t.open = slices.Concat(calm, wild)
 		t.eligible++
@@ -168,7 +168,7 @@ func (t *twin) uneven(n int) int {
 	return n
 }
 
-// names returns how many of the instances could vote beside each other.
+// names returns how many of the instances could have a vote at the same time.
 func (t *twin) names(list []Registered) int {
 	n := 0
 	for i, r := range list {
@@ -201,8 +201,8 @@ func (t *twin) pairs(set []nodeid.ReplicaID) int {
 	return n
 }
 
-// worth returns the worth of a set of voters; lower is better. The first three numbers justify a
-// change.
+// worth returns the worth of a set of voters; lower is better. Only the first three numbers justify
+// a change.
 func (t *twin) worth(set []nodeid.ReplicaID) (w [6]int) {
 	w[0] = 1 - len(set)%2
 	w[1] = max(len(set)-t.target, t.target-len(set))
@@ -221,7 +221,7 @@ func (t *twin) worth(set []nodeid.ReplicaID) (w [6]int) {
 	return w
 }
 
-// forbidden returns why a set of voters must not follow the present one, or "".
+// forbidden returns why a set of voters must not replace the current one, or "".
 func (t *twin) forbidden(set []nodeid.ReplicaID) string {
 	if !slices.Contains(set, t.v.Self) {
 		return "the leader takes its own vote"
@@ -258,7 +258,7 @@ func (t *twin) reachable(f func(set []nodeid.ReplicaID)) {
 	set := make([]nodeid.ReplicaID, 0, len(all))
 	for bits := 1; bits < 1<<len(all); bits++ {
 		if set = set[:0]; bits&(1<<self) == 0 {
-			continue // forbidden, and half of all sets
+			continue // forbidden without the leader; these are half of all sets
 		}
 		for i, id := range all {
 			if bits&(1<<i) != 0 {
@@ -280,7 +280,7 @@ func (t *twin) best() (best [6]int, some bool) {
 	return best, some
 }
 
-// quiet reports whether all voters are as they should be, so that zones may count.
+// quiet reports whether nothing but the zones of the voters may need a change.
 func (t *twin) quiet() bool {
 	for _, id := range t.v.Config.Voters {
 		if r, _ := t.record(t.replica(id).Instance); !t.sound(id) || !t.active(id) || r.Lost > 0 {
@@ -290,7 +290,8 @@ func (t *twin) quiet() bool {
 	return len(t.v.Config.Voters) == t.target
 }
 
-// spread returns the fewest pairs of voters in one zone after one exchange for the zones.
+// spread returns the lowest number of voter pairs in the same zone after one exchange for the
+// zones.
 func (t *twin) spread() (best int, some bool) {
 	best = t.pairs(t.v.Config.Voters)
 	if !t.quiet() {
@@ -304,8 +305,8 @@ func (t *twin) spread() (best int, some bool) {
 	return best, some
 }
 
-// mayMove reports whether a replica that comes in for the zones was not lost lately, and the one
-// that leaves has a known zone.
+// mayMove reports whether the new replica of an exchange for the zones was not lost recently and
+// the zone of the old one is known.
 func (t *twin) mayMove(set []nodeid.ReplicaID) bool {
 	for _, id := range set {
 		if r, _ := t.record(t.replica(id).Instance); !t.isVoter(id) && r.Lost > 0 {

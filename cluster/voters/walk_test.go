@@ -55,12 +55,12 @@ func (w *world) nemesis(most int) {
 	}
 }
 
-// survives reports whether the group keeps its majorities without a process, including that of a
-// change in flight.
+// survives reports whether the group keeps its majorities without process p, also after a change in
+// flight.
 func (w *world) survives(p *proc) bool {
 	sets := [][]nodeid.ReplicaID{w.config.Voters, w.config.Outgoing}
 	if len(w.config.Voters) == 1 && w.replicas[w.config.Voters[0]].of.leaving > 0 {
-		return false // two voters, which rule 12 then needs, survive no loss
+		return false // the two voters that rule 12 then needs survive no loss
 	}
 	if w.flight != nil {
 		sets = append(sets, after(w.config, w.flight.step).Voters)
@@ -76,9 +76,9 @@ func (w *world) survives(p *proc) bool {
 	return true
 }
 
-// missed makes the leader of a careful world notice at once that a replica is not heard from. One
-// that disappears unnoticed can make any change hang that counts on it, if another is missing too.
-// That is a limit of the view, and not what these worlds test.
+// missed makes the leader of a careful world notice at once that a replica is out of contact. If a
+// replica disappears unnoticed and another voter is missing, a change that needs its vote can hang.
+// That is a limit of the view, which careful worlds do not test.
 func (w *world) missed(p *proc) {
 	for _, r := range w.replicas {
 		if r.of == p && w.careful {
@@ -107,7 +107,7 @@ func (w *world) comeBack(share float64) {
 	}
 }
 
-// settle lets everything be well for a while and returns what is still wrong then, or "".
+// settle runs the world for a while without faults and returns what is still wrong then, or "".
 func (w *world) settle() string {
 	w.quiet = true
 	w.comeBack(1)
@@ -146,8 +146,9 @@ func (w *world) settle() string {
 
 func (w *world) dump() string { return strings.Join(w.trace[max(0, len(w.trace)-60):], "\n") }
 
-// TestWalk lets whole fleets run for a while, and then rest. In every second world so few replicas
-// are down that the present voters keep their majority. If it is lost there, a change has lost it.
+// TestWalk runs fleets with faults for a while, and then without. In every second world so few
+// replicas are down that the current voters keep their majority. If the majority is lost in such a
+// world, a change has lost it.
 func TestWalk(t *testing.T) {
 	runs, healed, changes := budget(500), 0, 0
 	for seed := range runs {
@@ -184,6 +185,6 @@ func TestWalk(t *testing.T) {
 	}
 }
 
-// over reports whether the group has lost its majority through leavers that stopped after the world
-// went quiet.
+// over reports whether the group has lost its majority because leavers stopped after the faults
+// ended.
 func (w *world) over() bool { return w.fault == "" && !w.majority(w.config.Voters) }

@@ -10,9 +10,9 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// world is a fleet and its group without raft. A change is committed as soon as the majorities that
-// it needs are up. The leader learns late and incompletely which replicas are up, silent or gone.
-// One seed is one run.
+// world is a fleet and its group without raft. A change is committed as soon as the needed
+// majorities are up. The leader learns late and incompletely which replicas are up or silent, or
+// have ended. The seed determines the run.
 type world struct {
 	rng       *rand.Rand
 	now       time.Duration
@@ -22,9 +22,9 @@ type world struct {
 	config    Config
 	flight    *flight
 	leader    nodeid.ReplicaID
-	since     time.Duration // the leader's
+	since     time.Duration // when the leader began to lead
 	gone      time.Duration // when the last leader stopped leading
-	term      int           // counts the leads
+	term      int           // number of leaders so far
 	errands   []errand
 	lastID    nodeid.ReplicaID
 	lastInst  uint64
@@ -36,11 +36,11 @@ type world struct {
 	changes   int
 	fault     string
 	trace     []string
-	quiet     bool // no changes of leader, nothing lost
+	quiet     bool // the leader does not change and nothing is lost
 	careful   bool // no majority is lost, and leavers wait as long as necessary
 	uncounted bool // losses are not counted
-	mute      bool // a cut never looks like a process that is gone
-	fickle    bool // another leader after every change
+	mute      bool // a cut process never refuses connections
+	fickle    bool // the leader changes after every change
 }
 
 // proc is one process. A restart in memory mode makes a new one.
@@ -49,15 +49,15 @@ type proc struct {
 	name, zone   string
 	alive        bool
 	cut          bool
-	leaving      time.Duration // zero means that it does not
+	leaving      time.Duration // zero means that it does not leave
 	diedAt       time.Duration
 	sessionUntil time.Duration
-	announced    bool // its address refuses
+	announced    bool // its address refuses connections
 	steward      Reconciler
 	asked        errand // the last Prepare that it answered
 }
 
-// errand is a question of a leader in flight.
+// errand is a question of a leader that is under way.
 type errand struct {
 	term     int
 	by       *proc
@@ -135,7 +135,7 @@ func (w *world) majority(ids []nodeid.ReplicaID) bool {
 	return len(ids) == 0 || n > len(ids)/2
 }
 
-// crash is kill -9. In memory mode the data are lost.
+// crash kills a process. In memory mode its data are lost.
 func (w *world) crash(p *proc) {
 	p.alive, p.diedAt = false, w.now
 	for _, r := range w.replicas {
@@ -145,8 +145,8 @@ func (w *world) crash(p *proc) {
 	}
 }
 
-// elect makes a replica leader that can be one: it is in the configuration, the majorities are up,
-// and it has the log.
+// elect makes a replica the leader if possible: it is in the configuration and has the log, and the
+// majorities are up.
 func (w *world) elect() {
 	w.leader = 0
 	if !w.majority(w.config.Voters) || !w.majority(w.config.Outgoing) {
@@ -160,7 +160,7 @@ func (w *world) elect() {
 		return
 	}
 	if w.flight != nil && !w.flight.joint && w.chance(0.5) {
-		w.flight = nil // it was not in the new leader's log
+		w.flight = nil // the change was not in the new leader's log
 	}
 	w.lead(able[w.rng.IntN(len(able))])
 }

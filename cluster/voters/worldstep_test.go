@@ -56,9 +56,8 @@ func (w *world) step() {
 	w.leave(st)
 }
 
-// fingerprint formats the facts without times. The Reconciler looks when they change, after an
-// answer, and when the last Next is over, but not more often. So a missing Next shows as a world
-// that does not settle.
+// fingerprint formats the facts without times. The world calls Look only when the fingerprint
+// changes, after an answer, and after Next. So if Next is missing, the world does not settle.
 func (w *world) fingerprint(f Facts) string {
 	f.Replicas = slices.Clone(f.Replicas)
 	for i := range f.Replicas {
@@ -67,7 +66,7 @@ func (w *world) fingerprint(f Facts) string {
 	return fmt.Sprint(f)
 }
 
-// audit compares what the Reconciler remembers with the truth.
+// audit compares the memory of the Reconciler with the truth.
 func (w *world) audit(v View) {
 	for _, r := range v.Replicas {
 		if r.LifeOver && w.up(r.ID) {
@@ -81,7 +80,7 @@ func (w *world) audit(v View) {
 	}
 }
 
-// leave ends the processes that may stop, and those whose time is over.
+// leave ends the processes that may stop, and those whose time limit has passed.
 func (w *world) leave(st *Reconciler) {
 	for _, p := range w.procs {
 		if p.leaving == 0 || !p.alive {
@@ -101,8 +100,8 @@ func (w *world) leave(st *Reconciler) {
 	}
 }
 
-// answer carries questions and answers. The answer to a question of an earlier lead is lost, or
-// reaches the Reconciler that has forgotten it.
+// answer delivers questions and answers. The answer to a question of an earlier leader is lost, or
+// reaches a Reconciler that has forgotten the question.
 func (w *world) answer() {
 	var open []errand
 	for _, q := range w.errands {
@@ -127,7 +126,7 @@ func (w *world) answer() {
 	w.errands = open
 }
 
-// probed answers a probe. A cut that refuses looks like a process that is gone.
+// probed answers a probe. A cut process may refuse connections, like one that has ended.
 func (w *world) probed(q errand, p *proc) {
 	switch {
 	case p.cut && (w.mute || !w.chance(0.05)), !p.alive && !p.announced: // silence
@@ -217,7 +216,7 @@ func (w *world) carryOut(v View, s Step) {
 	}
 }
 
-// check compares a change with what must be true of each.
+// check checks the properties that every change must have.
 func (w *world) check(v View, s Step) {
 	t := &twin{v: v}
 	t.survey()
@@ -239,7 +238,7 @@ func (w *world) check(v View, s Step) {
 	}
 }
 
-// spareLosses returns how many more of the voters that stay and are heard from may be lost.
+// spareLosses returns how many voters in contact may be lost before the majority is.
 func (t *twin) spareLosses(set []nodeid.ReplicaID) int {
 	n := 0
 	for _, id := range set {

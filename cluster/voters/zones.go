@@ -6,8 +6,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Voters are spread better if fewer pairs of them share a zone. A replica of unknown registration
-// shares none: missing information is no reason for a change.
+// The spread of voters is better if fewer pairs of them share a zone. A replica of an unknown
+// instance shares no zone, since missing information is no reason for a change.
 
 func load(list []*member, zone string) int {
 	n := 0
@@ -29,15 +29,15 @@ func pairs(list []*member) int {
 	return n
 }
 
-// settled reports whether the voters are right except perhaps for their zones.
+// settled reports whether nothing but the zones of the voters may need a change.
 func (s *survey) settled() bool {
 	return len(s.voters) == s.target &&
 		len(where(s.voters, func(m *member) bool { return m.fit() && m.Active && m.info.Lost == 0 })) == len(s.voters)
 }
 
 // displaced returns the voter that an instance should replace to improve the zones, or nil. It
-// never returns the leader. An instance that was lost lately replaces none; otherwise it and its
-// replacement would be exchanged by turns.
+// never returns the leader. An instance that was lost recently replaces no voter. Otherwise the
+// instance and its replacement would be exchanged alternately.
 func (s *survey) displaced(r Registered, who nodeid.ID) *member {
 	if !s.settled() || r.Lost > 0 {
 		return nil
@@ -66,7 +66,7 @@ func (s *survey) clash(list []*member, r Registered, who nodeid.ID) bool {
 	return false
 }
 
-// swap returns the voters with one exchanged for a learner to improve the zones, or nil.
+// swap returns the voters with one of them exchanged for a learner to improve the zones, or nil.
 func (s *survey) swap() []*member {
 	var in, out *member
 	best := pairs(s.voters)
@@ -98,8 +98,8 @@ func exchange(list []*member, out, in *member) []*member {
 }
 
 // even exchanges members for others of the same kind, one or two at a time, as long as that
-// improves the zones. Taking each from the emptiest zone is not enough if some must be active: the
-// choice of one kind can spoil that of the other.
+// improves the zones. Taking each member from the emptiest zone is not enough if some must be in
+// contact, because the choice of one kind can make the choice of another kind worse.
 func (s *survey) even(chosen []*member) []*member {
 	for pairs(chosen) > 0 {
 		better := s.better(chosen, pairs(chosen), 2)
@@ -111,8 +111,8 @@ func (s *survey) even(chosen []*member) []*member {
 	return chosen
 }
 
-// better returns the members with at most that many exchanged, so that fewer than n pairs share a
-// zone, or nil.
+// better returns the members with at most the given number exchanged, so that fewer than n pairs
+// share a zone, or nil.
 func (s *survey) better(list []*member, n, exchanges int) []*member {
 	for _, out := range list {
 		for _, in := range slices.Concat(s.voters, s.learners) {

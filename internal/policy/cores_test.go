@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// isCore reports whether a file is part of a pure core. In a package that has both, the shells are
-// listed and everything else is core, so that a new file is pure until it is listed here.
+// isCore reports whether a file belongs to a core. In a package with a core and a shell, only the
+// files of the shell are listed here, so that a new file must be pure unless it is listed.
 func isCore(s source) bool {
 	if s.test || s.generated {
 		return false
@@ -30,15 +30,15 @@ func isCore(s source) bool {
 	return false
 }
 
-// impure are the packages that a core may not import: each is a clock, a source of chance, or a way
-// out of the process.
+// impure are the packages that a core may not import: they access a clock, random numbers, or the
+// world outside the process.
 var impure = []string{"os", "net", "math/rand", "math/rand/v2", "crypto/rand", "sync", "sync/atomic", "runtime",
 	"io/fs", "log", "context", "unsafe"}
 
-// clocks are the names of package time that read or follow a clock.
+// clocks are the names in package time that read or wait for a clock.
 var clocks = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "NewTimer", "NewTicker", "Tick"}
 
-// coreFaults says what a file has that a core may not have, with its position, or nothing.
+// coreFaults returns everything in a file that a core may not contain, by position.
 func coreFaults(file *ast.File) map[token.Pos]string {
 	faults := map[token.Pos]string{}
 	for _, i := range file.Imports {
@@ -83,8 +83,8 @@ func TestCoresArePure(t *testing.T) {
 	}
 }
 
-// stateless reports whether a package-level variable is no state: an error sentinel, an interface
-// assertion, a table in a test, or embedded files, which no code can change.
+// stateless reports whether a package-level variable cannot change: an error, an interface
+// assertion, a table in a test, or embedded files.
 func stateless(spec *ast.ValueSpec) bool {
 	if kind, ok := spec.Type.(*ast.SelectorExpr); ok && len(spec.Values) == 0 && kind.Sel.Name == "FS" {
 		x, ok := kind.X.(*ast.Ident)
@@ -110,7 +110,7 @@ func stateless(spec *ast.ValueSpec) bool {
 			if !strings.HasPrefix(value.Sel.Name, "Err") {
 				return false
 			}
-		case *ast.CompositeLit: // [...]string{...} is a constant that Go cannot say
+		case *ast.CompositeLit: // [...]string{...}, which Go cannot declare as a constant
 			array, ok := value.Type.(*ast.ArrayType)
 			if !ok || array.Len == nil {
 				return false
@@ -122,7 +122,7 @@ func stateless(spec *ast.ValueSpec) bool {
 	return true
 }
 
-// excused is the package-level state that there is, by file and name, with its reason.
+// excused lists the package-level state that is permitted, by file and name, with the reason.
 var excused = map[string]string{
 	"internal/credentials/stretch.go stretched": "a thousand nodes of one process must not stretch one secret " +
 		"a thousand times; bounded, and a function of its keys",

@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// drawnRoom finds an arrow between two boxes of a diagram.
+// drawnPackage finds an arrow between two boxes of a diagram.
 var drawnPackage = regexp.MustCompile(`(?m)^ +(\w+)(?:\[.*?\])? --> (\w+)`)
 
-// TestDrawnPackagesAreThePackages holds the first diagram of ARCHITECTURE.md to the table of which
-// package may import which.
+// TestDrawnPackagesAreThePackages checks that the first diagram of ARCHITECTURE.md agrees with the
+// table of permitted imports.
 func TestDrawnPackagesAreThePackages(t *testing.T) {
 	boxes := map[string]string{
 		"root": "", "instance": "internal/instance", "session": "session", "raftlog": "raftlog", "cluster": "cluster",

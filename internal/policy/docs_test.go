@@ -54,7 +54,7 @@ func TestEverythingExportedIsDocumented(t *testing.T) {
 	}
 }
 
-// obvious are methods whose meaning is fixed by a well-known interface.
+// obvious are methods whose meaning is defined by a well-known interface.
 var obvious = map[string]bool{"Error": true, "String": true, "Unwrap": true, "Is": true}
 
 func exportedReceiver(d *ast.FuncDecl) bool {
@@ -82,8 +82,9 @@ func specDoc(spec ast.Spec) (*ast.Ident, *ast.CommentGroup) {
 	return nil, nil
 }
 
-// TestRootNamesNoDependency holds the root's exported API to the standard library and this module's
-// root: a user who reads a signature never meets raft, gRPC or memberlist, and we can replace them.
+// TestRootNamesNoDependency checks that the root's exported API contains only types of the standard
+// library and of this module's root. So no user depends on raft, gRPC or memberlist, and we can
+// replace them.
 func TestRootNamesNoDependency(t *testing.T) {
 	set, files := sources(t)
 	for _, s := range files {
@@ -115,8 +116,8 @@ func TestRootNamesNoDependency(t *testing.T) {
 	}
 }
 
-// exportedSignatures lists the types that a user of the file sees: of functions and methods, and of
-// exported fields.
+// exportedSignatures returns the types that a user of the file sees, which are those in signatures
+// and exported fields.
 func exportedSignatures(file *ast.File) []ast.Node {
 	var parts []ast.Node
 	for _, decl := range file.Decls {
@@ -149,8 +150,8 @@ func exportedSignatures(file *ast.File) []ast.Node {
 // snippet finds the Go code of a page.
 var snippet = regexp.MustCompile("(?s)```go\n(.*?)```")
 
-// TestReadmeSnippetsRun holds every Go snippet of the README to code that a test runs: it must
-// stand, line for line, in an example whose output is checked.
+// TestReadmeSnippetsRun checks that every Go snippet of the README is, line for line, part of an
+// example whose output is checked.
 func TestReadmeSnippetsRun(t *testing.T) {
 	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
 	if err != nil {
@@ -182,7 +183,7 @@ func TestReadmeSnippetsRun(t *testing.T) {
 	}
 }
 
-// folded drops indentation, so that a snippet can stand inside a function.
+// folded removes indentation, so that a snippet can be inside a function.
 func folded(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
@@ -193,8 +194,8 @@ func folded(text string) string {
 	return b.String()
 }
 
-// TestComingFromSnippetsRun holds our code in docs/CHOOSING.md to the examples. The others' code
-// is marked golang or java.
+// TestComingFromSnippetsRun checks that the Go snippets in docs/CHOOSING.md are parts of examples.
+// The code for other systems is marked golang or java.
 func TestComingFromSnippetsRun(t *testing.T) {
 	page := readPage(t, "CHOOSING.md")
 	examples, err := filepath.Glob(filepath.Join(root, "examples", "comingfrom", "*_test.go"))
@@ -228,8 +229,9 @@ func TestComingFromSnippetsRun(t *testing.T) {
 	}
 }
 
-// TestTutorialIsItsProgram holds docs/TUTORIAL.md to examples/tutorial, which a test runs: the Go
-// blocks of the page, in their order, are the program, and the page shows what the program prints.
+// TestTutorialIsItsProgram checks docs/TUTORIAL.md against examples/tutorial, which a test runs.
+// The Go blocks of the page, in their order, are the program, and the page shows the program's
+// output.
 func TestTutorialIsItsProgram(t *testing.T) {
 	page := readPage(t, "TUTORIAL.md")
 	program, err := os.ReadFile(filepath.Join(root, "examples", "tutorial", "main.go"))

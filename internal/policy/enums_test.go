@@ -8,12 +8,12 @@ import (
 	"testing"
 )
 
-// TestWordsAreConstants: a word that a field of Status, Event, LockEvent, NodeEvent or DiskFault
-// can have is written as its constant, in comparisons, in cases and where the field is set. A
-// literal that is misspelled compiles, and is never equal.
+// TestWordsAreConstants checks that code uses the constants for the values of certain fields of
+// Status, Event, LockEvent, NodeEvent and DiskFault. A misspelled literal would compile and never
+// be equal.
 func TestWordsAreConstants(t *testing.T) {
 	set, all := sources(t)
-	words := map[string][]string{} // by type
+	words := map[string][]string{} // the constants of each type
 	fields := map[string][]string{}
 	for _, s := range all {
 		if s.pkg != "" || s.test {

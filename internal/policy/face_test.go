@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// What the root may have: it is the face of internal/instance, and no more.
+// Limits of the root package, which only exposes internal/instance.
 const (
 	faceFiles  = 16
 	faceTests  = 20
-	faceFields = 8 // of Node
+	faceFields = 8 // of the struct Node
 )
 
-// TestTheRootIsTheFace counts what a stranger meets first.
+// TestTheRootIsTheFace limits the size of the root package, which new readers see first.
 func TestTheRootIsTheFace(t *testing.T) {
 	_, files := sources(t)
 	product, tests, lines, fields := 0, 0, 0, 0

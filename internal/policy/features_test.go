@@ -11,14 +11,14 @@ import (
 )
 
 var (
-	// featureTest finds a test that docs/GUARANTEES.md names, featureName a call or a field of the
-	// root.
+	// featureTest finds the name of a test in docs/GUARANTEES.md, and featureName the name of an
+	// exported function, method or field of the root.
 	featureTest = regexp.MustCompile("`([a-z0-9/]+)\\.((?:Test|Example|Fuzz)[A-Za-z0-9_]*)`")
 	featureName = regexp.MustCompile("`([A-Z][A-Za-z]*)(?:\\.([A-Z][A-Za-z]*))?`")
 )
 
-// featureRows returns the numbers that the table of features in docs/GUARANTEES.md must have, in
-// this order.
+// featureRows returns the numbers of the rows in the table of features in docs/GUARANTEES.md, in
+// order.
 func featureRows() []string {
 	var rows []string
 	for i := range 40 {
@@ -27,8 +27,8 @@ func featureRows() []string {
 	return rows
 }
 
-// featureFaults returns what is wrong with the page: a test or a name that does not exist, a row
-// that is missing, a feature without a test.
+// featureFaults returns the faults of the page: a test or a name that does not exist, a missing
+// row, a feature without a test.
 func featureFaults(page string, tests, names map[string]bool) []string {
 	var faults, rows []string
 	for _, match := range featureTest.FindAllStringSubmatch(page, -1) {
@@ -65,8 +65,8 @@ func featureFaults(page string, tests, names map[string]bool) []string {
 	return faults
 }
 
-// declared lists what a page may name: "package.TestX" of all packages, and what the root exports,
-// as "Node", "Node.Lock" or "Request.Key".
+// declared returns the names that a page may contain: "package.TestX" of all packages, and the
+// root's exported names, such as "Node", "Node.Lock" or "Request.Key".
 func declared(files []source) (tests, names map[string]bool) {
 	tests, names = map[string]bool{}, map[string]bool{}
 	for _, s := range files {
@@ -91,7 +91,7 @@ func declared(files []source) (tests, names map[string]bool) {
 	return tests, names
 }
 
-// receiver is "Node." for a method of Node.
+// receiver returns "Node." for a method of Node.
 func receiver(d *ast.FuncDecl) string {
 	if d.Recv == nil {
 		return ""
@@ -106,7 +106,7 @@ func receiver(d *ast.FuncDecl) string {
 	return ""
 }
 
-// addNames adds a type with its fields, or variables.
+// addNames adds the exported names of a type with its fields, or of variables.
 func addNames(names map[string]bool, spec ast.Spec) {
 	switch s := spec.(type) {
 	case *ast.ValueSpec:
@@ -125,8 +125,7 @@ func addNames(names map[string]bool, spec ast.Spec) {
 	}
 }
 
-// TestFeaturesAreShown keeps the table of features in docs/GUARANTEES.md from promising what no
-// test shows.
+// TestFeaturesAreShown checks that every feature in the table in docs/GUARANTEES.md has a test.
 func TestFeaturesAreShown(t *testing.T) {
 	page := readPage(t, "GUARANTEES.md")
 	k := whatIsThere(t)

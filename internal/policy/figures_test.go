@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// measured says under which name docs/SPEED.md has what a row of docs/CHOOSING.md compares.
+// measured returns the name in docs/SPEED.md for the name of each row in docs/CHOOSING.md.
 func measured() map[string]string {
 	return map[string]string{
 		"mortise, memory": "mortise-tls", "mortise, `Dir`": "mortise-dir-tls", "etcd `concurrency`, synced": "etcd",
@@ -15,8 +15,8 @@ func measured() map[string]string {
 	}
 }
 
-// figureFaults says which figure of the table in one page is not that of the other: pairs are the
-// third column there, hand-overs the first.
+// figureFaults returns the figures in the table of one page that the other page does not contain.
+// It compares the column of pairs and the column of hand-overs.
 func figureFaults(choosing, speed string) (faults []string, figures int) {
 	const what, pairs, handOvers = 1, 8, 9
 	for line := range strings.Lines(choosing) {
@@ -39,8 +39,8 @@ func figureFaults(choosing, speed string) (faults []string, figures int) {
 	return faults, figures
 }
 
-// stands reports whether a row by that name has the figure in front of a cell of that column, in a
-// table of pairs (seven columns) or of hand-overs (five).
+// stands reports whether the row with that name begins the cell of that column with the figure. It
+// searches the tables of pairs (seven columns) or of hand-overs (five).
 func stands(speed, name string, column int, figure string, handOvers bool) bool {
 	for line := range strings.Lines(speed) {
 		cells := strings.Split(line, "|")
@@ -56,8 +56,8 @@ func stands(speed, name string, column int, figure string, handOvers bool) bool 
 	return false
 }
 
-// TestFiguresAreMeasured holds the table of docs/CHOOSING.md to docs/SPEED.md, which a program
-// writes.
+// TestFiguresAreMeasured checks that the figures of docs/CHOOSING.md are in docs/SPEED.md, which a
+// program writes.
 func TestFiguresAreMeasured(t *testing.T) {
 	choosing, speed := readPage(t, "CHOOSING.md"), readPage(t, "SPEED.md")
 	faults, figures := figureFaults(choosing, speed)
@@ -78,7 +78,7 @@ func TestFiguresAreMeasured(t *testing.T) {
 	}
 }
 
-// rowOf returns the cells of a row, the first of which, behind the border, is its name.
+// rowOf returns the cells of a row. The first cell is empty, and the second one is the name.
 func rowOf(page, name string) []string {
 	for line := range strings.Lines(page) {
 		if cells := strings.Split(line, "|"); len(cells) == 11 && strings.TrimSpace(cells[1]) == name {

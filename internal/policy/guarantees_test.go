@@ -8,11 +8,10 @@ import (
 	"testing"
 )
 
-// promises finds the sections of GUARANTEES.md that promise something, each from its heading to the
-// next.
+// promises finds the sections of GUARANTEES.md that contain a promise.
 var promises = regexp.MustCompile(`(?m)^### (\d+)\. (.*)\n(?s:(.*?))(?:^##|\z)`)
 
-// guaranteeFaults says which promise is not numbered in order, or shown by no test.
+// guaranteeFaults returns the promises that are not numbered in order or have no test.
 func guaranteeFaults(page string) (faults []string) {
 	var sections [][]string
 	for rest := page; ; {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// allowed says which packages may import which, beyond the standard library. A package that
-// is not listed is a mistake: decide where it belongs first. "module/..." allows all below.
+// allowed contains the permitted imports of each package besides the standard library. A package
+// that is missing here is an error. "module/..." permits all packages below the module.
 var allowed = map[string][]string{
 	"lockfsm":                      {},
 	"cluster/founding":             {"internal/nodeid"},
@@ -67,8 +67,8 @@ var allowed = map[string][]string{
 		"raftlog", "raftlog/storage", "session", "session/client", "session/keeper", "transport",
 		"transport/wire/mortise/query/v1",
 	},
-	// It makes the messages of what the packages have, so that neither they nor transport know the
-	// other's types.
+	// This package translates between the types of other packages and messages, so that neither
+	// these packages nor transport import each other.
 	"internal/queries": {
 		"cluster", "cluster/voters", "internal/capability", "internal/nodeid", "internal/replica", "lockfsm",
 		"session", "transport", "transport/wire/...",
@@ -118,8 +118,8 @@ var allowed = map[string][]string{
 	"internal/publish": {},
 }
 
-// onlyIn names the one file or package that may import a package: the seam behind which it could be
-// replaced.
+// onlyIn names the one file or package that may import a package, so that the imported package can
+// be replaced.
 var onlyIn = map[string]string{
 	"github.com/hashicorp/memberlist": "cluster/gossip",
 	"go.etcd.io/bbolt":                "raftlog/storage/meta.go",
@@ -148,7 +148,7 @@ func TestPackagesImportOnlyWhatTheyMay(t *testing.T) {
 	for _, s := range files {
 		list, known := allowed[s.pkg]
 		if strings.HasPrefix(s.pkg, "transport/") {
-			list, known = allowed["transport"], true // generated code lives there
+			list, known = allowed["transport"], true // generated code is in these packages
 		}
 		if !known {
 			t.Errorf("%s: the package %q is not in the table of internal/policy: say there what it may import", s.path,
@@ -156,7 +156,7 @@ func TestPackagesImportOnlyWhatTheyMay(t *testing.T) {
 			continue
 		}
 		if s.test {
-			continue // tests may use test networks and other packages
+			continue // tests may import test networks and other packages
 		}
 		for _, path := range s.imports() {
 			if !standard(path) && !permitted(list, path) {

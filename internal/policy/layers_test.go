@@ -16,14 +16,14 @@ import (
 	"testing"
 )
 
-// uses says which file of a package uses which other: it names a type, function, variable, constant
-// or method that the other declares. The receiver of a method is not counted: it only says whose
-// method this is. Nor is a field.
+// uses records which file of a package uses which other file. A file uses another one if it
+// contains a name of a type, function, variable, constant or method that the other file declares.
+// Receivers and fields do not count.
 type uses map[string]map[string]bool
 
 func (u uses) files() []string { return slices.Sorted(maps.Keys(u)) }
 
-// mutual counts the pairs of files that use each other.
+// mutual returns the number of file pairs that use each other.
 func (u uses) mutual() (pairs int) {
 	for a := range u {
 		for b := range u[a] {
@@ -35,10 +35,10 @@ func (u uses) mutual() (pairs int) {
 	return pairs
 }
 
-// against counts the uses that run against the layering. A layering is an order of the files of a
-// package in which each uses only those behind it; the uses that no order agrees with are against
-// it. The order is found by moving one file at a time to its best place, until no move helps: that
-// is the same in every run, and never less than mutual.
+// against returns the number of uses against the layering. A layering is an order of a package's
+// files in which each file uses only later ones. Since no order may fit all uses, against moves one
+// file at a time to its best place until no move improves the order, and counts the uses of earlier
+// files. The result is the same in every run, and never less than mutual.
 func (u uses) against() (least int) {
 	order := u.files()
 	for improved := true; improved; {
@@ -46,7 +46,7 @@ func (u uses) against() (least int) {
 		for _, file := range u.files() {
 			at := slices.Index(order, file)
 			others := slices.Delete(slices.Clone(order), at, at+1)
-			costs := make([]int, len(order)) // of file at each place, compared with the first
+			costs := make([]int, len(order)) // cost of each place for file, compared with the first place
 			for i, other := range others {
 				costs[i+1] = costs[i] + one(u[file][other]) - one(u[other][file])
 			}
@@ -70,9 +70,9 @@ func one(b bool) int {
 	return 0
 }
 
-// knot returns the largest set of files each of which leads to each other by uses: a strongly
-// connected set, since to read one of them is to read all. Sets in which each file names each other
-// directly are much smaller, four files at most when this was written, and say less.
+// knot returns the largest set of files that all lead to each other by uses, which is a strongly
+// connected component. To understand one of them, a reader has to read all. Sets in which each file
+// uses each other directly are much smaller, and less useful.
 func (u uses) knot() (largest []string) {
 	reach := map[string]map[string]bool{}
 	for a := range u {
@@ -95,7 +95,7 @@ func (u uses) knot() (largest []string) {
 	return largest
 }
 
-// usesOf checks the types of a package and finds its uses.
+// usesOf checks the types of a package and returns its uses.
 func usesOf(t *testing.T, set *token.FileSet, from types.Importer, path string, files []*ast.File) uses {
 	t.Helper()
 	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
@@ -128,7 +128,7 @@ func usesOf(t *testing.T, set *token.FileSet, from types.Importer, path string, 
 	return u
 }
 
-// usesByPackage finds the uses of every package that this module builds here, its tests excepted.
+// usesByPackage returns the uses of every package of this module, without tests.
 func usesByPackage(t *testing.T) map[string]uses {
 	t.Helper()
 	command := exec.Command("go", "list", "-export", "-deps", "-f",
@@ -164,19 +164,20 @@ func usesByPackage(t *testing.T) map[string]uses {
 }
 
 const (
-	maxAgainst     = 314 // all packages together: what holds today
-	maxRootAgainst = 7   // of the root's files, which are what other packages and users read
+	maxAgainst     = 314 // current value for all packages together
+	maxRootAgainst = 7   // for the root's files, which other packages and users read
 	maxKnot        = 12  // files
 )
 
-// knots are the packages whose largest knot is larger, with what holds today: it may only shrink.
+// knots contains the size of the largest knot of each package that exceeds maxKnot. It may only
+// decrease.
 var knots = map[string]int{
 	"cluster": 22, "cluster/founding": 22, "cmd/mortise": 34, "console": 13, "internal/instance": 18,
 	"internal/mutants": 13, "internal/sim": 28, "lockfsm": 26, "raftlog": 13, "transport": 44,
 }
 
-// TestUsesFollowTheLayering: no import of a package runs against another, as Go sees to. Between
-// the files of a package only this does.
+// TestUsesFollowTheLayering checks the layering of the files of each package. Between packages the
+// compiler prevents cycles.
 func TestUsesFollowTheLayering(t *testing.T) {
 	found := usesByPackage(t)
 	if len(found) < 30 {
@@ -209,7 +210,8 @@ func TestUsesFollowTheLayering(t *testing.T) {
 	}
 }
 
-// TestLayeringIsSeen: a and b use each other, by a type and by a method; c closes a longer circle.
+// TestLayeringIsSeen checks the counts for small files. a and b use each other, by a type and by a
+// method; c and d close a longer cycle.
 func TestLayeringIsSeen(t *testing.T) {
 	set := token.NewFileSet()
 	var files []*ast.File

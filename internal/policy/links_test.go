@@ -14,7 +14,7 @@ var (
 	fenced  = regexp.MustCompile("(?s)```.*?```")
 )
 
-// anchors are the places of a page that a link can lead to, as GitHub makes them of its headings.
+// anchors returns the anchors of a page, as GitHub derives them from the headings.
 func anchors(page string) map[string]bool {
 	found := map[string]bool{}
 	for _, match := range heading.FindAllStringSubmatch(fenced.ReplaceAllString(page, ""), -1) {

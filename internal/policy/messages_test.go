@@ -11,11 +11,11 @@ import (
 	"testing"
 )
 
-// said finds a fragment of a message that a page quotes.
+// said finds a quoted part of a message in a page.
 var said = regexp.MustCompile("`([^`]+)`")
 
-// quoteFaults says what of the first column of the tables below the heading is said nowhere, and
-// how many rows there are.
+// quoteFaults returns the quotes in the first column of the tables below the heading that no
+// message contains, and the number of rows.
 func quoteFaults(page, heading string, literals []string) (faults []string, rows int) {
 	_, section, found := strings.Cut(page, "\n## "+heading+"\n")
 	if !found {
@@ -43,8 +43,8 @@ func quoteFaults(page, heading string, literals []string) (faults []string, rows
 	return faults, rows
 }
 
-// quotedSentences returns the code spans of a page, outside tables, that quote a message: four
-// words or more, and no command.
+// quotedSentences returns the code spans of a page, outside tables, that quote a message. These
+// have four words or more and are not commands.
 func quotedSentences(page string) (quotes []string) {
 	var text strings.Builder
 	for line := range strings.Lines(fenced.ReplaceAllString(page, "")) {
@@ -61,7 +61,7 @@ func quotedSentences(page string) (quotes []string) {
 	return quotes
 }
 
-// literalsOf lists the strings of the module's programs.
+// literalsOf returns the string literals of the module's programs.
 func literalsOf(files []source) (literals []string) {
 	for _, s := range files {
 		if s.test || strings.HasPrefix(s.pkg, "internal/sim") || strings.HasPrefix(s.pkg, "examples/") {
@@ -82,7 +82,7 @@ func literalsOf(files []source) (literals []string) {
 	return literals
 }
 
-// joined returns the text of a string that is written as one literal, or as a sum of literals.
+// joined returns the value of a string that is one literal or a sum of literals.
 func joined(e ast.Expr) (text string, ok bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:

@@ -13,20 +13,20 @@ import (
 	"testing"
 )
 
-// maxCopied is how many statements in a row, those inside them counted, a function of the
-// simulation may have in common with one of the product. It is what holds today: two, as any two
-// programs have. When the simulation mirrored shells there were ten.
+// maxCopied is the maximum number of consecutive statements, including nested ones, that a function
+// of the simulation may share with one of the product. Any two programs share two. When the
+// simulation contained copies of shells, the number was ten.
 const maxCopied = 2
 
-// stretch is a list of statements of a function: its body, or what stands in a block or case of it.
+// stretch is a list of statements of a function: its body, or the body of a block or case in it.
 type stretch struct {
 	of     string   // file and function
-	shapes []uint64 // a hash of each one's form
-	counts []int    // of statements in each, itself included
+	shapes []uint64 // a hash of the form of each statement
+	counts []int    // number of statements in each, including itself
 }
 
-// shapeOf hashes the form of some code: its syntax, its operators, and the fields and methods
-// that it selects, in lower case. Names of variables and the values of literals are left out.
+// shapeOf hashes the form of some code: its syntax, its operators, and the selected fields and
+// methods in lower case. It ignores the names of variables and the values of literals.
 func shapeOf(code ast.Node) (shape uint64, statements int) {
 	b := fnv.New64a()
 	ast.Inspect(code, func(n ast.Node) bool {
@@ -57,7 +57,7 @@ func shapeOf(code ast.Node) (shape uint64, statements int) {
 	return b.Sum64(), statements
 }
 
-// stretchesOf lists the statement lists of a file.
+// stretchesOf returns the statement lists of a file.
 func stretchesOf(path string, file *ast.File) (found []stretch) {
 	for _, decl := range file.Decls {
 		f, ok := decl.(*ast.FuncDecl)
@@ -89,7 +89,7 @@ func stretchesOf(path string, file *ast.File) (found []stretch) {
 	return found
 }
 
-// common counts the statements of the largest run that two stretches have in common.
+// common returns the number of statements in the longest sequence that two stretches share.
 func common(a, b stretch) (largest int) {
 	for i := range a.shapes {
 		for j := range b.shapes {
@@ -103,7 +103,8 @@ func common(a, b stretch) (largest int) {
 	return largest
 }
 
-// TestTheSimulationMirrorsNoShell: what it writes again of the product is not what ships.
+// TestTheSimulationMirrorsNoShell checks that the simulation contains no copies of product code,
+// since a test of a copy does not test the product.
 func TestTheSimulationMirrorsNoShell(t *testing.T) {
 	_, files := sources(t)
 	pkgs := []string{
@@ -141,7 +142,8 @@ func TestTheSimulationMirrorsNoShell(t *testing.T) {
 	t.Logf("the largest copy has %d statements: %s", largest, where)
 }
 
-// TestCopiesAreSeen: of seven statements five are the same, whatever the variables are called.
+// TestCopiesAreSeen checks that five equal statements of seven are found, whatever the variable
+// names.
 func TestCopiesAreSeen(t *testing.T) {
 	var lists [2]stretch
 	for i, text := range []string{

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// goMod is what `go mod edit -json` prints, as far as the rules need it.
+// goMod is the part of the output of `go mod edit -json` that the rules need.
 type goMod struct {
 	Require []struct{ Path, Version string }
 	Replace []any
@@ -30,8 +30,9 @@ func modOf(t *testing.T, pkg string) (mod goMod) {
 	return mod
 }
 
-// TestInstalledModulesStandAlone: the go command ignores a replace of a module that is required,
-// and refuses one in a module that is installed. scripts/publish-check installs them all.
+// TestInstalledModulesStandAlone checks the modules for replace directives. The go command ignores
+// them in a required module, and refuses to install a module with one. scripts/publish-check
+// installs all.
 func TestInstalledModulesStandAlone(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "doc.go"))
 	if err != nil {
@@ -60,8 +61,8 @@ func TestInstalledModulesStandAlone(t *testing.T) {
 	}
 }
 
-// TestTheRootsModules: every user of the library inherits them. A change that adds one on purpose
-// writes it into testdata/root-modules.
+// TestTheRootsModules checks the list of required modules, which every user of the library gets
+// too. To add one, add it to testdata/root-modules.
 func TestTheRootsModules(t *testing.T) {
 	var got []string
 	for _, r := range modOf(t, ".").Require {

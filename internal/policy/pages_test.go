@@ -11,29 +11,27 @@ import (
 	"testing"
 )
 
-// The pages for people: what they name must be there, what they quote must be said, and what they
-// promise must be shown.
+// The tests of this file check the names, quotes and promises in the pages of docs.
 
 var (
-	// pageTest finds a test that a page names by its directory, as in GUARANTEES.md; pageSymbol a
-	// name of a package, pageMember a field or a method of an exported type of the root.
+	// pageTest finds a test with its directory, as in GUARANTEES.md. pageSymbol finds an exported
+	// name with its package, and pageMember a field or a method of an exported type of the root.
 	pageTest   = featureTest
 	pageSymbol = regexp.MustCompile("`([a-z][a-z0-9]*)\\.([A-Z][A-Za-z]*)(?:\\.([A-Z][A-Za-z]*))?`")
 	pageMember = regexp.MustCompile("`([A-Z][A-Za-z]*)\\.([A-Za-z]+)`")
 
-	// pageFile finds a file, from the root of the repository, anywhere in a page: also in its
-	// diagrams. pageRoom finds a directory.
+	// pageFile finds the path of a file from the root of the repository, also in diagrams.
+	// pagePackage finds a directory.
 	pageFile    = regexp.MustCompile(`(?:^|[^\w./-])((?:[a-z0-9_-]+/)*[a-z0-9_-]+\.(?:go|pml|sh|proto|service))\b`)
 	pagePackage = regexp.MustCompile("`((?:[a-z0-9_-]+/)+)`")
 
-	// foreign is what does not speak of this repository: addresses of others, and code that is not
-	// ours.
+	// foreign finds text about other repositories: their addresses and code.
 	foreign = regexp.MustCompile("https?://[^\\s)]+|(?s:```(?:golang|java)\n.*?```)")
 )
 
-// tellingPages are those that are held to the source, and whether they speak of ours alone: one
-// of them names what others have, too, and there a name counts only if its package or type is one
-// of ours.
+// tellingPages returns the pages that are checked, and whether each contains only names of this
+// repository. CHOOSING.md also contains names of other systems. There a name is checked only if its
+// package or type is one of ours.
 func tellingPages() map[string]bool {
 	return map[string]bool{"GUARANTEES.md": true, "OPERATION.md": true, "ARCHITECTURE.md": true, "TUTORIAL.md": true,
 		"CHOOSING.md": false}
@@ -48,7 +46,7 @@ func readPage(t *testing.T, name string) string {
 	return string(text)
 }
 
-// known is what a page may name.
+// known contains the names that a page may contain.
 type known struct {
 	tests   map[string]bool // "package.TestX"
 	names   map[string]bool // of the root: "Node", "Node.Lock", "Config.Dir"
@@ -76,7 +74,7 @@ func whatIsThere(t *testing.T) known {
 		}
 	}
 	err := filepath.WalkDir(root, func(at string, entry os.DirEntry, err error) error {
-		if err != nil || entry.IsDir() && entry.Name() == ".git" { // in a work tree of git it is a file
+		if err != nil || entry.IsDir() && entry.Name() == ".git" { // in a work tree .git is a file
 			return errOrSkip(err)
 		}
 		rel, err := filepath.Rel(root, at)
@@ -93,10 +91,10 @@ func whatIsThere(t *testing.T) known {
 	return k
 }
 
-// testFunc finds the tests of a file that is not parsed.
+// testFunc finds the tests in a file that is not parsed.
 var testFunc = regexp.MustCompile(`(?m)^func ((?:Test|Example|Fuzz)\w*)\(`)
 
-// nestedTests adds the tests of the modules below the root: a page may name them, too.
+// nestedTests adds the tests of the modules below the root, which a page may name.
 func nestedTests(t *testing.T, tests map[string]bool) {
 	t.Helper()
 	nested := ""
@@ -145,8 +143,8 @@ func errOrSkip(err error) error {
 	return filepath.SkipDir
 }
 
-// symbolsOf lists what a file declares: functions, types, values, "Type.Method" and "Type.Field",
-// those of interfaces too.
+// symbolsOf returns the declared names of a file: functions, types, values, "Type.Method" and
+// "Type.Field", including those of interfaces.
 func symbolsOf(file *ast.File) map[string]bool {
 	found := map[string]bool{}
 	for _, decl := range file.Decls {
@@ -173,8 +171,8 @@ func symbolsOf(file *ast.File) map[string]bool {
 	return found
 }
 
-// pageFaults says what a page names that is not there. If the page speaks of others too, names of
-// theirs are passed over.
+// pageFaults returns the names in a page that do not exist. If oursAlone is false, it ignores names
+// of other systems.
 func pageFaults(page string, k known, oursAlone bool) []string {
 	var faults []string
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
@@ -216,7 +214,7 @@ func pageFaults(page string, k known, oursAlone bool) []string {
 	return faults
 }
 
-// begins reports whether a package by that name, with a dot behind it, is one of ours.
+// begins reports whether any known symbol begins with the name, which is a package with a dot.
 func (k known) begins(name string) bool {
 	for symbol := range k.symbols {
 		if strings.HasPrefix(symbol, name) {
@@ -226,8 +224,8 @@ func (k known) begins(name string) bool {
 	return false
 }
 
-// anywhere reports whether some package declares a member by that name: pages say "Log.Propose"
-// where the package is plain.
+// anywhere reports whether any package declares a member with that name. Pages write "Log.Propose"
+// if the package is clear.
 func (k known) anywhere(member string) bool {
 	for symbol := range k.symbols {
 		if _, name, _ := strings.Cut(symbol, "."); name == member {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestSample prints sentences for a reader, who marks those that must be read twice: 100 of
-// comments, 60 of documents, and 40 errors and log messages.
+// TestSample prints sentences for a reader, who marks those that must be read twice: 100 from
+// comments, 60 from documents, and 40 errors and log messages.
 //
 //	MORTISE_SAMPLE=1 go test -v -run TestSample ./internal/policy     1 is the seed
 func TestSample(t *testing.T) {
@@ -71,7 +71,7 @@ func documentSentences(t *testing.T) (all []string) {
 	return all
 }
 
-// listedTexts returns the errors and log messages of the table of texts.
+// listedTexts returns the errors and log messages in testdata/texts.md.
 func listedTexts(t *testing.T) (texts []string) {
 	t.Helper()
 	table, err := os.ReadFile(filepath.Join("testdata", "texts.md"))

@@ -13,7 +13,7 @@ import (
 
 const module = "github.com/mortise-lock/mortise"
 
-// root is where the module begins, seen from this directory.
+// root is the module's root directory, relative to this directory.
 const root = "../.."
 
 // source is one Go file of the module.
@@ -26,7 +26,7 @@ type source struct {
 	file      *ast.File
 }
 
-// sources parses every Go file of the module, those of nested modules excepted.
+// sources parses every Go file of the module, without nested modules.
 func sources(t *testing.T) (*token.FileSet, []source) {
 	t.Helper()
 	set := token.NewFileSet()
@@ -77,7 +77,7 @@ func sources(t *testing.T) (*token.FileSet, []source) {
 	return set, found
 }
 
-// imports lists what a file imports.
+// imports returns the imports of a file.
 func (s source) imports() []string {
 	var paths []string
 	for _, i := range s.file.Imports {

@@ -20,8 +20,9 @@ import (
 var notProduct = regexp.MustCompile(`^(internal/(sim|mutants|proctest|attack|check|logtest|` +
 	`history/historytest)|examples|bench)(/|$)`)
 
-// textKinds gives the kind of a text by the function that receives it. The first pattern that
-// matches decides. The kind "-" is left out of the table, and "" is that of the call around it.
+// textKinds determines the kind of a text by the function that receives the text. The first pattern
+// that matches applies. The kind "-" is left out of the table, and "" means the kind of the
+// enclosing call.
 var textKinds = []struct {
 	function *regexp.Regexp
 	kind     string
@@ -40,8 +41,8 @@ var textKinds = []struct {
 	{regexp.MustCompile(`\.(Error|panicked)$`), "error log"},
 }
 
-// collect calls add with each text below a node and its kind. A text is a literal of two words,
-// the message of a log, or a sum, in which "…" stands for a variable.
+// collect calls add with each text below a node and its kind. A text is a literal with at least two
+// words, the message of a log, or a sum in which "…" replaces each variable.
 func collect(n ast.Node, kind string, add func(kind, text string)) {
 	ast.Inspect(n, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -61,7 +62,7 @@ func collect(n ast.Node, kind string, add func(kind, text string)) {
 			}
 			for i, arg := range n.Args {
 				if text, ok := joined(arg); ok && i == 0 && inside != "status" && inside != "error" {
-					add(inside, text) // also one word, such as the log message "leading"
+					add(inside, text) // also a single word, such as the log message "leading"
 				} else {
 					collect(arg, inside, add)
 				}
@@ -80,14 +81,14 @@ func collect(n ast.Node, kind string, add func(kind, text string)) {
 	})
 }
 
-// addText calls add with a text that has two words.
+// addText calls add with a text that has at least two words.
 func addText(kind, text string, add func(kind, text string)) {
 	if strings.Contains(strings.TrimSpace(text), " ") {
 		add(kind, text)
 	}
 }
 
-// sum returns the text of a sum, and calls variable with each operand that is no literal.
+// sum returns the text of a sum, and calls variable with each operand that is not a literal.
 func sum(e ast.Expr, variable func(ast.Expr)) string {
 	if b, is := e.(*ast.BinaryExpr); is && b.Op == token.ADD {
 		return sum(b.X, variable) + sum(b.Y, variable)
@@ -137,8 +138,8 @@ other texts of two words, such as a state, a reason or an answer. "…" stands f
 table is written by ` + "`MORTISE_TEXTS_KEEP=1 go test -run TestTextsAreListed ./internal/policy`" + `.
 `
 
-// TestTextsAreListed compares the texts in the product code with the table in testdata/texts.md, in
-// which all of them can be read at once.
+// TestTextsAreListed compares the texts in product code with the table in testdata/texts.md, where
+// all of them can be read together.
 func TestTextsAreListed(t *testing.T) {
 	_, files := sources(t)
 	path, table := filepath.Join("testdata", "texts.md"), textIntro+textTable(files)

@@ -16,9 +16,9 @@ const threats = "What an attacker can do"
 // attackers are the parties of the trust model. SECURITY.md explains each of them in a row.
 var attackers = []string{"stranger", "local user", "guest", "member", "instance", "voter", "operator"}
 
-// threatFaults reports the rows of the table of attacks that do not say who the attacker is, or
-// that name no test. How many rows there are is the second result. Whether a test exists is the
-// business of pageFaults.
+// threatFaults returns the faults of the table of attacks: rows with an unknown attacker, without a
+// result, or without a test. It also returns the number of rows. pageFaults checks that the tests
+// exist.
 func threatFaults(page string) (faults []string, rows int) {
 	_, section, found := strings.Cut(page, "\n## "+threats+"\n")
 	if !found {
@@ -76,7 +76,8 @@ func TestAttacksAreShown(t *testing.T) {
 	}
 }
 
-// TestSecurityPageKnowsTheParties holds SECURITY.md to a row for each party, and to the tree.
+// TestSecurityPageKnowsTheParties checks that SECURITY.md has a row for each party, and that its
+// names exist.
 func TestSecurityPageKnowsTheParties(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "SECURITY.md"))
 	if err != nil {
@@ -93,11 +94,11 @@ func TestSecurityPageKnowsTheParties(t *testing.T) {
 	}
 }
 
-// bareTest finds a test, or the beginning of its name, that a page names without its directory.
+// bareTest finds a test, or the beginning of its name, without a directory.
 var bareTest = regexp.MustCompile(`\bTest[A-Z]\w*`)
 
-// TestCorrectnessNamesTests holds docs/CORRECTNESS.md to the tests that exist. It names them as
-// go test -run takes them, so the beginning of a name will do.
+// TestCorrectnessNamesTests checks that the tests in docs/CORRECTNESS.md exist. The page names
+// tests as for go test -run, so the beginning of a name is sufficient.
 func TestCorrectnessNamesTests(t *testing.T) {
 	k := whatIsThere(t)
 	exists := func(name string) bool {

@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// vulncheck runs scripts/vulncheck with these variables and returns its exit code and what it
-// printed.
+// vulncheck runs scripts/vulncheck with these variables and returns its exit code and output.
 func vulncheck(t *testing.T, env ...string) (code int, output string) {
 	t.Helper()
 	cmd := exec.Command("bash", filepath.Join(root, "scripts/vulncheck"))
@@ -23,8 +22,8 @@ func vulncheck(t *testing.T, env ...string) (code int, output string) {
 	return cmd.ProcessState.ExitCode(), string(text)
 }
 
-// scanner writes a program that stands in for govulncheck. It notes the modules that it is shown
-// and then runs script.
+// scanner writes a program that replaces govulncheck. It writes the modules that it receives to the
+// file seen and then runs script.
 func scanner(t *testing.T, script string) (program, seen string) {
 	t.Helper()
 	program, seen = filepath.Join(t.TempDir(), "scanner"), filepath.Join(t.TempDir(), "seen")
@@ -34,7 +33,7 @@ func scanner(t *testing.T, script string) (program, seen string) {
 	return program, seen
 }
 
-// database is a directory that can be reached as a vulnerability database.
+// database returns the environment variable for an empty vulnerability database.
 func database(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -47,8 +46,8 @@ func database(t *testing.T) string {
 	return "MORTISE_VULNDB=file://" + dir
 }
 
-// TestVulnerabilitiesFailTheBuild holds scripts/vulncheck to its outcomes: it is skipped only if
-// something cannot be fetched, and no skip hides a finding.
+// TestVulnerabilitiesFailTheBuild checks the outcomes of scripts/vulncheck. It skips the search
+// only if something cannot be fetched, and a skip hides no finding.
 func TestVulnerabilitiesFailTheBuild(t *testing.T) {
 	for _, tool := range []string{"bash", "curl"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -80,7 +79,7 @@ func TestVulnerabilitiesFailTheBuild(t *testing.T) {
 	}
 
 	// The search is skipped before anything is scanned.
-	silent, err := net.Listen("tcp", "127.0.0.1:0") // takes connections in and never answers
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections and never answers
 	if err != nil {
 		t.Fatal(err)
 	}

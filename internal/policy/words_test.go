@@ -18,15 +18,15 @@ import (
 	"unicode/utf8"
 )
 
-// A marker is a habit of prose that a native reader stumbles over. The markers are the ones that a
-// review counted in this repository beside model code bases, whose authors do without them.
+// A marker is a habit of prose that a native reader notices as wrong. A review counted these
+// markers in this repository and in model code bases, which do not have them.
 type marker struct {
 	name    string
 	habit   *regexp.Regexp
 	instead string
 }
 
-// markers are looked for in comments, strings, test names, documents and scripts.
+// markers returns the markers for comments, strings, test names, documents and scripts.
 func markers() []marker {
 	return []marker{
 		{"who", regexp.MustCompile(`(?i)\bwhoever\b|^who [a-z' ]+[^?]$|` +
@@ -45,19 +45,19 @@ func markers() []marker {
 	}
 }
 
-// The width of a line in characters.
+// Maximum width of a line in characters.
 const (
 	maxProse = 100 // comments and documents
 	maxCode  = 120
 )
 
-// A finding is one place that breaks a rule of words.
+// A finding is one place that breaks a rule of this file.
 type finding struct {
 	path    string
 	line    int
 	rule    string
 	text    string
-	instead string // what to do
+	instead string // advice
 }
 
 func (f finding) String() string { return fmt.Sprintf("%s:%d: %s: %q", f.path, f.line, f.rule, f.text) }
@@ -73,7 +73,7 @@ var (
 	codeSpan    = regexp.MustCompile("`[^`]*`")
 )
 
-// sentences cuts a text where a sentence, a paragraph, an item or a cell of a table ends.
+// sentences splits a text at the ends of sentences, paragraphs, items and table cells.
 func sentences(text string) []string {
 	var all []string
 	for len(text) > 0 {
@@ -90,7 +90,7 @@ func sentences(text string) []string {
 	return all
 }
 
-// judge returns the markers in the sentences of a text, and how many sentences it has.
+// judge returns the markers in the sentences of a text, and the number of sentences.
 func judge(path string, of []marker, p prose) (found []finding, count int) {
 	line := p.line
 	for _, s := range sentences(codeSpan.ReplaceAllString(p.text, "x")) {
@@ -104,13 +104,13 @@ func judge(path string, of []marker, p prose) (found []finding, count int) {
 	return found, count
 }
 
-// proseOf returns the comments, the strings and the names of tests of a Go file. The parts of a
-// regular expression are not sentences, so a constant one is left out.
+// proseOf returns the comments, the strings and the names of tests of a Go file. It leaves out
+// constant regular expressions, whose parts are not sentences.
 func proseOf(set *token.FileSet, file *ast.File) (comments, others []prose) {
 	for _, group := range file.Comments {
 		var text strings.Builder
 		for line := range strings.Lines(group.Text()) {
-			if !strings.HasPrefix(line, "\t") { // a block of code
+			if !strings.HasPrefix(line, "\t") { // a tab begins a block of code
 				text.WriteString(line)
 			}
 		}
@@ -139,7 +139,7 @@ func proseOf(set *token.FileSet, file *ast.File) (comments, others []prose) {
 	return comments, others
 }
 
-// words parts a name in mixed capitals.
+// words splits a name in mixed capitals into words.
 func words(name string) string {
 	var b strings.Builder
 	for i, r := range name {
@@ -151,8 +151,8 @@ func words(name string) string {
 	return b.String()
 }
 
-// widths returns the lines that are too wide. Rows of tables, links and what a tool reads are let
-// be, since they cannot be broken.
+// widths returns the lines that are too wide. It ignores table rows, links and lines for tools,
+// which cannot be broken.
 func widths(path, text string) (found []finding) {
 	code, number := filepath.Ext(path) == ".go", 0
 	block := false
@@ -176,10 +176,10 @@ func widths(path, text string) (found []finding) {
 	return found
 }
 
-// mostName is a name of a limit that does not begin with max.
+// mostName matches the name of a limit that does not begin with max.
 var mostName = regexp.MustCompile(`^[a-z]\w*(Most|Max)$`)
 
-// names returns what is declared under a name that breaks a rule.
+// names returns the declarations whose names break a rule.
 func names(path string, set *token.FileSet, file *ast.File) (found []finding) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		if spec, ok := n.(*ast.ValueSpec); ok {
@@ -195,7 +195,7 @@ func names(path string, set *token.FileSet, file *ast.File) (found []finding) {
 	return found
 }
 
-// hashComments returns the comments of a script or of a file that is written like one.
+// hashComments returns the comments of a script or of a file with comments of the same form.
 func hashComments(text string) (all []prose) {
 	number := 0
 	var open *prose
@@ -217,15 +217,15 @@ func hashComments(text string) (all []prose) {
 
 var fence = regexp.MustCompile("(?s)```.*?```")
 
-// survey is what all texts below a directory say: findings and sentences.
+// survey is the result for all texts below a directory.
 type survey struct {
 	findings  []finding
-	comments  int // sentences of comments
-	inComment int // findings in them
+	comments  int // number of sentences in comments
+	inComment int // number of findings in comments
 }
 
-// surveyOf reads all texts below a directory. Generated files, recorded ones and nested modules of
-// others are left out.
+// surveyOf reads all texts below a directory. It leaves out generated files, recorded files and
+// nested modules of others.
 func surveyOf(dir string, of []marker) (survey, error) {
 	var s survey
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
@@ -284,14 +284,14 @@ func (s *survey) read(path, text string, of []marker) (found []finding, err erro
 	return append(found, widths(path, text)...), nil
 }
 
-// An exception is a place that breaks a rule and stays.
+// An exception is a permitted violation of a rule.
 type exception struct {
 	path   string
-	text   string // a part of what is found
+	text   string // a part of the finding
 	reason string
 }
 
-// exceptions are all such places.
+// exceptions contains all permitted violations.
 var exceptions = []exception{
 	{"adapters/mortiseotel/alerts.yml", `kind!~"election|tick|job"}[10m]`,
 		"a selector of PromQL has no space at which YAML could fold it"},
@@ -301,8 +301,8 @@ var exceptions = []exception{
 
 const maxExceptions = 20
 
-// without parts findings into those that no exception excuses and the others. An exception excuses
-// one finding. Those that excuse none are returned too.
+// without splits findings into those without an exception and the others. An exception applies to
+// one finding. It also returns the exceptions that apply to none.
 func without(excused []exception, found []finding) (left, stay []finding, unused []exception) {
 	used := map[exception]bool{}
 	for _, f := range found {
@@ -323,8 +323,8 @@ func without(excused []exception, found []finding) (left, stay []finding, unused
 	return left, stay, unused
 }
 
-// TestWordsArePlain holds the rules of prose that a machine can see. All packages and folders
-// follow them, but for the exceptions.
+// TestWordsArePlain checks the rules of prose that a program can check, for all packages and
+// folders.
 //
 //	go test -run TestWordsArePlain ./internal/policy    each finding
 //	MORTISE_WORDS=lockfsm go test ...                   only those of a package
@@ -375,8 +375,8 @@ func TestWordsArePlain(t *testing.T) {
 		len(left), len(stay), s.comments)
 }
 
-// TestWordRuleCatches shows that each marker is seen, and what is not one. The sentences are in a
-// file that the rules do not read.
+// TestWordRuleCatches checks that each marker is found, and that similar text is not. The sentences
+// are in a file that the rules do not read.
 func TestWordRuleCatches(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("testdata", "markers.txt"))
 	if err != nil {
