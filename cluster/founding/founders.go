@@ -5,12 +5,12 @@ import (
 	"strconv"
 )
 
-// This file is rule 3 with Founders. The answers of the founders are required. Answers of other
-// instances count if they arrive; their silence does not. A single founder would need no answer at
-// all, while a group of other founders may live behind a partition. So then silence behind Join
-// blocks.
+// This file is rule 3 with Founders. The answers of all founders are required. Answers of other
+// instances count, but their silence does not block. A single founder would need no answer at all,
+// although a group of other founders may exist behind a partition. So with a single founder a
+// silent Join address blocks.
 
-// founding returns what keeps a founder from accepting the charter. Nil means any charter.
+// founding returns why a founder cannot accept ch, or Accepted. A nil ch means any charter.
 func (c *Core) founding(ch *Charter) (Refusal, string) {
 	for _, p := range c.places {
 		who, ok := p.seen(c.now, freshFor)
@@ -37,9 +37,9 @@ func (c *Core) founding(ch *Charter) (Refusal, string) {
 	return Accepted, ""
 }
 
-// bystander reports whether an instance is no sign of a living group. It is no founder. It belongs
-// to no group, or to a leaderless group of the same founders, which must all be newborn to accept a
-// charter.
+// bystander reports whether an instance is no sign of a living group. It is no founder, and it
+// belongs to no group or to a leaderless group of the same founders, all of which must be newborn
+// to accept a charter.
 func (c *Core) bystander(who *InstanceInfo) bool {
 	if c.settings.founds(who.Name) || who.Settings.Solo || who.Phase == Bound {
 		return false
@@ -48,8 +48,8 @@ func (c *Core) bystander(who *InstanceInfo) bool {
 		who.Settings.Replicas == 0
 }
 
-// silentFounders names the other founders that have not answered lately: those of the charter, at
-// its addresses, or all if ch is nil.
+// silentFounders returns the other founders that have not answered recently: those that ch lists,
+// at their listed addresses, or all founders if ch is nil.
 func (c *Core) silentFounders(ch *Charter) []string {
 	var missing []string
 	if ch == nil {
@@ -73,7 +73,7 @@ func (c *Core) silentFounders(ch *Charter) []string {
 	return missing
 }
 
-// silentJoin returns mute if this instance is the only founder.
+// silentJoin returns mute() if this instance is the only founder.
 func (c *Core) silentJoin() []*place {
 	if len(c.settings.Founders) != 1 || c.settings.Founders[0] != c.name {
 		return nil
@@ -81,7 +81,7 @@ func (c *Core) silentJoin() []*place {
 	return c.mute()
 }
 
-// mute returns the addresses behind Join that did not answer the last question.
+// mute returns the Join addresses that did not answer the last question.
 func (c *Core) mute() (list []*place) {
 	for _, p := range c.places {
 		if p.entry != "" && p.mute {
@@ -91,7 +91,7 @@ func (c *Core) mute() (list []*place) {
 	return list
 }
 
-// muted names the silent addresses behind Join, and what to do if they are a missing founder's.
+// muted names the silent Join addresses in text, with the steps for a missing founder.
 func (c *Core) muted() string { return orEmpty("; ", c.silence(c.mute())) }
 
 func (c *Core) waitingJoiner() string {
