@@ -4,9 +4,9 @@ import "time"
 
 // Times and limits of founding. The rules determine them, so they are not settings.
 const (
-	// maximum age of an answer, counted from the question, for founding
+	// maximum age of an answer that counts for founding, measured from the question
 	freshFor = 2 * time.Second
-	// the same for rule 6, where questions are slower and a mistake costs only a restart
+	// maximum age for rule 6, where questions are slower and a mistake costs only a restart
 	reachedFor = 4 * time.Second
 	// validity of a resolved Join entry
 	resolvedFor = 5 * time.Second
