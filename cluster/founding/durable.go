@@ -2,18 +2,18 @@ package founding
 
 import "slices"
 
-// This file has the parts of the core that are used only with a directory: it resumes from the last
-// start, settles before it takes part, and stops if the directory cannot be written.
+// This file has what a core does only with a directory: it resumes from the last start, settles
+// before it takes part, and stops if the directory cannot be written.
 
-// resume continues from the stored State. Nothing is sent before it is stored, so nothing that
-// others know is missing.
+// resume continues from the stored State. Changes that were not stored were never sent, so losing
+// them is safe.
 func (c *Core) resume(s *State) {
 	if s != nil {
 		c.gaveUp, c.floor = slices.Clone(s.GaveUp), s.FloorUnixMS
 	}
 	if s == nil || s.Phase == Newborn {
 		c.lastAddr = c.addr
-		return // it takes the new ID, because charters that the old ID refused were not stored
+		return // keep the new ID: charters refused under the stored one were not stored
 	}
 	c.instance, c.phase, c.group, c.charter, c.rulesOf = s.Instance, s.Phase, s.Group, s.Charter, s.Settings.normal()
 	c.voters, c.lastAddr, c.settling = slices.Clone(s.Voters), s.Addr, true
@@ -35,8 +35,8 @@ func (c *Core) resume(s *State) {
 }
 
 // settle checks, before a resumed instance takes part, whether a copy of its directory runs or
-// others have seen a later start of it. It waits until every place has answered or refused, but at
-// most settleWithin: after a power failure it may be the only instance.
+// another instance has seen a later start of it. It waits until every address has answered or
+// refused, but at most settleWithin, because after a power failure it may be the only instance.
 func (c *Core) settle() {
 	if c.until == 0 {
 		c.until = c.now + settleWithin
@@ -49,7 +49,7 @@ func (c *Core) settle() {
 	c.revision++
 	c.searchUntil = c.now + searchFor
 	raft := max(c.raft, c.lingers)
-	var first []Event // before the events that arrived while it settled
+	var first []Event // emitted before the events that arrived during settling
 	switch {
 	case c.charter != nil && c.charter.Raft(c.instance) == raft:
 		first = append(first, Event{Kind: BoundTo, Charter: *c.charter, Group: c.group, Raft: raft})
@@ -65,8 +65,8 @@ func (c *Core) settle() {
 	c.events = append(first, c.events...)
 }
 
-// searches reports whether a restarted voter still looks for other voters whose addresses may have
-// changed. Its questions tell them its address, and their answers tell it theirs.
+// searches reports whether a restarted voter still looks for voters whose address may have changed
+// like its own. They learn its address from its question, and it learns theirs from their answers.
 func (c *Core) searches() bool {
 	began := c.searchUntil - searchFor
 	return c.now < c.searchUntil && c.phase == Member && c.named() && slices.ContainsFunc(c.voters, func(v Voter) bool {
@@ -97,18 +97,18 @@ func (c *Core) unsettled() bool {
 	return heard < min(named, maxSettle)
 }
 
-// Unsaved records that the State could not be stored, and why. It returns the part of the waiting
-// output that may still be carried out. From then on the core makes no new promise: it neither
-// proposes nor accepts, and it leaves a charter that it could not store by a restart in place. It
-// stays or becomes a member, since that promises nothing. State need not be stored again.
+// Unsaved records that the State could not be stored, and why. It returns the part of out that may
+// still be carried out. From then on the core makes no new promise: it neither proposes nor accepts
+// a charter, and it restarts in place if it is bound to a charter that it could not store. It stays
+// or becomes a member, because that promises nothing. State need not be stored again.
 func (c *Core) Unsaved(out Output, why string) Output {
 	c.unfit = "its directory cannot be written (" + why + "): repair or empty it, and start the instance again"
 	fresh := slices.ContainsFunc(out.Events, func(e Event) bool { return e.Kind == Joined })
 	if c.phase != Member || (fresh && c.charter == nil) {
-		c.durable = false // no directory holds this life
+		c.durable = false // no directory holds the state of this incarnation
 	}
-	// A prepared replica must not begin. A removed replica stops but keeps its log, because a start
-	// from the last stored State may resume it.
+	// A prepared replica must not begin. A removed replica only stops and keeps its log, because
+	// the next start may resume it from the last stored State.
 	unsaid := func(e Event) bool { return e.Kind == Prepared || e.Kind == Removed }
 	if c.phase == Bound {
 		c.doomed = c.unfit
@@ -118,7 +118,7 @@ func (c *Core) Unsaved(out Output, why string) Output {
 	c.events, out.Events = slices.DeleteFunc(c.events, unsaid), slices.DeleteFunc(out.Events, unsaid)
 	c.lingers = 0
 	if c.phase == Member && c.raft != 0 {
-		c.spend() // it stops voting; it is unknown whether the directory records its ID
+		c.spend() // the replica stops voting; its ID may or may not be stored
 	}
 	out.Next = c.now
 	return out
@@ -136,15 +136,14 @@ func (c *Core) bar(text string) {
 // Refusal returns why this instance refuses to take part, or "".
 func (c *Core) Refusal() string { return c.barred }
 
-// Settling reports whether this instance still settles. Until it has settled, other instances do
-// not count it.
+// Settling reports whether this instance is still settling and so does not take part yet.
 func (c *Core) Settling() bool { return c.settling }
 
 // Life returns the number of this start.
 func (c *Core) Life() uint64 { return c.life }
 
-// claim returns why an instance with a directory, at whatever address it answers, prevents this
-// instance from accepting the charter (rule 7). A nil charter means any charter.
+// claim returns why an instance with a directory prevents accepting ch (rule 7), or "". A nil ch
+// means any charter.
 func (c *Core) claim(p *place, who *InstanceInfo, ch *Charter) string {
 	switch {
 	case !who.Durable || who.Phase == Newborn || (ch != nil && who.Group == ch.Group):
@@ -162,8 +161,8 @@ func (c *Core) claim(p *place, who *InstanceInfo, ch *Charter) string {
 		"directories; if those are lost, give the group up with Recover on all instances of it that are left"
 }
 
-// waitingDurable returns what a durable member without a leader waits for. It contains times of the
-// wall clock instead of durations, so that the text does not change from call to call.
+// waitingDurable returns the Waiting text of a durable member without a leader. The text contains
+// absolute times, so that it does not change while nothing happens.
 func (c *Core) waitingDurable() string {
 	if text := c.cutOff(); text != "" {
 		return text
@@ -217,8 +216,8 @@ func (c *Core) elsewhere() *InstanceInfo {
 	return nil
 }
 
-// keepNote returns why a bound instance with a directory keeps its charter although the time for
-// the founding is over, or "".
+// keepNote returns why a bound instance with a directory keeps its charter beyond the time of rule
+// 5, or "".
 func (c *Core) keepNote() string {
 	missing := c.unreached(c.now - reachedFor)
 	if !c.durable || missing == "" {

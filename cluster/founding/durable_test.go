@@ -11,8 +11,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// resumed returns instance 5 at a:2, formerly at a:1, as a member of group 99 or bound to it. The
-// only other instance is b:1.
+// resumed returns instance 5 at a:2, formerly at a:1, as a member of group 99 or bound to its
+// charter. The only other instance is b:1.
 func resumed(phase Phase) *Core {
 	_, ch := pair()
 	ch.Settings = ch.Settings.normal()
@@ -44,8 +44,8 @@ func kinds(events []Event) (kinds []EventKind) {
 	return kinds
 }
 
-// A resumed instance keeps its ID. It takes part once all addresses have answered or refused, or
-// silence has lasted long enough.
+// TestResumedInstancesLookAroundFirst checks that a resumed instance keeps its ID, and takes part
+// only after all addresses have answered or refused, or after settleWithin.
 func TestResumedInstancesLookAroundFirst(t *testing.T) {
 	for phase, want := range map[Phase][]EventKind{Bound: {BoundTo}, Member: {BoundTo, Joined}} {
 		c := resumed(phase)
@@ -91,7 +91,7 @@ func settled(phase Phase) *Core {
 	return c
 }
 
-// Which process must refuse if two have one ID, or if one was started later.
+// TestCopiesAndOldCopies checks which of two processes with one ID must refuse to take part.
 func TestCopiesAndOldCopies(t *testing.T) {
 	other := func(life uint64, addr string, resuming bool) InstanceInfo {
 		return InstanceInfo{Instance: nodeidtest.ID(5), Name: "a", Addr: addr, Phase: Member, Group: 99, Life: life,
@@ -102,7 +102,7 @@ func TestCopiesAndOldCopies(t *testing.T) {
 		w.AskerLife, w.AskerAddr = life, addr
 		return w
 	}
-	const life = 4 // of this instance, at a:2
+	const life = 4 // life of this instance, at a:2
 	for _, tc := range []struct {
 		name     string
 		settling bool
@@ -155,7 +155,8 @@ func TestCopiesAndOldCopies(t *testing.T) {
 	}
 }
 
-// The first process of a life that is met is the known one. A resuming one does not count yet.
+// TestWhatIsKnownOfLives checks that the core remembers the first process met with a life number,
+// and does not count a resuming process.
 func TestWhatIsKnownOfLives(t *testing.T) {
 	c := settled(Member)
 	ask := func(q question) (uint64, string) {
@@ -225,7 +226,8 @@ func TestASuspectIsAsked(t *testing.T) {
 	}
 }
 
-// Rule 5 with a directory: time is not enough, all instances must have been in reach all that time.
+// TestRule5WithADirectory checks that the time of rule 5 counts only while all instances are in
+// reach.
 func TestRule5WithADirectory(t *testing.T) {
 	c := settled(Bound)
 	tick := func(d time.Duration, reached bool) Phase {
@@ -304,7 +306,8 @@ func TestUnsavedPromisesNothing(t *testing.T) {
 	}
 }
 
-// fresh returns a durable newborn that has just bound itself, and the output of that Tick.
+// fresh returns a durable newborn that has just bound itself to a charter, and the output of that
+// Tick.
 func fresh(t *testing.T) (*Core, Output) {
 	t.Helper()
 	c, _ := pair()

@@ -7,8 +7,8 @@ import (
 )
 
 // Floor records that tokens up to this time, in Unix milliseconds, were seen here. A group that
-// this instance founds later starts above it. The floor never falls and survives a restart in
-// place; with a directory it is stored. With a directory each rise costs a write, so call it
+// this instance founds later has higher tokens. The floor never falls. It survives a restart in
+// place and, with a directory, a restart of the process. Each rise costs a save, so call Floor
 // rarely.
 func (c *Core) Floor(unixMS int64) {
 	if unixMS = min(unixMS, maxWall); unixMS > c.floor {
@@ -24,9 +24,8 @@ func above(floor int64) int64 {
 	return min(floor+1, maxWall)
 }
 
-// tooHigh returns a text if an instance on the list has seen tokens so far ahead of another
-// instance's clock that this instance would refuse a founding time above them. Otherwise it returns
-// "".
+// tooHigh returns, as text, which instance has seen tokens so far ahead of another one's clock that
+// the latter would refuse a founding time above them, or "".
 func (c *Core) tooHigh(list []candidate) string {
 	highest := slices.MaxFunc(list, func(a, b candidate) int { return cmp.Compare(a.floor, b.floor) })
 	for _, l := range list {

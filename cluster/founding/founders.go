@@ -5,13 +5,12 @@ import (
 	"strconv"
 )
 
-// This file is rule 3 with Founders. The answers of the founders are required. Other instances need
-// not answer, but their answers count. A single founder would need no answer at all, although a
-// group of other founders may run behind a partition. So for a single founder every address behind
-// Join must answer.
+// This file is rule 3 with Founders. The answers of all founders are required. Answers of other
+// instances count, but their silence does not block. A single founder would need no answer at all,
+// although a group of other founders may exist behind a partition. So with a single founder a
+// silent Join address blocks.
 
-// founding returns the reason why a founder must not accept the charter. A nil charter means any
-// charter.
+// founding returns why a founder cannot accept ch, or Accepted. A nil ch means any charter.
 func (c *Core) founding(ch *Charter) (Refusal, string) {
 	for _, p := range c.places {
 		who, ok := p.seen(c.now, freshFor)
@@ -38,10 +37,9 @@ func (c *Core) founding(ch *Charter) (Refusal, string) {
 	return Accepted, ""
 }
 
-// bystander reports whether an instance does not indicate that an earlier group still lives. Such
-// an instance is not a founder, and it belongs to no group or to a group of the same founders
-// without a leader. These founders accept a charter only if all of them are newborn, so that group
-// has ended.
+// bystander reports whether an instance is no sign of a living group. It is no founder, and it
+// belongs to no group or to a leaderless group of the same founders, all of which must be newborn
+// to accept a charter.
 func (c *Core) bystander(who *InstanceInfo) bool {
 	if c.settings.founds(who.Name) || who.Settings.Solo || who.Phase == Bound {
 		return false
@@ -50,8 +48,8 @@ func (c *Core) bystander(who *InstanceInfo) bool {
 		who.Settings.Replicas == 0
 }
 
-// silentFounders names the other founders that have not answered lately: those of the charter, at
-// its addresses, or all if ch is nil.
+// silentFounders returns the other founders that have not answered recently: those that ch lists,
+// at their listed addresses, or all founders if ch is nil.
 func (c *Core) silentFounders(ch *Charter) []string {
 	var missing []string
 	if ch == nil {
@@ -75,7 +73,7 @@ func (c *Core) silentFounders(ch *Charter) []string {
 	return missing
 }
 
-// silentJoin returns the result of mute if this instance is the only founder, and nil otherwise.
+// silentJoin returns mute() if this instance is the only founder.
 func (c *Core) silentJoin() []*place {
 	if len(c.settings.Founders) != 1 || c.settings.Founders[0] != c.name {
 		return nil
@@ -83,7 +81,7 @@ func (c *Core) silentJoin() []*place {
 	return c.mute()
 }
 
-// mute returns the addresses behind Join that did not answer the last question.
+// mute returns the Join addresses that did not answer the last question.
 func (c *Core) mute() (list []*place) {
 	for _, p := range c.places {
 		if p.entry != "" && p.mute {
@@ -93,8 +91,7 @@ func (c *Core) mute() (list []*place) {
 	return list
 }
 
-// muted names the addresses behind Join that do not answer, and what to do if they belong to a
-// missing founder.
+// muted names the silent Join addresses in text, with the steps for a missing founder.
 func (c *Core) muted() string { return orEmpty("; ", c.silence(c.mute())) }
 
 func (c *Core) waitingJoiner() string {

@@ -2,15 +2,14 @@ package founding
 
 import "github.com/mortise-lock/mortise/internal/nodeid"
 
-// Phase is the progress of an instance in one life. The values are part of messages and never
-// change.
+// Phase is the state of one incarnation. The values are sent to other instances and never change.
 type Phase uint8
 
-// The phases of a life, in order. Only a new life returns to Newborn.
+// The phases of an incarnation, in order. Only a new incarnation returns to Newborn.
 const (
 	Newborn Phase = iota // belongs to no group
-	Bound                // has accepted a charter that is not yet known to be born
-	Member               // belongs to a group that is born
+	Bound                // has accepted a charter whose group is not known to be founded
+	Member               // belongs to a founded group
 )
 
 func (p Phase) String() string {
@@ -25,56 +24,58 @@ func (p Phase) String() string {
 	return "unknown"
 }
 
-// InstanceInfo is the answer of an instance about itself. Phase and Group also answer "are you
-// bound to this charter?" and "is it born?". A life never leaves its charter, so such an answer
-// stays true for the whole life.
+// InstanceInfo is the answer of an instance to "who are you?". Phase and Group also tell whether it
+// is bound to a charter and whether the group is founded. An incarnation never leaves its charter,
+// so these two remain true for the whole incarnation.
 type InstanceInfo struct {
-	Instance   nodeid.ID // the ID that its connection proved; not in the message
+	Instance   nodeid.ID // ID that the connection has proved; not in the message
 	Name       string
-	Addr       string // host:port at which others reach it
+	Addr       string // host:port at which other instances reach it
 	Phase      Phase
 	Leader     bool   // it knows a leader of Group
-	RefusedYou bool   // it has refused the charter that the asker is bound to
+	RefusedYou bool   // it has refused the charter to which the asker is bound
 	Group      uint64 // 0 for a newborn
 	Settings   Settings
-	Rules      uint32  // newest version of the lock rules that it knows
+	Rules      uint32  // newest version of the lock rules that it supports
 	WallUnixMS int64   // its wall clock
-	Voters     []Voter // of Group, if it knows them
-	Obstacle   string  // why a newborn cannot accept any charter; empty if it can
-	Life       uint64  // counts its starts with one directory; 1 in memory
-	Durable    bool    // the rest of this answer is stored in a directory
+	Voters     []Voter // the voters of Group, if it knows them
+	Obstacle   string  // what keeps a newborn from accepting any charter; empty if nothing does
+	Life       uint64  // number of starts with its directory; 1 in memory
+	Durable    bool    // a directory holds the state that it reports
 	Resuming   bool    // it has just restarted and does not take part yet
-	AskerLife  uint64  // the newest life of the asker that it knows. Zero means none
-	AskerAddr  string  // the address of that life
+	AskerLife  uint64  // newest life of the asker that it knows. Zero means none
+	AskerAddr  string  // address of the asker in that life
 
-	// the number of the configuration Voters; a higher number is newer, the founding one is 1
-	At          uint64
-	Supersedes  []uint64  // groups that Group has replaced, or that a newborn has given up; ascending
-	FloorUnixMS int64     // tokens of the next group must start above this time
-	Standing    *Standing // of its replica; nil if its build does not report one
-	Met         []string  // addresses at which it has met founders itself; only a hint where to ask
+	// number of the configuration Voters: 1 for the charter's, higher for a newer one
+	At uint64
+	// groups that Group has replaced, or that a newborn has given up; ascending
+	Supersedes  []uint64
+	FloorUnixMS int64     // the tokens of its next group must be higher
+	Standing    *Standing // state of its replica; nil if its build does not report one
+	Met         []string  // addresses at which it has met founders; only a hint where to ask
 }
 
-// question asks "who are you?". It describes the asker, so that the asked instance can ask it in
-// turn.
+// question is "who are you?". It identifies the asker, so that the asked instance can ask in
+// return.
 type question struct {
-	Instance nodeid.ID // of the asker; like Addr it comes from the connection, not from the message
+	// ID of the asker; Instance and Addr come from the connection, not the message
+	Instance nodeid.ID
 	Addr     string
-	Group    uint64 // the charter that the asker is bound to, or its group. Zero means none
+	Group    uint64 // the charter to which the asker is bound, or its group. Zero means none
 	Bound    bool   // the asker is bound to Group or a member of it
-	Life     uint64 // of the asker. Zero means that it has no directory
+	Life     uint64 // life of the asker. Zero means that it has no directory
 	Resuming bool   // the asker does not take part yet
-	Founds   bool   // the asker is a founder by its settings, so it is asked back
+	Founds   bool   // the asker is a founder by its own settings, so it may be asked in return
 }
 
 type proposal struct {
-	To      nodeid.ID // the only life that may answer
+	To      nodeid.ID // the only incarnation that may answer
 	Charter Charter
 }
 
 type verdict struct {
-	Instance nodeid.ID // the instance that answers, by its connection
-	Group    uint64    // of the charter that was asked about
+	Instance nodeid.ID // the answering instance, by its connection
+	Group    uint64    // ID of the proposed charter
 	Refusal  Refusal
-	Detail   string // for people
+	Detail   string // reason in text
 }

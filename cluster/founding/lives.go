@@ -7,17 +7,17 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// presence is the newest known life of an instance with a directory.
+// presence is the newest known start of an instance with a directory.
 type presence struct {
 	instance nodeid.ID
 	life     uint64
 	addr     string
-	at       time.Duration // when the instance itself last answered. Zero means never
+	at       time.Duration // when the instance itself last answered or asked. Zero means never
 	wall     int64
 }
 
-// alive records a life of an instance with a directory. If two addresses claim the same life, the
-// first one is kept, because the second belongs to a copy of the directory.
+// alive records a start of an instance with a directory. If two addresses claim the same life
+// number, alive keeps the first, because the second is a copy.
 func (c *Core) alive(instance nodeid.ID, life uint64, addr string, met bool) {
 	if instance.IsZero() || life == 0 || addr == "" {
 		return
@@ -31,7 +31,7 @@ func (c *Core) alive(instance nodeid.ID, life uint64, addr string, met bool) {
 		at = len(c.lives) - 1
 	}
 	p := &c.lives[at]
-	if life > p.life+lifeJump && !met { // reported by another instance, and no instance starts that often
+	if life > p.life+lifeJump && !met { // a false report: no instance starts that often
 		return
 	}
 	if life > p.life {
@@ -42,7 +42,7 @@ func (c *Core) alive(instance nodeid.ID, life uint64, addr string, met bool) {
 	}
 }
 
-// lastMet returns what is known of an instance, or nil if it was not met since this start.
+// lastMet returns the record of an instance, or nil if it was not met since this start.
 func (c *Core) lastMet(instance nodeid.ID) *presence {
 	at := slices.IndexFunc(c.lives, func(p presence) bool { return p.instance == instance && p.at > 0 })
 	if at < 0 {
@@ -51,8 +51,8 @@ func (c *Core) lastMet(instance nodeid.ID) *presence {
 	return &c.lives[at]
 }
 
-// newestLife returns the newest known life of an instance and its address. Zero means none is
-// known.
+// newestLife returns the newest known life of an instance and its address. Zero means that no life
+// is known.
 func (c *Core) newestLife(instance nodeid.ID) (uint64, string) {
 	if instance == c.instance && c.durable && !c.settling {
 		return c.life, c.addr
@@ -63,15 +63,16 @@ func (c *Core) newestLife(instance nodeid.ID) (uint64, string) {
 	return 0, ""
 }
 
-// recognise checks whether an answer comes from another process with this instance's ID. Such a
-// process runs from a copy of the directory, or this directory is itself an older copy. If two such
-// processes meet, exactly one of them refuses to take part.
+// recognise checks whether an answer shows that another process has this instance's ID. One of the
+// two runs from a copy of the directory, or this directory is itself an older copy. If the two
+// processes meet, exactly one refuses to take part.
 func (c *Core) recognise(who *InstanceInfo) {
 	if !c.durable || c.barred != "" {
 		return
 	}
 	if who.Instance == c.instance {
-		self := who.Addr == c.addr && who.Life == c.life // this process, reached by another route
+		// the answer of this process, by another route
+		self := who.Addr == c.addr && who.Life == c.life
 		if !self && c.yields(who) {
 			c.bar("another process runs as this instance at " + who.Addr + ", from a copy of this directory: " +
 				recoveryHintCopy)
@@ -80,7 +81,7 @@ func (c *Core) recognise(who *InstanceInfo) {
 	}
 	listed := c.charter != nil && c.charter.listed(who.Instance) >= 0
 	if !listed && !c.votes(who.Instance) {
-		return // the instance never takes part again
+		return // only a believed answer may bar this instance, which is final
 	}
 	switch {
 	case who.AskerLife > c.life && who.AskerAddr == c.addr:
@@ -99,9 +100,9 @@ const (
 	recoveryHintOld  = "empty the directory, it then joins as a new instance"
 )
 
-// yields reports which of two processes with one ID must refuse to take part: true means this one.
-// It is the process that has not taken part yet, or else the one with the older life, or else the
-// one with the higher address. So both processes reach the same decision.
+// yields reports whether this process, and not the other one with its ID, must refuse to take part.
+// That is the process that is still settling, or else the one with the lower life, or else the one
+// with the higher address. So both processes decide alike.
 func (c *Core) yields(who *InstanceInfo) bool {
 	switch {
 	case c.settling != who.Resuming:
@@ -112,16 +113,16 @@ func (c *Core) yields(who *InstanceInfo) bool {
 	return c.addr > who.Addr
 }
 
-// SeenElsewhere records that gossip shows this instance's ID at another address. That may be an
-// earlier life, so the address is asked, in any phase.
+// SeenElsewhere records that gossip reports this instance's ID at another address. The report may
+// be about an earlier start, so the core asks that address, in any phase.
 func (c *Core) SeenElsewhere(now time.Duration, addr string) {
 	if c.durable {
 		c.Inquire(now, addr)
 	}
 }
 
-// Inquire makes the core ask an address in any phase, because gossip reports a newer configuration
-// there.
+// Inquire makes the core ask an address in any phase. The host calls it if gossip reports a newer
+// configuration at that address.
 func (c *Core) Inquire(now time.Duration, addr string) {
 	c.now = now
 	if addr == "" || addr == c.addr || c.settings.Solo {
@@ -131,7 +132,7 @@ func (c *Core) Inquire(now time.Duration, addr string) {
 	c.seenAt = c.note(c.seenAt, addr, maxAskers)
 }
 
-// mustAsk reports whether the place has to be asked in any phase.
+// mustAsk reports whether the address has to be asked in any phase.
 func (c *Core) mustAsk(p *place) bool {
 	return slices.ContainsFunc(c.seenAt, func(s asker) bool { return s.addr == p.addr })
 }
@@ -148,6 +149,6 @@ func (c *Core) moved(instance nodeid.ID, life uint64, addr string) {
 	}
 	v := c.voters[at]
 	v.Addr, v.Life = addr, life
-	// At is zero, because Voters is not a whole configuration
+	// At is zero, because Voters is not a whole configuration.
 	c.events = append(c.events, Event{Kind: Heard, Group: c.group, Voters: []Voter{v}})
 }

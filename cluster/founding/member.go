@@ -9,7 +9,7 @@ import (
 )
 
 // tentative applies rules 4 and 5 while the instance is bound and does not know that the group is
-// born. The package comment gives the reason for the condition with a directory.
+// founded. The package comment explains why the time counts differently with a directory.
 func (c *Core) tentative(random Random) {
 	if c.until == 0 || (c.durable && c.unreached(c.now-reachedFor) != "") {
 		c.until = c.now + bornWithin + time.Duration(random.Spread%uint64(bornSpread))
@@ -30,19 +30,19 @@ func (c *Core) tentative(random Random) {
 func (c *Core) belong(group, at uint64, voters []Voter, warning string) {
 	c.phase, c.group, c.at, c.voters = Member, group, max(at, 1), slices.Clone(voters)
 	c.since, c.sinceWall, c.offers, c.stale = c.now, c.wall, nil, true
-	if at := slices.Index(c.gaveUp, group); at >= 0 { // the group exists although it was given up
+	if at := slices.Index(c.gaveUp, group); at >= 0 { // the group was not lost
 		c.gaveUp = append([]uint64(nil), slices.Delete(c.gaveUp, at, at+1)...)
 	}
 	c.revision++
 	c.events = append(c.events, Event{Kind: Joined, Group: group, At: c.at, Voters: slices.Clone(voters),
 		Text: warning})
 	if c.charter != nil && c.raft != 0 && c.raft == c.charter.Raft(c.instance) && !c.named() {
-		c.remove() // it learns in the same step that the group was born and that its replica was removed
+		c.remove() // the replica was removed before this instance knew that the group is founded
 	}
 }
 
-// adopt makes a newborn that reaches a group with a leader a member of it. If the newborn reaches
-// two groups, adopt does nothing, because only an operator can decide which group to stop.
+// adopt makes a newborn a member of a group with a leader that it reaches. If it reaches two such
+// groups, adopt does nothing, because only an operator can decide which one to stop.
 func (c *Core) adopt() bool {
 	var with *InstanceInfo
 	for _, p := range c.places {
@@ -69,8 +69,8 @@ func (c *Core) adopt() bool {
 	return true
 }
 
-// unreached describes a needed instance that has not answered any question asked after the given
-// time, or returns "".
+// unreached returns, as text, which needed instance has not answered a question asked after the
+// given time, or "".
 func (c *Core) unreached(after time.Duration) string {
 	reached := []nodeid.ID{c.instance}
 	names := []string{c.name}

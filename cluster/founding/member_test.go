@@ -7,8 +7,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// An instance that restarted at another address does not count as two: its earlier life was met
-// before.
+// TestOneIsNotTwo checks that an instance that restarted at another address does not count as two
+// instances, because its earlier incarnation was met before.
 func TestOneIsNotTwo(t *testing.T) {
 	c := newborn(Settings{Replicas: 3, Voters: 3, SessionTTL: 2 * time.Second})
 	c.Places([]Entry{{Name: "x", Addrs: []string{"b:1", "b:2"}, Resolved: always}}, nil)
@@ -27,15 +27,15 @@ func TestOneIsNotTwo(t *testing.T) {
 	}
 }
 
-// Rule 6, case by case. The member belongs to group 9, whose largest TTL is 5 s though its own is 2
-// s, and lost its leader at one second.
+// TestWhenAMemberGivesUpItsGroup checks rule 6 case by case. The member belongs to group 9, whose
+// largest TTL is 5 s though the member's own is 2 s, and lost its leader at one second.
 func TestWhenAMemberGivesUpItsGroup(t *testing.T) {
 	newbornB := InstanceInfo{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1"}
 	cases := []struct {
 		name   string
-		after  time.Duration // since the loss
-		answer *InstanceInfo // of the only other instance. Nil means silence
-		leader bool          // the leader was found again before
+		after  time.Duration // time since the leader was lost
+		answer *InstanceInfo // answer of the only other instance. Nil means silence
+		leader bool          // the leader is found again before that time
 		want   Phase
 	}{
 		{"all answer, the locks have ended", 5*time.Second + 2, &newbornB, false, Newborn},
@@ -56,7 +56,7 @@ func TestWhenAMemberGivesUpItsGroup(t *testing.T) {
 		c.belong(9, 1, nil, "")
 		c.Leader(c.now, true)
 		c.Leader(c.now, false)
-		c.tell("b:1", newbornB) // what was known before the loss proves nothing
+		c.tell("b:1", newbornB) // an answer from before the loss does not count
 		c.now += tc.after
 		if tc.leader {
 			c.Leader(c.now, true)

@@ -111,7 +111,7 @@ func appendVerdict(b []byte, v verdict) []byte {
 
 func decodeVerdict(b []byte) (verdict, error) {
 	r := open(b, kindVerdict)
-	// A newer version may send refusals that this version does not know. They count as refusals.
+	// A refusal that only a newer version knows still counts as a refusal.
 	v := verdict{Group: r.uint(), Refusal: Refusal(r.upTo(127)), Detail: r.text(maxTextBytes)}
 	return v, r.done()
 }

@@ -18,9 +18,9 @@ func (w *world) splitAll() {
 	w.note("all links cut")
 }
 
-// TestOutageTakesNothing cuts all links of a group after it was born, for any time, and heals them.
-// Links answer questions at once, and take up to five seconds until raft has connections. No
-// process has ended, so the group continues as soon as there are connections.
+// TestOutageTakesNothing cuts all links of a founded group for a random time and restores them.
+// After that, questions work immediately, and raft connections within five seconds. No process has
+// ended, so the group must continue as soon as the connections exist.
 func TestOutageTakesNothing(t *testing.T) {
 	for seed := range uint64(300) {
 		pick := newWorld(seed*17 + 1)
@@ -53,8 +53,8 @@ func TestOutageTakesNothing(t *testing.T) {
 	}
 }
 
-// TestLossIsRepaired starts from every mix of the fates of a group's founders. Once all are linked,
-// one group with a leader exists within the limit.
+// TestLossIsRepaired starts from every combination of the fates of a group's founders. Once all are
+// linked, there must be one group with a leader within the limit.
 func TestLossIsRepaired(t *testing.T) {
 	for _, how := range []string{"founders", "replicas"} {
 		for mix := range fates * fates * fates {
@@ -65,7 +65,7 @@ func TestLossIsRepaired(t *testing.T) {
 	}
 }
 
-const fates = 4 // of a founder: it continues, lost its replica, restarted, or restarted elsewhere
+const fates = 4 // a founder continues, loses its replica, restarts, or restarts at another address
 
 func repaired(t *testing.T, how string, mix int) {
 	settings := founders(3, "n0", "n1", "n2")

@@ -6,24 +6,24 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Random is the randomness that a Tick may need. Each number is new, random and not zero.
+// Random holds the random numbers that a Tick may need. Every number is new, and none is zero.
 type Random struct {
-	Instance nodeid.ID // of a new life
-	Group    uint64    // of a new charter
+	Instance nodeid.ID // ID of a new incarnation
+	Group    uint64    // ID of a new charter's group
 	Raft     [7]uint64 // raft IDs of a new charter
-	Spread   uint64    // spreads the timers of different instances; need not be secret
+	Spread   uint64    // spreads timers that should not coincide; need not be secret
 }
 
-// Output is what a Tick asks the host to do once State is stored. Questions may be asked
-// concurrently and in any order; events must be carried out in order.
+// Output is what the host has to do after a Tick, once State is stored. It may ask the questions
+// concurrently and in any order. It must carry out the events in order.
 type Output struct {
 	Questions []Question
 	Events    []Event
 	Next      time.Duration // the latest time for the next Tick, on the scale of now
 }
 
-// Question is to be asked of the instance at Addr. If To is not zero, only that instance may
-// answer. The caller passes the outcome to Result.
+// Question is a question for the instance at Addr. If To is not zero, only the instance with that
+// ID may answer. The host passes the outcome to Result.
 type Question struct {
 	ID   uint64
 	Addr string
@@ -31,25 +31,29 @@ type Question struct {
 	Body []byte
 }
 
-// EventKind is the meaning of an event.
+// EventKind is the kind of an event.
 type EventKind uint8
 
-// The events, with the fields of Event that each sets.
+// The kinds of events. Each comment names the fields of Event that are set.
 const (
-	BoundTo  EventKind = iota + 1 // bound to Charter, with the raft ID Raft (0: no vote): start raft
-	AllBound                      // all listed instances are bound: Group's leader may propose Born
-	// member of Group with Voters, its configuration At; Text is a warning, or empty
+	// this instance is bound to Charter: start raft under the ID Raft, or not if Raft is 0
+	BoundTo  EventKind = iota + 1
+	AllBound           // all listed instances are bound: Group's leader may propose Born
+	// this instance is a member of Group with Voters, whose configuration is At; Text is a warning
+	// or empty
 	Joined
-	Restarted // a new life Instance began; Text is why the old one ended
-	Heard     // Voters is configuration At of Group; if At is zero, it has only new addresses of some voters
-	Barred    // this instance may never take part again; Text is why, and what to do
-	// start an empty replica of Group under the ID Raft; after a start with a directory, resume its
-	// log
+	Restarted // a new incarnation, Instance, began; Text is why the last one ended
+	// Group's configuration At is Voters; if At is zero, Voters are only newer addresses of some
+	// voters
+	Heard
+	Barred // this instance may never take part again; Text is why, and what to do
+	// start an empty replica of Group under the ID Raft, or resume its log after a start with a
+	// directory
 	Prepared
-	Removed // the replica Raft of Group was removed: stop it for good
+	Removed // the replica Raft of Group has ended: stop it for good and continue without a replica
 )
 
-// Event is a decision.
+// Event is a decision that the host must carry out.
 type Event struct {
 	Kind     EventKind
 	Charter  Charter

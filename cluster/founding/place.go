@@ -7,52 +7,53 @@ import (
 	"time"
 )
 
-// Outcome is how a question ended. Only an Answered one carries an answer.
+// Outcome is the result of a question. Only Answered comes with an answer.
 type Outcome uint8
 
-// The outcomes. Silent is no answer at all, never a refusal.
+// The outcomes. Silent is never taken for a refusal.
 const (
 	Silent   Outcome = iota // no answer in time
 	Answered                // the asked instance answered
-	Refused                 // the machine answers, but nothing listens at the address
-	Foreign                 // the program that listens there is no instance of this cluster
-	Other                   // another instance than the asked one answers there
+	Refused                 // the machine exists, but nothing listens at the address
+	Foreign                 // a program that is no instance of this cluster listens there
+	Other                   // another instance than the asked one answered
 )
 
-// place is one address that may be asked.
+// place is an address that may be asked.
 type place struct {
 	addr    string
-	entry   string // the Join entry that resolves to it now; empty if there is none
-	pending uint64 // the question in flight. Zero means none
+	entry   string // the Join entry that now resolves to the address; empty if none does
+	pending uint64 // ID of the pending question. Zero means none
 	next    time.Duration
 	last    lastResult
 
-	near  bool          // it belongs to a voter, is on the charter's list, or is this instance's last address
-	told  bool          // it was named by gossip, by a question or by another instance's answer
+	// it belongs to a voter or a listed instance, or was this instance's last one
+	near  bool
+	told  bool          // gossip, a question or an answer of another instance has named it
 	tried bool          // a question has ended, whatever the outcome
-	ended time.Duration // when the last one did
-	mute  bool          // the last one has ended without an answer
-	why   string        // the reason, for people; empty if unknown
-	watch bool          // it is asked again and again while curious returns true
+	ended time.Duration // when the last question ended
+	mute  bool          // the last question got no answer
+	why   string        // reason for that, in text; empty if unknown
+	watch bool          // the address is asked repeatedly while curious reports true
 }
 
-// lastResult is the last definite result about a place. A question without an answer does not
-// change it.
+// lastResult is the last result from an address, other than silence. Silence does not change it,
+// but it becomes too old to count.
 type lastResult struct {
 	outcome Outcome
 	asked   time.Duration // when the question was sent; the answer describes a later moment
 	got     time.Duration
-	first   time.Duration // when this life first answered at this address
+	first   time.Duration // when this incarnation was first met here
 	info    InstanceInfo
-	why     string // of outcome Foreign, for people; empty if unknown
+	why     string // reason for outcome Foreign, in text; empty if unknown
 }
 
-// fresh reports whether the result is recent enough to prove something now.
+// fresh reports whether the question of this result was sent at most limit ago.
 func (s *lastResult) fresh(now, limit time.Duration) bool {
 	return s.outcome != Silent && now-s.asked <= limit
 }
 
-// seen returns the answer of the instance at the place, if it was asked at most limit ago.
+// seen returns the last answer from the address, if its question was sent at most limit ago.
 func (p *place) seen(now, limit time.Duration) (*InstanceInfo, bool) {
 	if p.last.outcome != Answered || !p.last.fresh(now, limit) {
 		return nil, false
@@ -60,7 +61,7 @@ func (p *place) seen(now, limit time.Duration) (*InstanceInfo, bool) {
 	return &p.last.info, true
 }
 
-// Met returns the last answer of the instance at an address, if it was asked at most that long ago.
+// Met returns the last answer from an address, if its question was sent at most within ago.
 func (c *Core) Met(now time.Duration, addr string, within time.Duration) (InstanceInfo, bool) {
 	if at, found := find(c.places, addr); found {
 		if who, ok := c.places[at].seen(now, within); ok {
@@ -75,7 +76,7 @@ func (p *place) seenSince(after, now time.Duration) (*InstanceInfo, bool) {
 	return who, ok && p.last.asked > after
 }
 
-// label names the place for people: by the name of its instance if known, else by its Join entry.
+// label returns a text for the address, with the name of its instance or else its Join entry.
 func (p *place) label() string {
 	switch {
 	case p.last.outcome == Answered:
@@ -93,22 +94,22 @@ func nameOf(name, addr string) string {
 	return strconv.Quote(name) + " (" + addr + ")"
 }
 
-// Entry is one entry of Join and what it resolves to.
+// Entry is an entry of Join with the addresses to which it resolves.
 type Entry struct {
-	Name     string        // as the user wrote it
-	Addrs    []string      // host:port each; empty without failure if the name does not exist
-	Failed   string        // why it could not be resolved; empty if it could
+	Name     string        // as written in Join
+	Addrs    []string      // host:port each; empty if the name does not exist, which is no failure
+	Failed   string        // why the entry could not be resolved; empty if it could
 	Resolved time.Duration // when the lookup was made
 }
 
-// Places sets what Join resolves to now and further addresses that gossip knows. An address that is
-// no longer named is forgotten, with all results about it.
+// Places sets the addresses to which Join now resolves, and further addresses that gossip knows. An
+// address that no source names any more is forgotten, with all its results.
 func (c *Core) Places(join []Entry, gossip []string) {
 	same := slices.EqualFunc(c.join, join, func(a, b Entry) bool {
 		return a.Name == b.Name &&
 			slices.Equal(a.Addrs, b.Addrs)
 	})
-	if same && slices.Equal(c.gossip, gossip) { // avoids needless work in a large fleet
+	if same && slices.Equal(c.gossip, gossip) { // do not rebuild places without a change
 		for i, e := range join {
 			c.join[i].Failed, c.join[i].Resolved = e.Failed, e.Resolved
 		}
@@ -122,7 +123,7 @@ func (c *Core) Places(join []Entry, gossip []string) {
 	c.gossip, c.stale = slices.Clone(gossip), true
 }
 
-// asker is the address of an instance that has asked this one.
+// asker is an address from which a question came, and which can be asked in return.
 type asker struct {
 	addr string
 	at   time.Duration
@@ -130,7 +131,7 @@ type asker struct {
 
 func (c *Core) askedBy(addr string) { c.askers = c.note(c.askers, addr, maxAskers) }
 
-// note adds an address to a list of addresses to ask, or sets its time anew if the list has it.
+// note adds an address to a list of addresses to ask, or renews its time in that list.
 func (c *Core) note(list []asker, addr string, most int) []asker {
 	if addr == "" || addr == c.addr {
 		return list
@@ -148,8 +149,8 @@ func (c *Core) note(list []asker, addr string, most int) []asker {
 	return list
 }
 
-// arrange rebuilds the places from Join, gossip, askers and the charter. A place that existed
-// before keeps its results.
+// arrange rebuilds places from Join, gossip, the charter, the voters and the lists of addresses to
+// ask. An address that was there before keeps its results.
 func (c *Core) arrange() {
 	known := len(c.askers) + len(c.tips)
 	c.askers = slices.DeleteFunc(c.askers, func(k asker) bool { return c.now-k.at > askerFor })
@@ -186,14 +187,14 @@ func (c *Core) arrange() {
 	})
 }
 
-// kept lists the reasons why an address is one of the places.
+// kept holds the reasons why an address is in places.
 type kept struct {
 	entry      string
 	near, told bool
 }
 
-// keep adds one address to the places, with the earlier results about it. It skips this instance's
-// own address: no other instance can answer there.
+// keep adds an address to places, with its earlier results. It skips this instance's own address,
+// because no other instance can answer there.
 func (c *Core) keep(old []*place, addr string, why kept) {
 	if addr == "" || addr == c.addr || (why.entry == "" && len(c.places) >= maxPlaces) {
 		return

@@ -6,37 +6,39 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Prepare asks one life of an instance to start an empty replica (rule 9). The leader sends it, and
-// adds the replica to the configuration only if the answer is Running.
+// Prepare asks one incarnation of an instance to start an empty replica (rule 9). The leader sends
+// it, and adds the replica to the configuration only if the answer is Running.
 type Prepare struct {
-	To     nodeid.ID // the only life that may answer
+	To     nodeid.ID // the only incarnation that may answer
 	Group  uint64
-	Raft   uint64 // generated for this replica; never used before
-	Term   uint64 // of the leader that asks
-	At     uint64 // number of the configuration with these Voters, which that leader has applied
+	Raft   uint64 // new raft ID that was never used before
+	Term   uint64 // term of the leader that asks
+	At     uint64 // number of the configuration Voters, which that leader has applied
 	Voters []Voter
 }
 
-// PreparedState is the result of a Prepare. The values go over the wire and never change.
+// PreparedState is the result of a Prepare. The values are sent to other instances and never
+// change.
 type PreparedState uint8
 
 // The results of a Prepare.
 const (
-	Running  PreparedState = iota // the replica exists, started now or before under the same ID
-	Ended                         // that ID was used in this life and is over
-	Declined                      // declined for the reason in Detail; the ID was not used
+	// the replica exists: it was started now, or before under the same ID
+	Running  PreparedState = iota
+	Ended                  // this incarnation has used the ID, and its replica has ended
+	Declined               // not possible now, for the reason Detail; the ID was not used
 )
 
 // PrepareAnswer is the answer to a Prepare.
 type PrepareAnswer struct {
-	Instance nodeid.ID // the instance that answers, by its connection; not in the message
+	Instance nodeid.ID // the answering instance, by its connection; not in the message
 	Raft     uint64
 	State    PreparedState
-	Detail   string // for people
+	Detail   string // reason in text
 }
 
-// Push tells one life of an instance that the sender has applied a configuration of its group (rule
-// 14).
+// Push informs one incarnation of an instance that the sender has applied a configuration of its
+// group (rule 14).
 type Push struct {
 	To     nodeid.ID
 	Group  uint64
@@ -68,8 +70,8 @@ func appendPrepared(b []byte, a PrepareAnswer) []byte {
 	return appendText(append(b, byte(a.State)), cut(a.Detail, maxTextBytes))
 }
 
-// DecodePrepared decodes the answer to a Prepare, or fails with ErrMalformed. The caller must check
-// that Instance and Raft are those of the question.
+// DecodePrepared decodes the answer to a Prepare, or fails with ErrMalformed. The caller must
+// ignore an answer whose Instance or Raft differs from the question's.
 func DecodePrepared(from nodeid.ID, b []byte) (PrepareAnswer, error) {
 	r := open(b, kindPrepared)
 	a := PrepareAnswer{
@@ -109,8 +111,8 @@ func whole(voters []Voter) bool {
 	return len(voters) > 0
 }
 
-// AppendPlace appends the identity of a replica to b. The log's configuration keeps it beside the
-// raft ID.
+// AppendPlace appends the instance, address and life of a replica to b. The log's configuration
+// stores these bytes with the raft ID.
 func AppendPlace(b []byte, v Voter) []byte {
 	b = append(header(b, kindPlace), v.Instance[:]...)
 	return binary.AppendUvarint(appendText(b, v.Addr), v.Life)

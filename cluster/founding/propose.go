@@ -8,7 +8,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// newborn joins a group if one can be joined, or else proposes a charter if all conditions hold.
+// newborn joins a group if possible, or else proposes a charter if all conditions hold.
 func (c *Core) newborn(random Random) {
 	if c.settings.Solo {
 		if c.unfit == "" {
@@ -28,14 +28,14 @@ func (c *Core) newborn(random Random) {
 	}
 	ch := c.charterFor(list, random)
 	if refusal, _ := c.judge(&ch); refusal != Accepted {
-		return // it does not propose what it would refuse itself
+		return // do not propose a charter that this instance would refuse
 	}
 	c.bind(&ch)
 	c.offers = make([]offer, len(ch.List))
 }
 
-// alone founds a closed group of one, at once and without a grace: no other instance can ever have
-// been in it.
+// alone founds a closed group of one instance immediately and without a grace, because no other
+// instance can have held a lock of an earlier group.
 func (c *Core) alone(random Random) {
 	settings := c.settings
 	settings.Grace, settings.Voters = 0, 1
@@ -59,8 +59,8 @@ type candidate struct {
 	gaveUp     []uint64
 }
 
-// candidates returns the instances that a charter of ours would list, by ID, and what is missing
-// before all of them could accept it.
+// candidates returns the instances that a charter of ours would list, in ascending order of ID, and
+// a text about what is missing before all of them could accept it, or "".
 func (c *Core) candidates() ([]candidate, string) {
 	var list []candidate
 	if c.settings.founds(c.name) {
@@ -89,7 +89,7 @@ func (c *Core) candidates() ([]candidate, string) {
 	return list, c.missing(list)
 }
 
-// missing returns what keeps the listed instances themselves from founding, or "".
+// missing returns why the listed instances cannot found a group yet, or "".
 func (c *Core) missing(list []candidate) string {
 	if !c.settings.founds(c.name) {
 		return c.founderMissing(list)

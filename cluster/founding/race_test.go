@@ -2,5 +2,6 @@
 
 package founding
 
-// underRace makes the walks shorter: one goroutine has no races.
+// underRace makes the random runs shorter. They use one goroutine, so the race detector finds
+// nothing.
 const underRace = true

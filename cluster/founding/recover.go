@@ -7,10 +7,10 @@ import (
 )
 
 // Recover gives up, for good, the group that this instance's directory keeps, by a restart in
-// place. It is for a group that has lost the majority of its voters, and must be called on each
-// instance of it that is left. The group that they found next replaces it, and members of the old
-// one that are met later leave it too. An error says why the group was not given up and what to do.
-// If it was given up before, Recover returns nil.
+// place. Call it only for a group that has lost the majority of its voters, and on each of its
+// instances that is left. The group that these instances found next replaces the lost one, and
+// members of the lost group that are met later leave it. An error says why the group was not given
+// up and what to do. Recover returns nil if this instance has given the group up before.
 func (c *Core) Recover(now time.Duration, group uint64) error {
 	c.now = now
 	name := groupName(group)
@@ -52,7 +52,7 @@ func (c *Core) Recover(now time.Duration, group uint64) error {
 	return nil
 }
 
-// led names an instance that knows a leader of the group, as text, or returns "".
+// led returns, as text, which instance knows a leader of the group, or "".
 func (c *Core) led() string {
 	if c.leader {
 		return "this instance knows its leader"
@@ -65,10 +65,10 @@ func (c *Core) led() string {
 	return ""
 }
 
-// superseded ends this life if operators have given up its group while this instance was out of
-// reach: it has met an instance of the replacing group. The voters have new IDs since and can prove
-// nothing. Without the other conditions any holder of the secret could end the group's directories
-// one by one, during an election or a restart.
+// superseded ends this incarnation, and returns true, if operators have given up its group while
+// this instance was out of reach and it meets an instance of the replacing group. The voters have
+// new IDs by then and can prove nothing. The conditions prevent a holder of the secret from ending
+// the group's directories one by one during an election or a restart.
 func (c *Core) superseded() bool {
 	if c.leader || !c.durable || c.settings.Solo || !c.lost() {
 		return false
@@ -94,7 +94,7 @@ func sorted(ids []uint64) []uint64 {
 	return slices.Compact(ids)
 }
 
-// union returns the union of two sets of IDs, cut to what a charter can carry.
+// union returns the union of two sets of IDs, limited to the number that a charter can carry.
 func union(a, b []uint64) []uint64 {
 	all := sorted(slices.Concat(a, b))
 	return all[:min(len(all), maxSupersedes)]

@@ -9,7 +9,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// Which instances may give up a group, and what the others return.
+// TestRecoverConditions checks which instances may give up a group, and the errors of all others.
 func TestRecoverConditions(t *testing.T) {
 	sees := func(who InstanceInfo) func(c *Core) uint64 {
 		return func(c *Core) uint64 { c.tell("b:1", who); return 99 }
@@ -72,7 +72,8 @@ func TestRecoverConditions(t *testing.T) {
 	}
 }
 
-// An instance that returns to a group which lives after all does not dissolve it later.
+// TestGivenUpAndAliveAfterAll checks that an instance that gave up a group and joined it later does
+// not cause others to leave it.
 func TestGivenUpAndAliveAfterAll(t *testing.T) {
 	c := settled(Member)
 	if err := c.Recover(c.now, 99); err != nil {
@@ -88,9 +89,9 @@ func TestGivenUpAndAliveAfterAll(t *testing.T) {
 	}
 }
 
-// A member of a group that was given up leaves it if it hears none of its own voters and meets an
-// instance of the replacing group at an address that Join names. Otherwise it stays: any holder of
-// the secret can claim that the group was given up.
+// TestSuperseded checks that a member leaves a group that was given up if none of its own voters
+// answers and it meets an instance of the replacing group at a Join address. Otherwise it stays,
+// because any holder of the secret can claim that the group was given up.
 func TestSuperseded(t *testing.T) {
 	after := InstanceInfo{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Phase: Member, Group: 70, At: 3,
 		Leader:     true,
@@ -124,9 +125,9 @@ func TestSuperseded(t *testing.T) {
 	}
 }
 
-// The whole recovery, for founders. Two of three lose their directories, and the third gives the
-// group up. It then founds with them the group that supersedes it. A fourth instance, which was
-// away and keeps the old group, follows when it returns.
+// TestRecovery checks a recovery from beginning to end, with founders. Two of three founders lose
+// their directories, and the third gives the group up. The three found the group that supersedes
+// it. A fourth instance was out of reach and keeps the old group; it follows when it returns.
 func TestRecovery(t *testing.T) {
 	w := newWorld(11, founders(5, "n0", "n1", "n2")...).durably()
 	w.trace = true
@@ -141,13 +142,13 @@ func TestRecovery(t *testing.T) {
 		fail("not founded")
 	}
 	old := w.order[0].charter.Group
-	w.named = nameAll // otherwise the founders do not ask the fourth instance
+	w.named = nameAll // the founders have to ask the fourth instance
 	for _, s := range w.slots[1:3] {
 		s.stop()
 		s.lose()
 	}
 	w.slots[4].stop()
-	w.run(5*time.Second, nil) // otherwise they join it before its members notice the loss
+	w.run(5*time.Second, nil) // its members must first notice the loss, or the others join them
 	for _, s := range w.slots[1:3] {
 		s.start()
 	}
@@ -180,7 +181,7 @@ func TestRecovery(t *testing.T) {
 		"give it up there too, with Recover, or stop that instance") {
 		fail("it waits for " + text)
 	}
-	plain.stop() // the other solution
+	plain.stop() // the other solution: stop the fourth instance
 	if !w.run(20*time.Second, func() bool { return len(w.order) == 2 }) {
 		fail("nothing was founded")
 	}
@@ -200,8 +201,8 @@ func TestRecovery(t *testing.T) {
 	}
 }
 
-// No group is founded below a floor of a listed instance. A floor that a clock cannot reach is
-// explained.
+// TestFloor checks that no group is founded below the floor of a listed instance, and that Waiting
+// explains a floor that a clock cannot reach.
 func TestFloor(t *testing.T) {
 	other := func(c *Core, floor int64) {
 		c.tell("b:1", InstanceInfo{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Settings: c.settings, Rules: 3,
@@ -254,7 +255,8 @@ func TestFloor(t *testing.T) {
 	}
 }
 
-// A member that does not reach the leader of its group is not told that there is none.
+// TestCutFromTheLeader checks that Waiting does not claim that the group has no leader if only this
+// instance cannot reach the leader.
 func TestCutFromTheLeader(t *testing.T) {
 	leading := b(Member)
 	leading.Leader = true

@@ -2,7 +2,7 @@ package founding
 
 import "strconv"
 
-// Refusal is why a charter was refused. The values go over the wire and never change.
+// Refusal is why a charter was refused. The values are sent to other instances and never change.
 type Refusal uint8
 
 // The reasons of rule 3. A charter is accepted if none applies.
@@ -11,9 +11,9 @@ const (
 	RefusedMalformed
 	RefusedSolo
 	RefusedPhase
-	RefusedRepeated   // this charter was answered before in this life
-	RefusedUnlisted   // not on the list under this ID, name and address
-	RefusedIncomplete // incomplete by this instance's own settings
+	RefusedRepeated   // this incarnation has refused the charter before
+	RefusedUnlisted   // the list does not have this instance's ID, name and address
+	RefusedIncomplete // the list is incomplete by this instance's own settings
 	RefusedSettings
 	RefusedRules // it needs a version of the lock rules that this instance does not know
 	RefusedClock // the founding time is too far from this instance's clock

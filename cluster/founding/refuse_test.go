@@ -12,7 +12,7 @@ import (
 
 const always = time.Duration(1) << 62
 
-// newborn returns one core, instance 5 at a:1, at the time of one second.
+// newborn returns a newborn, instance 5 at a:1, at the time of one second.
 func newborn(s Settings) *Core {
 	c := New(Config{Instance: nodeidtest.ID(5), Name: "a", Addr: "a:1", Settings: s, Rules: 3})
 	c.now, c.wall = time.Second, 1_000_000
@@ -30,7 +30,7 @@ func (c *Core) tell(addr string, who InstanceInfo) {
 	c.Result(c.now, p.pending, c.now, Answered, who.Instance, appendInfo(nil, who))
 }
 
-// pair returns a newborn that knows the newborn b, and the charter that both would accept.
+// pair returns a newborn that has met the newborn b, and the charter that both would accept.
 func pair() (*Core, Charter) {
 	s := Settings{Replicas: 2, Voters: 3, SessionTTL: simTTL, Grace: simTTL}
 	c := newborn(s)
@@ -53,7 +53,8 @@ func (c *Core) propose(ch Charter) (verdict, bool) {
 	return v, err == nil
 }
 
-// Every condition of rule 3 is violated alone, and must be the given reason.
+// TestEveryConditionRefusesByItself violates each condition of rule 3 alone, and checks that
+// exactly this condition is the reason for refusing.
 func TestEveryConditionRefusesByItself(t *testing.T) {
 	cases := []struct {
 		name  string
@@ -184,8 +185,8 @@ func (c *Core) end(addr string, outcome Outcome) {
 	c.Result(c.now, 1<<40, c.now, outcome, nodeid.ID{}, nil)
 }
 
-// With Founders an unlisted newborn that is no founder may answer at a Join address; an unlisted
-// founder may not.
+// TestFoundersPassOverOtherNewborns checks that, with Founders, an unlisted newborn at a Join
+// address does not prevent founding, unless it is a founder.
 func TestFoundersPassOverOtherNewborns(t *testing.T) {
 	for name, want := range map[string]Refusal{"z": Accepted, "b": RefusedStranger} {
 		c, ch := pair()
@@ -205,7 +206,8 @@ func TestFoundersPassOverOtherNewborns(t *testing.T) {
 	}
 }
 
-// A question is for one life, and only that life's own answer counts.
+// TestS5AnswersAreTiedToTheInstance checks that a question addresses one incarnation, and that only
+// the answer of this incarnation counts.
 func TestS5AnswersAreTiedToTheInstance(t *testing.T) {
 	c, ch := pair()
 	if b := c.Ask(c.now, c.wall, aVoter(),
@@ -214,8 +216,10 @@ func TestS5AnswersAreTiedToTheInstance(t *testing.T) {
 	}
 	p := proposer(t)
 	for _, v := range []verdict{
-		{Instance: nodeidtest.ID(8), Group: p.group, Refusal: RefusedRepeated}, // another process there
-		{Instance: nodeidtest.ID(7), Group: 1234, Refusal: RefusedRepeated},    // about another charter
+		// another process at that address
+		{Instance: nodeidtest.ID(8), Group: p.group, Refusal: RefusedRepeated},
+		// an answer about another charter
+		{Instance: nodeidtest.ID(7), Group: 1234, Refusal: RefusedRepeated},
 		{Instance: nodeidtest.ID(8), Group: p.group},
 	} {
 		p.verdict(1, v)
@@ -251,7 +255,8 @@ func (c *Core) verdict(i int, v verdict) {
 	c.Result(c.now, 1<<41, c.now, Answered, v.Instance, appendVerdict(nil, v))
 }
 
-// Rule 5: the life ends after any refusal, and after ten seconds and a random time.
+// TestRefusalAndTimeEndALife checks rule 5: the incarnation ends after any refusal, and after ten
+// seconds plus a random time.
 func TestRefusalAndTimeEndALife(t *testing.T) {
 	c := proposer(t)
 	c.verdict(1, verdict{Instance: nodeidtest.ID(7), Group: c.group, Refusal: RefusedSettings, Detail: "Voters"})
@@ -276,22 +281,23 @@ func TestRefusalAndTimeEndALife(t *testing.T) {
 	}
 }
 
-// A charter that was refused stays refused in this life. One that was accepted is not accepted
-// again in another life.
+// TestReplayedChartersAreRefused checks that an incarnation never accepts a charter that it has
+// refused, and that the next incarnation does not accept a charter that an earlier one has
+// accepted.
 func TestReplayedChartersAreRefused(t *testing.T) {
 	c, ch := pair()
 	ch.FoundedUnixMS += 1001
 	if v, _ := c.propose(ch); v.Refusal != RefusedClock {
 		t.Fatal(v.Refusal)
 	}
-	c.wall += 1001 // now it would be acceptable
+	c.wall += 1001 // now no other condition is violated
 	if v, _ := c.propose(ch); v.Refusal != RefusedRepeated {
 		t.Errorf("a refused charter, asked again: %v", v.Refusal)
 	}
 
 	c, ch = pair()
 	accepted := appendProposal(nil, proposal{To: c.instance, Charter: ch})
-	for range 2 { // the answer was lost: the same again, and no second acceptance
+	for range 2 { // a repeated question gets the same answer and no second event
 		if v, _ := c.propose(ch); v.Refusal != Accepted {
 			t.Fatal(v.Refusal)
 		}
@@ -375,7 +381,8 @@ func TestMemberWithoutLeaderAtJoinBlocksAndIsNamed(t *testing.T) {
 	}
 }
 
-// An instance that answers at another address than its own is listed once it is reached at its own.
+// TestOnlyTheAdvertisedAddressIsListed checks that an instance which answers at another address
+// than its own is listed only once it is reached at its own address.
 func TestOnlyTheAdvertisedAddressIsListed(t *testing.T) {
 	c := newborn(Settings{Replicas: 2, Voters: 3, SessionTTL: simTTL, Grace: simTTL})
 	c.Places([]Entry{{Name: "x", Addrs: []string{"vip:1"}, Resolved: always}}, nil)
@@ -414,7 +421,8 @@ func TestWaitingNamesEmptyAddresses(t *testing.T) {
 	}
 }
 
-// Instances whose names are not in Founders are listed, with what is wrong.
+// TestFoundersThatMatchNoInstance checks that Waiting lists the instances whose names are not in
+// Founders, and gives the fault.
 func TestFoundersThatMatchNoInstance(t *testing.T) {
 	s := Settings{Founders: []string{"n1", "n2", "n3"}, Voters: 3, SessionTTL: simTTL, Grace: simTTL}
 	c := newborn(s)
@@ -429,9 +437,9 @@ func TestFoundersThatMatchNoInstance(t *testing.T) {
 	}
 }
 
-// An instance that gets no answer names all silent addresses, with the reason if it is known. It
-// does not advise a smaller number of replicas, which would let each side of a partition found a
-// group.
+// TestSilenceNamesAllWithTheReason checks that Waiting names all silent addresses, with the reason
+// if it is known. With several silent ones it does not advise a smaller number of replicas, which
+// would let each side of a partition found a group.
 func TestSilenceNamesAllWithTheReason(t *testing.T) {
 	const plainText = "the other side has no secret"
 	replicas := func(n int) Settings { return Settings{Replicas: n, Voters: 3, SessionTTL: simTTL, Grace: simTTL} }
@@ -444,7 +452,7 @@ func TestSilenceNamesAllWithTheReason(t *testing.T) {
 		settings Settings
 		join     []Entry
 		here     bool   // b:1 answers
-		why      string // of c:1
+		why      string // reason for the silence of c:1
 		want     string
 	}{
 		"cut off": {replicas(3), literal, false, "",

@@ -6,28 +6,28 @@ import (
 	"time"
 )
 
-// replica is the present raft ID of this life and those that are over. It is part of the State,
-// because an ID must never be used for a second log, and a Prepare may arrive twice.
+// replica holds the present raft ID of this incarnation and the IDs that it has used. It is part of
+// State, because an ID must never be used for a second log, and a Prepare may arrive twice.
 type replica struct {
-	raft   uint64 // present raft ID, by the charter or by a Prepare. Zero means none
-	term   uint64 // of the newest leader that has prepared this life
-	used   []Used // raft IDs that are over, oldest first
-	usedAt uint64 // a Prepare up to this configuration may name an ID that is no longer in used
-	// a removed replica that still runs until a leader says that its vote is no longer needed. Zero
-	// means none.
+	raft   uint64 // present raft ID, from the charter or a Prepare. Zero means none
+	term   uint64 // term of the newest leader that has prepared this incarnation
+	used   []Used // raft IDs whose replicas have ended, oldest first
+	usedAt uint64 // a Prepare up to this configuration may name an ID that used no longer has
+	// raft ID of a removed replica, which runs until a leader reports that its vote is no longer
+	// needed. Zero means none
 	lingers uint64
 }
 
-// Used is a raft ID that is over, with the newest configuration known at that time. No Prepare of
-// that ID knew a newer one.
+// Used is a raft ID whose replica has ended, and the number of the newest configuration known at
+// that time. No Prepare of that ID came with a higher number.
 type Used struct{ Raft, At uint64 }
 
-// Raft returns the present raft ID of this life, or 0 if it has no replica.
+// Raft returns the present raft ID of this incarnation, or 0 if it has no replica.
 func (c *Core) Raft() uint64 { return c.raft }
 
-// Retired records that this instance's replica has stopped for good: by itself, or, after Removed,
-// because it is no longer needed. Its ID is over. The instance continues without a replica and may
-// be prepared under another ID.
+// Retired records that a replica of this instance has stopped for good: it stopped by itself, or it
+// was removed and its vote is no longer needed. Its raft ID is never used again. The instance
+// continues without a replica and may be prepared under another ID.
 func (c *Core) Retired(now time.Duration, raft uint64) {
 	c.now = now
 	switch {
@@ -53,7 +53,7 @@ func (c *Core) spend() uint64 {
 }
 
 // remove ends the present raft ID and emits Removed. The replica runs until the host reports
-// Retired: a crash must not take away a vote that others may need.
+// Retired, even after a crash, because other replicas may need its vote.
 func (c *Core) remove() {
 	raft := c.spend()
 	c.lingers = raft
@@ -62,7 +62,7 @@ func (c *Core) remove() {
 	}
 }
 
-// told answers a Prepare or a Push for this life. It returns nil for any other question.
+// told answers a Prepare or a Push to this incarnation. It returns nil for any other question.
 func (c *Core) told(from nodeid.ID, body []byte) []byte {
 	if p, err := decodePrepare(body); err == nil {
 		if p.To != c.instance {
@@ -81,8 +81,8 @@ func (c *Core) told(from nodeid.ID, body []byte) []byte {
 	return nil
 }
 
-// prepare applies rule 9. The answer is given at once and binds: from then on this life has that
-// raft ID, and never again after it has ended.
+// prepare applies rule 9. If it returns Running, this incarnation has the raft ID from then on, and
+// never again once that replica has ended.
 func (c *Core) prepare(from nodeid.ID, p *Prepare) (PreparedState, string) {
 	switch {
 	case c.phase != Member || c.group != p.Group || c.settings.Solo:
@@ -101,7 +101,7 @@ func (c *Core) prepare(from nodeid.ID, p *Prepare) (PreparedState, string) {
 	case p.Raft == c.raft:
 		return Running, ""
 	case c.spent(p.Raft) || holds(newest, p.Raft):
-		return Ended, "" // an ID in the log has had a replica
+		return Ended, "" // each ID in a configuration has had a replica
 	case p.At <= c.usedAt:
 		return Declined, "it has had so many replicas that it cannot tell whether it has had this one"
 	case holds(newest, c.raft):

@@ -55,8 +55,8 @@ func TestThreeFoundOneGroupAtOnce(t *testing.T) {
 	}
 }
 
-// Instance c dies before or just after its answer. No instance may get stuck, and c's next life may
-// take part.
+// TestA1CrashDuringBirthLeavesNoInstanceStuck checks that founding completes although instance c
+// dies before or just after its answer, and that c's next incarnation may take part.
 func TestA1CrashDuringBirthLeavesNoInstanceStuck(t *testing.T) {
 	for after := range 12 {
 		t.Run(fmt.Sprint(after), func(t *testing.T) {
@@ -73,8 +73,8 @@ func TestA1CrashDuringBirthLeavesNoInstanceStuck(t *testing.T) {
 	}
 }
 
-// Two proposers at once are each bound to their own charter, so neither group can be born. Both
-// must give up, and succeed then.
+// TestA1TwoProposersAtOnce checks two instances that propose simultaneously. Each is bound to its
+// own charter, so neither group can be founded. Both must give up, and then found one group.
 func TestA1TwoProposersAtOnce(t *testing.T) {
 	w := startAll(t, replicas(3, 3))
 	ready := func() bool {
@@ -101,13 +101,14 @@ func TestA1TwoProposersAtOnce(t *testing.T) {
 	}
 }
 
-// The unsafe case: fewer Replicas than instances make two groups during a partition. With Replicas
-// equal to their number there is none.
+// TestA2ReplicasBelowTheFleetIsNotClaimed shows that fewer Replicas than instances lead to two
+// groups during a partition, and that Replicas equal to the number of instances does not.
 func TestA2ReplicasBelowTheFleetIsNotClaimed(t *testing.T) {
 	for _, n := range []int{3, 6} {
 		w := newWorld(7, replicas(6, n)...)
 		w.split(0, 1, 2)
-		// A headless service lists only instances in reach: Join resolves to one half on each side.
+		// Join resolves to one half on each side, as with a headless service, which lists only
+		// instances in reach.
 		for _, s := range w.slots {
 			for _, o := range w.slots {
 				if (s.id < 3) != (o.id < 3) {
@@ -136,8 +137,8 @@ func TestA2ReplicasBelowTheFleetIsNotClaimed(t *testing.T) {
 	}
 }
 
-// An instance that is no founder never proposes, is never listed and never votes. It joins the
-// group of the founders.
+// TestS3OnlyFoundersFound checks that an instance that is no founder never proposes, is never
+// listed and never votes, but joins the group of the founders.
 func TestS3OnlyFoundersFound(t *testing.T) {
 	w := startAll(t, founders(6, "n0", "n1", "n2"))
 	for _, s := range w.slots[:3] {
@@ -158,8 +159,8 @@ func TestS3OnlyFoundersFound(t *testing.T) {
 			t.Errorf("%s is listed", l.Name)
 		}
 	}
-	// All founders restart while the others live, one of them cut off. Their old group is over, and
-	// all end in the new one.
+	// All founders restart, one of them behind a partition, while the other instances continue. The
+	// old group has ended, and all instances must join the new one.
 	w.split(5)
 	for _, s := range w.slots[:3] {
 		s.crash()
@@ -172,7 +173,8 @@ func TestS3OnlyFoundersFound(t *testing.T) {
 	}
 }
 
-// A member of a group that is over joins the next one even if a founder is gone for good.
+// TestMemberOfALostGroupJoinsTheNextWithoutAll checks that a member of a lost group joins the next
+// group even if a founder is gone for good.
 func TestMemberOfALostGroupJoinsTheNextWithoutAll(t *testing.T) {
 	w := startAll(t, founders(4, "n0", "n1", "n2"))
 	if !w.run(3*time.Second, w.settled) {
@@ -193,7 +195,8 @@ func TestMemberOfALostGroupJoinsTheNextWithoutAll(t *testing.T) {
 	}
 }
 
-// Two of three voters die at once. The rest of their group heals by itself, with new addresses too.
+// TestL1RestartInPlaceHeals checks that the rest of a group recovers without help after two of
+// three voters have died, even if they return at new addresses.
 func TestL1RestartInPlaceHeals(t *testing.T) {
 	for name, settings := range map[string][]Settings{"replicas": replicas(3, 3),
 		"founders": founders(5, "n0", "n1", "n2")} {
@@ -213,7 +216,8 @@ func TestL1RestartInPlaceHeals(t *testing.T) {
 				t.Error("the survivor left its group before its locks had ended")
 			}
 			within := 15 * time.Second
-			if name == "replicas" { // that those at new addresses replace them cannot be detected
+			// with Replicas, new addresses do not show that the old voters have ended
+			if name == "replicas" {
 				within += silentOver
 			}
 			if !w.run(within, w.settled) || len(w.order) != 2 {
@@ -223,8 +227,8 @@ func TestL1RestartInPlaceHeals(t *testing.T) {
 	}
 }
 
-// Rule 6: a member keeps its group unless all instances are in reach, because the others may have a
-// majority of it.
+// TestMemberKeepsItsGroupUnlessItReachesAll checks rule 6: a member keeps its group unless it
+// reaches all instances, because those that it cannot reach may have a majority of the group.
 func TestMemberKeepsItsGroupUnlessItReachesAll(t *testing.T) {
 	w := startAll(t, replicas(3, 3))
 	w.run(3*time.Second, w.settled)
@@ -244,7 +248,8 @@ func TestMemberKeepsItsGroupUnlessItReachesAll(t *testing.T) {
 	}
 }
 
-// A newborn that reaches a group with a leader joins it, whatever its own settings are.
+// TestNewbornAdoptsARunningGroup checks that a newborn joins a group with a leader, even if its own
+// settings differ.
 func TestNewbornAdoptsARunningGroup(t *testing.T) {
 	w := startAll(t, replicas(3, 3))
 	w.run(3*time.Second, w.settled)
@@ -302,9 +307,9 @@ func TestSilenceBlocksAndIsNamedWithTheWayOut(t *testing.T) {
 				}
 			}
 			if len(c.settings[0].Founders) > 1 {
-				return // the founder is missing, wherever it is
+				return // the missing founder blocks at every address
 			}
-			w.silent["10.9.9.9:1"] = false // it refuses now
+			w.silent["10.9.9.9:1"] = false // from now on nothing listens there
 			if !w.run(3*time.Second, w.settled) {
 				t.Error("birth is blocked by an address that refuses")
 			}

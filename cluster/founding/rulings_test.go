@@ -8,10 +8,11 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// These checks detect a wrong decision of one instance at once, long before it leads to two groups.
+// These checks find a wrong decision of one instance immediately, long before it leads to two
+// groups.
 
-// mustAccept checks the facts that an instance which has just bound itself to a charter could have
-// known.
+// mustAccept checks an instance that has just bound itself to a charter, using only facts that the
+// instance could have known.
 func (s *slot) mustAccept(ch *Charter) {
 	w := s.w
 	if apart := time.Duration(ch.FoundedUnixMS-s.wall()) * time.Millisecond; apart.Abs() > s.settings.slack() {
@@ -37,8 +38,8 @@ func (s *slot) mustAccept(ch *Charter) {
 	}
 }
 
-// mustGiveUp checks that a member in memory which restarts in place holds no promise, and leaves no
-// group that lives: it has met all instances within the last reachedFor, including the leader.
+// mustGiveUp checks a member in memory that restarts in place. It must have met all instances
+// within the last reachedFor, including the leader, hold no promise, and leave no living group.
 func (s *slot) mustGiveUp(why string) {
 	w := s.w
 	if s.joined == 0 || s.disk != nil {
@@ -49,7 +50,7 @@ func (s *slot) mustGiveUp(why string) {
 	}
 	g := w.groups[s.joined]
 	if strings.Contains(why, "a newer configuration of it is in reach") && !w.needs(s.joined, s.raft) {
-		return // the group has continued without this instance only
+		return // only the other instances of the group have continued
 	}
 	for _, conf := range g.configs {
 		if w.runsWith(conf) && w.majority(conf) {
@@ -80,16 +81,16 @@ func (w *world) majority(conf config) bool {
 	return 2*n > all
 }
 
-// needs reports whether the newest configuration of a group names one of these replicas. Without
-// one an instance gives up nothing that others need if it begins anew, since no voter that it knew
-// has answered for a TTL.
+// needs reports whether the newest configuration of a group names one of these replicas. If it
+// names none, the restart of this instance loses nothing that others need, because no voter that it
+// knew has answered for a TTL.
 func (w *world) needs(group uint64, rafts ...uint64) bool {
 	g := w.groups[group]
 	return g != nil && slices.ContainsFunc(rafts, func(raft uint64) bool { return holds(g.newest().voters, raft) })
 }
 
-// mustBeFinal checks that only the asked life answers to a charter, and that a refused charter
-// stays refused.
+// mustBeFinal checks that only the asked incarnation answers to a charter, and that a refused
+// charter stays refused.
 func (w *world) mustBeFinal(q Question, to *slot, answer []byte) {
 	p, err := decodeProposal(q.Body)
 	if err != nil || answer == nil {
@@ -109,8 +110,8 @@ func (w *world) mustBeFinal(q Question, to *slot, answer []byte) {
 	}
 }
 
-// repeat delivers some questions once more, long after they were answered, to the instance that is
-// then at the address.
+// repeat delivers some questions a second time, long after they were answered, to whatever instance
+// then has the address.
 func (w *world) repeat(from Asker, q Question) {
 	if w.rng.IntN(16) == 0 {
 		w.late(from, q, 20*time.Second)
@@ -127,7 +128,7 @@ func (w *world) late(from Asker, q Question, within time.Duration) {
 			w.mustBeFinal(q, to, answer)
 			before := to.retired
 			if to.persist(nil) {
-				if to.retired == before { // otherwise it sends nothing
+				if to.retired == before { // after a failed save it sends nothing
 					w.mustBePrepared(to, answer)
 				}
 				to.tick()
@@ -136,7 +137,7 @@ func (w *world) late(from Asker, q Question, within time.Duration) {
 	})
 }
 
-// answerKey is an instance and a charter that it was asked about.
+// answerKey identifies an instance and a charter that the instance was asked to accept.
 type answerKey struct {
 	instance nodeid.ID
 	group    uint64

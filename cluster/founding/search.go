@@ -7,20 +7,20 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// This file decides which places are asked, and when, as the package comment describes.
+// This file decides which addresses are asked, and when. The package comment describes the rules.
 
-// everyone reports whether every instance is a founder, so that each has to ask all others.
+// everyone reports whether every instance is a founder, and so has to ask all others.
 func (c *Core) everyone() bool { return len(c.settings.Founders) == 0 }
 
 // joins reports whether this instance is no founder.
 func (c *Core) joins() bool { return !c.everyone() && !c.settings.founds(c.name) }
 
-// known reports whether the instance last met at the place is a founder.
+// known reports whether the last answer from p came from a founder, if Founders is set.
 func (c *Core) known(p *place) bool {
 	return p.last.outcome == Answered && len(c.settings.Founders) > 0 && c.settings.founds(p.last.info.Name)
 }
 
-// Founders returns the addresses at which another founder was last met.
+// Founders returns the addresses at which a founder was last met.
 func (c *Core) Founders() []string {
 	var addrs []string
 	for _, p := range c.places {
@@ -31,19 +31,19 @@ func (c *Core) Founders() []string {
 	return addrs
 }
 
-// watched reports whether the place is asked repeatedly for as long as curious reports true.
+// watched reports whether the address is asked repeatedly while curious reports true.
 func (c *Core) watched(p *place) bool {
 	switch {
 	case c.everyone():
 		return true
 	case c.joins():
-		return p.near && c.settling // else in rounds
+		return p.near && c.settling // otherwise addresses are asked in rounds
 	}
 	return p.near || c.known(p)
 }
 
-// keeps reports whether an instance behind Join, which is no founder, keeps a newborn founder from
-// founding. It is asked until it no longer does.
+// keeps reports whether an instance at a Join address, which is no founder, keeps a newborn founder
+// from founding. Such an address is asked repeatedly.
 func (c *Core) keeps(p *place) bool {
 	if c.phase != Newborn || c.joins() || p.entry == "" {
 		return false
@@ -78,7 +78,7 @@ func (c *Core) askPlaces(random Random) time.Duration {
 		}
 	}
 	if !c.everyone() {
-		watched *= 2 // up to 64 founders
+		watched *= 2 // pace has its maximum at 128, so from 64 founders on
 	}
 	for i, p := range c.places {
 		if p.pending != 0 || !(curious && p.watch || c.mustAsk(p)) {
@@ -99,13 +99,13 @@ func (c *Core) askPlaces(random Random) time.Duration {
 	return min(next, c.search(random))
 }
 
-// round asks a few addresses and the known voters, for an instance that is no founder. It returns
-// when the next round is due.
+// round makes an instance that is no founder ask some addresses and the known voters. It returns
+// the time of the next round.
 func (c *Core) round(random Random) time.Duration {
 	if c.roundAt == 0 {
 		first := roundFirst
 		if c.phase == Member {
-			first = roundEvery // most elections are over by then
+			first = roundEvery // most elections take less
 		}
 		if c.settling {
 			first = time.Millisecond
@@ -115,8 +115,8 @@ func (c *Core) round(random Random) time.Duration {
 	if c.roundAt > c.now {
 		return c.roundAt
 	}
-	// If nothing answers, the network is cut or the others are overloaded: the pause then grows up to
-	// four times.
+	// While nothing answers, the network is cut or the others are overloaded, so the time between
+	// rounds grows up to four times.
 	c.roundAt = c.now + atRandom(roundEvery<<min(c.fruitless, 2), random.Spread+1)
 	c.fruitless++
 	for _, p := range c.places {
@@ -129,7 +129,7 @@ func (c *Core) round(random Random) time.Duration {
 		c.put(p, 0)
 	}
 	// A connection costs more than a question. So an instance that knows addresses of founders asks
-	// places that have answered, and a new address only in every fourth round.
+	// addresses that have answered before, and a new one only in every fourth round.
 	if c.rounds++; len(told) > 0 && c.rounds%4 != 0 {
 		for _, p := range c.choose(random.Spread, maxRound-len(told), func(p *place) bool {
 			return p.entry != "" &&
@@ -157,8 +157,8 @@ func (c *Core) answers(p *place) bool {
 	return ok
 }
 
-// choose returns up to that many idle places that wanted accepts, at random. Places that were never
-// asked come first.
+// choose returns up to most random addresses that wanted accepts and that may be asked now. It
+// prefers addresses that were never asked.
 func (c *Core) choose(salt uint64, most int, wanted func(*place) bool) []*place {
 	var out []*place
 	if len(c.places) == 0 {
@@ -180,8 +180,9 @@ func (c *Core) choose(salt uint64, most int, wanted func(*place) bool) []*place 
 	return out
 }
 
-// search asks some addresses behind Join and some that others have named, while a founder is
-// missing or too few were asked for a living group. It returns when to continue.
+// search makes a founder ask some Join addresses, and some that other instances have named, while a
+// founder is missing or too few addresses were asked for a living group. It returns the time of the
+// next search.
 func (c *Core) search(random Random) time.Duration {
 	if !c.searching() {
 		return c.now + time.Hour
@@ -211,7 +212,7 @@ func (c *Core) search(random Random) time.Duration {
 	return c.searchAt
 }
 
-// searching reports whether a founder has a reason to ask others than the founders and the voters.
+// searching reports whether a founder has to ask more addresses than those of founders and voters.
 func (c *Core) searching() bool {
 	switch {
 	case c.leader && c.phase == Member && !c.settling:
@@ -239,8 +240,8 @@ func (c *Core) absentFounders(limit time.Duration) []string {
 	return missing
 }
 
-// sampled reports whether enough other addresses behind Join were asked for a living group. An
-// address that stayed silent counts as asked.
+// sampled reports whether enough other Join addresses were asked for a living group. An address
+// that stayed silent counts as asked.
 func (c *Core) sampled() bool {
 	asked, others := 0, 0
 	for _, p := range c.places {
@@ -255,8 +256,9 @@ func (c *Core) sampled() bool {
 	return asked >= min(others, maxSample)
 }
 
-// learn takes further addresses from an answer: of founders that the other has met, of its group's
-// voters, and its own, since a charter lists only instances that are reached at their own address.
+// learn records further addresses from an answer: those of founders that the other instance has
+// met, of its group's voters, and its own. Its own is needed because a charter lists only instances
+// that are reached at the address that they advertise.
 func (c *Core) learn(p *place, who *InstanceInfo) {
 	if c.everyone() || c.settings.founds(who.Name) || c.votes(who.Instance) {
 		c.askedBy(who.Addr)
@@ -275,7 +277,7 @@ func (c *Core) learn(p *place, who *InstanceInfo) {
 	}
 }
 
-// acquainted returns addresses at which this instance has met founders, for the asker.
+// acquainted returns, for the answer to asker, addresses at which this instance has met founders.
 func (c *Core) acquainted(asker string) []string {
 	var met []string
 	if c.everyone() {
@@ -299,8 +301,8 @@ func (c *Core) acquainted(asker string) []string {
 	return met
 }
 
-// inquire makes a member with a leader look for a second group and a newer configuration. It
-// returns when to continue.
+// inquire makes a member with a leader search for a second group and a newer configuration. It
+// returns the time of the next search.
 func (c *Core) inquire(random Random) time.Duration {
 	if c.phase != Member || !c.leader || c.settling || c.settings.Solo {
 		c.inquireAt = 0
@@ -311,7 +313,7 @@ func (c *Core) inquire(random Random) time.Duration {
 		for _, p := range behind {
 			c.put(p, 0)
 		}
-		// The leader's message may have been lost, and the instances behind Join may know as little.
+		// Ask a voter too: the leader's message about a newer configuration may have been lost.
 		for _, p := range c.choose(random.Spread+3, 1, func(p *place) bool { return p.near }) {
 			c.put(p, 0)
 		}
@@ -323,8 +325,8 @@ func (c *Core) inquire(random Random) time.Duration {
 	return c.inquireAt
 }
 
-// askForVoters asks the leader, or else the known voters, because an instance that is not believed
-// has told a newer configuration.
+// askForVoters asks the leader, or else the known voters, after an instance that is not believed
+// has reported a newer configuration.
 func (c *Core) askForVoters() {
 	for _, v := range c.voters {
 		if v.Instance == c.guide && v.Instance != c.instance {
@@ -339,7 +341,7 @@ func (c *Core) askForVoters() {
 	}
 }
 
-// rival records whether the last answer of a place named a leader of another group.
+// rival records whether the last answer from p reported a leader of another group.
 func (c *Core) rival(p *place, who *InstanceInfo) {
 	c.rivals = slices.DeleteFunc(c.rivals, func(addr string) bool { return addr == p.addr })
 	other := who.Phase == Member && who.Leader && !who.Settings.Solo && who.Group != c.group
@@ -348,8 +350,8 @@ func (c *Core) rival(p *place, who *InstanceInfo) {
 	}
 }
 
-// Rivals returns the addresses at which an instance has lately reported a leader of another group,
-// while this instance's group has one too.
+// Rivals returns the addresses from which another group's leader was reported within rivalFor,
+// while this instance's group has a leader too.
 func (c *Core) Rivals(now time.Duration) []string {
 	c.rivals = slices.DeleteFunc(c.rivals, func(addr string) bool {
 		_, ok := c.Met(now, addr, rivalFor)

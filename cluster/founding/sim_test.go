@@ -33,9 +33,9 @@ func fleet(w func(int) int) []Settings {
 	return all
 }
 
-// TestSimulation lets random fleets start, crash, move, be cut and lose messages. Two groups that
-// could both have a leader must never exist. After healing, all instances must be members of one
-// group.
+// TestSimulation lets random fleets start, crash, move, lose links and lose messages. It checks
+// that two groups that could both have a leader never exist, and that all instances are members of
+// one group once the faults have ended.
 func TestSimulation(t *testing.T) {
 	if *seedFlag != 0 {
 		simulate(t, *seedFlag, "", true)
@@ -96,7 +96,8 @@ func troubled(seed uint64, plant string, trace bool) *world {
 		w.slots[w.rng.IntN(len(w.slots))].settings.SessionTTL = 3 * time.Second
 	}
 	if found := w.slots[0].settings; w.rng.IntN(6) == 0 && max(found.Replicas, len(found.Founders)) > 1 {
-		w.slots[w.rng.IntN(len(w.slots))].skew += 3 * slack // one that founds alone cannot be checked
+		// nothing can check the clock of one that founds alone
+		w.slots[w.rng.IntN(len(w.slots))].skew += 3 * slack
 	}
 	for range w.rng.IntN(12) {
 		w.run(time.Duration(w.rng.Int64N(int64(3*time.Second))), nil)
@@ -122,7 +123,7 @@ func (w *world) trouble() {
 			s.move()
 		}
 		s.start()
-	case 3: // a partition, clean or one-way
+	case 3: // a partition, in both directions or one
 		for _, a := range w.slots {
 			for _, b := range w.slots {
 				if a.id%2 != b.id%2 && (w.rng.IntN(3) > 0) {
@@ -141,11 +142,12 @@ func (w *world) trouble() {
 	}
 }
 
-// move gives the slot a new address; its name resolves to the old one for a while.
+// move gives the slot a new address. Its name resolves to the old address for a while.
 func (s *slot) move() {
 	addr := ""
 	taken := func(o *slot) bool { return o.addr == addr }
-	for addr == "" || slices.ContainsFunc(s.w.slots, taken) { // a swapped slot has the other's number
+	// a swapped slot has the number of another
+	for addr == "" || slices.ContainsFunc(s.w.slots, taken) {
 		addr = fmt.Sprintf("10.0.%d.%d:1", 1+s.w.rng.IntN(200), s.id)
 	}
 	s.addr = addr
@@ -157,13 +159,13 @@ func heal(w *world) bool {
 	clear(w.cut)
 	w.loss, w.delay, w.calm, w.dials = 0, 2*time.Millisecond, true, 0
 	if len(w.slots[0].settings.Founders) <= 1 {
-		w.extraJoin = nil // otherwise its silence blocks nothing
+		w.extraJoin = nil // without it no silent address can block
 	}
 	for _, s := range w.slots {
 		if slack := s.settings.slack(); s.skew > slack/2 {
-			s.skew = 0 // its clock is corrected
+			s.skew = 0 // correct its clock
 		}
-		if s.settings.SessionTTL != simTTL { // the one wrong setting is corrected, which takes a restart
+		if s.settings.SessionTTL != simTTL { // correct the wrong setting, which takes a restart
 			s.settings.SessionTTL = simTTL
 			if s.core != nil {
 				s.crash()
@@ -176,10 +178,10 @@ func heal(w *world) bool {
 		}
 	}
 	since := time.Duration(-1)
-	limit := silentOver + 90*time.Second // replacements at new addresses
+	limit := silentOver + 90*time.Second // time for replacements at new addresses
 	if len(w.slots[0].settings.Founders) > 0 {
-		// An instance that does not gossip learns the voters by an inquiry, and Join may lead it only to
-		// itself until another instance finds it.
+		// An instance without gossip learns the voters by an inquiry. Join may lead to no other
+		// instance, and then it waits until another instance finds it.
 		limit = 30 * inquireEvery // it may choose a silent address many times
 		for _, s := range w.slots {
 			s.dns = s.addr

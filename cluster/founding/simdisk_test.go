@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// TestDurableSimulation is TestSimulation with directories. Processes die around saves and return
-// at the same, new and swapped addresses; directories are lost or cannot be written. A raft ID
-// never gets a second life with other data. Nothing that is not stored is sent, and a directory
-// never gives up its group. Healing includes that operators empty the directories of groups that
-// have lost their majority for good.
+// TestDurableSimulation is TestSimulation with directories. Processes die during saves and return
+// at the same, new or swapped addresses. Directories are lost or cannot be written. A raft ID must
+// never be used with other data, nothing may be sent before it is stored, and no intact directory
+// may give up its group. At the end operators empty the directories of groups that have lost their
+// majority for good.
 func TestDurableSimulation(t *testing.T) {
 	if *seedFlag != 0 {
 		simulateDurably(t, *seedFlag, true)
@@ -82,7 +82,7 @@ func (w *world) troubleDisk(lossy bool) {
 	switch w.rng.IntN(8) {
 	case 0, 1:
 		w.trouble()
-	case 2: // power failure
+	case 2: // a power failure
 		w.note("power failure")
 		for _, s := range w.slots {
 			s.stop()
@@ -111,22 +111,22 @@ func (w *world) troubleDisk(lossy bool) {
 	case 6:
 		s.stop()
 		soon(s)
-	case 7: // an operator considers the group lost, rightly or not
+	case 7: // an operator considers the group lost, correctly or not
 		if s.disk.member != 0 && w.rng.IntN(3) == 0 {
 			s.recover(s.disk.member)
 		}
 	}
 }
 
-// healDisks ends all trouble, has operators follow the instructions, and waits until all instances
+// healDisks ends all faults, lets operators follow the instructions, and waits until all instances
 // are members of one group.
 func healDisks(w *world) bool {
 	w.brittle = 0
-	w.run(5*time.Second, nil) // all instances have started by then
+	w.run(5*time.Second, nil) // enough time for all instances to start
 	for _, s := range w.slots {
 		s.dns, s.disk.fails = s.addr, false
 		if s.retired {
-			s.stop() // repaired and restarted
+			s.stop() // repair the directory and restart
 		}
 	}
 	w.operate()
@@ -134,12 +134,12 @@ func healDisks(w *world) bool {
 		return true
 	}
 	w.note("people empty what is lost")
-	w.operate() // an attempt to found may have ended only now
+	w.operate() // a failed founding may have ended only now
 	return len(w.faults) == 0 && heal(w)
 }
 
-// This test checks the checkers: an answer that leaves before its save is durable must be detected
-// by others than mustHaveStored, which is off here.
+// TestTheSimulationSeesAnAnswerBeforeItsSave checks the checks themselves. An answer that is sent
+// before its save must be detected by other checks than mustHaveStored, which is off here.
 func TestTheSimulationSeesAnAnswerBeforeItsSave(t *testing.T) {
 	for seed := range uint64(3000) {
 		w := troubledDisks(seed+1, "answer before save", false)
@@ -151,10 +151,11 @@ func TestTheSimulationSeesAnAnswerBeforeItsSave(t *testing.T) {
 	t.Error("no seed has shown it")
 }
 
-// Why rule 5 waits for all instances if there are directories. One of three has learned that the
-// group is born, then the power fails. The other two return one after the other, each alone for
-// longer than rule 5 gives. Had they dropped the charter, the first would keep the group forever
-// with a third of its votes.
+// TestNoInstanceForgetsAGroupThatAnotherKnowsToBeBorn checks that rule 5 waits for all instances if
+// there are directories. One of three instances has learned that the group is founded when the
+// power fails. The other two return one after the other, each alone for longer than the time of
+// rule 5. If they gave the charter up, the first would keep a group with a third of its votes
+// forever.
 func TestNoInstanceForgetsAGroupThatAnotherKnowsToBeBorn(t *testing.T) {
 	w := newWorld(3, replicas(3, 3)...).durably()
 	w.trace = true

@@ -8,35 +8,37 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// This file is what instances tell each other about their replicas, and what is recorded of it:
-// which voters are over, for dead.go.
+// This file has the reports of instances about their replicas, and the record of ended voters that
+// dead.go uses.
 
 // Configuration is a configuration of the group that a replica has applied.
 type Configuration struct {
-	At       uint64   // its number; zero means none was applied
+	At       uint64   // its number. Zero means that none was applied
 	Voters   []Voter  // all its replicas, learners included
 	Incoming []uint64 // raft IDs of the new majority, ascending; empty unless it is joint
-	Outgoing []uint64 // raft IDs of the old majority, likewise
-	told     bool     // the halves are known
+	Outgoing []uint64 // raft IDs of the old majority, ascending; empty unless it is joint
+	told     bool     // Incoming and Outgoing are known
 }
 
-// Standing is what an answer says about the replica of the answering instance.
+// Standing is the part of an answer about the replica of the answering instance.
 type Standing struct {
-	Raft    uint64        // the replica that runs there and has not retired. Zero means none
-	Names   []string      // of the answer's Voters, in their order; empty where unknown
-	Applied Configuration // what that replica has applied
-	Log     Log           // how far its log goes, if it knows no leader
+	Raft uint64 // the running replica, which has not retired. Zero means none
+	// names of the instances of the answer's Voters, in the same order; empty where unknown
+	Names   []string
+	Applied Configuration // the configuration that the replica has applied
+	Log     Log           // position of its log, if it knows no leader
 }
 
-// Log is how far the log of a replica goes. The zero Log means unknown.
+// Log is the position of a replica's log. The zero Log means unknown.
 type Log struct {
-	Term      uint64 // of the replica
-	LastTerm  uint64 // of the last entry
+	Term      uint64 // term of the replica
+	LastTerm  uint64 // term of the last entry
 	LastIndex uint64
 }
 
-// Log records how far the log of this instance's replica goes, at each change of its term or
-// leader. While it has a leader, which may append more, the caller passes the zero Log.
+// Log records the position of the log of this instance's replica. The caller calls it at each
+// change of the replica's term or leader. While the replica has a leader, which may append entries,
+// the caller passes the zero Log.
 func (c *Core) Log(now time.Duration, raft uint64, log Log) {
 	c.now, c.logOf, c.log = now, raft, log
 }
@@ -48,15 +50,16 @@ func (c *Core) ownLog() Log {
 	return c.log
 }
 
-// ahead reports whether a voter with this log will always refuse its vote to one with the other
-// log. The other's term must be no lower; otherwise its log may have been reported before a leader
-// that has appended to both.
+// ahead reports whether a voter with the log l will always refuse its vote to a candidate with the
+// log of. The term of the candidate must be at least the voter's. Otherwise a leader may have
+// appended to both logs after the candidate reported its own.
 func (l Log) ahead(of Log) bool {
 	known := l.Term > 0 && of.Term >= l.Term
 	return known && (l.LastTerm > of.LastTerm || l.LastTerm == of.LastTerm && l.LastIndex > of.LastIndex)
 }
 
-// Applied records the configuration that this instance's replica has applied, with both halves.
+// Applied records the configuration that this instance's replica has applied, with both halves if
+// it is joint.
 func (c *Core) Applied(now time.Duration, group uint64, applied Configuration) {
 	c.now = now
 	if c.group != group || c.phase == Newborn || len(applied.Voters) > maxVoters {
@@ -68,7 +71,8 @@ func (c *Core) Applied(now time.Duration, group uint64, applied Configuration) {
 	c.applied = applied
 }
 
-// runs returns the running replica of this life. A removed one that still runs can still vote.
+// runs returns the raft ID of the running replica, or 0. A removed replica that still runs can
+// vote.
 func (c *Core) runs() uint64 {
 	if c.raft != 0 {
 		return c.raft
@@ -85,19 +89,20 @@ func (c *Core) standing() *Standing {
 	return s
 }
 
-// fate is what is known of one replica of the group.
+// fate is the record of one replica of the group.
 type fate struct {
-	voter   Voter
-	known   time.Duration // answers to questions asked before it prove nothing about the replica
-	heard   time.Duration // when its life last answered
-	durable bool          // a directory has its log, so a process at its address proves nothing
-	over    bool          // it never votes again
+	voter Voter
+	known time.Duration // answers to questions before this time prove nothing about the replica
+	heard time.Duration // when its incarnation last answered
+	// its log is in a directory, so another process at its address proves nothing
+	durable bool
+	over    bool // it can never vote again
 }
 
-// doubts record that no voter of a configuration has applied it. The zero value records nothing.
+// doubts records since when a configuration has been refuted. The zero value records nothing.
 type doubts struct {
-	at    uint64        // its number
-	since time.Duration // since when this holds without a break
+	at    uint64        // number of the configuration
+	since time.Duration // start of the time without a break
 }
 
 func (c *Core) fateOf(raft uint64) *fate {
@@ -108,10 +113,10 @@ func (c *Core) fateOf(raft uint64) *fate {
 	return c.fates[at]
 }
 
-// follow begins to track the replicas of a configuration. Only a member does so: before the group
-// is born a voter may not have accepted the charter yet. If the name of a replica is unknown, its
-// instance is asked while it lives: with Founders the name proves later that the replica is over.
-// Members without a replica learn the names from those that have one.
+// follow begins to track the replicas of a configuration. Only a member does so, because before the
+// group is founded a voter may not have accepted the charter. If the name of a replica's instance
+// is unknown, follow asks the instance while it lives: with Founders the name can prove later that
+// the replica has ended. Members without a replica learn the names from members that have one.
 func (c *Core) follow(voters []Voter) {
 	for _, v := range voters {
 		if f := c.fateOf(v.Raft); f != nil {
@@ -128,7 +133,7 @@ func (c *Core) follow(voters []Voter) {
 	}
 }
 
-// attest records what an answer proves about replicas of the group.
+// attest records the facts about replicas of the group that an answer proves.
 func (c *Core) attest(p *place, who *InstanceInfo, asked time.Duration) {
 	c.call(who.Instance, who.Name)
 	if s := who.Standing; s != nil && len(s.Names) == len(who.Voters) && (c.phase == Newborn ||
@@ -142,7 +147,7 @@ func (c *Core) attest(p *place, who *InstanceInfo, asked time.Duration) {
 	}
 	if s := who.Standing; s != nil && who.Group == c.group && c.runs() == 0 && s.Applied.At > c.applied.At &&
 		c.believes(who.Instance) {
-		c.applied = s.Applied // the newest known, with its halves
+		c.applied = s.Applied // the newest one known, with both halves
 	}
 	for _, f := range c.fates {
 		if asked <= f.known {
@@ -159,14 +164,14 @@ func (c *Core) attest(p *place, who *InstanceInfo, asked time.Duration) {
 	}
 }
 
-// replaces reports whether an instance of that name proves that a replica is over, since one
+// replaces reports whether an instance with this name proves that replica f has ended, because one
 // process runs under each founder's name.
 func (c *Core) replaces(name string, f *fate) bool {
 	return name != "" && slices.Contains(c.needed(), name) && name == c.nameOf(f.voter.Instance)
 }
 
-// Departed records that an instance has said goodbye. Its life is over, and so is its replica in
-// memory.
+// Departed records that an instance has announced its exit. Its incarnation has ended, and with it
+// a replica in memory.
 func (c *Core) Departed(now time.Duration, instance nodeid.ID) {
 	c.now = now
 	for _, f := range c.fates {
@@ -208,7 +213,7 @@ func (c *Core) nameOf(instance nodeid.ID) string {
 
 func appendStanding(b []byte, s *Standing) []byte {
 	if s == nil {
-		return b // like the answer of a build without standings
+		return b // a build without standings sends the same bytes
 	}
 	b = binary.AppendUvarint(b, s.Raft)
 	names := s.Names[:min(len(s.Names), maxVoters)]

@@ -7,30 +7,31 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// State is what a durable instance needs at its next start. The package comment has the rule when
-// it must be stored.
+// State is what a durable instance needs at its next start. The package comment says when the host
+// must store it.
 type State struct {
-	Instance nodeid.ID // of this life
+	Instance nodeid.ID // ID of this incarnation
 	Phase    Phase
 	Group    uint64   // 0 for a newborn
-	Charter  *Charter // bound to it, or born with it; nil for a newborn and a later member
-	Settings Settings // of the group; zero for a newborn
+	Charter  *Charter // nil for a newborn, and for a member that joined a founded group
+	Settings Settings // settings of the group; zero for a newborn
 	Addr     string   // host:port at which this instance last took part
-	Refused  string   // why it may never take part again; empty if it may
-	Voters   []Voter  // of Group, with their newest addresses; AppendVoters stores them
+	Refused  string   // why this instance may never take part again; empty if it may
+	Voters   []Voter  // voters of Group with their newest addresses; stored by AppendVoters
 
-	At          uint64   // the number of the configuration Voters; 0 for a newborn
-	Raft        uint64   // present raft ID, by the charter or by a Prepare. Zero means none
-	Term        uint64   // of the newest leader that has prepared this life
-	Used        []Used   // raft IDs of this life that are over, oldest first
-	Lingers     uint64   // one of Used whose replica still runs. Zero means none
-	UsedAt      uint64   // a Prepare up to this configuration may name an ID older than those in Used
+	At      uint64 // number of the configuration Voters; 0 for a newborn
+	Raft    uint64 // present raft ID, from the charter or a Prepare. Zero means none
+	Term    uint64 // term of the newest leader that has prepared this incarnation
+	Used    []Used // raft IDs of this incarnation whose replicas have ended, oldest first
+	Lingers uint64 // raft ID in Used whose replica still runs. Zero means none
+	// a Prepare up to this configuration may name an ID older than those in Used
+	UsedAt      uint64
 	Supersedes  []uint64 // groups that Group has replaced
 	GaveUp      []uint64 // groups that operators have given up here, oldest first
-	FloorUnixMS int64    // the next group has to start its tokens above this
+	FloorUnixMS int64    // the tokens of the next group must be higher
 }
 
-// Append appends everything but Voters to b, encoded like a message.
+// Append appends the encoding of all fields but Voters to b.
 func (s *State) Append(b []byte) []byte {
 	b = header(b, kindState)
 	b = append(b, s.Instance[:]...)
@@ -69,8 +70,8 @@ func (r *reader) state(s *State) {
 	s.FloorUnixMS = int64(r.upTo(maxWall))
 }
 
-// DecodeState decodes what Append wrote. It fails with ErrMalformed, also for a state that no core
-// can have had. DecodeVoters decodes the voters.
+// DecodeState decodes what Append wrote, without Voters. It fails with ErrMalformed, even if the
+// encoding is valid but no core can have had the state.
 func DecodeState(b []byte) (State, error) {
 	r := open(b, kindState)
 	s := State{Instance: r.instance(), Phase: Phase(r.upTo(uint64(Member))), Group: r.uint()}
@@ -119,8 +120,8 @@ func DecodeVoters(b []byte) ([]Voter, error) {
 // Revision changes whenever State does.
 func (c *Core) Revision() uint64 { return c.revision }
 
-// State returns what has to be stored now. It shares only the charter with the core, which never
-// changes it.
+// State returns what has to be stored now. It shares only the charter with the core, and the core
+// never changes the charter.
 func (c *Core) State() State {
 	return State{
 		Instance: c.instance, Phase: c.phase, Group: c.group, Charter: c.charter, Settings: c.rulesOf, Addr: c.lastAddr,

@@ -6,17 +6,18 @@ import (
 	"time"
 )
 
-// perInstance is how many questions an instance may start in a second, on average over the fleet.
+// perInstance is the maximum number of questions that an instance may ask in a second, on average
+// over the fleet.
 const perInstance = 8
 
-// TestQuestionsGrowWithTheFleet checks that the questions started in any second of virtual time are
-// at most linear in the size of the fleet. The network loses nothing or everything, before a group
-// is founded and after it has lost its leader.
+// TestQuestionsGrowWithTheFleet checks that the number of questions asked in any second of virtual
+// time is at most linear in the size of the fleet. The network loses nothing or everything, before
+// a group is founded and after it has lost its leader.
 func TestQuestionsGrowWithTheFleet(t *testing.T) {
 	for _, n := range []int{64, 256} {
 		for name, named := range map[string]naming{"founders": nameFounders, "all": nameAll, "others": nameOthers} {
 			if n > 64 && named == nameOthers {
-				continue // as slow as "all"
+				continue // it takes as long as "all"
 			}
 			for _, loss := range []float64{0, 1} {
 				t.Run(fmt.Sprintf("%d, Join names %s, loss %v", n, name, loss), func(t *testing.T) {
@@ -35,7 +36,7 @@ func TestQuestionsGrowWithTheFleet(t *testing.T) {
 					if loss > 0 {
 						return
 					}
-					w.asked = nil // now all lose their leader, and every packet is lost
+					w.asked = nil // now all instances lose their leader, and every packet is lost
 					w.loss = 1
 					for _, s := range w.slots[:3] {
 						s.crash()
@@ -64,7 +65,8 @@ func (w *world) mustAskLittle(t *testing.T) {
 		float64(most)/float64(len(w.slots)))
 }
 
-// A member with a leader asks seldom, and still finds a newer configuration and another group.
+// TestAMemberWithALeaderAsksSeldom checks that a member with a leader asks seldom, and yet finds a
+// newer configuration and another group.
 func TestAMemberWithALeaderAsksSeldom(t *testing.T) {
 	w := newWorld(1, founders(8, "n0", "n1", "n2")...)
 	w.named = nameAll
@@ -82,11 +84,12 @@ func TestAMemberWithALeaderAsksSeldom(t *testing.T) {
 	}
 }
 
-// An instance that is no founder is not asked back: a founder does not even know its address.
+// TestJoinersAreNotAskedBack checks that founders do not ask an instance that is no founder, whose
+// address they do not even know.
 func TestJoinersAreNotAskedBack(t *testing.T) {
 	w := newWorld(1, founders(6, "n0", "n1", "n2")...)
 	for _, s := range w.slots[2:] {
-		s.start() // two founders are missing, so all wait
+		s.start() // two founders are missing, so all instances wait
 	}
 	w.run(30*time.Second, nil)
 	for _, s := range w.slots[2:] {
@@ -100,7 +103,8 @@ func TestJoinersAreNotAskedBack(t *testing.T) {
 	}
 }
 
-// Join names one instance that is no founder, and the founders find each other through its answers.
+// TestFoundersMeetBehindOneSeed checks that founders find each other through the answers of the
+// only instance that Join names, which is no founder.
 func TestFoundersMeetBehindOneSeed(t *testing.T) {
 	w := newWorld(1, founders(6, "n0", "n1", "n2")...)
 	w.named, w.hushed = nameSeed, true
@@ -112,8 +116,9 @@ func TestFoundersMeetBehindOneSeed(t *testing.T) {
 	}
 }
 
-// All founders have been replaced as voters and are gone. Join names their dead addresses and one
-// instance that is no founder.
+// TestAJoinerMeetsAGroupWhoseFoundersAreGone checks that an instance can join a group whose
+// founders have all been replaced as voters. Join names their dead addresses and one instance that
+// is no founder.
 func TestAJoinerMeetsAGroupWhoseFoundersAreGone(t *testing.T) {
 	s := founders(1, "f0", "f1", "f2")[0]
 	c := New(Config{Instance: plain(false).instance, Name: "z", Addr: "z:1", Settings: s, Rules: 1})
@@ -125,7 +130,7 @@ func TestAJoinerMeetsAGroupWhoseFoundersAreGone(t *testing.T) {
 		for _, q := range out.Questions {
 			asked[q.Addr]++
 			switch q.Addr {
-			case "m:1": // a member whose group has no leader at the moment
+			case "m:1": // a member whose group has no leader now
 				who := InstanceInfo{
 					Instance: configuration()[0].Instance, Name: "m", Addr: "m:1", Phase: Member, Group: 7, At: 9,
 					Settings: s,
@@ -142,8 +147,8 @@ func TestAJoinerMeetsAGroupWhoseFoundersAreGone(t *testing.T) {
 	}
 }
 
-// A founder asks some of the other addresses behind Join for a living group before it founds. Their
-// silence does not keep it from founding.
+// TestAFounderLooksForAGroupOfOthersFirst checks that a founder asks some of the other Join
+// addresses for a living group before it founds one, and that their silence does not block it.
 func TestAFounderLooksForAGroupOfOthersFirst(t *testing.T) {
 	for _, silent := range []bool{false, true} {
 		w := newWorld(3, founders(3, "n0", "n1", "n2")...)

@@ -11,8 +11,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// configuration returns three replicas of other instances, and one for each of these raft IDs at
-// instance 5, a:2.
+// configuration returns three replicas of other instances and, for each of the given raft IDs, a
+// replica of instance 5 at a:2.
 func configuration(rafts ...uint64) []Voter {
 	voters := []Voter{{Raft: 12, Instance: nodeidtest.ID(7), Addr: "b:1", Life: 1},
 		{Raft: 13, Instance: nodeidtest.ID(8), Addr: "c:1", Life: 1},
@@ -23,11 +23,11 @@ func configuration(rafts ...uint64) []Voter {
 	return voters
 }
 
-// aVoter returns the first of every configuration.
+// aVoter returns the first voter in every result of configuration.
 func aVoter() Asker { return Asker{nodeidtest.ID(7), "b:1"} }
 
-// plain returns instance 5 at a:2, a member of group 99 at configuration 10, which does not name
-// it.
+// plain returns instance 5 at a:2, a member of group 99. It knows configuration 10, which does not
+// name the instance.
 func plain(durable bool) *Core {
 	_, ch := pair()
 	c := New(Config{Instance: nodeidtest.ID(5), Name: "a", Addr: "a:2", Settings: ch.Settings, Rules: 3,
@@ -40,7 +40,7 @@ func plain(durable bool) *Core {
 	return c
 }
 
-// happened returns the events of a Tick now, without Heard.
+// happened returns the events of a Tick now, without those of kind Heard.
 func (c *Core) happened() []Event {
 	out := c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(50)})
 	return slices.DeleteFunc(out.Events, func(e Event) bool { return e.Kind == Heard })
@@ -58,16 +58,17 @@ func (c *Core) bring(t *testing.T, raft, term, at uint64, voters []Voter) (Prepa
 }
 
 type step struct {
-	why                 string
-	do                  func(c *Core) (PreparedState, string)
-	state               PreparedState
-	detail              string
-	raft                uint64 // afterwards
-	removed, prepared   uint64 // in the events. Zero means none
-	unchanged           bool   // nothing needs to be stored
-	prepare, term, at   uint64 // a Prepare, if do is nil
-	voters              []Voter
-	announced, voterOwn bool // if do is nil: the configuration is announced, or applied here
+	why               string
+	do                func(c *Core) (PreparedState, string)
+	state             PreparedState
+	detail            string
+	raft              uint64 // raft ID afterwards
+	removed, prepared uint64 // raft IDs in the events. Zero means no event
+	unchanged         bool   // nothing needs to be stored
+	prepare, term, at uint64 // fields of a Prepare, if do is nil
+	voters            []Voter
+	// if do is nil: a voter sends the configuration, or this instance applies it
+	announced, voterOwn bool
 }
 
 func (s *step) run(t *testing.T, c *Core) {
@@ -109,7 +110,7 @@ func (s *step) run(t *testing.T, c *Core) {
 	}
 }
 
-// The life of a voter, from both sides, case by case.
+// TestTheLifeOfAVoter checks case by case how an instance gets, keeps and loses a replica.
 func TestTheLifeOfAVoter(t *testing.T) {
 	lives := map[string][]step{
 		"brought in, and removed": {
@@ -175,7 +176,8 @@ func TestTheLifeOfAVoter(t *testing.T) {
 	}
 }
 
-// A Prepare that does not match this life, its group and its state starts no replica.
+// TestPrepareConditions checks that a Prepare starts no replica unless it matches the incarnation,
+// the group and the state of the instance.
 func TestPrepareConditions(t *testing.T) {
 	p := Prepare{To: nodeidtest.ID(5), Group: 99, Raft: 77, Term: 3, At: 11, Voters: configuration()}
 	for name, tc := range map[string]struct {
@@ -211,7 +213,8 @@ func TestPrepareConditions(t *testing.T) {
 	}
 }
 
-// No raft ID gets a second life, even if more were used than are remembered.
+// TestMoreIDsThanAreRemembered checks that no raft ID is used twice, even if more IDs were used
+// than the core remembers.
 func TestMoreIDsThanAreRemembered(t *testing.T) {
 	c := plain(false)
 	for raft := uint64(100); raft < 100+maxUsed+20; raft++ {
@@ -239,7 +242,7 @@ func TestMoreIDsThanAreRemembered(t *testing.T) {
 	}
 }
 
-// startAgain restarts a core from its directory, and returns its events once it takes part.
+// startAgain restarts a core from its directory, and returns it with its events once it takes part.
 func (c *Core) startAgain(t *testing.T) (*Core, []Event) {
 	t.Helper()
 	st := c.State()
@@ -256,8 +259,8 @@ func (c *Core) startAgain(t *testing.T) (*Core, []Event) {
 	return n, append(events, n.happened()...)
 }
 
-// After a start with a directory the host learns which replica to resume before it learns that it
-// is a member.
+// TestAVoterGoesOnWithItsDirectory checks that, after a start with a directory, the host learns
+// which replica to resume before it learns that it is a member.
 func TestAVoterGoesOnWithItsDirectory(t *testing.T) {
 	told := func(events []Event) (text []string) {
 		for _, e := range events {
@@ -297,7 +300,8 @@ func TestAVoterGoesOnWithItsDirectory(t *testing.T) {
 		}
 	}
 
-	// What it learns while it settles is emitted after that, once, and is stored at once.
+	// A removal that the core learns of while it settles is stored immediately, and emitted once,
+	// after settling.
 	c := founder()
 	st := c.State()
 	n := New(Config{Instance: nodeidtest.ID(51), Name: "a", Addr: "a:2", Settings: c.settings, Rules: 3,
@@ -316,8 +320,8 @@ func TestAVoterGoesOnWithItsDirectory(t *testing.T) {
 	}
 }
 
-// A bound voter that learns only from a later configuration that its group was born knows whether
-// it was removed.
+// TestBornLongAgo checks a bound voter that learns of the founding only from a later configuration.
+// The voter must also learn whether that configuration has removed it.
 func TestBornLongAgo(t *testing.T) {
 	for name, tc := range map[string]struct {
 		voters []Voter
@@ -344,7 +348,8 @@ func TestBornLongAgo(t *testing.T) {
 	}
 }
 
-// A directory that fails also ends the replica that was just prepared.
+// TestPreparedAndNotSaved checks that a directory that cannot be written ends the replica that was
+// just prepared.
 func TestPreparedAndNotSaved(t *testing.T) {
 	c := plain(true)
 	c.bring(t, 77, 3, 10, configuration())

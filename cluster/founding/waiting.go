@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Waiting returns one sentence for the user: what this instance waits for and what to do about it,
-// or "" if it waits for nothing.
+// Waiting returns a text for the user: what this instance waits for and what to do, or "" if it
+// waits for nothing.
 func (c *Core) Waiting() string {
 	switch {
 	case c.barred != "":
@@ -100,11 +100,11 @@ func (c *Core) waitingMember() string {
 	return text
 }
 
-// connectFor is how long a member without a leader may take to connect before it counts as cut off.
-// Every start takes less.
+// connectFor is the time that a member without a leader may take to connect. After that it counts
+// as cut off. A normal start takes less.
 const connectFor = 3 * time.Second
 
-// cutOff returns, for a member that knows no leader, that others of its group know one, or "".
+// cutOff returns a text if this member knows no leader but others of its group do, or else "".
 func (c *Core) cutOff() string {
 	text := c.led()
 	if text == "" {
@@ -122,8 +122,8 @@ func (c *Core) cutOff() string {
 	return text
 }
 
-// silence names the addresses that do not answer, and what to do. Those with a known reason come
-// first. One reason is enough, since instances of one configuration share it.
+// silence names, in text, the addresses that do not answer, and what to do. Those with a known
+// reason come first. It gives only one reason, because instances with one configuration share it.
 func (c *Core) silence(places []*place) string {
 	var barred, silent []string
 	var last *place
@@ -172,8 +172,8 @@ func (c *Core) replicaMissing(list []candidate) string {
 	return count(len(list), c.settings.Replicas) + " are here (" + some(names(list)) + ")" + c.absent()
 }
 
-// absent names the Join addresses where nothing listens, or no instance of this cluster. They block
-// nothing, but may explain a missing instance.
+// absent names, in text, the Join addresses where nothing listens, or no instance of this cluster.
+// Such addresses block nothing, but may explain a missing instance.
 func (c *Core) absent() string {
 	var refused, foreign []string
 	why := ""
@@ -199,7 +199,8 @@ func (c *Core) absent() string {
 	return text
 }
 
-// founderMissing names the missing founders, or a name that is used twice, or returns "".
+// founderMissing names, in text, the missing founders or a name that several instances use, or
+// returns "".
 func (c *Core) founderMissing(list []candidate) string {
 	here := names(list)
 	var missing []string
@@ -224,8 +225,8 @@ func (c *Core) founderMissing(list []candidate) string {
 	return ""
 }
 
-// sameName returns that two instances on the list have the same name, or "". A voter could not be
-// distinguished from a later life of another voter with its name.
+// sameName names, in text, two instances on the list with one name, or returns "". Voters need
+// different names, or one could not be distinguished from a later incarnation of another.
 func sameName(list []candidate) string {
 	for i, l := range list {
 		before := slices.IndexFunc(list[:i], func(o candidate) bool { return o.name == l.name })
@@ -246,7 +247,7 @@ func names(list []candidate) []string {
 	return out
 }
 
-// some joins the first four texts and counts the rest.
+// some joins the first four texts and gives the number of the others.
 func some(all []string) string {
 	if len(all) > 4 {
 		return strings.Join(all[:4], ", ") + " and " + strconv.Itoa(len(all)-4) + " more"

@@ -9,10 +9,10 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// The wire format of founding: a version byte, a kind byte, and fields in fixed order without
-// names. Numbers are uvarints; texts and lists are preceded by their length. Decoding is strict: it
-// rejects a message that is too long, too short or has a value out of range. A later version
-// changes the version byte. It is then not understood, which blocks founding like silence.
+// The wire format of founding is a version byte, a kind byte, and fields in fixed order without
+// names. Numbers are uvarints. Each text or list has its length before it. Decoding is strict: it
+// rejects a message that is too long, too short or has a value out of range. A later version has
+// another version byte. This version cannot decode it, which blocks founding like silence.
 const (
 	wireVersion = 1
 
@@ -20,12 +20,12 @@ const (
 	kindInfo     = 2
 	kindProposal = 3
 	kindVerdict  = 4
-	kindState    = 5 // in a directory only
-	kindVoters   = 6 // in a directory only
+	kindState    = 5 // only in a directory
+	kindVoters   = 6 // only in a directory
 	kindPrepare  = 7
 	kindPrepared = 8
 	kindPush     = 9
-	kindPlace    = 10 // in a configuration of the log only
+	kindPlace    = 10 // only in a configuration of the log
 
 	maxMessageBytes = 1 << 20
 	maxNameBytes    = 128
@@ -35,7 +35,8 @@ const (
 	maxList         = 1024
 	maxVoters       = 16
 	maxSupersedes   = 256
-	maxAt           = 1<<56 - 1 // no log gets that long; a higher one would make all others look old
+	// a higher number in a false report would make all true ones look old
+	maxAt = 1<<56 - 1
 )
 
 // ErrMalformed is returned for bytes that are not a message of this version.
@@ -66,7 +67,8 @@ func appendIDs(b []byte, ids []uint64) []byte {
 	return b
 }
 
-// orderly reports whether IDs are a well-formed set: ascending, without zero, and not too many.
+// orderly reports whether ids is ascending, without zero and duplicates, and not too long for a
+// message.
 func orderly(ids []uint64) bool {
 	last := uint64(0)
 	for _, id := range ids {
@@ -78,7 +80,7 @@ func orderly(ids []uint64) bool {
 	return len(ids) <= maxSupersedes
 }
 
-// cut shortens a text to limit bytes at the border of a character.
+// cut shortens a text to at most limit bytes without splitting a character.
 func cut(s string, limit int) string {
 	if len(s) <= limit {
 		return s
@@ -109,7 +111,7 @@ func (r *reader) fail() {
 
 func (r *reader) uint() uint64 {
 	v, n := binary.Uvarint(r.b)
-	if n <= 0 || (n > 1 && r.b[n-1] == 0) { // each value has one encoding
+	if n <= 0 || (n > 1 && r.b[n-1] == 0) { // accept only the shortest encoding
 		r.fail()
 		return 0
 	}
@@ -141,8 +143,8 @@ func (r *reader) text(limit int) string {
 	return s
 }
 
-// length reads the length of a list whose elements take at least size bytes each, so that a short
-// message cannot cause a large allocation.
+// length reads the length of a list whose elements take at least size bytes each. It fails if the
+// message is too short for them, so that a short message cannot cause a large allocation.
 func (r *reader) length(limit, size int) int {
 	n := int(r.upTo(uint64(limit)))
 	if n*size > len(r.b) {

@@ -31,7 +31,7 @@ func samples() [][]byte {
 	}
 }
 
-// again decodes b as whatever message it is and encodes it again. It returns nil if it is none.
+// again decodes b as any kind of message and encodes the result. It returns nil if b is no message.
 func again(b []byte) []byte {
 	if q, err := decodeQuestion(b); err == nil {
 		return appendQuestion(nil, q)

@@ -12,55 +12,55 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// world is a whole fleet on one goroutine: cores, a network that delays, loses and cuts, and
+// world is a fleet of cores on one goroutine, with a network that delays, loses and cuts, and
 // machines that crash and move. A stand-in for raft elects leaders among reachable voters and
-// commits Born. One seed is one run.
+// commits Born. A seed determines the whole run.
 type world struct {
 	rng    *rand.Rand
 	now    time.Duration
 	seq    int
 	queue  events
 	slots  []*slot
-	cut    map[[2]int]bool // directed; tests must not depend on its order
+	cut    map[[2]int]bool // by direction; tests must not depend on the map order
 	loss   float64
 	delay  time.Duration            // largest one-way delay
-	dials  time.Duration            // longest time until a healed link has a connection for raft
-	joined map[[2]int]time.Duration // since when a pair that was cut has a connection again
+	dials  time.Duration            // longest time from healing a link until raft is connected
+	joined map[[2]int]time.Duration // when a pair that was cut is connected for raft
 	groups map[uint64]*group
-	order  []*group // in the order in which they were born
+	order  []*group // in the order of founding
 	faults []string // broken invariants
-	log    []string // events, for a failing seed
+	log    []string // events, printed for a failing seed
 	trace  bool
 
-	extraJoin []string        // further Join entries of all
-	hushed    bool            // gossip tells founders nothing: they meet by answers
-	named     naming          // what Join names
+	extraJoin []string        // further Join entries of all instances
+	hushed    bool            // founders get no addresses from gossip, so they meet only by answers
+	named     naming          // the instances that Join names
 	asked     []time.Duration // when each question was started
 	silent    map[string]bool
 	wallBase  int64
-	plant     string             // a bug planted in the stand-in for raft
+	plant     string             // a deliberate bug in the stand-in for raft
 	rafts     map[uint64]uint64  // with directories: the mark of each raft ID's log
 	emptied   map[nodeid.ID]bool // instances whose directory was lost
 	brittle   float64            // chance of a crash around each save
 	refusals  map[answerKey]bool
-	over      map[uint64]bool    // raft IDs whose replica has been stopped for good
-	givenUp   map[uint64]bool    // groups that operators have given up somewhere
-	lives     map[nodeid.ID]bool // all instances so far
+	over      map[uint64]bool    // raft IDs whose replicas were stopped for good
+	givenUp   map[uint64]bool    // groups that an operator has given up on some instance
+	lives     map[nodeid.ID]bool // IDs of all instances so far
 	calm      bool               // configurations no longer change
 }
 
-// slot is one place in the fleet: a name, an address that may change, and the process that runs
-// there, if any.
+// slot is the place of one instance in the fleet: a name, an address that may change, and the
+// running process, if any.
 type slot struct {
 	w        *world
 	id       int
 	name     string
 	addr     string
-	dns      string // what its name resolves to, which lags behind addr
+	dns      string // the address to which its name resolves, which lags behind addr
 	settings Settings
-	skew     time.Duration // of its wall clock
-	life     int           // counts starts; callbacks of an earlier start do nothing
-	core     *Core         // nil if it is down
+	skew     time.Duration // offset of its wall clock
+	life     int           // number of starts; callbacks of an earlier start do nothing
+	core     *Core         // nil if the process is down
 	ticking  int
 	raft     uint64
 	charter  *Charter
@@ -70,27 +70,27 @@ type slot struct {
 	near     bool   // Join resolves only to slots that are in reach, like a headless service
 	disk     *disk  // nil if it runs in memory
 	retired  bool   // its directory cannot be written, so it does not vote
-	saved    uint64 // the stored revision
+	saved    uint64 // the revision that was stored last
 	book     Book
-	refused  string // the text that the host received
+	refused  string // the text of Barred that the host received
 	applied  uint64 // the last configuration that its replica has applied
-	named    uint64 // the last raft ID of it that a configuration named, as far as its core knew
-	at       uint64 // the newest that its core has known in this life
-	floor    int64  // highest token that it has seen
+	named    uint64 // the last of its raft IDs that a configuration named, as far as its core knew
+	at       uint64 // the newest configuration that its core has known in this incarnation
+	floor    int64  // the highest token that it has seen
 
-	leaderless time.Duration // a member: since when it knows no leader
+	leaderless time.Duration // of a member: since when it knows no leader
 }
 
 type group struct {
 	charter  Charter
 	accepted map[nodeid.ID]bool
 	term     uint64
-	configs  []config // the committed ones, the founding one first
-	token    int64    // the highest that was granted, in Unix milliseconds
+	configs  []config // the committed configurations, the charter's first
+	token    int64    // the highest granted token, in Unix milliseconds
 	born     bool
 	bornAt   time.Duration
-	leader   nodeid.ID     // instance
-	led      time.Duration // when it last had none
+	leader   nodeid.ID     // ID of the leading instance
+	led      time.Duration // when the group last had no leader
 	applied  map[nodeid.ID]bool
 }
 
@@ -202,7 +202,8 @@ func (s *slot) crash() {
 }
 
 func (s *slot) forget() {
-	if s.raft != 0 && (s.disk == nil || s.core != nil && !s.retired) { // a directory outlives it
+	// a replica with a directory continues later
+	if s.raft != 0 && (s.disk == nil || s.core != nil && !s.retired) {
 		s.w.over[s.raft] = true
 	}
 	s.raft, s.charter, s.joined, s.allBound, s.leader = 0, nil, 0, 0, false
@@ -221,7 +222,7 @@ func (s *slot) resolve() {
 			join = append(join, Entry{Name: other.name + ":1", Addrs: []string{other.dns}, Resolved: s.w.now})
 		}
 		if !s.settings.founds(s.name) || !other.settings.founds(other.name) {
-			continue // only founders gossip
+			continue // only founders use gossip
 		}
 		if s.w.hushed && len(s.settings.Founders) > 0 {
 			continue
@@ -247,14 +248,15 @@ func (s *slot) resolve() {
 	})
 }
 
-// naming is what Join names with Founders. With Replicas it names all instances.
+// naming selects the instances that Join names with Founders. With Replicas, Join names all
+// instances.
 type naming int
 
 const (
 	nameFounders naming = iota
 	nameAll
-	nameOthers // the instances that are no founders
-	nameSeed   // the last instance
+	nameOthers // only the instances that are no founders
+	nameSeed   // only the last instance
 )
 
 func (w *world) joins(s *slot) bool {
@@ -271,7 +273,7 @@ func (w *world) joins(s *slot) bool {
 	return founds
 }
 
-// tick is one turn of the shell: Tick, then its output is carried out.
+// tick does one turn of the shell: it calls Tick and carries out the output.
 func (s *slot) tick() {
 	s.ticking++
 	turn, life := s.ticking, s.life
@@ -379,7 +381,7 @@ func (w *world) replica(raft uint64) *slot {
 	return nil
 }
 
-// alive counts the voters of the group whose life is not over.
+// alive counts the voters of the group whose incarnation has not ended.
 func (w *world) alive(g *group) int {
 	n := 0
 	for _, v := range g.voters() {

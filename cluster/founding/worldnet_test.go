@@ -16,7 +16,8 @@ func (s *slot) put(q Question) {
 	})
 }
 
-// send sends a question through the network and then calls then, once in this life.
+// send sends a question through the network and calls then once with the result, unless the process
+// of s ends before.
 func (s *slot) send(q Question, then func(Outcome, nodeid.ID, []byte)) {
 	w, life, self := s.w, s.life, Asker{s.core.Instance(), s.addr}
 	answered := false
@@ -36,7 +37,8 @@ func (s *slot) send(q Question, then func(Outcome, nodeid.ID, []byte)) {
 		}
 		at := slices.IndexFunc(w.slots, func(o *slot) bool { return o.addr == q.Addr })
 		if at < 0 {
-			finish(w.hop(), Refused, nodeid.ID{}, nil) // the machine moved away; the address refuses
+			// the machine has moved, and nothing listens at its old address
+			finish(w.hop(), Refused, nodeid.ID{}, nil)
 			return
 		}
 		to := w.slots[at]
@@ -48,7 +50,7 @@ func (s *slot) send(q Question, then func(Outcome, nodeid.ID, []byte)) {
 			finish(w.hop(), Refused, nodeid.ID{}, nil)
 			return
 		}
-		late := w.rng.IntN(8) == 0 // the transport accepted it a moment before this life began
+		late := w.rng.IntN(8) == 0 // the transport accepted it just before this incarnation began
 		if !q.To.IsZero() && q.To != to.core.Instance() && !late {
 			finish(w.hop(), Other, nodeid.ID{}, nil)
 			return
@@ -61,7 +63,7 @@ func (s *slot) send(q Question, then func(Outcome, nodeid.ID, []byte)) {
 		}
 		before := to.retired
 		if !to.persist(nil) || to.retired != before {
-			return // nothing that is not stored is sent
+			return // the state was not stored, so nothing is sent
 		}
 		to.mustHaveStored("answers")
 		w.mustBePrepared(to, answer)
@@ -76,8 +78,8 @@ func (w *world) hop() time.Duration { return time.Duration(w.rng.Int64N(int64(w.
 
 func (w *world) lost(a, b *slot) bool { return w.cut[[2]int{a.id, b.id}] || w.rng.Float64() < w.loss }
 
-// connected reports whether raft's messages pass. Dialing a link that was cut takes a while;
-// questions have connections of their own.
+// connected reports whether raft messages pass from a to b. Raft needs some time to reconnect a
+// link that was cut. Questions use separate connections.
 func (w *world) connected(a, b *slot) bool {
 	pair := [2]int{min(a.id, b.id), max(a.id, b.id)}
 	switch {

@@ -17,8 +17,8 @@ func (g *group) voters() []Voter {
 	return slices.DeleteFunc(slices.Clone(g.newest().voters), func(v Voter) bool { return v.Learner })
 }
 
-// govern stands in for a leader that changes its group's voters without reason, for the log that
-// carries the changes, and for grants.
+// govern stands in for a leader that changes its group's voters at random, for the log with these
+// changes, and for grants.
 func (w *world) govern(g *group) {
 	l := w.runs(g.leader, g.charter.Group)
 	if l == nil || l.core.Phase() != Member {
@@ -64,7 +64,8 @@ func (w *world) apply(g *group, s *slot) {
 	s.tick()
 }
 
-// prepare asks an instance that may vote to start a replica, and adds it as a learner if it runs.
+// prepare asks an instance that may vote to start a replica, and adds the replica as a learner once
+// it runs.
 func (w *world) prepare(g *group, l *slot) {
 	s := w.slots[w.rng.IntN(len(w.slots))]
 	if s.core == nil || s.core.Group() != g.charter.Group || !g.charter.Settings.founds(s.name) ||
@@ -90,7 +91,7 @@ func (w *world) prepare(g *group, l *slot) {
 			g.leader != l.core.Instance() {
 			return
 		}
-		// otherwise the leader has changed its mind
+		// In the other cases the leader does not add the replica after all.
 		if w.rng.IntN(4) > 0 && !slices.ContainsFunc(g.newest().voters, in) {
 			w.agree(g, l, append(slices.Clone(g.newest().voters), Voter{Raft: raft, Instance: instance, Addr: addr,
 				Life: 1, Learner: true}))
@@ -98,8 +99,8 @@ func (w *world) prepare(g *group, l *slot) {
 	})
 }
 
-// change promotes learners that know the configuration and removes others, dead ones first; or it
-// removes learners.
+// change either promotes learners that know the configuration and removes other replicas, dead ones
+// first, or only removes learners.
 func (w *world) change(g *group, l *slot) {
 	next := slices.Clone(g.newest().voters)
 	at := make(map[uint64]bool)
@@ -120,7 +121,7 @@ func (w *world) change(g *group, l *slot) {
 	w.agree(g, l, next)
 }
 
-// agree commits a configuration if the leader reaches a majority of its voters and of the previous
+// agree commits a configuration if the leader reaches a majority of the new voters and of the old
 // ones.
 func (w *world) agree(g *group, l *slot, next []Voter) {
 	majority := func(voters []Voter) bool {
@@ -145,7 +146,7 @@ func (w *world) agree(g *group, l *slot, next []Voter) {
 	}
 }
 
-// announce tells an instance the newest configuration or, late, an earlier one.
+// announce sends an instance the newest configuration or, as a late message, an earlier one.
 func (w *world) announce(g *group, l *slot) {
 	s := w.slots[w.rng.IntN(len(w.slots))]
 	if s.core == nil || s == l {
@@ -159,7 +160,7 @@ func (w *world) announce(g *group, l *slot) {
 	l.send(Question{Addr: s.addr, To: a.To, Body: AppendPush(nil, a)}, func(Outcome, nodeid.ID, []byte) {})
 }
 
-// wear lets a replica stop by itself if the group can spare its vote.
+// wear makes a replica stop by itself if its group has a majority without it.
 func (w *world) wear(g *group) {
 	s := w.slots[w.rng.IntN(len(w.slots))]
 	if s.core == nil || s.retired || s.raft == 0 || s.core.Group() != g.charter.Group ||
@@ -171,13 +172,13 @@ func (w *world) wear(g *group) {
 	s.raft = 0
 	s.core.Retired(w.now, raft)
 	disk := s.disk
-	// otherwise it resumes, with its log, when the directory is repaired
+	// Otherwise the replica resumes with its log once the directory is repaired.
 	if s.tick(); disk == nil || disk.decoded().Raft != raft {
 		w.over[raft] = true
 	}
 }
 
-// removed carries out that a replica is over. Its vote must not count any more.
+// removed carries out the event Removed. The vote of the replica must no longer count.
 func (s *slot) removed(e Event) {
 	w := s.w
 	w.note("%s %x stops its replica %x", s.name, s.core.Instance(), e.Raft)
@@ -194,7 +195,7 @@ func (s *slot) removed(e Event) {
 		return
 	}
 	life, disk := s.life, s.disk
-	// until then its vote may be needed, also after a start with that directory
+	// Until then its vote may be needed, even after a restart with this directory.
 	w.after(time.Duration(w.rng.Int64N(int64(3*time.Second))), func() {
 		if s.life != life || s.disk != disk || s.core == nil {
 			return
@@ -208,15 +209,15 @@ func (s *slot) removed(e Event) {
 }
 
 // informed reports whether the slot knows the newest configuration of its group and runs no removed
-// replica. A replica that was added and removed while its process was down or out of reach is an
-// exception: it stays prepared, and no instance contacts it.
+// replica. A replica that was added and removed while its process was unreachable is an exception:
+// it stays prepared, and no instance contacts it.
 func (s *slot) informed() bool {
 	g := s.w.groups[s.core.Group()]
 	return s.core.At() == g.newest().at && s.raft == s.core.Raft() && (holds(g.newest().voters, s.raft) ||
 		s.raft == 0 || s.named != s.raft)
 }
 
-// mustNotForget checks that the known configuration of the group never goes back.
+// mustNotForget checks that the core never replaces a known configuration with an older one.
 func (s *slot) mustNotForget(events []Event) {
 	if s.core == nil {
 		return
@@ -233,8 +234,8 @@ func (s *slot) mustNotForget(events []Event) {
 	}
 }
 
-// mustBePrepared checks that an instance which reports a running replica has it, also in its
-// directory.
+// mustBePrepared checks that an instance that reports a running replica has it, in its directory
+// too.
 func (w *world) mustBePrepared(to *slot, answer []byte) {
 	a, err := DecodePrepared(to.core.Instance(), answer)
 	if err != nil || a.State != Running {
