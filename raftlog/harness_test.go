@@ -310,7 +310,8 @@ type disk struct {
 	saves   int
 	closed  int
 	writing func(ctx context.Context) error // called by Prepare
-	written *raftpb.Snapshot   int                             // number of prepared snapshots that a Save has named
+	// number of prepared snapshots that a Save has named
+	written *raftpb.Snapshot   int
 	preps   int                             // number of calls of Prepare that have not returned
 	inline  bool
 	loadErr error

@@ -49,7 +49,8 @@ func TestWorkGoesOnBetweenTheStepsOfASnapshot(t *testing.T) {
 				if r.open {
 					open++
 				}
-				if r.enough = r.entries > 10; !r.enough && r.entries >= before { // one in each entry
+				// one in each entry
+				if r.enough = r.entries > 10; !r.enough && r.entries >= before {
 					before = r.entries + 1
 					l.Propose(2, []byte("y"))
 				}

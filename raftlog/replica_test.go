@@ -36,7 +36,7 @@ type replica struct {
 	asked   map[uint64]uint64 // for each round, the highest index committed when it was requested
 	done    []uint64          // confirmed rounds, in order
 	number  uint64            // number of batches accepted in role.Term
-	taken   int               // snapshots
+	taken   int               // number of snapshots taken
 	capture *capture          // the snapshot that is being taken
 	stale   *capture          // a snapshot that a Restore has abandoned; passed in nevertheless
 	writing *raftpb.Snapshot  // the snapshot that is being prepared

@@ -20,7 +20,8 @@ type call struct {
 	stage stage
 	hold  time.Duration // for how long the caller will hold the lock
 
-	outer, inner *call // the call under whose lock this one was made; the call under this one's lock
+	// the call under whose lock this one was made; the call under this one's lock
+	outer, inner *call
 
 	ends   clock.Time // when the handle ends the hold by itself. Zero means never
 	forced bool       // the state machine has ended the hold by force

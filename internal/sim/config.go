@@ -50,7 +50,9 @@ type Config struct {
 
 	Steps time.Duration // average time between two operator steps of one kind. Zero means no steps
 
-	Retold time.Duration // Retold is the average time between two changes of the settings with which instances start. Zero means no changes.
+	// Retold is the average time between two changes of the settings with which instances start.
+	// Zero means no changes.
+	Retold time.Duration
 
 	Trouble Trouble
 	Insider bool // a process that has the secret sends false messages to all instances
@@ -124,10 +126,10 @@ func Draw(seed uint64) Config {
 	if (seed+1)/2%2 == 0 { // by the seed: four consecutive seeds have four combinations
 		c.Options, c.Steps = share(0.2, 0.6), pick(time.Second, 3*time.Second, 10*time.Second)
 	}
-	if seed/8%2 == 0 { // by number
+	if seed/8%2 == 0 { // by the seed
 		c.Retold = pick(20*time.Second, 2*time.Minute)
 	}
-	c.Step = int(seed % 5) // by number
+	c.Step = int(seed % 5) // by the seed
 	// Use the seed itself. Of sixteen consecutive seeds, four have an insider, one for each
 	// combination above.
 	c.Insider = seed/4%4 == 1

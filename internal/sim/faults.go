@@ -134,7 +134,8 @@ func (n *nemesis) scale(m *machine) {
 	w.note("%s goes", m.name)
 	m.gone = true
 	if p := m.proc; p != nil && !p.leaving && w.chance(0.7) {
-		p.leave(func() { w.after(w.between(0, time.Second), m.ensureUp) }) // scale may have started it
+		// scale may have started it
+		p.leave(func() { w.after(w.between(0, time.Second), m.ensureUp) })
 	} else {
 		m.crash(w.chance(0.5))
 	}

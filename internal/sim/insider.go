@@ -147,7 +147,8 @@ func (i *insider) liar(to *proc) *founding.Core {
 			At: at, Voters: voters, Supersedes: supersedes},
 	})
 	c.Tick(to.foundingNow(), to.m.wallUnixMS(), w.random())
-	c.Tick(to.foundingNow()+30*time.Second, to.m.wallUnixMS(), w.random()) // the time for its first queries is over
+	// the time for its first queries is over
+	c.Tick(to.foundingNow()+30*time.Second, to.m.wallUnixMS(), w.random())
 	c.Leader(to.foundingNow()+30*time.Second, !w.calm && w.chance(0.5))
 	return c
 }

@@ -27,7 +27,8 @@ func (w *world) draw(outer *call) client.Request {
 	cfg := &w.cfg
 	r := client.Request{Key: lockName(w.rng.IntN(cfg.Keys)), Try: w.chance(cfg.Try)}
 	if outer != nil {
-		if r.Key == outer.req.Key { // fewer deadlocks of one call with itself, so that longer ones occur
+		// fewer deadlocks of one call with itself, so that longer ones occur
+		if r.Key == outer.req.Key {
 			r.Key = lockName(w.rng.IntN(cfg.Keys + 1))
 		}
 		r.Terms = &client.Terms{Under: &outer.req}

@@ -23,7 +23,8 @@ type machine struct {
 	rate        float64       // rate of its boot-time clock
 	origin      clock.Time    // time of that clock at the beginning of the run
 	skew        time.Duration // error of its wall clock
-	pausedUntil time.Duration // nothing runs before this time, as in a suspended process or virtual machine
+	// nothing runs before this time, as in a suspended process or virtual machine
+	pausedUntil time.Duration
 
 	told int64 // MaxSessionBytes with which the process was started. Zero means the default
 

@@ -133,7 +133,8 @@ func (e *end) arrive() {
 		uint64(len(f.renewals)+len(f.commands)<<8+len(f.replies)<<16+len(f.raft)<<24))
 	e.other.heard = w.now
 	e.other.p.frame(e.other, f)
-	if w.chance(w.net.repeat) { // a real stream never repeats a frame, but the protocol must tolerate it
+	// a real stream never repeats a frame, but the protocol must tolerate it
+	if w.chance(w.net.repeat) {
 		w.after(w.between(0, replica.ElectionTimeout), func() {
 			if e.other.open && !e.other.p.dead {
 				e.other.p.frame(e.other, f)

@@ -21,7 +21,9 @@ type onlooker struct {
 	until time.Duration
 	key   string
 	token lockfsm.Token
-	by    *call // caller that believes that it holds the lock. Nil means that the release of token was confirmed before the query
+	// caller that believes that it holds the lock. Nil means that the release of token was
+	// confirmed before the query
+	by    *call
 }
 
 // gone is a hold whose release was confirmed to its caller.

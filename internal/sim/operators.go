@@ -57,7 +57,8 @@ func (m *machine) recover(group uint64) {
 	}
 	p.cluster.post(func(clock.Time) {
 		if r := p.replica; r != nil && r.glue.Machine() != nil {
-			p.core.Founding.Floor(int64(r.glue.Machine().Revision() >> 21)) // the time in the last token
+			// the time in the last token
+			p.core.Founding.Floor(int64(r.glue.Machine().Revision() >> 21))
 		}
 		if err := p.core.Founding.Recover(p.foundingNow(), group); err != nil {
 			p.w.note("%v does not recover: %v", p, err)

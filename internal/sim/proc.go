@@ -71,7 +71,8 @@ func (m *machine) start() *proc {
 	}
 	cfg.Instance = p.instance
 	if m.instance != p.instance {
-		w.watch.foundings.EndedEverywhere(nodeidtest.Number(m.instance)) // the old incarnation has ended
+		// the old incarnation has ended
+		w.watch.foundings.EndedEverywhere(nodeidtest.Number(m.instance))
 		m.instance = p.instance
 	}
 	m.proc = p

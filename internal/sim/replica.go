@@ -29,7 +29,8 @@ type ownReplica struct {
 	core   *raftlog.Core
 	store  *raftlog.MemoryStore
 	snap   snapshotting
-	saving *raftlog.Batch // the batch that is being written; a crash now loses it or keeps all of it
+	// the batch that is being written; a crash now loses it or keeps all of it
+	saving *raftlog.Batch
 	outbox []*raftpb.Message
 	survey raftlog.Survey // the last Survey of the log
 

@@ -89,7 +89,8 @@ func (w *world) resumeSome() {
 		places[request{e.Session, e.Number}]++
 	}
 	held := slices.DeleteFunc(l.glue.Machine().Entries(), func(e lockfsm.EntryInfo) bool {
-		return e.Token == 0 || e.Permits != 0 || places[request{e.Session, e.Number}] > 1 // only holds with one key can be resumed here
+		// only holds with one key can be resumed here
+		return e.Token == 0 || e.Permits != 0 || places[request{e.Session, e.Number}] > 1
 	})
 	if len(held) == 0 {
 		return

@@ -34,9 +34,11 @@ type watch struct {
 	members    check.Members
 	names      map[nodeid.ID]string // name of the machine of each instance
 	groups     map[uint64]*group
-	believers  map[string][]*call   // for each key, the calls whose caller believes that it holds the lock
+	// for each key, the calls whose caller believes that it holds the lock
+	believers  map[string][]*call
 	leaders    int                  // number of replicas that lead now, in any group
-	leaderless time.Duration        // since when no voter leads, if leaders is 0. Zero means that none has led yet
+	// since when no voter leads, if leaders is 0. Zero means that none has led yet
+	leaderless time.Duration
 	gaveUp     map[uint64]bool      // groups that operators gave up
 	gone       gone                 // the last confirmed release
 	bound      map[nodeid.ID]uint64 // the group to whose charter each incarnation was bound

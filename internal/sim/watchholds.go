@@ -26,8 +26,10 @@ type holdings struct {
 	notices check.Notices
 	longest check.Longest
 	delayed map[lockfsm.Token]time.Duration // expiry delay of each hold that has not ended
-	handed  map[lockfsm.Token]time.Duration // expiry delay of each hold that was ended by force and may be resumed
-	shorter map[lockfsm.Token]time.Duration // shortest expiry delay in the requests to resume a hold
+	// expiry delay of each hold that was ended by force and may be resumed
+	handed  map[lockfsm.Token]time.Duration
+	// shortest expiry delay in the requests to resume a hold
+	shorter map[lockfsm.Token]time.Duration
 }
 
 // limit returns the time until which the call's handle reports that the lock is held.
@@ -137,7 +139,8 @@ func (o *watch) resumed(e *history.Event) {
 		}
 		o.delayed[e.Token] = delay
 	}
-	o.forced.Asked(e.Key, e.Token) // the client may resume its own hold once more if its lease is short
+	// the client may resume its own hold once more if its lease is short
+	o.forced.Asked(e.Key, e.Token)
 }
 
 func (o *watch) detaches(c *call) {
