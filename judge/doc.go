@@ -1,53 +1,57 @@
-// Package judge judges histories of lock operations twice. It is a separate module, so that users
-// of mortise do not depend on the checker that only this package needs.
+// Package judge checks histories of lock operations with two independent judges. It is a separate
+// module, so that users of mortise do not depend on porcupine, which only this package needs.
 //
-// Config.History writes a history, on every instance; internal/history documents its format. A
-// command judges files:
+// Every instance with Config.History writes a history. Package internal/history documents the
+// format. This command judges files:
 //
 //	go run github.com/mortise-lock/mortise/judge/cmd/mortise-judge FILE...
 //
-// The first judge is the witness check of internal/history: the voters' account is the order in
-// which everything happened, and the judge verifies that this order explains all that callers saw.
-// It checks every rule, and a million events in less than a second, but it trusts the order of the
-// account.
+// The first judge is the witness check of internal/history. It takes the order of all operations
+// from the accounts of the voters, and verifies that this order explains the results of all calls.
+// It checks all rules, and needs less than a second for a million events, but it trusts the order
+// in the accounts.
 //
-// The second is porcupine, with a model of a fenced lock. A key has owners, each with its permits
-// and the total that it names, and the highest token so far:
+// The second judge is porcupine, with a model of a fenced lock. The state of a key is its owners,
+// each with the permits it takes and the total it names, and the highest token so far. The model
+// has three operations:
 //
 //	grant T   T is higher than every token before, and T's permits with those of all owners are at
 //	          most the lowest total that any of them names: T becomes an owner
 //	end T     T is an owner, and no longer is
 //	seen T    T is an owner: nothing changes
 //
-// A mutex takes one of one, so it has at most one owner. A reader takes one of any number, a
-// semaphore's request some of a total. Porcupine searches for any order that fits the times at
-// which things can have happened, and does not use revisions, indexes or places. Of the voters'
-// account it uses only that a lock was granted or ended, and by when. Ends are operations too: a
-// model in which a lease may expire silently would explain any second owner by that.
+// A mutex takes one permit of one, so it has at most one owner. A reader takes one permit of an
+// unlimited total, and a request for a semaphore takes some permits of a total. Porcupine searches
+// for an order of the operations that is possible with their times. It does not use revisions,
+// indexes or places. From the accounts of the voters it uses only the fact that a lock was granted
+// or ended, and the latest possible time of that. The end of a lock is an operation. If locks could
+// end without an operation, the model could explain every second owner by an expiry of the first
+// lock.
 //
 // # Guarantees
 //
-// A nil error means that both have found the history right. A search that takes too long fails with
+// A nil error means that both judges found no violation. A search that takes too long fails with
 // ErrUnknown.
 //
 // # Concurrency
 //
-// Judge only reads its events and is safe for concurrent use. Porcupine searches keys on its own
-// goroutines, which have ended when Judge returns.
+// Judge does not change its events and is safe for concurrent use. Porcupine searches the keys on
+// several goroutines, which have ended when Judge returns.
 //
 // # Failure
 //
-// The error of a violation names the judge and its finding; errors.As finds the [history.Violation]
-// of the first.
+// The error of a violation names the judge that found it and the violation. Use errors.As to get
+// the [history.Violation] of the first judge.
 //
 // # Limits
 //
-// A key with many calls that were given up at the same time is expensive for the search, since each
-// could have held the lock. Each key is searched by itself: only the first judge checks that a
-// grant of several keys has one moment.
+// If many calls for one key were canceled at the same time, the search takes long, because each of
+// them could have held the lock. Porcupine searches each key separately. So only the first judge
+// checks that all keys of one grant are granted at the same moment.
 //
 // # Refused alternative
 //
-// Only one of the two: the first shares its view of the order with the code that it judges; the
-// second cannot check the order of requests, and does not see a lock that stays in the state.
+// Only one of the two judges. The first trusts the order of the log, which comes from the code that
+// it judges. The second cannot check the order of requests, and does not find a lock that never
+// ends in the state.
 package judge

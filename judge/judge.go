@@ -13,23 +13,24 @@ import (
 )
 
 // ErrUnknown means that a history could not be judged: it has holes, or the search took too long.
-// It does not mean that the history is right.
+// The history may be right or wrong.
 var ErrUnknown = history.ErrUnknown
 
-// Options of Judge. The zero value is right for a history of one machine.
+// Options are the options of Judge. The zero value is for a history of one machine.
 type Options struct {
 	history.Options
 
-	// Timeout limits the search of the second judge. Zero means 30 s.
+	// Timeout is the longest time for a search of the second judge. Zero means 30 s.
 	Timeout time.Duration
 
-	// HTML is the file for a picture of the first wrong key, if there is one. Empty means no
-	// picture.
+	// HTML is the path of a file to which Porcupine writes a picture of the first key with a
+	// violation. Empty means that no picture is written.
 	HTML string
 }
 
-// Judge runs both judges and returns their joined errors, or nil if the history is right. It does
-// not give a history with holes to the second judge, which would find missing events wrong.
+// Judge runs both judges and returns their joined errors, or nil if the history is right. If the
+// history has holes, it does not run the second judge, which would report missing events as
+// violations.
 func Judge(events []history.Event, o Options) error {
 	first := Witness(events, o)
 	if errors.Is(first, ErrUnknown) {
@@ -61,7 +62,7 @@ func Porcupine(events []history.Event, o Options) error {
 	if result == porcupine.Ok {
 		return nil
 	}
-	for _, k := range keys { // find the wrong one
+	for _, k := range keys { // find the key with the violation
 		one := fencedLock([]*key{k})
 		found, info := porcupine.CheckOperationsVerbose(one, k.operations, o.Timeout)
 		if found == porcupine.Ok {
@@ -81,7 +82,8 @@ func Porcupine(events []history.Event, o Options) error {
 	return fmt.Errorf("%w: porcupine has searched %d operations for %v", ErrUnknown, len(all), o.Timeout)
 }
 
-// Files reads the histories in files, each of one instance or of several.
+// Files reads the events of all given files. Each file may have the histories of one or several
+// instances.
 func Files(paths ...string) (events []history.Event, err error) {
 	var given []os.FileInfo
 	for _, path := range paths {
@@ -108,7 +110,8 @@ func Files(paths ...string) (events []history.Event, err error) {
 	return events, nil
 }
 
-// explain returns how far the best order reaches, and what does not fit after it.
+// explain describes the longest possible order of the operations of a key, and up to three
+// operations that do not fit after it.
 func explain(k *key, info porcupine.LinearizationInfo) string {
 	var best []porcupine.Operation
 	for _, partition := range info.PartialLinearizationsOperations() {

@@ -18,14 +18,14 @@ func all(seed uint64, calls int) historytest.Options {
 		Lose: 0.05}
 }
 
-// kinds are the options for histories of locks of all kinds.
+// kinds returns the options for histories with all kinds of locks.
 func kinds(seed uint64, calls int) historytest.Options {
 	o := all(seed, calls)
 	o.Share, o.Permits, o.Several = 0.3, 0.3, 0.3
 	return o
 }
 
-// strict are the options for a complete history on one clock.
+// strict returns the options for a complete history with one clock.
 func strict() judge.Options {
 	return judge.Options{Options: history.Options{Settled: true, Settle: time.Millisecond}}
 }
@@ -125,8 +125,8 @@ func TestFilesAndPicture(t *testing.T) {
 	}
 }
 
-// TestMissingFiles: without the calls of one node the history cannot be judged, and the same file
-// twice would look wrong.
+// TestMissingFiles checks that a history without the calls of one node is judged ErrUnknown, and
+// that Files refuses the same file twice and an empty file.
 func TestMissingFiles(t *testing.T) {
 	all, err := judge.Files("testdata/storm.jsonl")
 	if err != nil {
@@ -155,8 +155,8 @@ func TestMissingFiles(t *testing.T) {
 	}
 }
 
-// TestTwoGroups: what the first group still held when it died must not look held to the second
-// judge, and two groups at once must fail.
+// TestTwoGroups checks that the locks that a first group held at its end do not count as held in
+// the second group, and that two groups at the same time are a violation.
 func TestTwoGroups(t *testing.T) {
 	first := historytest.Make(historytest.Options{Seed: 7, Calls: 300, Callers: 5, Keys: 3, Crash: 0.1})
 	second := historytest.Make(historytest.Options{Seed: 8, Calls: 300, Callers: 5, Keys: 3})
@@ -168,7 +168,8 @@ func TestTwoGroups(t *testing.T) {
 	}
 }
 
-// TestForceIsNoViolation: a holder may believe longer in a lock that was ended by force.
+// TestForceIsNoViolation checks that the holder of a lock that was ended by force may believe for
+// longer that it holds the lock.
 func TestForceIsNoViolation(t *testing.T) {
 	at := slices.IndexFunc(historytest.Plants(),
 		func(p historytest.Plant) bool { return p.Name == "belief outlives the lock" })
@@ -186,8 +187,9 @@ func TestForceIsNoViolation(t *testing.T) {
 	}
 }
 
-// TestManyUnknownGrants is the hardest history to search: one key, and most of its grants crossed a
-// cancel. Without the chain of tokens (operation.after) it takes minutes.
+// TestManyUnknownGrants judges a history that is hard to search. It has one key, and most calls
+// were canceled while their grant was sent. Without the field operation.after the search takes
+// minutes.
 func TestManyUnknownGrants(t *testing.T) {
 	events := historytest.Make(historytest.Options{Seed: 1, Calls: 5000, Callers: 3, Keys: 1, Cancel: 0.8,
 		Crash: 0.05, Lose: 0.05})
@@ -216,9 +218,9 @@ func BenchmarkPorcupine(b *testing.B) {
 	b.ReportMetric(float64(calls)*float64(b.N)/b.Elapsed().Seconds(), "calls/s")
 }
 
-// TestRecordingOfRealNodes judges what three whole nodes recorded in a storm of cancels in which
-// the leader crashed. The recording is from TestRecordedHistoryIsRight of the root (go test
-// -artifacts), with 7 rounds a caller; its files are concatenated.
+// TestRecordingOfRealNodes judges the history of three whole nodes with many canceled calls and a
+// crash of the leader. The history was recorded by TestRecordedHistoryIsRight of the root package
+// (go test -artifacts), with 7 rounds for each caller. Its files are concatenated.
 func TestRecordingOfRealNodes(t *testing.T) {
 	events, err := judge.Files("testdata/storm.jsonl")
 	if err != nil {

@@ -12,31 +12,32 @@ import (
 type kind uint8
 
 const (
-	grant kind = iota // the lock gets an owner, perhaps one more
-	end               // it loses one
-	seen              // a try was told of one
+	grant kind = iota // the token becomes an owner of the lock
+	end               // the token is no longer an owner
+	seen              // a try has returned the token of an owner
 )
 
 // operation is the input of one operation of the model.
 type operation struct {
 	kind  kind
 	token lockfsm.Token
-	share share         // of a grant
-	after lockfsm.Token // of a grant: the next lower token that the key was ever granted with, or 0
-	by    string        // what ended it or saw it, for messages
+	share share         // permits of a grant
+	after lockfsm.Token // for a grant, the next lower token among all grants of the key, or 0
+	by    string        // the call or the cause, for messages
 }
 
 func (o operation) String() string {
 	return fmt.Sprintf("%s %d %s", [...]string{"grant", "end", "seen"}[o.kind], o.token, o.by)
 }
 
-// share is how many permits a request takes, and the total that it names: 1 of 1 is the whole lock.
+// share is the number of permits that a request takes, and the total that it names. A mutex takes 1
+// of 1.
 type share struct{ permits, of int64 }
 
-// state of the model: the owners of the lock in the order of their tokens, and the highest token so
-// far.
+// state is the state of the model: the owners of the lock in the order of their tokens, and the
+// highest token so far.
 type state struct {
-	owners  []owner // never changed
+	owners  []owner // the slice is never changed
 	highest lockfsm.Token
 }
 
@@ -45,8 +46,8 @@ type owner struct {
 	share share
 }
 
-// fits reports whether one more request may own the lock beside its owners: all permits together
-// are at most the lowest total that any of them names.
+// fits reports whether one more request may own the lock together with its owners. All permits
+// together must not exceed the lowest total that any of them names.
 func (s state) fits(more share) bool {
 	taken, least := more.permits, more.of
 	for _, o := range s.owners {
@@ -65,10 +66,11 @@ type key struct {
 	operations []porcupine.Operation
 }
 
-// fencedLock is the model of locks with tokens, each key by itself. That tokens rise is expressed
-// as: each follows the next lower one directly. Over a whole history that is the same, since every
-// grant has its place in the order. But of two possible grants the search then tries one. Otherwise
-// it would try every subset of the grants whose times are not well known.
+// fencedLock returns the model of locks with tokens. Each key is searched separately. A grant must
+// directly follow the grant with the next lower token of the key. For a whole history this is the
+// same as the rule that tokens rise, because every grant must be in the order. But it makes the
+// search much faster, because only one grant is possible in each state. Otherwise the search would
+// try all subsets of the grants whose times are not known exactly.
 func fencedLock(keys []*key) porcupine.Model {
 	return porcupine.Model{
 		Partition: func([]porcupine.Operation) [][]porcupine.Operation {

@@ -17,7 +17,7 @@ type callID struct {
 	op     uint64
 }
 
-// call is what its caller saw of it.
+// call is a call for a lock, with the events that its caller recorded.
 type call struct {
 	id              callID
 	keys            []string
@@ -25,28 +25,30 @@ type call struct {
 	begun, returned int64
 	outcome         history.Outcome
 	token           lockfsm.Token
-	// when its Unlock began, and the latest end of the belief in the lock; MaxInt64 if unknown
+	// unlock is the time when Unlock began. believe is the time until which the caller believed
+	// that it held the lock. Both are MaxInt64 if unknown.
 	unlock, believe int64
-	confirmed       int64 // when Unlock returned nil; MaxInt64 if it did not
+	confirmed       int64 // when Unlock returned nil, or MaxInt64
 }
 
-// account is the voters' account of one grant: by when it existed, and by when it had ended.
+// account is what the voters recorded of one grant.
 type account struct {
 	keys        []string
 	share       share
 	group       history.Group
 	session     lockfsm.SessionID
-	by, endedBy int64       // endedBy is MaxInt64 if it did not end
-	how         history.How // 0 if it ended with its group
+	by, endedBy int64       // latest times of the grant and of its end, or MaxInt64
+	how         history.How // 0 if the lock ended with its group
 }
 
-// gathered is what follows from the events without trusting their order.
+// gathered is the data of a history that does not depend on the order of the log.
 type gathered struct {
 	calls    []*call
 	byID     map[callID]*call
 	accounts map[lockfsm.Token]*account
-	owners   map[lockfsm.Token]*call   // the calls that were told that they hold it
-	streams  map[lockfsm.SessionID]int // the stream of each session, where a caller was told of one of its tokens
+	owners   map[lockfsm.Token]*call   // the call that returned each token as its own
+	// the stream of each session, if one of its tokens was returned to a call
+	streams  map[lockfsm.SessionID]int
 }
 
 func gather(events []history.Event) (*gathered, error) {
@@ -91,8 +93,8 @@ func gather(events []history.Event) (*gathered, error) {
 	return g, nil
 }
 
-// endGroups ends what a group never ended and another group followed: by the first grant of the
-// latter.
+// endGroups sets the end of grants that never ended in their group. If another group followed, they
+// ended at the first grant of that group at the latest.
 func (g *gathered) endGroups() {
 	type life struct {
 		group  history.Group
@@ -162,9 +164,10 @@ func shareOf(e *history.Event) share {
 	return share{permits, of}
 }
 
-// held returns the keys of c that belong to the lock whose token c was told: by the call that was
-// told that it holds the lock, or else by the voters' account. Without either it returns all keys
-// of c; what c was told is then wrong for each, and the model finds that.
+// held returns those keys of c that the lock with the token c.token has. It takes the keys of the
+// lock from its owner, or from the account of the voters if the lock has no owner. If the lock is
+// unknown or shares no key with c, held returns all keys of c, and the model then reports a
+// violation.
 func (g *gathered) held(c *call) []string {
 	var has []string
 	if a := g.accounts[c.token]; a != nil {
@@ -180,14 +183,13 @@ func (g *gathered) held(c *call) []string {
 	return c.keys
 }
 
-// asker names the calls of one stream for one key; of calls for several keys, the first. Stream 0
-// means all.
+// asker identifies the calls of one stream whose first key is key. Stream 0 means all streams.
 type asker struct {
 	key    string
 	stream int
 }
 
-// operations converts a history to the operations of each key, in the order of the keys' names.
+// operations converts a history to the operations of each key, sorted by the names of the keys.
 func operations(events []history.Event, o Options) ([]*key, error) {
 	g, err := gather(events)
 	if err != nil {
@@ -198,7 +200,8 @@ func operations(events []history.Event, o Options) ([]*key, error) {
 	for _, c := range g.calls {
 		a := g.accounts[c.token]
 		switch {
-		case c.outcome == history.Held && c.token == 0: // it failed because of a waiter, which holds nothing
+		// failed because of a waiter, which holds no lock
+		case c.outcome == history.Held && c.token == 0:
 		case c.outcome == history.Held:
 			b.add(g.held(c), operation{kind: seen, token: c.token, by: "in call " + c.id.String()}, c.begun, c.returned)
 		case c.outcome != history.Granted:
@@ -233,9 +236,10 @@ func operations(events []history.Event, o Options) ([]*key, error) {
 	return b.done(), b.err
 }
 
-// unanswered returns, for each stream and for all, when the first call began that was told of no
-// lock. A grant that no caller was told of cannot be older. The stream of such a grant is known if
-// a caller was told of another grant of its session.
+// unanswered returns, for each first key, the beginning of the earliest call that returned no
+// token, both for each stream and for all streams. A grant whose token was returned to no call
+// cannot be older than that call. The stream of such a grant is known only if another token of its
+// session was returned to a call.
 func (g *gathered) unanswered() map[asker]int64 {
 	first := map[asker]int64{}
 	for _, c := range g.calls {
@@ -259,15 +263,15 @@ type builder struct {
 	err   error
 }
 
-// end adds the end of a lock whose caller was told of it. It cannot be earlier than the end of the
-// belief, unless the lock was ended by force.
+// end adds the end of a lock that has an owner. The end cannot be earlier than the end of the
+// owner's belief, unless the lock was ended by force.
 func (b *builder) end(c *call, a *account) {
 	from, by, how := c.begun, c.confirmed, "release"
 	if a != nil && a.endedBy != math.MaxInt64 {
 		by, how = min(by, a.endedBy), a.how.String()
 	}
 	if by == math.MaxInt64 {
-		return // no event ends it
+		return // the lock has not ended
 	}
 	if c.believe != math.MaxInt64 && !(a != nil && a.how == history.ByForce) {
 		from = max(from, c.believe)
@@ -297,7 +301,7 @@ func (b *builder) addOne(name string, o operation, from, to int64) {
 	k.operations = append(k.operations, porcupine.Operation{Input: o, Call: from, Return: to})
 }
 
-// chain finds the previous token of each grant.
+// chain sets the field after of each grant.
 func (k *key) chain() {
 	var tokens []lockfsm.Token
 	for _, o := range k.operations {
@@ -317,8 +321,8 @@ func (k *key) chain() {
 	}
 }
 
-// done sorts the keys, and assigns every operation a line in the picture on which none overlaps
-// another.
+// done returns the keys in order. It assigns each operation to a line of the picture, so that the
+// operations of one line do not overlap.
 func (b *builder) done() []*key {
 	keys := make([]*key, 0, len(b.keys))
 	for _, k := range b.keys {

@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/judge"
 )
 
-// simulate runs what the environment selects, see sim.Campaign. Each run includes the witness
-// check; the second judge is added here.
+// simulate runs the campaign that environment variables define, see sim.Campaign. Each run of
+// package sim includes the witness check. simulate adds the second judge.
 func simulate(t *testing.T, foundings bool, runs uint64) {
 	c := sim.Campaign{
 		Foundings: foundings,

@@ -8,7 +8,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// sink is an Applier that counts bytes and wakes the benchmark.
+// sink is an Applier that counts the applied bytes and wakes the benchmark.
 type sink struct {
 	mu      sync.Mutex // guards applied
 	cond    sync.Cond
@@ -63,7 +63,8 @@ func startSink(b *testing.B) (*Log, *sink) {
 
 const benchBatch = 64
 
-// One caller waits for each batch: two goroutine switches and one entry.
+// BenchmarkProposeApply measures a single caller that waits for each batch. Each batch costs two
+// goroutine switches and one entry.
 func BenchmarkProposeApply(b *testing.B) {
 	l, s := startSink(b)
 	batch := make([]byte, benchBatch)
@@ -74,7 +75,7 @@ func BenchmarkProposeApply(b *testing.B) {
 	}
 }
 
-// Many callers each wait for their own batch.
+// BenchmarkProposeApplyParallel measures many callers, each of which waits for its own batch.
 func BenchmarkProposeApplyParallel(b *testing.B) {
 	l, s := startSink(b)
 	batch := make([]byte, benchBatch)

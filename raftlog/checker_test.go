@@ -6,13 +6,13 @@ import (
 	"hash/fnv"
 )
 
-// checker observes all replicas of a run. An entry that any replica has applied must be committed
-// forever.
+// checker observes all replicas of a run, and records violations of the guarantees. If a replica
+// has applied an entry, no replica may ever apply a different entry at that index.
 type checker struct {
 	entries map[uint64]committed // by index
-	last    uint64               // highest index applied anywhere
-	leaders map[uint64]uint64    // term -> its leader
-	next    map[uint64]uint64    // term -> number of the next batch of it that must be applied
+	last    uint64               // highest index that any replica has applied
+	leaders map[uint64]uint64    // leader of each term
+	next    map[uint64]uint64    // for each term, the number of the next batch that must be applied
 	configs map[uint64]string    // by index
 	faults  []string
 }
@@ -20,7 +20,7 @@ type checker struct {
 type committed struct {
 	term  uint64
 	data  string
-	state uint64 // of the machine after it
+	state uint64 // state of the machine after the entry
 }
 
 func newChecker() *checker {
@@ -44,8 +44,8 @@ func (k *checker) role(id uint64, r Role) {
 	k.leaders[r.Term] = id
 }
 
-// applied checks that entries at equal indexes are equal, and that each batch is applied once, in
-// order, without gaps, and in its own term.
+// applied checks that all replicas apply the same entry at the same index. It also checks that each
+// batch is applied once, in order, without gaps, and in the term in which it was proposed.
 func (k *checker) applied(id, index, term uint64, data []byte, state uint64) {
 	if seen, ok := k.entries[index]; ok {
 		if seen.term != term || seen.data != string(data) || seen.state != state {
@@ -69,8 +69,9 @@ func (k *checker) applied(id, index, term uint64, data []byte, state uint64) {
 	}
 }
 
-// configured checks that configurations at equal indexes are equal, and that each is newer than the
-// previous one and has a voter and all contexts.
+// configured checks that all replicas have the same configuration at the same index. It also checks
+// that a replica's next configuration is not older than the previous one, has a voter, and has the
+// contexts of all members.
 func (k *checker) configured(id uint64, before, now Configuration) {
 	got := fmt.Sprintf("%d %d %d %d %v", now.Index, now.Voters, now.Outgoing, now.Learners, now.Members)
 	if want, ok := k.configs[now.Index]; ok && got != want {
@@ -87,7 +88,7 @@ func (k *checker) configured(id uint64, before, now Configuration) {
 	}
 }
 
-// batch is a batch of the runs: its term, and its number in that term.
+// batch is the contents of a batch: its term, and its number in that term.
 type batch struct{ term, number uint64 }
 
 const batchBytes = 16
@@ -101,7 +102,7 @@ func decodeBatch(b []byte) batch {
 	return batch{binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])}
 }
 
-// machine is a hash of everything that was applied.
+// machine is a state machine whose state is a hash of everything that was applied.
 type machine struct {
 	index, state uint64
 }

@@ -13,8 +13,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// cluster is a group of Cores on one goroutine, with faults of network and disks from its random
-// source.
+// cluster is a group of Cores that run on one goroutine. The faults of its network and disks are
+// drawn from its random source.
 type cluster struct {
 	t        *testing.T
 	config   CoreConfig
@@ -22,17 +22,17 @@ type cluster struct {
 	random   *rand.Rand
 	replicas []*replica
 	wire     []*raftpb.Message
-	twice    []*raftpb.Message // messages that were also given as duplicates
+	twice    []*raftpb.Message // messages from Output.Duplicates
 	snaps    []*raftpb.Message
-	cut      map[[2]uint64]bool // one way
+	cut      map[[2]uint64]bool // pairs of sender and receiver whose messages are lost
 	sum      hash.Hash64
-	log      []string // of the whole run, if verbose
+	log      []string // log of the whole run, if verbose is set
 	verbose  bool
-	lose     func(*raftpb.Message) bool // the network always loses these
-	reshapes bool                       // the configuration changes
+	lose     func(*raftpb.Message) bool // reports whether the network must lose a message
+	reshapes bool                       // chaos also changes the configuration
 	next     uint64                     // next unused ID, if reshapes is set
-	hideLoss bool                       // report no lost snapshot (a mutant)
-	slowly   bool                       // snapshots are taken and prepared between other steps
+	hideLoss bool                       // do not report lost snapshots; a mutant sets it
+	slowly   bool                       // snapshots are completed only by the method finish
 }
 
 func newCluster(t *testing.T, seed uint64, voters int, change ...func(*CoreConfig)) *cluster {
@@ -115,7 +115,7 @@ func take[T any](s *[]T, i int) T {
 	return v
 }
 
-// chaos makes one random step.
+// chaos executes one random step of the run.
 func (c *cluster) chaos(loss float64, crashes bool) {
 	r := c.replicas[c.random.IntN(len(c.replicas))]
 	p := c.random.Float64()
@@ -136,10 +136,10 @@ func (c *cluster) chaos(loss float64, crashes bool) {
 	case p < 0.80:
 		r.now = r.now.Add(testTick)
 		if c.random.IntN(200) == 0 {
-			r.now = r.now.Add(100 * testTick) // it was stopped
+			r.now = r.now.Add(100 * testTick) // as after a suspension of the process
 		}
 		if r.save != nil && r.core.hang.saveTicks > c.config.ElectionTicks {
-			r.sync() // a leader has offered its lead by now; longer hangs have their own tests
+			r.sync() // other tests check longer hangs
 		}
 		r.core.Tick(r.now)
 		r.turn()
@@ -184,7 +184,7 @@ func (c *cluster) transmit(loss float64) {
 		}
 		return
 	case p < 2*loss:
-		c.wire = append(c.wire, m) // and once more later
+		c.wire = append(c.wire, m) // deliver it now and once more later
 	}
 	c.deliver(m)
 }
@@ -198,7 +198,8 @@ func (c *cluster) passSnapshot(loss float64) {
 	}
 }
 
-// settle ends all faults and runs until nothing is under way and ticks rounds have passed.
+// settle ends all network faults, restarts crashed replicas, and then runs for the given number of
+// ticks.
 func (c *cluster) settle(rounds int) {
 	clear(c.cut)
 	for _, r := range c.replicas {
@@ -209,7 +210,7 @@ func (c *cluster) settle(rounds int) {
 	c.pass(rounds)
 }
 
-// pass lets time pass, with working disks and the present network.
+// pass runs for the given number of ticks, with working disks and the present network faults.
 func (c *cluster) pass(ticks int) {
 	for range ticks {
 		for _, r := range c.replicas {
@@ -248,7 +249,8 @@ func (c *cluster) drain() {
 	}
 }
 
-// elect runs until there is a leader that is neither transferring its lead nor being removed.
+// elect runs until a replica leads that still leads two ticks later and is not transferring its
+// leadership. It returns that replica.
 func (c *cluster) elect() *replica {
 	c.t.Helper()
 	for range 100 {

@@ -7,7 +7,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Otherwise the group would need the vote of a replica that everyone saw lose it.
+// TestAReportedConfigurationSurvivesACrash checks that a replica that crashes after it has reported
+// a configuration restarts with that configuration, or a newer one.
 func TestAReportedConfigurationSurvivesACrash(t *testing.T) {
 	c, l := lone(t)
 	if !l.core.Change(l.role.Term, add(9)) {
@@ -28,10 +29,12 @@ func TestAReportedConfigurationSurvivesACrash(t *testing.T) {
 	c.verify()
 }
 
-// A change waits for the Save of its commit index, and a snapshot of the leader arrives, whose
-// configuration raft takes at once. Applied to that, the change would take the vote of replica 4.
+// TestASnapshotOvertakesWhatWaitsToBeApplied checks that a change is dropped if a snapshot of the
+// leader arrives while the change waits for the Save of its commit index. Raft already has the
+// configuration of the snapshot. If the change were applied to that configuration, replica 4 would
+// lose its vote.
 func TestASnapshotOvertakesWhatWaitsToBeApplied(t *testing.T) {
-	for _, saving := range []bool{false, true} { // whether the Save has begun when the snapshot comes
+	for _, saving := range []bool{false, true} { // whether a Save is running
 		c := newCluster(t, 3, 3)
 		r := c.replicas[0]
 		change, err := proto.Marshal(&raftpb.ConfChangeV2{
@@ -57,7 +60,7 @@ func TestASnapshotOvertakesWhatWaitsToBeApplied(t *testing.T) {
 		if !saving {
 			step(raftpb.MsgApp, 2, 1, entry(3, raftpb.EntryNormal, []byte("batch"))) // another Save begins
 		}
-		step(raftpb.MsgApp, 2, 2) // the change is committed
+		step(raftpb.MsgApp, 2, 2) // this message commits the change
 		if r.config.has(4) {
 			t.Fatal("the change is applied before its commit index is durable")
 		}

@@ -9,8 +9,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// distance is a network in which each message takes two ticks, so a round trip is 100 ms, and some
-// messages are lost. Each replica's ticks have their own phase, in fifths of a tick.
+// distance is a network in which each message takes two ticks and some messages are lost. The ticks
+// of the replicas are not synchronous: each replica has an offset of 0 to 4 fifths of a tick.
 type distance struct {
 	c      *cluster
 	random *rand.Rand
@@ -54,8 +54,9 @@ func (d *distance) step() {
 	}
 }
 
-// failover returns how many ticks pass from the end of a leader until another leads. If gone is set
-// the others see the end of its streams. The replica deaf receives nothing.
+// failover returns the number of ticks from the crash of a leader until another replica leads. If
+// gone is set, the other replicas are informed by PeerLost. The replica whose ID is deaf receives
+// no messages.
 func failover(t *testing.T, seed uint64, voters int, gone bool, loss float64, deaf uint64) float64 {
 	c := newCluster(t, seed, voters, func(cfg *CoreConfig) { cfg.ElectionTicks, cfg.HeartbeatTicks = 20, 4 })
 	l := c.elect()
@@ -74,7 +75,7 @@ func failover(t *testing.T, seed uint64, voters int, gone bool, loss float64, de
 		d.step()
 	}
 	if l = c.leader(); l == nil || l.id == deaf {
-		return failover(t, seed+1000, voters, gone, loss, deaf) // deposed because of the losses
+		return failover(t, seed+1000, voters, gone, loss, deaf) // the leader has changed
 	}
 	c.lose = func(m *raftpb.Message) bool { return m.GetTo() == deaf }
 	d.late = slices.DeleteFunc(d.late, func(m delayed) bool { return m.m.GetTo() == deaf })
@@ -100,7 +101,7 @@ func failover(t *testing.T, seed uint64, voters int, gone bool, loss float64, de
 	return 0
 }
 
-// failovers returns the mean and the 95th percentile of many failovers.
+// failovers returns the mean and the 95th percentile of the results of many calls of failover.
 func failovers(t *testing.T, voters int, gone bool, loss float64, deaf uint64) (mean, most float64) {
 	const seeds = 150
 	var took []float64
@@ -115,9 +116,9 @@ func failovers(t *testing.T, voters int, gone bool, loss float64, deaf uint64) (
 	return mean, most
 }
 
-// Two voters that see the end of their leader are candidates at the same time, and one yields. An
-// election takes two round trips after that, and one more until an entry of the new term is
-// committed.
+// TestElectionsAtADistance checks the time of a failover on a slow network. After PeerLost two
+// voters become candidates at the same time, and one of them yields. Then the election takes two
+// round trips, and the commit of the first entry of the new term takes one more.
 func TestElectionsAtADistance(t *testing.T) {
 	for _, tc := range []struct {
 		gone       bool
@@ -138,7 +139,8 @@ func TestElectionsAtADistance(t *testing.T) {
 	}
 }
 
-// A candidate that receives no answers does not keep another from winning.
+// TestADeafCandidateWinsNothing checks that a candidate that receives no messages does not prevent
+// another candidate from winning.
 func TestADeafCandidateWinsNothing(t *testing.T) {
 	if mean, most := failovers(t, 5, true, 0, 1); mean > 55 || most > 70 {
 		t.Errorf("it takes %.1f ticks, one of twenty more than %.1f", mean, most)

@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// reshape requests a random change. It never removes the leader itself: the others could have less
-// of the log and could not be elected (rule 12 of cluster/voters).
+// reshape requests a random change of the configuration from the replica r. It never removes r
+// itself, because the other replicas could have shorter logs, and then none of them could be
+// elected (rule 12 of cluster/voters).
 func (c *cluster) reshape(r *replica) {
 	config, ch := r.core.config, Change{}
 	stay := func(ids []uint64) []uint64 {
@@ -45,8 +46,8 @@ func (c *cluster) reshape(r *replica) {
 	r.turn()
 }
 
-// changeRun is chaos in which the configuration keeps changing. Afterwards one more change succeeds
-// and all members have the same state.
+// changeRun is a run of chaos with changes of the configuration. At the end it checks that one more
+// change succeeds and that all members have the same state.
 func changeRun(t *testing.T, seed uint64, steps int) (sum uint64, made int) {
 	t.Helper()
 	c := newCluster(t, seed, 1+int(seed%3), func(cfg *CoreConfig) {
@@ -85,8 +86,8 @@ func changeRun(t *testing.T, seed uint64, steps int) (sum uint64, made int) {
 	return c.sum.Sum64(), len(c.check.configs)
 }
 
-// settled checks that each replica reported as settled durably knows that its leader's
-// configuration is committed.
+// settled checks each Survey: a replica with Settled set must have durably stored a commit index
+// that covers the leader's configuration.
 func (c *cluster) settled() {
 	for _, l := range c.replicas {
 		if l.core == nil {
@@ -103,7 +104,8 @@ func (c *cluster) settled() {
 	}
 }
 
-// rests checks that all replicas of the leader's configuration are idle.
+// rests checks, in a group without faults, that the leader's Survey is complete, that all its
+// replicas are active and settled, and that they have the same state as the leader.
 func (c *cluster) rests(lead *replica) {
 	c.t.Helper()
 	s := lead.core.Survey()

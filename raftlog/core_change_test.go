@@ -54,8 +54,9 @@ func (c *cluster) others(than *replica) (list []*replica) {
 	return list
 }
 
-// Rules 9 and 10 of cluster/voters: one voter becomes three by two learners and one joint change,
-// and three become one by demoting one and removing one.
+// TestOneBecomesThreeAndOneAgain checks the changes of rules 9 and 10 of cluster/voters. A group
+// with one voter adds two learners and promotes both in one joint change. Then another joint change
+// demotes one voter and removes one.
 func TestOneBecomesThreeAndOneAgain(t *testing.T) {
 	c, l := lone(t)
 	for id := uint64(2); id <= 3; id++ {
@@ -69,7 +70,7 @@ func TestOneBecomesThreeAndOneAgain(t *testing.T) {
 	c.change(l, Change{Demote: []uint64{2}, Remove: []uint64{3}})
 	out := c.replicas[2]
 	c.isolate(3)
-	c.replicas = c.replicas[:2] // it need not have applied its removal
+	c.replicas = c.replicas[:2] // the removed replica may not have applied its removal
 	c.agree([]uint64{1}, []uint64{2})
 	c.change(l, Change{Remove: []uint64{2}})
 	c.replicas = c.replicas[:1]
@@ -80,7 +81,8 @@ func TestOneBecomesThreeAndOneAgain(t *testing.T) {
 	c.verify()
 }
 
-// Except in the joint configuration there are never two or four voters.
+// TestReplacementIsOneJointChange checks that a voter is replaced by one joint change, so that the
+// group has three voters before and after the joint configuration.
 func TestReplacementIsOneJointChange(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
@@ -96,7 +98,7 @@ func TestReplacementIsOneJointChange(t *testing.T) {
 	if n := len(c.check.configs) - before; n != 2 {
 		t.Errorf("the replacement took %d configurations, want a joint one and the one after", n)
 	}
-	// It comes back under another ID, by the log alone or by a snapshot.
+	// The replaced instance joins again under another ID.
 	c.join(5)
 	c.change(l, add(5))
 	c.change(l, Change{Promote: []uint64{5}, Remove: []uint64{4}})
@@ -104,7 +106,8 @@ func TestReplacementIsOneJointChange(t *testing.T) {
 	c.verify()
 }
 
-// Raft would panic when an invalid change is applied, on every replica.
+// TestNonsenseIsNotProposed checks that the leader does not propose invalid changes. Raft would
+// panic on every replica when such a change is applied.
 func TestNonsenseIsNotProposed(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
@@ -148,7 +151,7 @@ func TestChangeIsTakenOnlyWhenNothingIsPending(t *testing.T) {
 	if l.core.Survey().Pending || !l.core.Change(term, add(9)) {
 		t.Fatal("a change is not taken")
 	}
-	for range 3 { // before it is proposed, in the log, and stored
+	for range 3 { // the change is queued, then in the log, then stored
 		if !l.core.Survey().Pending || l.core.Change(term, add(10)) {
 			t.Error("a second change is taken")
 		}
@@ -169,7 +172,7 @@ func TestChangeIsTakenOnlyWhenNothingIsPending(t *testing.T) {
 		t.Error("a change is taken while the lead is being handed over")
 	}
 	c.settle(5)
-	// The reverse: the change waits, and a transfer begins before the next Turn.
+	// Now the change is accepted first, and a transfer begins before the next Turn.
 	l = c.elect()
 	last := l.core.last
 	if !l.core.Change(l.role.Term, add(10)) {
@@ -187,7 +190,8 @@ func TestChangeIsTakenOnlyWhenNothingIsPending(t *testing.T) {
 	c.verify()
 }
 
-// A leader does not know what is committed and pending before its first own entry is applied.
+// TestNoChangeBeforeLeads checks that a leader accepts no change before the first entry of its term
+// is applied. Before that it does not know whether an earlier change is committed.
 func TestNoChangeBeforeLeads(t *testing.T) {
 	c := newCluster(t, 3, 1)
 	r := c.replicas[0]
@@ -207,16 +211,17 @@ func TestNoChangeBeforeLeads(t *testing.T) {
 	c.verify()
 }
 
-// Raft silently replaces a change that it refuses by an empty entry.
+// TestRefusedChangeDoesNotStayPending checks that a change is no longer pending after raft has
+// replaced it by an empty entry.
 func TestRefusedChangeDoesNotStayPending(t *testing.T) {
 	c, l := lone(t)
-	// Another change in flight, known only to raft, which is applied first.
+	// Raft gets another change directly, so the Core does not know of it. It is applied first.
 	if err := l.core.node.ProposeConfChange(&raftpb.ConfChangeV2{Changes: single(nil, raftpb.ConfChangeAddLearnerNode,
 		8), Context: added(testMembers(8)[0])}); err != nil {
 		t.Fatal(err)
 	}
 	l.turn()
-	l.sync() // commits it
+	l.sync() // commits the first change
 	if !l.core.Change(l.role.Term, add(9)) {
 		t.Fatal("the change is not taken")
 	}
@@ -238,8 +243,9 @@ func TestRefusedChangeDoesNotStayPending(t *testing.T) {
 	c.verify()
 }
 
-// An own empty entry before a change is not mistaken for raft's replacement of it, nor raft's own
-// that leaves a joint configuration for one of the Core.
+// TestNudgeIsNoRefusal checks that an empty entry that the Core proposed before a change is not
+// mistaken for the empty entry by which raft replaces a refused change. It also checks that the
+// entry by which raft leaves a joint configuration is not mistaken for an entry of the Core.
 func TestNudgeIsNoRefusal(t *testing.T) {
 	c, l := lone(t)
 	c.join(2)

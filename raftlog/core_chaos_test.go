@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// chaosRun runs one seed: faults of all kinds, then none, after which all replicas must agree and
-// make progress. It returns the hash of the run.
+// chaosRun runs one seed, first with faults of all kinds and then without faults. At the end all
+// replicas must have the same state and must have applied new entries. It returns the hash of the
+// run.
 func chaosRun(t *testing.T, seed uint64, steps int) uint64 {
 	t.Helper()
 	defer func() {

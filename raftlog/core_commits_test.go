@@ -6,7 +6,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// appendsSeen counts appends with and without entries, and their answers.
+// appendsSeen counts appends with entries, appends without entries, and the answers to both.
 type appendsSeen struct{ full, empty, answers int }
 
 func (s *appendsSeen) note(m *raftpb.Message) bool {
@@ -21,8 +21,8 @@ func (s *appendsSeen) note(m *raftpb.Message) bool {
 	return false
 }
 
-// A lock costs one append and one answer for each follower. The next append or tick carries the
-// commit index.
+// TestACommitTravelsWithTheNextAppend checks that each entry costs one append and one answer for
+// each follower, because the commit index is sent in the next append or at the next tick.
 func TestACommitTravelsWithTheNextAppend(t *testing.T) {
 	const locks = 20
 	c := newCluster(t, 1, 3)
@@ -55,7 +55,8 @@ func TestACommitTravelsWithTheNextAppend(t *testing.T) {
 	c.verify()
 }
 
-// The follower detects a silent loss by the next append, which may be empty.
+// TestALostAppendIsMissedInAQuietGroup checks that a follower gets an entry whose append was lost
+// although no later entry is proposed. It detects the loss by the next append without entries.
 func TestALostAppendIsMissedInAQuietGroup(t *testing.T) {
 	c := newCluster(t, 1, 3)
 	l := c.elect()
@@ -74,7 +75,8 @@ func TestALostAppendIsMissedInAQuietGroup(t *testing.T) {
 	c.verify()
 }
 
-// After a sign of loss a replica is probed, and is sent nothing else until it answers.
+// TestAProbeDoesNotWait checks that an append without entries is sent immediately to a replica that
+// raft is probing. Raft sends nothing else to that replica until it answers.
 func TestAProbeDoesNotWait(t *testing.T) {
 	c := newCluster(t, 1, 3)
 	l := c.elect()
@@ -85,7 +87,7 @@ func TestAProbeDoesNotWait(t *testing.T) {
 	var seen appendsSeen
 	c.lose = func(m *raftpb.Message) bool { return m.GetTo() == probed.id && seen.note(m) }
 	l.now = l.now.Add(testTick)
-	l.core.Tick(l.now) // a heartbeat; its answer makes raft probe
+	l.core.Tick(l.now) // sends a heartbeat; the answer makes raft send the probe
 	l.turn()
 	c.drain()
 	if seen.empty != 1 {

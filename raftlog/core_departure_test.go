@@ -14,13 +14,15 @@ func beyond(m *raftpb.Message, index uint64) bool {
 	return n > 0 && m.GetEntries()[n-1].GetIndex() > index || m.GetCommit() >= index
 }
 
-// votes reports whether who has a vote in the configuration that in has applied.
+// votes reports whether the replica who has a vote in the configuration that the replica in has
+// applied.
 func votes(in, who *replica) bool {
 	return slices.Contains(in.config.Voters, who.id) || slices.Contains(in.config.Outgoing, who.id)
 }
 
-// A leader removes a vote and dies when only the replica that has lost it knows. The others still
-// need its vote.
+// TestALeaderThatDiesLeavesNoVoteThatIsNeeded has a leader remove the vote of a replica and crash
+// while only that replica knows of it. It checks that the others, which still need that vote, can
+// elect a leader.
 func TestALeaderThatDiesLeavesNoVoteThatIsNeeded(t *testing.T) {
 	for _, demoted := range []bool{false, true} {
 		t.Run(fmt.Sprintf("demoted=%v", demoted), func(t *testing.T) {
@@ -39,7 +41,7 @@ func TestALeaderThatDiesLeavesNoVoteThatIsNeeded(t *testing.T) {
 			}
 			l.turn()
 			c.until(func() bool { return len(l.config.Outgoing) > 0 })
-			left := l.config.Index + 1 // the entry that ends the joint configuration
+			left := l.config.Index + 1 // index of the entry that ends the joint configuration
 			c.lose = func(m *raftpb.Message) bool {
 				return m.GetFrom() == l.id && m.GetTo() != out.id &&
 					beyond(m, left)
@@ -63,8 +65,9 @@ func TestALeaderThatDiesLeavesNoVoteThatIsNeeded(t *testing.T) {
 	}
 }
 
-// A replica that is elected while it loses its vote leads until the change is applied. A batch
-// proposed meanwhile must not stay only in its log: the others still need its vote.
+// TestALeaderThatLosesItsVoteLeavesTheOthersAble has a replica elected that is losing its vote, so
+// that it leads until the change is applied. A batch that is proposed meanwhile must not be in the
+// log of this replica alone, because the others still need its vote.
 func TestALeaderThatLosesItsVoteLeavesTheOthersAble(t *testing.T) {
 	c := newCluster(t, 3, 2)
 	l := c.elect()
@@ -77,13 +80,13 @@ func TestALeaderThatLosesItsVoteLeavesTheOthersAble(t *testing.T) {
 	}
 	l.turn()
 	c.until(func() bool { return len(l.config.Outgoing) > 0 })
-	l.crash(false) // without the entry that ends it
+	l.crash(false) // without the entry that ends the joint configuration
 	c.wire = nil
 	l.start()
 	out.core.Campaign()
 	out.turn()
 	c.until(func() bool { return out.role.Leading })
-	for range 10 { // the learner first, which needs each entry separately
+	for range 10 { // hold back messages to l, so that the learner gets the entries first
 		for i := 0; i < len(c.wire); {
 			if c.wire[i].GetTo() == l.id {
 				i++
@@ -113,7 +116,8 @@ func TestALeaderThatLosesItsVoteLeavesTheOthersAble(t *testing.T) {
 	c.verify()
 }
 
-// Here its log has its removal when it is elected.
+// TestALeaderThatFindsItsRemovalLeavesTheOthersAble checks the same for a replica that is elected
+// while its own removal is in its log and not applied.
 func TestALeaderThatFindsItsRemovalLeavesTheOthersAble(t *testing.T) {
 	c := newCluster(t, 3, 4)
 	l := c.elect()

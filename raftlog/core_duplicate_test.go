@@ -42,7 +42,8 @@ func TestAnElectionTravelsTwice(t *testing.T) {
 	}
 }
 
-// Only the two replicas of the gap send duplicates, for a while.
+// TestAGapHasMessagesTravelTwice checks that after a gap on a link only the two replicas of that
+// link send duplicates, and only for a while.
 func TestAGapHasMessagesTravelTwice(t *testing.T) {
 	c := newCluster(t, 1, 3)
 	l := c.elect()
@@ -120,7 +121,8 @@ func TestTheLogSendsDuplicates(t *testing.T) {
 	})
 }
 
-// ahead lets time pass, and delivers duplicates as the second connection does.
+// ahead runs for the given number of ticks, and delivers duplicates by StepDuplicate, as from a
+// second connection.
 func (c *cluster) ahead(ticks int) {
 	for range ticks {
 		for under := c.twiceIn(1); len(under) > 0; under = c.twice {
@@ -135,9 +137,10 @@ func (c *cluster) ahead(ticks int) {
 	}
 }
 
-// The links of the leader stand still while the second connection works. Duplicates must carry its
-// lead only over a gap: large entries and the frames of sessions, which are not duplicated, would
-// wait as long as the lead lasts.
+// TestDuplicatesDoNotReplaceALink checks a leader whose links lose all messages while the second
+// connections work. Duplicates must let it stay leader only for the time of a short gap. Large
+// entries and the frames of sessions are not duplicated, and would wait until another replica
+// leads.
 func TestDuplicatesDoNotReplaceALink(t *testing.T) {
 	c := newCluster(t, 1, 3)
 	l := c.elect()

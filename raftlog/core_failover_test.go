@@ -8,7 +8,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// The successor leads within a few ticks, in whatever order the voters notice.
+// TestAGoneLeaderIsFollowedAtOnce checks that after PeerLost another replica leads within a few
+// ticks, for any order of the calls of PeerLost.
 func TestAGoneLeaderIsFollowedAtOnce(t *testing.T) {
 	var took []int
 	for _, voters := range []int{3, 5} {
@@ -25,7 +26,7 @@ func TestAGoneLeaderIsFollowedAtOnce(t *testing.T) {
 				}
 			}
 			l.crash(false)
-			// the end comes after the last frame
+			// PeerLost is called after the last message of the stream
 			c.wire = slices.DeleteFunc(c.wire, func(m *raftpb.Message) bool { return m.GetFrom() == l.id })
 			heirs := c.others(l)
 			random.Shuffle(len(heirs), func(i, j int) { heirs[i], heirs[j] = heirs[j], heirs[i] })
@@ -59,7 +60,8 @@ func TestAGoneLeaderIsFollowedAtOnce(t *testing.T) {
 	}
 }
 
-// A leader that is alive keeps its lead, even if others call PeerLost for it repeatedly.
+// TestAFalseAlarmMovesNothing checks that a leader that is alive stays leader if PeerLost is called
+// for it repeatedly on other replicas.
 func TestAFalseAlarmMovesNothing(t *testing.T) {
 	for seed := range uint64(50) {
 		c := newCluster(t, seed, 5)

@@ -2,7 +2,8 @@ package raftlog
 
 import "testing"
 
-// Raft alone would report the dead leader forever.
+// TestALearnerForgetsADeadLeader checks that a learner reports no leader two election timeouts
+// after the leader has stopped sending. Raft alone would report the dead leader forever.
 func TestALearnerForgetsADeadLeader(t *testing.T) {
 	c, l := lone(t)
 	learner := c.join(2)

@@ -12,7 +12,7 @@ func TestBatchesThatWaitShareAnEntry(t *testing.T) {
 		c, r := lone(t, func(cfg *CoreConfig) { cfg.EntriesInFlight = inFlight })
 		first := r.core.Status().Applied
 		for range 10 {
-			r.propose() // the disk is busy with the first one from here on
+			r.propose() // the disk is busy with the first batch after this turn
 			r.turn()
 		}
 		if got := r.core.Status().InFlight; got != inFlight {
@@ -30,8 +30,8 @@ func TestBatchesThatWaitShareAnEntry(t *testing.T) {
 	}
 }
 
-// Behind a large entry a few batches linger until they are as large, or an entry is applied, or a
-// tick has passed.
+// TestFewWaitForCompany checks that while a large entry is in flight, a small batch waits until the
+// waiting batches are as large as that entry, or the entry is applied, or a tick has passed.
 func TestFewWaitForCompany(t *testing.T) {
 	const crowd = crowdBytes / batchBytes
 	offer := func(r *replica, batches int) {
@@ -74,8 +74,9 @@ func TestFewWaitForCompany(t *testing.T) {
 	c.verify()
 }
 
-// A deferrable batch goes with the next batch that is not, or when it is no longer deferrable, or
-// with the next tick. It keeps its place in the order.
+// TestThePatientRideWithTheNext checks that a deferrable batch is proposed with the next batch that
+// is not deferrable, when EndDeferral is called, when it is no longer deferrable, or at the next
+// tick. The order of the batches does not change.
 func TestThePatientRideWithTheNext(t *testing.T) {
 	number := func(waiting []byte) uint64 { return decodeBatch(waiting).number }
 	for what, end := range map[string]func(r *replica, patient *bool){
@@ -180,7 +181,7 @@ func TestBatchNeverEntersAnotherTerm(t *testing.T) {
 	l := c.elect()
 	old := l.role.Term
 	c.isolate(l.id)
-	for range 8 { // two are proposed, the others wait
+	for range 8 { // two batches are proposed, the others wait
 		l.propose()
 		l.turn()
 	}
@@ -217,8 +218,8 @@ func TestBatchNeverEntersAnotherTerm(t *testing.T) {
 	c.verify()
 }
 
-// The role changes between two outputs of one turn: a batch queued in between must be discarded,
-// too.
+// TestQueueIsDiscardedWithATermBetweenTurns checks that a waiting batch is discarded if a message
+// ends the term before the next Turn.
 func TestQueueIsDiscardedWithATermBetweenTurns(t *testing.T) {
 	c := newCluster(t, 5, 3, func(cfg *CoreConfig) { cfg.EntriesInFlight = 1 })
 	l := c.elect()
@@ -253,7 +254,7 @@ func TestQueueWaitsWhileRaftRefuses(t *testing.T) {
 		}
 		delete(c.cut, [2]uint64{l.id, to.id})
 		c.wire = nil
-		for range 12 { // longer than an election timeout: the transfer has failed
+		for range 12 { // longer than an election timeout, so that the transfer fails
 			l.now = l.now.Add(testTick)
 			l.core.Tick(l.now)
 			l.turn()

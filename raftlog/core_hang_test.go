@@ -8,7 +8,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// runWithHungDisk lets time pass, with every disk working except one.
+// runWithHungDisk runs for the given number of ticks, or until stop reports true. All disks work
+// except that of the replica hung. It returns the number of ticks that have passed.
 func (c *cluster) runWithHungDisk(hung *replica, ticks int, stop func() bool) int {
 	for n := range ticks {
 		if stop() {
@@ -70,7 +71,8 @@ func TestLeaderWithHungDiskRetiresWithoutASuccessor(t *testing.T) {
 	c.verify()
 }
 
-// Once in each election timeout raft clears RecentActive of all replicas.
+// TestSuccessorIsKnownAtAnyTick checks that a leader finds a successor at every tick, although raft
+// clears RecentActive of all replicas once in each election timeout.
 func TestSuccessorIsKnownAtAnyTick(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
@@ -87,7 +89,7 @@ func TestSuccessorIsKnownAtAnyTick(t *testing.T) {
 		l.turn()
 		c.drain()
 	}
-	// The one with most of the log, and not a silent one.
+	// The successor is the voter with the longest log, and never a silent one.
 	for range 2 {
 		other := c.replicas[behind.id%3]
 		if other == l {
@@ -117,7 +119,8 @@ func TestSuccessorIsKnownAtAnyTick(t *testing.T) {
 	c.verify()
 }
 
-// If a lone voter retired, a slow disk would end the group.
+// TestLoneVoterWaitsForItsDisk checks that the only voter of a group does not retire when its disk
+// hangs, because that would end the group.
 func TestLoneVoterWaitsForItsDisk(t *testing.T) {
 	c, r := lone(t)
 	r.propose()
@@ -150,9 +153,9 @@ func TestSlowDiskIsNotHung(t *testing.T) {
 	c.verify()
 }
 
-// Why a raft ID is used only once, with one log: a voter that loses its vote (here by an empty
-// restart) votes twice in one term. Two replicas lead in that term, and each commits a different
-// entry at the same index. Raft cannot detect that.
+// TestLostVote shows why a raft ID must be used only once, with one log. A voter that restarts with
+// an empty log has forgotten its vote, and votes twice in one term. Then two replicas lead in that
+// term, and each commits a different entry at the same index. Raft cannot detect that.
 func TestLostVote(t *testing.T) {
 	c := newCluster(t, 1, 3)
 	a, forgetful, b := c.replicas[0], c.replicas[1], c.replicas[2]
@@ -168,8 +171,8 @@ func TestLostVote(t *testing.T) {
 	if a.leading != 2 || c.check.next[2] != 1 {
 		t.Fatalf("replica 1 does not lead in term 2: %+v", a.role)
 	}
-	// The same ID with another, empty log: Found prevents that for a store, and the founding of a
-	// group must for an ID.
+	// Replica 2 gets an empty log under the same ID. Found prevents this only for the same store.
+	// For another store, the code that founds a group must prevent it.
 	forgetful.crash(false)
 	forgetful.store = newTestStore(t, 2, []uint64{1, 2, 3})
 	forgetful.start()
@@ -183,7 +186,7 @@ func TestLostVote(t *testing.T) {
 	}
 }
 
-// only delivers messages between two replicas until there are none.
+// only delivers messages to the replicas a and b, and drops all others, until no messages are left.
 func (c *cluster) only(a, b *replica) {
 	for busy := true; busy; {
 		busy = false

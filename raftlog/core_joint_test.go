@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// joint begins a replacement. It returns the replica that is replaced.
+// joint begins a change that replaces a voter, and returns that voter.
 func (c *cluster) joint(l *replica) (out *replica) {
 	c.t.Helper()
 	c.join(4)
@@ -24,7 +24,7 @@ func (c *cluster) joint(l *replica) (out *replica) {
 	return out
 }
 
-// until runs until a condition holds, one message or save at a time.
+// until delivers messages and completes saves, one at a time, until holds reports true.
 func (c *cluster) until(holds func() bool) {
 	c.t.Helper()
 	for range 1000 {
@@ -60,7 +60,7 @@ func TestNextLeaderLeavesAJointConfiguration(t *testing.T) {
 	}
 	l.crash(false)
 	c.wire = nil
-	c.replicas = c.others(l) // permanently
+	c.replicas = c.others(l) // the old leader never returns
 	next := c.elect()
 	c.settle(5)
 	if next.config.has(out.id) || len(next.config.Outgoing) > 0 || next.core.Survey().Pending {
@@ -70,8 +70,10 @@ func TestNextLeaderLeavesAJointConfiguration(t *testing.T) {
 	c.verify()
 }
 
-// Raft leaves a joint configuration when the entry that began it, or a later one, is applied. If a
-// transfer was under way then, and failed, there must be a later entry.
+// TestJointConfigurationIsLeftAfterATransferThatFailed checks that a joint configuration is left
+// after a failed transfer of the leadership. Raft leaves a joint configuration when the entry that
+// began it, or a later entry, is applied, but not during a transfer. So the leader must propose a
+// later entry.
 func TestJointConfigurationIsLeftAfterATransferThatFailed(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
@@ -109,7 +111,8 @@ func TestRemovedLeaderStepsDown(t *testing.T) {
 	c.verify()
 }
 
-// Configurations are equal whether they come from the log, from any snapshot, or from a store.
+// TestConfigurationsAreEqual checks that a replica has the same configuration if it got it from the
+// log, from a snapshot of the leader, or from its own store.
 func TestConfigurationsAreEqual(t *testing.T) {
 	c := newCluster(t, 3, 3, func(cfg *CoreConfig) { cfg.SnapshotBytes, cfg.KeepEntries = 1<<20, 0 })
 	l := c.elect()
@@ -130,14 +133,14 @@ func TestConfigurationsAreEqual(t *testing.T) {
 		l.turn()
 		c.drain()
 	}
-	l.core.since = 1 << 30 // a snapshot is due
+	l.core.since = 1 << 30 // makes a snapshot due
 	l.propose()
 	l.turn()
 	c.drain()
 	if first, _ := l.core.view.FirstIndex(); first <= want.Index {
 		t.Fatalf("the log reaches back to %d", first)
 	}
-	c.settle(10) // also starts the one that was down
+	c.settle(10) // settle also starts the crashed replica
 	c.agree(want.Voters, want.Learners)
 	if !reflect.DeepEqual(c.replica(5).config, want) || !reflect.DeepEqual(behind.config, want) {
 		t.Errorf("want %+v, learner %+v, the one that was down %+v", want, c.replica(5).config, behind.config)
@@ -158,7 +161,7 @@ func TestLearnerByTheLog(t *testing.T) {
 	c.change(l, add(4))
 	c.settle(3)
 	taken := l.taken
-	f.crash(false) // after its first snapshot, which every replica needs
+	f.crash(false) // after the learner has received its first snapshot
 	c.join(5)
 	if !l.core.Change(l.role.Term, add(5)) {
 		t.Fatal("the change is not taken")
@@ -174,7 +177,8 @@ func TestLearnerByTheLog(t *testing.T) {
 	c.verify()
 }
 
-// Invalid contexts from a store or a leader end at most this replica, with the right error.
+// TestBadEnvelope checks that NewCore refuses a stored snapshot with an invalid envelope, and that
+// such a snapshot from a leader is not passed to raft.
 func TestBadEnvelope(t *testing.T) {
 	good := newTestStore(t, 1, []uint64{1, 2, 3}).state.Snapshot
 	config, state, err := open(good)
@@ -225,11 +229,12 @@ func TestBadEnvelope(t *testing.T) {
 	}
 }
 
-// A leader may write its disk while its entries travel, but not while the voters change. Here it
-// would lose entries of a follower that has lost its vote. The leader, which does not know that,
-// still needs that vote.
+// TestNoReplicaHasMoreThanALeaderThatChangesVoters checks that during a change of the voters a
+// leader sends entries only after they are durable on its own disk. Otherwise, after a crash of the
+// leader, a follower that has lost its vote could have more entries than the leader. The restarted
+// leader does not know of the change, and needs that vote.
 func TestNoReplicaHasMoreThanALeaderThatChangesVoters(t *testing.T) {
-	for _, again := range []bool{false, true} { // with a new lead, begun before the commit
+	for _, again := range []bool{false, true} { // whether it is elected again before the commit
 		c, l := lone(t)
 		f := c.join(2)
 		c.change(l, add(2))
@@ -266,7 +271,7 @@ func TestNoReplicaHasMoreThanALeaderThatChangesVoters(t *testing.T) {
 			}
 			last = l.core.last
 		}
-		l.propose() // behind the change, and never durable at the leader
+		l.propose() // proposed after the change, and never durable on the leader
 		l.turn()
 		for range 20 {
 			if f.save != nil {

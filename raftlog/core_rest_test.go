@@ -9,7 +9,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
-// countingClock counts how often it is read, as by an owner that the timer wakes.
+// countingClock counts the calls of Now. The owner calls Now only when its timer has fired.
 type countingClock struct {
 	clock.Clock
 	reads atomic.Int64
@@ -20,7 +20,8 @@ func (c *countingClock) Now() clock.Time {
 	return c.Clock.Now()
 }
 
-// The leader works as before when something arrives.
+// TestALoneLeaderAtRestIsNotWoken checks that the owner of a group's only replica is not woken
+// while it has no work, and that it handles the next proposal normally.
 func TestALoneLeaderAtRestIsNotWoken(t *testing.T) {
 	for name, volatile := range map[string]bool{"in memory": true, "with a disk": false} {
 		t.Run(name, func(t *testing.T) {
@@ -55,7 +56,8 @@ func TestALoneLeaderAtRestIsNotWoken(t *testing.T) {
 	}
 }
 
-// The hour at rest is not the learner's silence.
+// TestARestEndsWithTheSecondReplica checks that a leader at rest counts ticks when a learner is
+// added, and that the time of the rest does not count as silence of the learner.
 func TestARestEndsWithTheSecondReplica(t *testing.T) {
 	c := newCluster(t, 1, 1)
 	l := c.elect()

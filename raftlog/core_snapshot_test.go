@@ -8,8 +8,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// The stored snapshot is older than the addition of a learner, and raft ignores a snapshot that
-// does not name its receiver.
+// TestLearnerIsSentASnapshotThatNamesIt checks that a new learner gets a snapshot taken after its
+// addition. Raft ignores a snapshot that does not name its receiver, and the stored one is older
+// than the addition.
 func TestLearnerIsSentASnapshotThatNamesIt(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
@@ -64,7 +65,8 @@ func TestConfigurationSurvivesARestart(t *testing.T) {
 	}
 }
 
-// The log begins too late for this follower. If the snapshot is lost it is sent another.
+// TestFollowerCatchesUpBySnapshot checks that a follower whose missing entries are no longer in the
+// leader's log gets a snapshot, and another snapshot if the first one is lost.
 func TestFollowerCatchesUpBySnapshot(t *testing.T) {
 	c := newCluster(t, 3, 3, func(cfg *CoreConfig) { cfg.KeepEntries, cfg.SnapshotBytes = 0, 256 })
 	l := c.elect()
@@ -140,7 +142,8 @@ func TestEntriesAreKeptBehindASnapshot(t *testing.T) {
 	}
 }
 
-// An own snapshot would be older, and saved after the other.
+// TestNoOwnSnapshotWhileAnotherIsOnItsWay checks that a replica takes no snapshot while it saves a
+// snapshot of another replica. Its own snapshot would be older and would be saved later.
 func TestNoOwnSnapshotWhileAnotherIsOnItsWay(t *testing.T) {
 	c, r := lone(t)
 	r.core.since = 1 << 30
@@ -183,12 +186,12 @@ func TestMergedSavesEqualSingleOnes(t *testing.T) {
 				term++
 				base = last + 1 + random.Uint64N(3)
 				it.snapshot, last = snapshotAt(base, term), base
-			case 1: // our own; what it covers is durable by then
+			case 1: // a snapshot of this replica, whose entries are already durable
 				if stored := single.state.Entries; len(stored) > 0 && len(items) == 0 {
 					e := stored[random.IntN(len(stored))]
 					it.snapshot, it.local, base = snapshotAt(e.GetIndex(), e.GetTerm()), true, e.GetIndex()
 				}
-			case 2: // overwrites
+			case 2: // overwrites earlier entries
 				term++
 				it.entries = extend(base+1+random.Uint64N(last-base+1), 1+random.IntN(3))
 			default:

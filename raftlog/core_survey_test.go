@@ -17,8 +17,9 @@ func (r *replica) sees(id uint64) Progress {
 	return Progress{}
 }
 
-// Rule 13 of cluster/voters: a replica uses the previous configuration until it knows that the new
-// one, whose entry it has, is committed.
+// TestSettledIsWhoKnowsTheCommit checks that a follower is not settled while it has the entry of a
+// new configuration but does not know that the configuration is committed. Until then it uses the
+// previous configuration (rule 13 of cluster/voters).
 func TestSettledIsWhoKnowsTheCommit(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
@@ -29,7 +30,7 @@ func TestSettledIsWhoKnowsTheCommit(t *testing.T) {
 		}
 	}
 	before := l.config.Index
-	c.lose = func(m *raftpb.Message) bool { // f gets the entry, and nothing after it
+	c.lose = func(m *raftpb.Message) bool { // f gets the entry of the change, and no later append
 		n := len(m.GetEntries())
 		return m.GetTo() == f.id && (m.GetCommit() > before && n == 0 ||
 			n > 0 && m.GetEntries()[n-1].GetType() == raftpb.EntryNormal)
@@ -78,7 +79,8 @@ func TestNewLeadSettlesAnew(t *testing.T) {
 	c.verify()
 }
 
-// A new lead counts each replica's silence from its own beginning.
+// TestOnlyThisLeadsHearingCounts checks that a new leader counts the silence of each replica from
+// its own election.
 func TestOnlyThisLeadsHearingCounts(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
@@ -92,7 +94,7 @@ func TestOnlyThisLeadsHearingCounts(t *testing.T) {
 		}
 	}
 	c.isolate(silent.id)
-	for _, step := range [][2]*replica{{l, next}, {next, l}} { // within an election timeout
+	for _, step := range [][2]*replica{{l, next}, {next, l}} { // two transfers in a short time
 		if err := step[0].core.Transfer(step[1].id); err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +139,7 @@ func TestOnlyThisLeadsHearingCounts(t *testing.T) {
 func TestSilenceBeginsWithTheAddition(t *testing.T) {
 	c, l := lone(t)
 	c.settle(500)
-	c.change(l, add(2)) // which is not running
+	c.change(l, add(2)) // replica 2 is not running
 	if p := l.sees(2); p.Active || p.SilentFor > 4*testTick || p.CaughtUp || p.Full || p.Settled {
 		t.Errorf("of a new learner the leader sees %+v", p)
 	}

@@ -8,7 +8,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// idle lets ticks pass in which everything progresses except snapshots under way.
+// idle runs for the given number of ticks. All work is done except the stages of snapshots, which
+// need finish.
 func (c *cluster) idle(ticks int) { c.runWithHungDisk(nil, ticks, func() bool { return false }) }
 
 func (r *replica) takes(t *testing.T) Take {
@@ -24,7 +25,8 @@ func (r *replica) takes(t *testing.T) Take {
 	return r.capture.order
 }
 
-// Entries and a configuration that are applied meanwhile follow it in the log.
+// TestSnapshotIsOfItsBeginning checks that entries and a configuration that are applied while a
+// snapshot is taken are not in the snapshot, and remain in the log.
 func TestSnapshotIsOfItsBeginning(t *testing.T) {
 	c := newCluster(t, 3, 3, func(cfg *CoreConfig) { cfg.SnapshotBytes = 1 << 20 })
 	l := c.elect()
@@ -110,14 +112,16 @@ func TestSavesGoOnWhileASnapshotIsPrepared(t *testing.T) {
 		t.Errorf("applied %d, stored %v, another one begun: %v", l.core.applied, l.store.state.Snapshot.GetMetadata(),
 			l.capture != nil)
 	}
-	// After a crash now the previous snapshot is in effect.
+	// After a crash at this point the previous snapshot is in effect.
 	l.crash(false)
 	l.start()
 	c.settle(30)
 	c.verify()
 }
 
-// That holds at any stage, and the next one is taken normally.
+// TestAnotherReplicasSnapshotEndsOurOwn checks that a snapshot of the leader replaces the snapshot
+// that a replica is taking, in each stage of it. It also checks that the replica takes its next
+// snapshot normally.
 func TestAnotherReplicasSnapshotEndsOurOwn(t *testing.T) {
 	for _, step := range []takeStep{takeCapture, takePrepare, takeName} {
 		c := newCluster(t, 3, 3, func(cfg *CoreConfig) { cfg.KeepEntries = 0 })
@@ -178,7 +182,8 @@ func TestAnotherReplicasSnapshotEndsOurOwn(t *testing.T) {
 	}
 }
 
-// A slow Prepare has no effect; one that never ends retires the replica.
+// TestSnapshotThatIsNeverDurable checks that a slow Prepare has no effect, and that a Prepare that
+// exceeds its limit retires the replica.
 func TestSnapshotThatIsNeverDurable(t *testing.T) {
 	limit := int(prepareLimit(0) / testTick)
 	c := newCluster(t, 3, 3, func(cfg *CoreConfig) { cfg.SnapshotBytes = 1 << 20 })
@@ -193,7 +198,7 @@ func TestSnapshotThatIsNeverDurable(t *testing.T) {
 	}
 	c.verify()
 
-	// No other voter takes the lead.
+	// In this case no other voter can become the leader.
 	c = newCluster(t, 4, 3, func(cfg *CoreConfig) { cfg.SnapshotBytes = 1 << 20 })
 	l = c.elect()
 	l.takes(t)
@@ -206,7 +211,7 @@ func TestSnapshotThatIsNeverDurable(t *testing.T) {
 		t.Errorf("a leader without a successor never retires: %v, %v", l.role, l.failed)
 	}
 
-	// A follower.
+	// In this case the Prepare of a follower never ends.
 	c = newCluster(t, 5, 3, func(cfg *CoreConfig) { cfg.SnapshotBytes = 1 << 20 })
 	l = c.elect()
 	r := c.replicas[l.id%3]
@@ -223,7 +228,7 @@ func TestSnapshotThatIsNeverDurable(t *testing.T) {
 	}
 	c.verify()
 
-	// A lone voter waits, as for any other Save.
+	// The only voter of a group waits, as it does for a Save.
 	c, r = lone(t, func(cfg *CoreConfig) { cfg.SnapshotBytes = 1 << 20 })
 	r.takes(t)
 	r.finish()
@@ -235,7 +240,8 @@ func TestSnapshotThatIsNeverDurable(t *testing.T) {
 	}
 }
 
-// No snapshot is later by more than half the bytes.
+// TestSnapshotsAreNotTakenTogether checks that replicas take their snapshots at different points of
+// the log, and none after more than one and a half times SnapshotBytes.
 func TestSnapshotsAreNotTakenTogether(t *testing.T) {
 	const bytes = 1 << 20
 	seen := map[int]bool{}

@@ -29,7 +29,9 @@ func TestLoneVoterLeadsWithoutWaiting(t *testing.T) {
 	c.verify()
 }
 
-// Raft answers a lone voter's read request at once, with the commit index of its start.
+// TestConfirmWaitsForOwnFirstEntry checks that no round is confirmed before the first entry of the
+// term is applied. In a group of one voter raft answers a read request immediately, with the commit
+// index from its start.
 func TestConfirmWaitsForOwnFirstEntry(t *testing.T) {
 	c := newCluster(t, 1, 1)
 	r := c.replicas[0]
@@ -85,7 +87,7 @@ func TestRoundsAreForgottenWithTheLead(t *testing.T) {
 	l := c.elect()
 	l.confirm(1)
 	l.turn()
-	c.wire = nil // lost
+	c.wire = nil // lose all messages
 	c.isolate(l.id)
 	for range 40 {
 		l.now = l.now.Add(testTick)
@@ -108,7 +110,8 @@ func (c *cluster) isolate(id uint64) {
 	}
 }
 
-// A commit index alone must not cost a sync: it comes with every entry.
+// TestCommitAloneIsNotSaved checks that a new commit index alone causes no Save. It is saved
+// together with the next entry.
 func TestCommitAloneIsNotSaved(t *testing.T) {
 	c := newCluster(t, 1, 3, func(cfg *CoreConfig) { cfg.SnapshotBytes = 1 << 20 })
 	l := c.elect()
@@ -147,7 +150,7 @@ func TestTicksFollowElapsedTime(t *testing.T) {
 	if got := f.core.NextTick().Sub(f.now); got != testTick {
 		t.Errorf("after half a tick the next is due at %v, want %v", got, testTick)
 	}
-	for range 50 { // a follower that stalls for a minute each time
+	for range 50 { // before each heartbeat the follower stalls for a minute
 		f.now = f.now.Add(6000 * testTick)
 		f.core.Tick(f.now)
 		f.turn()
@@ -166,10 +169,11 @@ func TestTicksFollowElapsedTime(t *testing.T) {
 		f.now = f.now.Add(6000 * testTick)
 		f.core.Tick(f.now)
 	}
-	f.core.Tick(f.now.Add(-1000)) // a clock that goes back is no tick
+	f.core.Tick(f.now.Add(-1000)) // if the clock goes back, no tick is counted
 }
 
-// Votes and acknowledgements wait for the disk; other messages do not.
+// TestNothingIsPromisedBeforeItIsDurable checks that votes and acknowledgements are sent only after
+// the Save, and that other messages do not wait.
 func TestNothingIsPromisedBeforeItIsDurable(t *testing.T) {
 	c := newCluster(t, 1, 3)
 	f := c.replicas[0]
@@ -198,7 +202,7 @@ func TestNothingIsPromisedBeforeItIsDurable(t *testing.T) {
 		LogTerm: new(uint64(1)),
 		Commit:  new(uint64(2)), Entries: []*raftpb.Entry{{Index: new(uint64(2)), Term: new(uint64(5)),
 			Data: batch{5, 0}.encode()}}})
-	// A repeated message needs no Save, but must still wait behind the first.
+	// A repeated append needs no Save, but its answer must wait for the Save of the first one.
 	step(&raftpb.Message{Type: raftpb.MsgApp.Enum(), Term: new(uint64(5)), Index: new(uint64(2)),
 		LogTerm: new(uint64(5)), Commit: new(uint64(2))})
 	step(&raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), Term: new(uint64(5)), Commit: new(uint64(2))})
@@ -213,7 +217,8 @@ func TestNothingIsPromisedBeforeItIsDurable(t *testing.T) {
 	c.verify()
 }
 
-// A leader whose disk lags knows that more is committed than it has applied.
+// TestConfirmedWaitsForApply checks that a leader with a slow disk, which knows of more committed
+// entries than it has applied, confirms a round only after it has applied them.
 func TestConfirmedWaitsForApply(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()

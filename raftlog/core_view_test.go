@@ -7,8 +7,9 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// Filing blocks the owner, so it must take no longer behind a million entries than behind a few
-// thousand.
+// TestASnapshotIsFiledInATimeThatTheLogDoesNotMatterFor checks that storing a snapshot in the view
+// and in a MemoryStore takes about as long for a long log as for a short one, because the owner is
+// blocked during that time.
 func TestASnapshotIsFiledInATimeThatTheLogDoesNotMatterFor(t *testing.T) {
 	const keep, small, large = 4096, 1 << 13, 1 << 19
 	filing := func(entries int) time.Duration {

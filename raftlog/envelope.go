@@ -40,7 +40,7 @@ func takeMember(b []byte) (m Member, rest []byte, err error) {
 			errEnvelope, m.ID, n, len(b))
 	}
 	if n > 0 {
-		m.Context = bytes.Clone(b[:n]) // a copy, because the member is kept longer than the snapshot
+		m.Context = bytes.Clone(b[:n]) // the member outlives the snapshot's bytes
 	}
 	return m, b[n:], nil
 }

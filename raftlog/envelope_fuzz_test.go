@@ -8,15 +8,15 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// FuzzEnvelope: any bytes before a state are refused, or encode to the same bytes again. voters and
-// learners are bit sets of the IDs 1 to 8.
+// FuzzEnvelope checks that open refuses data, or that the decoded configuration and state encode to
+// the same data again. voters and learners are bit sets of the IDs 1 to 8.
 func FuzzEnvelope(f *testing.F) {
 	f.Add(enclose(1, testMembers(1, 2, 3), []byte("state")), uint64(1), byte(7), byte(0))
 	f.Add(enclose(5, testMembers(1, 2), nil), uint64(9), byte(1), byte(2))
 	f.Add(enclose(9, []Member{{ID: 4}, {ID: 8}}, nil), uint64(9), byte(8), byte(128))
-	f.Add(enclose(9, testMembers(1, 2), nil), uint64(8), byte(1), byte(2))    // of the future
-	f.Add(enclose(1, testMembers(2, 1), nil), uint64(1), byte(3), byte(0))    // not sorted
-	f.Add(enclose(1, testMembers(1), nil)[:15], uint64(1), byte(1), byte(0))  // cut
+	f.Add(enclose(9, testMembers(1, 2), nil), uint64(8), byte(1), byte(2))    // too new
+	f.Add(enclose(1, testMembers(2, 1), nil), uint64(1), byte(3), byte(0))    // members not sorted
+	f.Add(enclose(1, testMembers(1), nil)[:15], uint64(1), byte(1), byte(0))  // truncated
 	f.Add([]byte("a state without an envelope"), uint64(1), byte(1), byte(0)) // not an envelope
 	f.Fuzz(func(t *testing.T, data []byte, index uint64, voters, learners byte) {
 		conf := &raftpb.ConfState{}
@@ -42,8 +42,8 @@ func FuzzEnvelope(f *testing.F) {
 	})
 }
 
-// FuzzEntryContext: any context of an entry is refused, or names one member and encodes to the same
-// bytes again.
+// FuzzEntryContext checks that addedMembers refuses a context, or returns one member that encodes
+// to the same bytes again.
 func FuzzEntryContext(f *testing.F) {
 	f.Add([]byte{})
 	f.Add(added(testMembers(7)[0]))

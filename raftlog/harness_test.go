@@ -13,17 +13,18 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
-// party is a group of Logs in a bubble, with a network that loses what the test selects.
+// party is a group of Logs in a synctest bubble. Its network loses the messages that the function
+// lose selects.
 type party struct {
 	t    *testing.T
 	mu   sync.Mutex // guards the rest
 	logs map[uint64]*Log
 	apps map[uint64]*recorder
 	lose func(m *raftpb.Message) bool
-	snap func(m *raftpb.Message, done func(bool)) // nil means deliver and report it
+	snap func(m *raftpb.Message, done func(bool)) // nil means that snapshots are delivered
 }
 
-// startParty starts voters 1 to n, with change applied to each Config.
+// startParty starts the voters 1 to n. It calls change with each Config before Start.
 func startParty(t *testing.T, n int, change func(*Config)) *party {
 	t.Helper()
 	p := &party{t: t, logs: map[uint64]*Log{}, apps: map[uint64]*recorder{}}
@@ -82,7 +83,7 @@ func (p *party) send(ms []*raftpb.Message) {
 		app := p.apps[m.GetFrom()]
 		p.mu.Unlock()
 		if app == nil {
-			continue // it is starting, or has another's store
+			continue // the replica is not registered yet
 		}
 		app.view(func(r *recorder) { r.open = true })
 		if m.GetType() == raftpb.MsgApp {
@@ -134,34 +135,34 @@ func (p *party) lead() (*Log, *recorder) {
 	return nil, nil
 }
 
-// recorder is an Applier that records its calls, and fails on request.
+// recorder is an Applier that records its calls, and fails if a test wants it.
 type recorder struct {
 	log *Log
 
 	mu           sync.Mutex // guards the rest
 	roles        []Role
 	led          []uint64
-	text         string // all batches applied
+	text         string // all applied batches, concatenated
 	entries      int
 	confirmed    []uint64
 	restored     []uint64
 	configs      []Configuration
 	turns        int
-	open         bool // something was called since the last TurnEnd
+	open         bool // another method was called, or a message sent, since the last TurnEnd
 	retired      []error
 	late         int // calls after Retired
 	onApply      func() error
 	onTake       func() error
 	onStep       func(left int)
 	onJoin       func()
-	steps        int // of a capture, before the last one
+	steps        int // steps of a capture without the last one
 	stepped      int
-	enough       bool // the present step is the last one
+	enough       bool // makes the present step the last one
 	onRestore    func() error
 	onRole       func(Role)
 	onRetired    func()
 	onConfigured func(Configuration)
-	panics       string // the call that panics
+	panics       string // name of the method that must panic
 }
 
 func (r *recorder) enter(call string) func() {
@@ -229,7 +230,7 @@ func (c *capturing) Step() bool {
 	onStep := c.r.onStep
 	c.r.mu.Unlock()
 	if onStep != nil {
-		onStep(c.left) // it may sleep
+		onStep(c.left) // called without the lock, because it may sleep
 	}
 	c.r.mu.Lock()
 	defer c.r.mu.Unlock()
@@ -298,20 +299,20 @@ func (r *recorder) view(look func(*recorder)) {
 	look(r)
 }
 
-// disk is a Store that is slow, blocks, fails or panics on request.
+// disk is a Store that is slow, blocks, fails or panics if a test wants it.
 type disk struct {
 	*MemoryStore
 	mu      sync.Mutex // guards the rest
 	delay   time.Duration
-	gate    chan struct{} // Save waits until it is closed
+	gate    chan struct{} // Save blocks until the channel is closed
 	err     error
 	panics  any
 	saves   int
 	closed  int
-	writing func(ctx context.Context) error // what Prepare does
-	written *raftpb.Snapshot                // by Prepare
-	named   int                             // snapshots that were prepared
-	preps   int                             // calls of Prepare under way
+	writing func(ctx context.Context) error // called by Prepare
+	// number of prepared snapshots that a Save has named
+	written *raftpb.Snapshot   int
+	preps   int                             // number of calls of Prepare that have not returned
 	inline  bool
 	loadErr error
 }

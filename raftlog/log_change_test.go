@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// have returns the configurations of a recorder, as text, and the last one.
+// have returns all configurations that the recorder was given, as text, and the last of them.
 func (r *recorder) have() (list string, last Configuration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -21,8 +21,9 @@ func (r *recorder) have() (list string, last Configuration) {
 	return list, last
 }
 
-// inStep lists the accepted orders. A batch and a change of one turn may be proposed in either
-// order, and the first configuration may be reported before the test begins.
+// inStep matches the accepted orders of batches and configurations. A batch and a change that
+// arrive in one turn may be proposed in either order. The first configuration may be reported
+// before the test begins.
 var inStep = regexp.MustCompile(`^(<1>)?(a<2>|<2>a)(b<2>|<2>b)(c<2>|<2>c)$`)
 
 func TestConfiguredIsCalled(t *testing.T) {
@@ -76,8 +77,8 @@ func TestConfiguredIsCalled(t *testing.T) {
 	})
 }
 
-// A change is dropped if it is for another term, on a replica that does not lead, replaced by a
-// newer one, or behind a pending one.
+// TestChangeIsForgotten checks that a change is dropped if it is for another term, if its replica
+// does not lead, or if a newer change of the same turn replaces it.
 func TestChangeIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startParty(t, 3, nil)
@@ -96,7 +97,7 @@ func TestChangeIsForgotten(t *testing.T) {
 		l.Change(term, add(8))
 		l.Change(term, add(9))
 		synctest.Wait()
-		l.Change(term, add(10)) // pending or not, it must not be lost
+		l.Change(term, add(10)) // the earlier change is applied by now, so this one must succeed
 		time.Sleep(time.Second)
 		if _, last := app.have(); !slices.Equal(last.Learners, []uint64{9, 10}) {
 			t.Errorf("told of %+v", last)
@@ -108,7 +109,8 @@ func TestChangeIsForgotten(t *testing.T) {
 	})
 }
 
-// The survey is there when Leads is called, follows the ticks, and is reset when the lead is lost.
+// TestSurveyOfALog checks that the Survey is set when Leads is called, that it changes with the
+// ticks, and that it is reset when the replica loses the leadership.
 func TestSurveyOfALog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startParty(t, 3, nil)

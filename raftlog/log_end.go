@@ -35,7 +35,7 @@ func (l *Log) end(err error) {
 	if !retired {
 		return
 	}
-	l.cfg.Logger.Warn("this replica has retired", "cause", err) // only a warning, because the Applier logs the error
+	l.cfg.Logger.Warn("this replica has retired", "cause", err) // the Applier logs the error
 	defer func() {
 		if p := recover(); p != nil {
 			l.cfg.Logger.Error("the Applier panicked in Retired", "cause", p)

@@ -15,8 +15,8 @@ import (
 
 var errTest = errors.New("the disk is on fire")
 
-// wantRetired checks that a log has retired with errors of the given kinds, has called Retired once
-// and last, and ignores all input.
+// wantRetired checks that a log has retired with errors of the given kinds, that Retired was called
+// once and was the last call, and that the log ignores all input.
 func wantRetired(t *testing.T, l *Log, app *recorder, kinds ...error) {
 	t.Helper()
 	synctest.Wait()
@@ -144,7 +144,8 @@ func TestBrokenStateMachineRetires(t *testing.T) {
 	})
 }
 
-// Raft panics on contradictory messages, here a commit index beyond the end of the log.
+// TestPanicInRaftRetiresTheVoterOnly checks that a panic of raft retires only this replica. Raft
+// panics on contradictory messages, here a commit index beyond the end of the log.
 func TestPanicInRaftRetiresTheVoterOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startParty(t, 3, nil)
@@ -248,7 +249,7 @@ func TestCloseInEveryState(t *testing.T) {
 	for name, reach := range states {
 		for _, volatile := range []bool{true, false} {
 			t.Run(name, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) { // a leaked goroutine fails the bubble
+				synctest.Test(t, func(t *testing.T) { // it fails if a goroutine is leaked
 					disks := map[uint64]*disk{}
 					p := startParty(t, 3, func(c *Config) {
 						disks[c.ID] = &disk{MemoryStore: c.Store.(*MemoryStore), inline: volatile}

@@ -203,7 +203,8 @@ func messageBytes(m *raftpb.Message) int {
 }
 
 // Unreachable reports that messages to a replica were probably lost, for example because a
-// connection ended. Entries in flight are sent again once it answers.
+// connection ended. Entries that were in flight to that replica are sent again when the replica
+// answers.
 func (l *Log) Unreachable(id uint64) {
 	l.put(func(in *inbox) {
 		if len(in.unreachable) < maxUnreachable && !slices.Contains(in.unreachable, id) {

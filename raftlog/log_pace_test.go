@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// A timer advances the snapshot: the owner is idle between the steps, and ticks pass normally.
+// TestASnapshotAtRestHasItsPace checks that while the owner has no other work, a timer causes the
+// steps of a snapshot, and that ticks are counted normally.
 func TestASnapshotAtRestHasItsPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const runaway = 1 << 20
@@ -33,7 +34,7 @@ func TestASnapshotAtRestHasItsPace(t *testing.T) {
 		for _, at := range []time.Duration{pace / 2, 10 * pace, 100 * pace, 5000 * pace} {
 			time.Sleep(at - time.Since(began))
 			synctest.Wait()
-			most := int(at/pace)*restSteps + 3*int(at/l.cfg.Tick) // and the turns of heartbeats
+			most := int(at/pace)*restSteps + 3*int(at/l.cfg.Tick) // plus the turns of heartbeats
 			app.view(func(r *recorder) {
 				if done := r.stepped - before; done > most || done < most/2 {
 					t.Errorf("after %v: %d steps, want at most %d and at least half of that", at, done, most)

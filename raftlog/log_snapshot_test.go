@@ -14,7 +14,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// alone starts a lone voter on a disk, whose snapshots have that many steps and a last one.
+// alone starts the only voter of a group, with a disk. Each of its snapshots takes the given number
+// of steps and one more.
 func alone(t *testing.T, steps int) (*party, *Log, *recorder, *disk) {
 	t.Helper()
 	d := &disk{MemoryStore: newTestStore(t, 1, []uint64{1})}
@@ -34,12 +35,13 @@ func alone(t *testing.T, steps int) (*party, *Log, *recorder, *disk) {
 // batchOf applies one batch that is large enough to make a snapshot due.
 func batchOf(l *Log) { l.Propose(2, []byte(strings.Repeat("x", 10_000))) }
 
-// Proposals are applied, answered and sent meanwhile, and none is in the snapshot. This snapshot
-// lasts until ten entries were applied, since it depends on the machine how many steps pass until
-// the appender gets a processor.
+// TestWorkGoesOnBetweenTheStepsOfASnapshot checks that entries are proposed and applied while a
+// snapshot is taken, and that none of them is in the snapshot. The snapshot ends only after ten
+// entries were applied, because the number of steps until the appender gets a processor depends on
+// the machine.
 func TestWorkGoesOnBetweenTheStepsOfASnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const most = 1 << 24 // steps of about a microsecond each
+		const most = 1 << 24 // a step takes about a microsecond
 		_, l, app, d := alone(t, most)
 		open, before := 0, 0
 		app.view(func(r *recorder) {
@@ -47,7 +49,8 @@ func TestWorkGoesOnBetweenTheStepsOfASnapshot(t *testing.T) {
 				if r.open {
 					open++
 				}
-				if r.enough = r.entries > 10; !r.enough && r.entries >= before { // one at a time: none shares an entry
+				// one in each entry
+				if r.enough = r.entries > 10; !r.enough && r.entries >= before {
 					before = r.entries + 1
 					l.Propose(2, []byte("y"))
 				}
@@ -111,7 +114,8 @@ func TestWorkGoesOnWhileASnapshotIsPutTogetherAndWritten(t *testing.T) {
 	})
 }
 
-// The Restore may come while the snapshot is being encoded. The next one is taken normally.
+// TestRestoreEndsASnapshot checks that a Restore ends the snapshot that is being taken or encoded,
+// and that the next snapshot is taken normally.
 func TestRestoreEndsASnapshot(t *testing.T) {
 	for _, joining := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -125,7 +129,7 @@ func TestRestoreEndsASnapshot(t *testing.T) {
 			app, term := p.apps[away], l.Status().Term
 			hold := make(chan struct{})
 			app.view(func(r *recorder) {
-				if r.steps = 1 << 30; joining { // it never ends, or its AppendTo is slow
+				if r.steps = 1 << 30; joining { // the snapshot never ends, or AppendTo blocks
 					r.steps, r.onJoin = 0, func() { <-hold }
 				} else {
 					r.onStep = func(int) { time.Sleep(time.Millisecond) } // otherwise no time would pass
@@ -165,7 +169,8 @@ func TestRestoreEndsASnapshot(t *testing.T) {
 	}
 }
 
-// Every failure retires the replica once, with the right kind of error.
+// TestFailureWhileASnapshotIsTaken checks that each failure retires the replica once, with the
+// right kind of error.
 func TestFailureWhileASnapshotIsTaken(t *testing.T) {
 	for name, tc := range map[string]struct {
 		fail  func(*recorder, *disk)
@@ -210,7 +215,8 @@ func TestFailureWhileASnapshotIsTaken(t *testing.T) {
 	}
 }
 
-// A leaked goroutine fails the bubble; a store that is closed too early fails the disk.
+// TestCloseWhileASnapshotIsTaken checks Close in each stage of a snapshot. synctest.Test fails if a
+// goroutine is leaked, and disk panics if it is closed during a Prepare.
 func TestCloseWhileASnapshotIsTaken(t *testing.T) {
 	for name, reach := range map[string]func(r *recorder, d *disk){
 		"between steps": func(r *recorder, _ *disk) {
@@ -243,7 +249,8 @@ func TestCloseWhileASnapshotIsTaken(t *testing.T) {
 	}
 }
 
-// The Prepare ignores the end of its context: Close returns ErrHung and leaves the store open.
+// TestCloseGivesUpOnAHungPrepare checks that Close returns ErrHung and leaves the store open if
+// Prepare ignores the end of its context.
 func TestCloseGivesUpOnAHungPrepare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, l, _, d := alone(t, 0)
@@ -259,8 +266,9 @@ func TestCloseGivesUpOnAHungPrepare(t *testing.T) {
 	})
 }
 
-// A follower whose owner is blocked in a Restore for two election timeouts handles its inbox before
-// it counts the elapsed time.
+// TestALongRestoreCallsNoElection checks that a follower whose owner was blocked in Restore for two
+// election timeouts starts no election, because it handles its inbox before it counts the elapsed
+// time.
 func TestALongRestoreCallsNoElection(t *testing.T) {
 	for _, quiet := range []bool{false, true} {
 		t.Run(fmt.Sprint("nothing waits: ", quiet), func(t *testing.T) {

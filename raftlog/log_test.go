@@ -219,9 +219,9 @@ func TestSnapshotIsSentAndItsFateReported(t *testing.T) {
 		p.snap = func(m *raftpb.Message, done func(bool)) {
 			sent++
 			switch sent {
-			case 1: // lost, and reported at once, on the owner goroutine
+			case 1: // lost, and reported immediately on the owner goroutine
 				done(false)
-			case 2: // lost, and reported later and twice
+			case 2: // lost, and reported 200 ms later and twice
 				time.AfterFunc(200*time.Millisecond, func() { done(false); done(false) })
 			default:
 				go func() {
@@ -240,7 +240,7 @@ func TestSnapshotIsSentAndItsFateReported(t *testing.T) {
 		})
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
-		if appends > 1 { // one carries the commit index
+		if appends > 1 { // one append may have the commit index
 			t.Errorf("%d appends were sent behind a snapshot that was lost", appends)
 		}
 		want := ""
@@ -313,7 +313,7 @@ func TestProposeIsBounded(t *testing.T) {
 		if l.Propose(2, make([]byte, 1001)) || !l.Propose(2, make([]byte, 1000)) {
 			t.Error("the room has not come back, or there is more of it than there should be")
 		}
-		l.Propose(1, make([]byte, 10)) // of another term: its room is freed soon
+		l.Propose(1, make([]byte, 10)) // of another term, so its room in the queue is freed
 		synctest.Wait()
 		if l.mu.Lock(); l.queued != 0 {
 			t.Errorf("%d bytes are counted and not there", l.queued)
@@ -322,7 +322,8 @@ func TestProposeIsBounded(t *testing.T) {
 	})
 }
 
-// A stalled follower must handle its leader's queued heartbeats before it counts the elapsed time.
+// TestMessagesComeBeforeTime checks that a stalled follower handles its leader's queued heartbeats
+// before it counts the elapsed time.
 func TestMessagesComeBeforeTime(t *testing.T) {
 	for seed := range uint64(20) {
 		cryptotest.SetGlobalRandom(t, seed)
@@ -397,7 +398,7 @@ func TestStepIsBounded(t *testing.T) {
 			t.Errorf("%d messages dropped, want all but %d", got, maxStepMessages)
 		}
 		for id := range uint64(1000) {
-			for range 2 { // both count as one report
+			for range 2 { // the second report of the same replica is ignored
 				l.Unreachable(id)
 				l.PeerLost(id)
 			}

@@ -56,7 +56,7 @@ func (l *Log) runOwner() {
 			return
 		}
 		l.step(fired && nothing)
-		switch steps := l.taking.steps(); { // a turn does not reset a running timer, because that would delay ticks
+		switch steps := l.taking.steps(); { // to reset a running timer would delay ticks
 		case steps && (fired || !paced):
 			timer.Reset(pace)
 			set = true

@@ -26,8 +26,8 @@ func (in *inbox) left() (names []string) {
 	return names
 }
 
-// wantHandled checks, between two turns, that the input of earlier turns is gone and its memory is
-// not held.
+// wantHandled checks, between two turns, that the inbox is empty and that no handled message and no
+// large buffer is kept in memory.
 func wantHandled(t *testing.T, l *Log) {
 	t.Helper()
 	synctest.Wait()
@@ -54,9 +54,10 @@ func wantHandled(t *testing.T, l *Log) {
 	}
 }
 
-// If the bounds did not start anew in each turn a replica would soon drop everything.
+// TestEachTurnHasTheWholeInbox checks that the bounds of the inbox apply to each turn separately.
+// Otherwise a replica would soon drop all messages.
 func TestEachTurnHasTheWholeInbox(t *testing.T) {
-	stale := func(data []byte) *raftpb.Message { // of an earlier term: it changes nothing
+	stale := func(data []byte) *raftpb.Message { // of an earlier term, so it changes nothing
 		return &raftpb.Message{Type: raftpb.MsgApp.Enum(), From: new(uint64(2)), To: new(uint64(1)),
 			Term: new(uint64(1)), Index: new(uint64(1)),
 			LogTerm: new(uint64(1)), Entries: []*raftpb.Entry{{Index: new(uint64(2)), Term: new(uint64(1)),
@@ -67,7 +68,7 @@ func TestEachTurnHasTheWholeInbox(t *testing.T) {
 	refused := 0
 	for name, bring := range map[string]func(l *Log){
 		"bytes of messages": func(l *Log) { l.Step(stale(large)) },
-		// otherwise it would never be sent
+		// It must be accepted, because no smaller message replaces it.
 		"a message above the bound": func(l *Log) { l.Step(stale(make([]byte, maxStepBytes+1))) },
 		"a snapshot in messages": func(l *Log) {
 			l.Step(&raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: new(uint64(2)), To: new(uint64(1)),
@@ -125,8 +126,9 @@ func TestEachTurnHasTheWholeInbox(t *testing.T) {
 	}
 }
 
-// Entries in flight on a lost stream count as lost. After the end of a leader's last stream the
-// others do not wait for an election timeout.
+// TestALogIsToldOfLostStreams checks that entries in flight count as lost after Unreachable and
+// after PeerLost. It also checks that after PeerLost for the leader the voters do not wait for an
+// election timeout.
 func TestALogIsToldOfLostStreams(t *testing.T) {
 	for name, tell := range map[string]func(l *Log, id uint64){"unreachable": (*Log).Unreachable,
 		"gone": (*Log).PeerLost} {
@@ -136,7 +138,7 @@ func TestALogIsToldOfLostStreams(t *testing.T) {
 				l, _ := p.lead()
 				away := l.Status().ID%3 + 1
 				time.Sleep(2 * l.cfg.Tick)
-				synctest.Wait() // the owner is idle: its core may be read
+				synctest.Wait() // the owner is idle, so the test may read its core
 				if pr := l.core.node.Status().Progress[away]; pr.State != tracker.StateReplicate {
 					t.Fatalf("before: %v", pr)
 				}
@@ -167,12 +169,13 @@ func TestALogIsToldOfLostStreams(t *testing.T) {
 	})
 }
 
-// TurnEnd is called in a turn that called the Applier or sent a message, and in no other.
+// TestTheEndOfATurn checks that TurnEnd is called in each turn that called the Applier or sent a
+// message, and in no other turn.
 func TestTheEndOfATurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startParty(t, 3, nil)
 		l, _ := p.lead()
-		for range 5 { // only heartbeats and their answers
+		for range 5 { // only heartbeats and their answers are sent
 			time.Sleep(l.cfg.Tick)
 			synctest.Wait()
 			for id, app := range p.apps {
@@ -194,7 +197,7 @@ func TestTheEndOfATurn(t *testing.T) {
 	})
 }
 
-// held blocks the owner of a lone log in Apply, until the returned function is called.
+// held blocks the owner of a group's only log in Apply until the returned function is called.
 func held(t *testing.T, l *Log, app *recorder) (goOn func()) {
 	t.Helper()
 	reached, gate := make(chan struct{}), make(chan struct{})
@@ -213,7 +216,8 @@ func held(t *testing.T, l *Log, app *recorder) (goOn func()) {
 	return func() { close(gate) }
 }
 
-// Work that needs more rounds than a turn has continues at once in another.
+// TestManyRoundsWaitForNoTick checks that work that needs more Outputs than maxTurnRounds continues
+// immediately in another turn.
 func TestManyRoundsWaitForNoTick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startParty(t, 1, func(c *Config) { c.EntriesInFlight, c.SnapshotBytes = 1, 1<<30 })
@@ -222,7 +226,7 @@ func TestManyRoundsWaitForNoTick(t *testing.T) {
 		synctest.Wait()
 		goOn := held(t, l, app)
 		const batches = maxTurnRounds + 8
-		data := make([]byte, 600<<10) // each has an entry of its own
+		data := make([]byte, 600<<10) // so large that each batch has its own entry
 		for range batches {
 			if !l.Propose(l.Status().Term, data) {
 				t.Fatal("not proposed")
@@ -237,7 +241,8 @@ func TestManyRoundsWaitForNoTick(t *testing.T) {
 	})
 }
 
-// The log reports the first error, and keeps nothing of its input.
+// TestALogThatEndsInTheMiddleOfATurn checks that the log reports the first cause of its end, a
+// failure or Close, and keeps nothing of its input.
 func TestALogThatEndsInTheMiddleOfATurn(t *testing.T) {
 	for name, row := range map[string]struct {
 		close bool

@@ -21,25 +21,25 @@ var quiet = textLogger(io.Discard)
 
 func textLogger(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }
 
-// replica is a Core of a run, with its disk and its state machine.
+// replica is a Core of a cluster, with its disk and its state machine.
 type replica struct {
 	c       *cluster
 	id      uint64
 	core    *Core
-	store   *MemoryStore // what is durable
-	save    *Batch       // handed out, not durable; a crash loses it
+	store   *MemoryStore // the durable data
+	save    *Batch       // the Save that was handed out and is not durable; a crash loses it
 	now     clock.Time
 	machine machine
 	role    Role
 	config  Configuration
-	leading uint64            // term of LeadBegins; zero means not yet in this term
-	asked   map[uint64]uint64 // round -> highest index committed when it was asked for
-	done    []uint64          // rounds confirmed, in order
-	number  uint64            // batches accepted in role.Term
-	taken   int               // snapshots
-	capture *capture          // being taken
-	stale   *capture          // abandoned by a Restore, but passed in nevertheless
-	writing *raftpb.Snapshot  // being prepared
+	leading uint64            // term of the last LeadBegins; zero means none in this term
+	asked   map[uint64]uint64 // for each round, the highest index committed when it was requested
+	done    []uint64          // confirmed rounds, in order
+	number  uint64            // number of batches accepted in role.Term
+	taken   int               // number of snapshots taken
+	capture *capture          // the snapshot that is being taken
+	stale   *capture          // a snapshot that a Restore has abandoned; passed in nevertheless
+	writing *raftpb.Snapshot  // the snapshot that is being prepared
 	written *raftpb.Snapshot  // prepared
 	failed  error
 }
@@ -67,8 +67,8 @@ func (r *replica) start() {
 	}
 }
 
-// crash ends the Core. Everything not durable is lost; with written the disk has just written the
-// save.
+// crash ends the Core. Everything that is not durable is lost. If written is set, the present Save
+// becomes durable before the crash.
 func (r *replica) crash(written bool) {
 	if written && r.save != nil {
 		r.stored()
@@ -77,7 +77,7 @@ func (r *replica) crash(written bool) {
 	r.c.trace("crash %d %v", r.id, written)
 }
 
-// stored makes the outstanding save durable without telling the core.
+// stored makes the present Save durable, but does not call Core.Stored.
 func (r *replica) stored() {
 	if r.save.Prepared && r.save.Snapshot != r.written {
 		r.c.check.fault("replica %d: the snapshot at %d is named before it is written", r.id,
@@ -89,7 +89,7 @@ func (r *replica) stored() {
 	r.save = nil
 }
 
-// turn carries out outputs until there are none. A Save waits until sync.
+// turn carries out Outputs until one is idle. A Save becomes durable only when sync is called.
 func (r *replica) turn() {
 	for range 1000 {
 		out := r.core.Turn()
@@ -163,7 +163,8 @@ func (r *replica) prepared() {
 	r.core.Prepared()
 }
 
-// finish completes the present stage of a snapshot, and reports whether there was one.
+// finish completes the present stage of the snapshot. It reports whether a snapshot was being
+// taken.
 func (r *replica) finish() bool {
 	switch {
 	case r.core == nil || r.capture == nil && r.stale == nil && r.writing == nil:
@@ -183,7 +184,8 @@ func (r *replica) sync() {
 	r.turn()
 }
 
-// leaves fails the test if a vote or acknowledgement is sent before its Save is durable.
+// leaves is called for each sent message. It reports a fault if a vote or an acknowledgement is
+// sent before its Save is durable.
 func (r *replica) leaves(m *raftpb.Message) {
 	st := r.store.state
 	last := st.Snapshot.GetMetadata().GetIndex()
@@ -198,7 +200,8 @@ func (r *replica) leaves(m *raftpb.Message) {
 				m.GetTerm())
 		}
 	case raftpb.MsgAppResp:
-		// One of an earlier term may be late: a later leader may have replaced the entries.
+		// An acknowledgement of an earlier term may be late: a later leader may have replaced the
+		// acknowledged entries.
 		if !m.GetReject() && (last < m.GetIndex() && st.HardState.GetTerm() == m.GetTerm() ||
 			st.HardState.GetTerm() < m.GetTerm()) {
 			r.c.check.fault("replica %d: acknowledgement of %d left when %d was durable", r.id, m.GetIndex(), last)
@@ -275,7 +278,7 @@ func (r *replica) applied(e Event) {
 	r.c.check.applied(r.id, e.Index, e.Term, e.Data, r.machine.state)
 }
 
-// propose proposes the next batch of the present term. A wrong term must be refused.
+// propose proposes the next batch of the present term, and reports whether the Core accepted it.
 func (r *replica) propose() bool {
 	if !r.core.Propose(r.role.Term, batch{r.role.Term, r.number}.encode()) {
 		return false

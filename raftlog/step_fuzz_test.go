@@ -13,21 +13,22 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
-// stepper is one of three replicas, with a volatile store; the fuzzer sends the messages of its
-// peers. It drives the core exactly as the shell does, panics included.
+// stepper is one of three replicas, with a volatile store. The messages of the two other replicas
+// come from the fuzzer. stepper calls the core as the shell does, and also recovers panics.
 type stepper struct {
 	t       *testing.T
 	core    *Core
 	store   *MemoryStore
 	now     clock.Time
 	retired error
-	ticks   int // so far, at most stepTicks
+	ticks   int // number of ticks so far, at most stepTicks
 	sent    int
 	taken   int // bytes of snapshots given to the state machine
 }
 
-// Bounds of a script, since a fuzzer prefers long scripts to new ones. After stepTime a replica
-// counts as hung, also on a slow machine.
+// These are the bounds of a script. Without them a fuzzer makes scripts longer instead of trying
+// new ones. A replica that needs more than stepTime counts as hung. stepTime is long enough for a
+// slow machine.
 const (
 	stepTicks = 400
 	stepBytes = 1 << 10
@@ -35,7 +36,8 @@ const (
 )
 
 func newStepper(t *testing.T) *stepper {
-	// Raft draws its election timeouts from crypto/rand: otherwise a finding is not reproducible.
+	// Raft draws its election timeouts from crypto/rand, so a fixed seed is needed to make a
+	// finding reproducible.
 	cryptotest.SetGlobalRandom(t, 1)
 	s := &stepper{t: t, store: newTestStore(t, 1, []uint64{1, 2, 3}), now: 1}
 	st, err := s.store.Load()
@@ -51,7 +53,8 @@ func newStepper(t *testing.T) *stepper {
 	return s
 }
 
-// do gives the core one input and runs its turns. A panic retires the replica, as in the shell.
+// do calls input with the core, and then carries out Outputs until one is idle. A panic retires the
+// replica, as in the shell.
 func (s *stepper) do(input func(c *Core)) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -125,12 +128,12 @@ func stepChange(b byte) (ch Change) {
 
 // run runs a script. The lower two bits of a byte select the next step:
 //
-//   - 0 is ticks, their number in the upper six bits
-//   - 1 is batches and rounds of this replica or, from 128 on, a change of the configuration
-//   - 2 and 3 are a message, of as many bytes as the next byte says, and up to 768 more
+//   - 0 means ticks, with their number in the upper six bits
+//   - 1 means a batch and a round or, if the byte is 128 or more, a change of the configuration
+//   - 2 and 3 mean a message, whose length is in the next byte and in the upper two bits
 //
-// 3 addresses the message correctly, in the present term or one of the next three, so that the
-// fuzzer need not find the term.
+// With 3 the sender and the receiver of the message are set to valid IDs, and its term to the
+// present term or one of the next three, so that the fuzzer need not guess these fields.
 func (s *stepper) run(script []byte) {
 	for len(script) > 0 && s.retired == nil {
 		b := script[0]
@@ -173,8 +176,9 @@ func (s *stepper) run(script []byte) {
 	}
 }
 
-// FuzzStep gives a replica any messages that decode. It may retire, but must not hang, end the
-// process, or keep or send more than the script justifies.
+// FuzzStep passes arbitrary decodable messages to a replica. The replica may retire, but must not
+// hang, must not end the process, and must not keep or send much more data than the script
+// contains.
 func FuzzStep(f *testing.F) {
 	for _, script := range stepScripts() {
 		f.Add(script)
@@ -194,8 +198,8 @@ func FuzzStep(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// A message of two bytes can make it answer all peers; a byte of ticks makes it ask all peers
-		// sixty times.
+		// A message of two bytes can make the replica send to all members. A byte of ticks can make
+		// it send to all members sixty times.
 		everybody := 3 + len(script)
 		if most := 64 * (1 + len(script)) * everybody; s.sent > most {
 			t.Fatalf("%d messages left, more than %d", s.sent, most)
@@ -219,8 +223,9 @@ func stepMessage(op byte, m *raftpb.Message) []byte {
 	return append([]byte{op | byte(len(b)>>8)<<6, byte(len(b))}, b...)
 }
 
-// stepScripts are scripts in which a replica leads, follows, is deposed, accepts entries, changes
-// of configuration and snapshots, and gets false messages that raft trusts.
+// stepScripts returns scripts in which the replica becomes leader, follows another leader, loses
+// its leadership, accepts entries, changes of the configuration and snapshots, and receives false
+// messages that pass acceptable.
 func stepScripts() [][]byte {
 	message := func(kind raftpb.MessageType, change func(*raftpb.Message)) *raftpb.Message {
 		m := &raftpb.Message{Type: kind.Enum()}
@@ -232,7 +237,7 @@ func stepScripts() [][]byte {
 	entry := func(index, term uint64, kind raftpb.EntryType, data []byte) *raftpb.Entry {
 		return &raftpb.Entry{Index: &index, Term: &term, Type: kind.Enum(), Data: data}
 	}
-	const dressed, next = 3, 3 | 1<<3 // in the present term, in the next
+	const dressed, next = 3, 3 | 1<<3 // a message of the present and of the next term
 	join := func(parts ...[]byte) (script []byte) {
 		for _, p := range parts {
 			script = append(script, p...)
@@ -282,7 +287,8 @@ func stepScripts() [][]byte {
 	}
 }
 
-// Otherwise the fuzzer would begin at the initial state.
+// TestStepScripts checks that the scripts reach the intended states. Otherwise the fuzzer would
+// begin every run in the initial state.
 func TestStepScripts(t *testing.T) {
 	want := []string{"leads", "leads", "leads", "follows to 9", "stands to 9", "stands to 2", "panics", "follows to 1"}
 	for i, script := range stepScripts() {

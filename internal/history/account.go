@@ -7,33 +7,33 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// account is one group's log as all voters report it.
+// account is the log of one group, as its voters have recorded it.
 type account struct {
 	group  Group
 	runs   []run
-	steps  []step           // all runs joined
-	first  lockfsm.Revision // the revision at which it begins
-	held   bool             // a voter began with a held lock
-	last   int64            // time of the last event of any voter
-	covers lockfsm.Revision // the revision that it reaches
+	steps  []step           // the steps of all runs, merged
+	first  lockfsm.Revision // the revision at which the account begins
+	held   bool             // the account of a voter begins with a held lock
+	last   int64            // time of the last event of all voters
+	covers lockfsm.Revision // the last revision that the account covers
 }
 
 func (a *account) silent() bool {
 	return !a.held && !slices.ContainsFunc(a.runs, func(r run) bool { return len(r.steps) > 0 })
 }
 
-// run is the account of one voter from one beginning to the next, in order.
+// run is the part of a voter's account from one Begin event to the next, in order.
 type run struct {
 	from, to lockfsm.Revision
 	steps    []step
 }
 
-// step is one grant or end, at the place of its entry in the log.
+// step is one Grant or End event, with its position in the log.
 type step struct {
 	index uint64
 	seq   uint32
 	event int32
-	at    int64 // when the first voter had applied it
+	at    int64 // when the first voter recorded it
 }
 
 func (s step) compare(o step) int {
@@ -79,9 +79,11 @@ func (j *judge) readState(accounts map[Group]*account, s *stream, i int32, e *Ev
 	return nil
 }
 
-// joinAccounts joins the accounts of each group's voters, and finds holes.
+// joinAccounts merges the accounts of the voters of each group, and returns an error if a part of
+// the log is in no account.
 func (j *judge) joinAccounts() error {
-	j.groups = slices.DeleteFunc(j.groups, func(a *account) bool { return a.silent() }) // most were never born
+	// most of them were never founded
+	j.groups = slices.DeleteFunc(j.groups, func(a *account) bool { return a.silent() })
 	slices.SortFunc(j.groups, func(a, b *account) int {
 		return cmp.Or(cmp.Compare(a.first, b.first),
 			cmp.Compare(a.group, b.group))
@@ -100,7 +102,7 @@ func (j *judge) joinAccounts() error {
 		for _, r := range a.runs {
 			runs = append(runs, r.steps)
 		}
-		for len(runs) > 1 { // by pairs, so that many short runs cost no more than few long ones
+		for len(runs) > 1 { // in pairs, so that many short runs cost no more than few long ones
 			half := runs[:0]
 			for i := 0; i < len(runs); i += 2 {
 				if i+1 == len(runs) {

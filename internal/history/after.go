@@ -30,8 +30,8 @@ func (j *judge) after() error {
 	return j.holes
 }
 
-// strangers finds sessions that released locks but have no calls in the history. A crash may lose
-// the last lines of a file, not all: a file is missing.
+// strangers finds sessions that released locks but have no calls in the history. In that case a
+// file is missing, because a crash may lose the last lines of a file, but not all.
 func (j *judge) strangers() {
 	known := map[lockfsm.SessionID]bool{}
 	for i := range j.grants {
@@ -49,8 +49,8 @@ func (j *judge) strangers() {
 	}
 }
 
-// checkCarried compares what voters began with, from a snapshot, with the account of the others up
-// to there.
+// checkCarried checks the holds with which a voter's account begins after a snapshot. They must
+// agree with the accounts of the other voters up to that index.
 func (j *judge) checkCarried() error {
 	for _, i := range j.carried {
 		e := &j.events[i]
@@ -71,8 +71,8 @@ func (j *judge) checkCarried() error {
 	return nil
 }
 
-// others finds, for each set, the last call that failed, and whether a call has no answer. Such
-// calls could own a grant that no caller was told of.
+// others returns, for each set, the last call that failed, and whether any call has no answer. Such
+// a call may be the owner of a grant whose token was returned to no caller.
 func (j *judge) others() (failed []int32, pending []bool) {
 	failed, pending = make([]int32, len(j.sets)), make([]bool, len(j.sets))
 	for k := range failed {
@@ -96,15 +96,15 @@ func (j *judge) others() (failed []int32, pending []bool) {
 	return failed, pending
 }
 
-// late reports whether an event that should have followed at can be missed: because the recording
-// is complete, or because the voters recorded long enough after it. In a group that was followed by
-// another nothing can be missed: its state is gone.
+// late reports whether the absence of an event that must follow the time at is a violation. It is
+// one if the recording is complete, or if the voters recorded for long enough after that time. In a
+// group that was followed by another group it never is, because the state of that group was lost.
 func (j *judge) late(g *grant, at int64) bool {
 	return int(g.group) == len(j.groups)-1 && (j.settled || j.groups[g.group].last > at+j.settle+j.uncertain)
 }
 
-// orphan judges a grant that never ended and that no caller was told of, when all callers were told
-// that they hold nothing.
+// orphan judges a grant that never ended and whose token was returned to no caller, if all calls
+// that could own it have returned.
 func (j *judge) orphan(g *grant, failed int32) error {
 	at := g.at
 	if failed >= 0 {
@@ -118,11 +118,11 @@ func (j *judge) orphan(g *grant, failed int32) error {
 		j.sets[g.set].name, j.events[g.event].Token)
 }
 
-// unended judges a grant whose owner was told, and that never ended.
+// unended judges a grant that has an owner and never ended.
 func (j *judge) unended(g *grant) error {
 	at, because := g.owner.believed()
 	if because < 0 {
-		return nil // its owner still holds it, or has crashed
+		return nil // the owner still holds the lock, or has crashed
 	}
 	events := []int32{g.event, because, g.owner.unlocked}
 	if j.late(g, at) {
@@ -136,8 +136,8 @@ func (j *judge) unended(g *grant) error {
 	return nil
 }
 
-// zombie judges a grant that ended without its owner being told, although the owner's node lived
-// on.
+// zombie judges a grant that ended although its owner recorded neither an Unlock nor a Lost event,
+// and the owner's node ran for long enough after the end.
 func (j *judge) zombie(g *grant) error {
 	_, because := g.owner.believed()
 	node := &j.streams[j.events[g.owner.ret].Stream]

@@ -3,17 +3,18 @@ package history
 import "math"
 
 type stream struct {
-	calls   []call   // by op; the first is unused
-	last    int64    // time of its last event
-	account *account // of its group, if it is a voter
-	run     int      // its present run there
+	calls   []call   // by op; calls[0] is unused
+	last    int64    // time of the last event
+	account *account // account of its group, if the stream is that of a voter
+	run     int      // index in account.runs of its present run
 }
 
-// call is one call for a key, and what became of its lock. An event that is missing is -1.
+// call is one call for keys, and the events of its lock. A missing event is -1.
 type call struct {
-	set                                   int32 // what it asks for
-	called, ret, unlock, unlocked, lost   int32 // events
-	begun, returned, released, until, was int64 // their times; was is that of unlocked
+	set                                   int32 // index of the set that the call requests
+	called, ret, unlock, unlocked, lost   int32 // indexes of events
+	// the times of these events; was is the time of unlocked
+	begun, returned, released, until, was int64
 }
 
 func newCall() call {
@@ -23,7 +24,8 @@ func newCall() call {
 	}
 }
 
-// believed returns when the belief in the lock ended, and the event that ended it, or -1.
+// believed returns the time until which the caller believed that it held the lock, and the event
+// that ended the belief. The event is -1 if there is none.
 func (c *call) believed() (int64, int32) {
 	if c.released <= c.until {
 		return c.released, c.unlock
@@ -60,7 +62,7 @@ func (j *judge) readAll() error {
 		}
 	}
 	for _, a := range accounts {
-		j.groups = append(j.groups, a) // sorted by joinAccounts
+		j.groups = append(j.groups, a) // in a random order; joinAccounts sorts them
 	}
 	return nil
 }

@@ -12,11 +12,12 @@ import (
 	"unicode/utf8"
 )
 
-// maxLine limits one line of a history: as many keys as a request can have, at their longest, with
-// every byte escaped.
+// maxLine is the longest line of a history. The longest one has as many keys as a request can have,
+// each of the greatest length and with every byte escaped.
 const maxLine = 2 << 20
 
-// appendLine appends an event as its line without the newline, as encoding/json would, but faster.
+// appendLine appends the line of an event, without the newline. It writes the same as
+// encoding/json, but is faster.
 func appendLine(b []byte, e Event) []byte {
 	b = append(b, `{"k":"`...)
 	b = append(b, e.Kind.String()...)
@@ -116,20 +117,21 @@ func appendString(b []byte, text string) []byte {
 	return append(b, '"')
 }
 
-// Read reads one file, or several that were concatenated, and appends its events to those read
-// before. Each event gets the node and the stream of the header before it. A last line that is cut
-// off, as by a crash, is ignored.
+// Read reads a file, or several concatenated files, and appends the events to the given ones. Each
+// event gets the node and the stream of the header before it. Read ignores an incomplete last line
+// of a file, which a crash may leave.
 func Read(events []Event, r io.Reader) ([]Event, error) {
 	stream, node := 0, ""
 	if n := len(events); n > 0 {
 		stream = events[n-1].Stream
 	}
 	before, lines := stream, 0
-	var cut error // of an invalid line; ignored if a header follows, since a crash cut that line off
+	// error of an invalid line; ignored if a header follows, because a crash may cut a line off
+	var cut error
 	in := bufio.NewReaderSize(r, maxLine)
 	for {
 		line, err := in.ReadSlice('\n')
-		if err == io.EOF { // a line without an end was cut off
+		if err == io.EOF { // a last line without a newline is ignored
 			return events, cut
 		}
 		lines++
@@ -163,7 +165,7 @@ func Read(events []Event, r io.Reader) ([]Event, error) {
 	}
 }
 
-// Write writes events, stream after stream, each with a header.
+// Write writes events, one stream after the other, each with one header.
 func Write(w io.Writer, events []Event) error {
 	byStream := slices.Clone(events)
 	slices.SortStableFunc(byStream, func(a, b Event) int { return cmp.Compare(a.Stream, b.Stream) })
@@ -172,7 +174,7 @@ func Write(w io.Writer, events []Event) error {
 	for i, e := range byStream {
 		lines = lines[:0]
 		if e.Kind == Header && i > 0 && byStream[i-1].Stream == e.Stream {
-			continue // one is enough
+			continue // each stream gets only one header
 		}
 		if e.Kind != Header && (i == 0 || byStream[i-1].Stream != e.Stream) {
 			lines = append(appendLine(lines, Event{Kind: Header, At: e.At, Version: Version, Node: e.Node}), '\n')

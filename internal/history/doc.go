@@ -3,11 +3,12 @@
 //
 // # The format, version 1
 //
-// A history is text: one JSON object a line, in any number of files, which may be concatenated. A
-// line has the member "k", its kind, and "at", its time: nanoseconds on a clock that all lines
-// share as far as the machines' clocks agree. Every recorder begins with a header, which names its
-// node and the version; the lines up to the next header are that node's. Unknown members are
-// ignored, unknown kinds are refused. Numbers that could exceed 2^53 are strings.
+// A history is text with one JSON object on each line, in one or more files, which may be
+// concatenated. In each line the member "k" is the kind of the event, and "at" is its time in
+// nanoseconds. All lines should use the same clock; if they do not, the judge must know the
+// difference (Options.Uncertainty). Every recorder begins with a header, which names its node and
+// the version of the format. The lines up to the next header belong to that node. Unknown members
+// are ignored, and unknown kinds are an error. Numbers that could exceed 2^53 are strings.
 //
 //	{"k":"history","at":…,"v":1,"node":"node-0"}              the header
 //	{"k":"call","at":…,"op":7,"key":"a","try":true}           a caller asks for a key;
@@ -25,8 +26,8 @@
 //	{"k":"lost","at":…,"op":7,"until":…}                      the lock of call 7 was lost; the caller
 //	                                                          believed in it until then
 //
-// Voters record what the replicated state did, in the order of group, index and, within one entry,
-// seq.
+// Voters record the changes of the replicated state, in the order of index and, within one log
+// entry, seq.
 //
 //	{"k":"begin","at":…,"group":"1f","index":1,"rev":"800"}   this voter's account begins here
 //	{"k":"grant","at":…,"group":"1f","index":9,"seq":1,"rev":"812","key":"a","token":"812",
@@ -36,45 +37,47 @@
 //	{"k":"mark","at":…,"group":"1f","index":20,"rev":"840"}   this voter's account reaches this far
 //	{"k":"dropped","at":…,"count":17}                         the recorder has not written 17 lines
 //
-// That is the mutex. Other requests have three more members in their call, grant and end; one grant
-// has all keys of its request:
+// These are the lines for a mutex. Other requests have three more members in the lines call, grant
+// and end. One grant line has all keys of its request:
 //
 //	"keys":["b","c"]         further keys, ascending, above key
 //	"permits":1              key is shared: a reader
 //	"permits":2,"of":5       two permits of five: a semaphore
 //
-// A try that failed because of a waiter for several keys, which holds none yet, returns "held"
-// without a token. Owners and reentrant locks are not recorded.
+// A try that fails because of a waiter for several keys, which holds no key yet, returns "held"
+// without a token. The owner that a request names, and reentrant locks, are not recorded.
 //
-// A grant without seq belongs to a begin: it was there before the account. how is what ended a
-// granted lock: release, cancel, expire, close, attach, or force. Force means that another caller
-// ended it; the holder can believe in it until it is told.
+// A grant without seq belongs to the begin line before it: the lock was already held when the
+// account began. The member how names what ended a granted lock: release, cancel, expire, close,
+// attach or force. Force means that another caller ended the hold. The holder may believe that it
+// holds the lock until it is notified.
 //
 // # Guarantees
 //
-// The [Recorder] never makes its caller wait for the disk. It counts what it cannot write: a
-// history with a hole is judged [ErrUnknown], never right.
+// The [Recorder] never makes its caller wait for the disk. It drops and counts the events for which
+// it has no room. The judge returns [ErrUnknown] for a history with dropped events, never nil.
 //
-// [Judge] replays the history by the order of the log and compares it with real time. It trusts
-// only the voters' account of the order. Package judge, a separate module, has a judge that does
-// not trust that either.
+// [Judge] replays the history in the order of the log and compares it with real time. It trusts the
+// voters only for the order of the log entries. Package judge, a separate module, has another judge
+// that does not trust this order.
 //
 // # Concurrency
 //
-// A Recorder is safe for concurrent use. A [Trail] belongs to the goroutine that applies the log.
-// Judge only reads.
+// A Recorder is safe for concurrent use. A [Trail] must be used only on the goroutine that applies
+// the log. Judge does not change its events.
 //
 // # Failure
 //
-// A [*Violation] names the rule and the events that show it. Close returns errors of the writer.
+// A [*Violation] names the broken rule and the events that show it. [Recorder.Close] returns the
+// errors of the writer.
 //
 // # Limits
 //
-// The whole history is judged in memory, some hundred bytes an event. If clocks differ by more than
-// Options.Uncertainty, a right history can look wrong.
+// Judge needs the whole history in memory, some hundred bytes for each event. If clocks differ by
+// more than Options.Uncertainty, Judge may report a violation in a correct history.
 //
 // # Refused alternative
 //
-// Guessing expiries: a checker that lets any owner vanish at any time needs no account of the
-// voters. But it finds no second owner, since the first may always have vanished.
+// A checker that allows any lock to expire at any time: it needs no account of the voters. But it
+// never finds two owners of a key, because it can always assume that the first lock has expired.
 package history

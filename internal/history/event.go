@@ -15,7 +15,7 @@ const Version = 1
 // Kind is the kind of an event.
 type Kind uint8
 
-// The package comment shows the fields of each.
+// These are the kinds of events. The package comment shows the fields of each kind.
 const (
 	Header Kind = 1 + iota
 	Call
@@ -32,7 +32,7 @@ const (
 
 const kindNames = "history call return unlock unlocked lost begin mark grant end dropped"
 
-// Outcome is how a call for a key returned.
+// Outcome is the result of a call for a lock.
 type Outcome uint8
 
 // The outcomes of calls.
@@ -44,7 +44,7 @@ const (
 
 const outcomeNames = "granted held failed"
 
-// How is what ended a granted lock.
+// How is the cause of the end of a granted lock.
 type How uint8
 
 // The causes of an end.
@@ -63,18 +63,20 @@ func (k Kind) String() string    { return nameOf(kindNames, uint8(k)) }
 func (o Outcome) String() string { return nameOf(outcomeNames, uint8(o)) }
 func (h How) String() string     { return nameOf(howNames, uint8(h)) }
 
-// Event is one line of a history. Each kind uses the fields that the package comment shows; the
-// others are zero.
+// Event is one line of a history. Each kind uses the fields that the package comment shows. All
+// other fields are zero.
 type Event struct {
 	Kind    Kind   `json:"k"`
 	At      int64  `json:"at"` // nanoseconds
 	Version int    `json:"v,omitempty"`
-	Node    string `json:"node,omitempty"` // of the header; Read sets it in every event
-	// Stream is the number of the header, from 1, set by Read; each incarnation of a node has its own.
+	Node    string `json:"node,omitempty"` // written in headers only; Read sets it in every event
+	// Stream is the number of the header before the event, from 1, set by Read. Each incarnation of
+	// a node has its own stream.
 	Stream  int               `json:"-"`
 	Op      uint64            `json:"op,omitempty"`
 	Key     string            `json:"key,omitempty"`
-	Keys    []string          `json:"keys,omitempty"` // further keys of the same request: ascending, above Key
+	// further keys of the request, ascending, all greater than Key
+	Keys    []string          `json:"keys,omitempty"`
 	Permits uint32            `json:"permits,omitempty"`
 	Of      uint32            `json:"of,omitempty"`
 	Try     bool              `json:"try,omitempty"`
@@ -95,7 +97,8 @@ type Event struct {
 	Count   uint64        `json:"count,omitempty"`
 }
 
-// Terms returns how many permits the request of an event takes, and out of how many.
+// Terms returns the number of permits that the request of an event takes, and the total number of
+// permits.
 func (e *Event) Terms() (permits, of int64) {
 	switch {
 	case e.Of != 0:

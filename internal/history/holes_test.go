@@ -18,7 +18,8 @@ func without(events []history.Event, which func(e history.Event) bool) (left []h
 	return left
 }
 
-// The account of any first voter suffices, and the late voter's alone does not.
+// TestOneVoterIsEnough checks that the account of one voter from the beginning is sufficient, and
+// that the account of the voter that began later is not.
 func TestOneVoterIsEnough(t *testing.T) {
 	events := historytest.Make(all(4, 400))
 	for _, silent := range [][2]string{{"voter-0", "voter-2"}, {"voter-1", "voter-2"}, {"voter-0", "voter-1"}} {
@@ -30,7 +31,8 @@ func TestOneVoterIsEnough(t *testing.T) {
 	}
 }
 
-// A history with missing events must never pass if the judge cannot have verified it.
+// TestHolesAreUnknown checks that Judge returns ErrUnknown for a history with missing events that
+// it cannot verify.
 func TestHolesAreUnknown(t *testing.T) {
 	events := historytest.Make(all(4, 400))
 	mid := events[len(events)/2].At
@@ -53,7 +55,8 @@ func TestHolesAreUnknown(t *testing.T) {
 	}
 }
 
-// A wrong clock on one node makes a right history look wrong; Uncertainty accepts it again.
+// TestClocksApart checks that a wrong clock on one node causes a violation, and that there is none
+// if Uncertainty is as large as the error of the clock.
 func TestClocksApart(t *testing.T) {
 	events := historytest.Make(all(5, 400))
 	for i := range events {
@@ -73,7 +76,8 @@ func TestClocksApart(t *testing.T) {
 	}
 }
 
-// A second group may follow the first if no caller still believes in a lock of the first.
+// TestTwoGroups checks that a second group may follow a first one only if no caller believes that
+// it holds a lock of the first group.
 func TestTwoGroups(t *testing.T) {
 	first := historytest.Make(historytest.Options{Seed: 7, Calls: 300, Callers: 5, Keys: 3, Crash: 0.1})
 	second := historytest.Make(historytest.Options{Seed: 8, Calls: 300, Callers: 5, Keys: 3})
@@ -87,7 +91,8 @@ func TestTwoGroups(t *testing.T) {
 	}
 }
 
-// A recording that stops at any time, everywhere at once, is no violation.
+// TestCutRecordingPasses checks that Judge reports no violation if the recording stops at any time,
+// at the same moment in all streams.
 func TestCutRecordingPasses(t *testing.T) {
 	events := historytest.Make(all(6, 300))
 	last := events[len(events)-1].At

@@ -8,29 +8,31 @@ import (
 	"time"
 )
 
-// ErrUnknown means that a history has holes and cannot be judged. It may still be wrong.
+// ErrUnknown means that a history has holes and cannot be judged. The history may be right or
+// wrong.
 var ErrUnknown = errors.New("history: it cannot be judged")
 
-// Options of Judge. The zero value is right for a history on one clock.
+// Options are the options of Judge. The zero value is for a history with one clock.
 type Options struct {
-	// Uncertainty is the largest difference of two clocks of the history.
+	// Uncertainty is the largest difference between two clocks of the history.
 	Uncertainty time.Duration
 
-	// Settle is how long after the end of a call, or of a lock, the state may still keep what it had.
-	// It must be longer than any lease, with the delay of its locks, and than any time without a
-	// leader. Younger leftovers at the end of the recording are no violation. Zero means 1 minute.
+	// Settle is the time for which the replicated state may keep a request after its call has
+	// failed, or a hold after its caller has released or lost the lock. Only what the state keeps
+	// for a longer time is a violation. Settle must be longer than any lease together with the
+	// expiry delay of its locks, and longer than any time without a leader. Zero means 1 minute.
 	Settle time.Duration
 
-	// Settled means that the recording lasts until everything was over: what is missing at its end
-	// never came.
+	// Settled means that the recording ends after all calls and locks have ended. Then a missing
+	// event is a violation at any time, and Settle is not used for it.
 	Settled bool
 }
 
-// Violation is why a history is not one that mortise may produce.
+// Violation is the error for a history that mortise must not produce.
 type Violation struct {
 	Rule   Rule
-	Text   string  // what is wrong, in one sentence
-	Events []Event // the few that show it
+	Text   string  // describes the violation in one sentence
+	Events []Event // the events that show the violation
 }
 
 // Rule is the rule that a violation breaks.
@@ -38,18 +40,18 @@ type Rule string
 
 // The rules of Judge.
 const (
-	Agree   Rule = "agree"   // voters agree on each entry of the log
-	Overlap Rule = "overlap" // the grants that hold a key fit beside each other
+	Agree   Rule = "agree"   // all voters record the same for each log entry
+	Overlap Rule = "overlap" // the permits of all holders of a key do not exceed the total
 	Tokens  Rule = "tokens"  // a later grant of a key has a higher token, and no token is given twice
 	Order   Rule = "order"   // first come, first served
-	Ends    Rule = "ends"    // only what was granted ends
+	Ends    Rule = "ends"    // only a granted lock ends, and only once
 	Real    Rule = "real"    // the order of the log is possible in real time
-	// Belief: no caller is granted a key while another still believes in a hold that does not fit
-	// beside it.
+	// Belief means that no key is granted to a caller while another caller believes that it holds
+	// the key, unless both may hold it at the same time.
 	Belief  Rule = "belief"
-	Phantom Rule = "phantom" // the state has what a caller was told
-	Kept    Rule = "kept"    // what has ended for its caller ends in the state
-	Zombie  Rule = "zombie"  // what has ended in the state ends for its caller
+	Phantom Rule = "phantom" // each token that a call returned was granted by the state
+	Kept    Rule = "kept"    // a lock that has ended for its caller ends in the state
+	Zombie  Rule = "zombie"  // a lock that has ended in the state ends for its caller
 )
 
 func (v *Violation) Error() string {
@@ -62,27 +64,28 @@ func (v *Violation) Error() string {
 	return b.String()
 }
 
-// Judge returns nil if a history is one that mortise may produce, a *Violation if it is not, and an
-// error that wraps ErrUnknown if it cannot be judged. The events of one stream must be in the order
-// in which they were recorded; streams may be mixed in any order.
+// Judge returns nil if mortise may produce the history, a *Violation if it must not, and an error
+// that wraps ErrUnknown if the history cannot be judged. The events of one stream must be in the
+// order in which they were recorded. The events of different streams may be mixed in any order.
 //
-// It is a witness check. The voters' account is the order in which everything took effect, and
-// Judge verifies in one pass that this order explains all that callers were told.
+// Judge is a witness check: it takes the order of the log from the accounts of the voters, and
+// verifies in one pass that this order explains the results of all calls.
 //
-// It replays the account (rules Agree, Overlap, Tokens, Order, Ends). The holders of a key must fit
-// beside each other: all their permits are at most the lowest total that any of them names, one of
-// one for a mutex.
+// First it replays the accounts (rules Agree, Overlap, Tokens, Order, Ends). The permits of all
+// holders of a key together must not exceed the lowest total that any of them names. A mutex takes
+// one permit of one.
 //
-// It gives each grant and end the earliest possible time: not before anything before it in the log,
-// not before the call that asked for it, and not while a holder still believes in the lock. No
-// caller may have seen it earlier (rules Real and Belief). A try that was told of a holder has seen
-// its grant, and has seen that it had not ended.
+// It also computes the earliest possible time of each grant and each end. That time is not before
+// any earlier entry of the log, not before the beginning of the call that requested the lock, and
+// not before the end of the belief of a holder that must have ended. If a caller observed the grant
+// or the end before this time, that is a violation (rules Real and Belief). A try that returned the
+// token of a holder has observed that the token was granted and that it had not ended.
 //
-// Finally it searches for what is missing at the end (rules Phantom, Kept, Zombie).
+// Finally it searches for missing grants and ends (rules Phantom, Kept, Zombie).
 //
-// A holder may believe longer in a lock that was ended by force: the operator accepts that. A
-// crashed caller's call may have been granted or not. A lock may end at any time if its holder
-// crashed and so did not see it lost.
+// Three things are no violation. The holder of a lock that was ended by force may believe for
+// longer that it holds the lock, because the operator accepts that. The call of a crashed caller
+// may have been granted or not. The lock of a crashed holder may end at any time.
 func Judge(events []Event, o Options) error {
 	if o.Settle == 0 {
 		o.Settle = time.Minute
@@ -96,8 +99,8 @@ func Judge(events []Event, o Options) error {
 	return nil
 }
 
-// judge is the state of one judgement. Events, calls, keys and grants are named by their index in
-// the lists; -1 is none.
+// judge is the state of one call of Judge. Events, sets, keys and grants are identified by their
+// indexes in the slices, where -1 means none.
 type judge struct {
 	events                 []Event
 	uncertain, settle, end int64
@@ -105,23 +108,23 @@ type judge struct {
 
 	keys    map[string]int32
 	sets    []set
-	mutexes map[string]int32 // sets of one exclusive key, by its name
-	kinds   map[string]int32 // the other sets, by everything that they ask for
-	crowded []bool           // keys that a request asked for together with others
+	mutexes map[string]int32 // sets with one exclusive key, by the name of the key
+	kinds   map[string]int32 // all other sets, by their keys and permits
+	crowded []bool           // for each key, whether a request for several keys had it
 	streams []stream
-	groups  []*account // in the order of their revisions
-	carried []int32    // events: grants with which an account began
+	groups  []*account // in the order of their first revisions
+	carried []int32    // Grant events without seq, with which an account begins
 
 	grants  []grant
 	byToken map[uint64]int32
-	holes   error // why it is ErrUnknown, if no violation is found
+	holes   error // the ErrUnknown to return if no violation is found
 }
 
 func unknown(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrUnknown, fmt.Sprintf(format, args...))
 }
 
-// broken returns a violation; events that are -1 are left out.
+// broken returns a *Violation. Events that are -1 are left out.
 func (j *judge) broken(rule Rule, events []int32, format string, args ...any) error {
 	v := &Violation{Rule: rule, Text: fmt.Sprintf(format, args...)}
 	for _, e := range events {
@@ -138,11 +141,11 @@ func (j *judge) unsure(format string, args ...any) {
 	}
 }
 
-// set is what a request asks for. Most calls ask for a mutex that an earlier call has asked for.
+// set is the keys and permits of a request. Equal requests share one set.
 type set struct {
-	like        *Event  // one event that asks for it
-	name        string  // for messages
-	keys        []int32 // by number
+	like        *Event  // an event with this set
+	name        string  // for error messages
+	keys        []int32 // indexes of the keys
 	permits, of int64
 }
 

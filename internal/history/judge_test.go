@@ -42,7 +42,7 @@ func TestRightHistoriesPass(t *testing.T) {
 
 func TestHistoriesHaveEverything(t *testing.T) {
 	seen := map[string]int{}
-	tokens := map[string]map[lockfsm.Token]bool{} // that hold a key
+	tokens := map[string]map[lockfsm.Token]bool{} // tokens that hold each key
 	for _, e := range historytest.Make(kinds(1, 5000)) {
 		seen[e.Kind.String()]++
 		if e.Node == "voter-0" && (e.Kind == history.Grant || e.Kind == history.End) {
@@ -80,7 +80,8 @@ func TestHistoriesHaveEverything(t *testing.T) {
 }
 
 func TestPlantedViolationsAreFound(t *testing.T) {
-	// The rules that find each violation. A rule that is not listed could never fail.
+	// want has the rule that must find each planted violation. Each rule is in the table, so that
+	// no rule is untested.
 	want := map[string][]history.Rule{
 		"double grant":                        {history.Overlap},
 		"duplicate token":                     {history.Tokens},
@@ -112,7 +113,7 @@ func TestPlantedViolationsAreFound(t *testing.T) {
 				if p.Kinds {
 					options = kinds(seed, 200)
 				}
-				if seed%2 == 0 { // a call without an answer could explain some violations
+				if seed%2 == 0 { // a call without an answer could hide some violations
 					options.Crash = 0
 				}
 				events := p.Break(historytest.Make(options))
@@ -143,7 +144,8 @@ func TestPlantedViolationsAreFound(t *testing.T) {
 	}
 }
 
-// A holder may believe longer in a lock that was ended by force.
+// TestForceIsNoViolation checks that the holder of a lock that was ended by force may believe for
+// longer that it holds the lock.
 func TestForceIsNoViolation(t *testing.T) {
 	at := slices.IndexFunc(historytest.Plants(),
 		func(p historytest.Plant) bool { return p.Name == "belief outlives the lock" })
@@ -173,7 +175,7 @@ func TestReadingGivesWhatWasWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Streams get new numbers. The events except headers must be equal, stream by stream.
+	// Read numbers the streams anew. All events except headers must be equal, stream by stream.
 	slices.SortStableFunc(events, func(a, b history.Event) int { return cmp.Compare(a.Stream, b.Stream) })
 	strip := func(all []history.Event) (left []history.Event) {
 		for _, e := range all {

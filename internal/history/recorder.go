@@ -13,56 +13,56 @@ import (
 
 const (
 	maxKey        = 1024            // bytes of a key that are recorded; no valid key is longer
-	defaultBuffer = 16 << 20        // bytes: a busy disk stalls for seconds
-	closeTimeout  = 5 * time.Second // how long Close waits for a writer that hangs
+	defaultBuffer = 16 << 20        // bytes, enough for a disk that stalls for seconds
+	closeTimeout  = 5 * time.Second // longest time that Close waits for the writer
 )
 
 // RecorderConfig configures a Recorder.
 type RecorderConfig struct {
-	// Writer receives whole lines, from one goroutine. It is not closed. Required.
+	// Writer receives complete lines, from one goroutine. The Recorder does not close it. Required.
 	Writer io.Writer
 	// Node names the node. Required.
 	Node string
-	// Now is the clock of the history, in nanoseconds. It must be safe for concurrent use.
-	// Required.
+	// Now returns the time of the history's clock in nanoseconds. It must be safe for concurrent
+	// use. Required.
 	Now func() int64
-	// Buffer limits the bytes that wait for the writer. Events beyond it are dropped and counted.
-	// Zero means 16 MiB.
+	// Buffer is the largest number of bytes that wait for the writer. Further events are dropped
+	// and counted. Zero means 16 MiB.
 	Buffer int
 }
 
-// Recorder writes the history of one node. It is safe for concurrent use. No call waits for the
-// writer: the recorder's own goroutine writes, and Close ends it. A nil Recorder is switched off:
-// its recording methods do nothing, Call returns 0, and Close returns nil.
+// Recorder writes the history of one node. It is safe for concurrent use. No method except Close
+// waits for the writer, because a separate goroutine writes. Close ends that goroutine. With a nil
+// Recorder the recording methods do nothing, Call returns 0, and Close returns nil.
 type Recorder struct {
 	config RecorderConfig
-	wake   chan struct{} // one slot
+	wake   chan struct{} // has one slot
 	done   chan struct{} // closed when the goroutine has ended
 
 	mu      sync.Mutex // guards the following; never held while writing
-	buffer  []byte     // lines that wait
+	buffer  []byte     // lines that wait for the writer
 	op      uint64
 	dropped uint64 // the number of dropped events
-	told    uint64 // how many of those are recorded as dropped
+	told    uint64 // number of dropped events that Dropped events report
 	closed  bool
-	err     error // of the writer; then nothing more is written
+	err     error // error of the writer; after an error nothing more is written
 }
 
-// NewRecorder returns a recorder and starts its goroutine.
+// NewRecorder returns a Recorder and starts its goroutine.
 func NewRecorder(c RecorderConfig) *Recorder {
 	if c.Buffer == 0 {
 		c.Buffer = defaultBuffer
 	}
 	r := &Recorder{config: c, wake: make(chan struct{}, 1), done: make(chan struct{})}
-	r.buffer = append(r.buffer, '\n') // the last line of the file may have been cut off by a crash
+	r.buffer = append(r.buffer, '\n') // a crash may have left an incomplete last line in the file
 	r.Record(Event{Kind: Header, Version: Version, Node: c.Node})
 	go r.write()
 	return r
 }
 
-// Record stamps an event with the time and writes it. It ignores the event's own At and Stream.
-// After Close it does nothing: the history ends there, and a hanging call that returns later leaves
-// no gap.
+// Record records an event with the present time. It ignores the fields At and Stream of e. After
+// Close it does nothing. The history ends with Close, so the return of a call after that is not
+// counted as dropped.
 func (r *Recorder) Record(e Event) {
 	if r == nil {
 		return
@@ -76,7 +76,7 @@ func (r *Recorder) Record(e Event) {
 	}
 }
 
-// add needs mu.
+// The caller of add must hold mu.
 func (r *Recorder) add(e Event) {
 	if r.closed {
 		return
@@ -94,8 +94,8 @@ func (r *Recorder) add(e Event) {
 	r.buffer = append(appendLine(r.buffer, e), '\n')
 }
 
-// Call records that a caller asks for something, and returns the number of the call. Of asked it
-// uses Key, Keys, Permits, Of, Try and Resumes.
+// Call records that a caller requests a lock, and returns the number of the call. It uses the
+// fields Key, Keys, Permits, Of, Try and Resumes of asked.
 func (r *Recorder) Call(asked Event) (op uint64) {
 	if r == nil {
 		return 0
@@ -116,42 +116,45 @@ func (r *Recorder) Call(asked Event) (op uint64) {
 	return e.Op
 }
 
-// short cuts a key that is too long for any group: its call fails, but its line must not.
+// short cuts off the end of a key that is longer than any valid key. The call with such a key
+// fails, but its line must not become too long.
 func short(key string) string { return key[:min(len(key), maxKey)] }
 
-// Granted records that a call returned with the lock.
+// Granted records that a call has got the lock, with this token.
 func (r *Recorder) Granted(op uint64, token lockfsm.Token) {
 	r.Record(Event{Kind: Return, Op: op, Outcome: Granted, Token: token})
 }
 
-// Held records that a try was told that the lock is held with that token. Zero means that a waiter
-// for several locks comes first.
+// Held records that a try failed because the lock is held with this token. Zero means that it
+// failed because of a waiter for several locks.
 func (r *Recorder) Held(op uint64, token lockfsm.Token) {
 	r.Record(Event{Kind: Return, Op: op, Outcome: Held, Token: token})
 }
 
-// Failed records that a call returned with nothing. class is the kind of error in a word or two.
+// Failed records that a call returned without the lock. class names the kind of error in one or two
+// words.
 func (r *Recorder) Failed(op uint64, class string) {
 	r.Record(Event{Kind: Return, Op: op, Outcome: Failed, Err: class})
 }
 
-// Unlock records that the holder of a granted call releases. It must be called before the release
-// begins, and once a call.
+// Unlock records that the holder begins to release the lock of a call. It must be called before the
+// release begins, and once for each call.
 func (r *Recorder) Unlock(op uint64) { r.Record(Event{Kind: Unlock, Op: op}) }
 
-// Unlocked records that Unlock returned. An empty class means that the release is confirmed.
+// Unlocked records the result of a release. An empty class means that the release was confirmed.
+// Otherwise class names the kind of error.
 func (r *Recorder) Unlocked(op uint64, class string) {
 	r.Record(Event{Kind: Unlocked, Op: op, Err: class})
 }
 
-// Lost records that a lock was lost. until is the first time, on the clock of the history, at which
-// a question would have returned so.
+// Lost records that the lock of a call was lost. until is the time on the history's clock from
+// which on the holder could have known it.
 func (r *Recorder) Lost(op uint64, until int64) { r.Record(Event{Kind: Lost, Op: op, Until: until}) }
 
 // Now returns the time on the clock of the history.
 func (r *Recorder) Now() int64 { return r.config.Now() }
 
-// Dropped returns how many events were not written.
+// Dropped returns the number of events that were not recorded.
 func (r *Recorder) Dropped() uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -181,9 +184,9 @@ func (r *Recorder) write() {
 	}
 }
 
-// Close writes the waiting lines and ends the recorder. It returns an error of the writer, the
-// number of dropped events, or that the writer hangs; such a history will not be judged right. It
-// is idempotent, and takes at most 5 s.
+// Close writes the waiting lines and ends the recorder. It returns an error if the writer failed,
+// if events were dropped, or if the writer does not return. Such a history is incomplete. Close may
+// be called more than once, and takes at most 5 s.
 func (r *Recorder) Close() error {
 	if r == nil {
 		return nil

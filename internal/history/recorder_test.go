@@ -31,7 +31,7 @@ func clock() func() int64 {
 
 func TestRecorderWritesWhatItIsTold(t *testing.T) {
 	var file bytes.Buffer
-	file.WriteString(`{"k":"header","cut o`) // left by a crash
+	file.WriteString(`{"k":"header","cut o`) // an incomplete line, as after a crash
 	r := history.NewRecorder(history.RecorderConfig{Writer: &file, Node: "n", Now: clock()})
 	var callers sync.WaitGroup
 	for range 8 {
@@ -84,9 +84,9 @@ func dropAndSaySo(t *testing.T) {
 		t.Fatal("the writer blocks, and nothing is dropped")
 	}
 	close(slow.open)
-	for range 100 { // now it writes: later events are recorded, after an event for the hole
+	for range 100 { // now the writer works: events are recorded again, after a Dropped event
 		r.Call(history.Event{Key: "k"})
-		synctest.Wait() // until the writer has taken it
+		synctest.Wait() // until the event is written
 	}
 	if err := r.Close(); err == nil || !strings.Contains(err.Error(), "dropped") {
 		t.Fatalf("Close returned %v", err)
@@ -107,7 +107,8 @@ func dropAndSaySo(t *testing.T) {
 	}
 }
 
-// A call that hung while the recorder was closed records its return too late. That is no gap.
+// TestRecorderHasAnEnd checks that a Return that is recorded after Close does not count as a
+// dropped event.
 func TestRecorderHasAnEnd(t *testing.T) {
 	var out bytes.Buffer
 	r := history.NewRecorder(history.RecorderConfig{Writer: &out, Node: "n", Now: clock()})
@@ -125,7 +126,7 @@ func TestRecorderHasAnEnd(t *testing.T) {
 
 func TestRecorderOutlivesItsWriter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		in, out := io.Pipe() // nothing reads
+		in, out := io.Pipe() // no reader, so writes block
 		r := history.NewRecorder(history.RecorderConfig{Writer: out, Node: "n", Now: clock()})
 		r.Call(history.Event{Key: "k"})
 		began := time.Now()

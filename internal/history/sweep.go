@@ -8,25 +8,27 @@ import (
 )
 
 type grant struct {
-	set       int32 // what it grants
+	set       int32 // the granted set
 	event     int32
-	at, ended int64 // when the first voter had applied it, and its end
-	end       int32 // the event that ended it; -1 if none
+	// when the first voter recorded the grant, and when the first voter recorded its end
+	at, ended int64
+	end       int32 // the End event; -1 if none
 	group     int32 // index in judge.groups
 
-	owner *call // the call that was told of it, or nil
-	// These are tries that were told of it, and so came after the grant and before the end.
-	seenBy, heldBy     int32 // the return that saw it first; the last call to begin that still saw it
+	owner *call // the call that returned its token, or nil
+	// These describe the tries that returned its token, so that they ran after the grant and before
+	// the end.
+	seenBy, heldBy     int32 // the earliest return of such a try; the latest call of such a try
 	seenAt, heldBehind int64
 }
 
 type held struct {
-	current []int32 // grants that hold it
-	taken   int64   // their permits
-	last    int32   // the last grant; -1 if none
+	current []int32 // grants that hold the key
+	taken   int64   // sum of the permits of current
+	last    int32   // the last grant of the key; -1 if none
 	token   lockfsm.Token
-	highest mark // the highest of all grants
-	alone   mark // the highest exclusive one
+	highest mark // the grant with the highest place
+	alone   mark // the exclusive grant with the highest place
 }
 
 type mark struct {
@@ -42,7 +44,7 @@ func (j *judge) listGrants() error {
 	j.grants = make([]grant, 0, n)
 	j.byToken = make(map[uint64]int32, n)
 	for place, a := range j.groups {
-		for _, i := range j.carried { // what was held when the recording began
+		for _, i := range j.carried { // locks that were held when the recording began
 			e := &j.events[i]
 			if _, known := j.byToken[uint64(e.Token)]; e.Group == a.group && e.Rev == a.first && !known {
 				if err := j.list(int32(place), step{event: i, at: e.At}); err != nil {
@@ -74,7 +76,7 @@ func (j *judge) list(group int32, s step) error {
 	return nil
 }
 
-// claim finds the grant of each answer with a token.
+// claim finds the grant for each token that a call returned.
 func (j *judge) claim() error {
 	for s := range j.streams {
 		calls := j.streams[s].calls
@@ -132,9 +134,10 @@ func (j *judge) tell(g *grant, c *call, e *Event) error {
 	return nil
 }
 
-// goesBack reports whether a grant resumes the hold with that token, directly or through others
-// that did. A client that learns of its grant when its lease is short detaches the hold and resumes
-// it. A call that resumes no hold must get a grant that resumes none.
+// goesBack reports whether a grant resumes the hold with that token, directly or through a chain of
+// grants that each resume the one before. Such a chain is possible because a client that gets its
+// grant when its lease is short detaches the hold and resumes it. For token zero goesBack reports
+// whether the grant resumes no hold.
 func (j *judge) goesBack(g *grant, token lockfsm.Token) bool {
 	for at := g; ; {
 		resumes := j.events[at.event].Resumes
@@ -143,14 +146,14 @@ func (j *judge) goesBack(g *grant, token lockfsm.Token) bool {
 		}
 		before, known := j.byToken[uint64(resumes)]
 		if !known {
-			return true // from before the recording
+			return true // that grant is older than the recording
 		}
 		at = &j.grants[before]
 	}
 }
 
-// heldBack judges a try that failed because of a waiter, which must be one for several locks that
-// comes first for this one.
+// heldBack judges a try that failed because of a waiter for several keys. The history must have a
+// request for several keys with one of the keys of the try.
 func (j *judge) heldBack(c *call, e *Event) {
 	if !slices.ContainsFunc(j.sets[c.set].keys, func(key int32) bool { return j.crowded[key] }) {
 		j.unsure("call %d of %s was told that a waiter for several locks comes first for %s, "+
@@ -158,7 +161,7 @@ func (j *judge) heldBack(c *call, e *Event) {
 	}
 }
 
-// phantom judges an answer with a grant that is in no account.
+// phantom judges a token that a call returned and that is in no account.
 func (j *judge) phantom(c *call, e *Event) error {
 	for _, a := range j.groups {
 		if uint64(a.first) < uint64(e.Token) && uint64(e.Token) <= uint64(a.covers) {
@@ -171,13 +174,13 @@ func (j *judge) phantom(c *call, e *Event) error {
 	return nil
 }
 
-// sweep replays the account and gives every step its earliest possible time.
+// sweep replays the accounts and computes the earliest possible time of each step.
 func (j *judge) sweep() error {
 	w := sweeper{judge: j, keys: make([]held, len(j.keys)), point: math.MinInt64, because: -1}
 	for i := range w.keys {
 		w.keys[i] = held{last: -1}
 	}
-	next := int32(0) // grants are in the order of the list
+	next := int32(0) // next grant; the grants are in the order of the accounts
 	for place, a := range j.groups {
 		if place > 0 {
 			w.groupEnds(a)
@@ -205,15 +208,15 @@ func (j *judge) sweep() error {
 	return nil
 }
 
-// sweeper walks through the log. point is the earliest time at which the present step can have
-// happened, and because the event that implies it.
+// sweeper is the state of sweep. point is the earliest time at which the present step can have
+// happened. because is the event that implies this time.
 type sweeper struct {
 	*judge
 	keys    []held
-	live    []int32 // keys that may be held
+	live    []int32 // keys that were granted at least once
 	point   int64
 	because int32
-	belief  bool // because ends a belief
+	belief  bool // whether because is the end of a belief
 }
 
 func (w *sweeper) notBefore(at int64, because int32, belief bool) {
@@ -222,7 +225,7 @@ func (w *sweeper) notBefore(at int64, because int32, belief bool) {
 	}
 }
 
-// notAfter fails if the step e was seen before the point.
+// notAfter returns a violation if the event seen has observed the step at a time before point.
 func (w *sweeper) notAfter(at int64, seen, step int32) error {
 	if seen < 0 || w.point <= at || w.point-at <= w.uncertain {
 		return nil
@@ -241,7 +244,7 @@ func (w *sweeper) asked(event int32) int32 {
 	return w.streams[e.Stream].calls[e.Op].set
 }
 
-// grant replays a grant: all keys of its request at one moment.
+// grant replays a grant, for all keys of its request at one moment.
 func (w *sweeper) grant(i int32) error {
 	g := &w.grants[i]
 	for _, key := range w.sets[g.set].keys {
@@ -261,9 +264,10 @@ func (w *sweeper) grant(i int32) error {
 	return w.notAfter(g.at, g.event, g.event)
 }
 
-// grantOne grants one key. A request for one key, or an exclusive one, must not have been passed in
-// its queue. Requests that fit beside it may have passed a shared request for several keys while
-// that waited for another key.
+// grantOne replays the grant of one key. No later request of the queue may have been granted before
+// a request for one key or an exclusive request. A shared request for several keys is an exception:
+// while it waited for another key, later requests that may hold this key beside it may have been
+// granted.
 func (w *sweeper) grantOne(i, key int32) error {
 	g, k := &w.grants[i], &w.keys[key]
 	e, asked := &w.events[g.event], &w.sets[g.set]
@@ -301,8 +305,8 @@ func (w *sweeper) grantOne(i, key int32) error {
 	return nil
 }
 
-// resumes reports whether a grant resumes the one that it names, which must have ended in the same
-// entry of the log.
+// resumes reports whether a grant correctly resumes the grant that it names. The named grant must
+// have the same set and place, and must have ended by force in the same log entry.
 func (w *sweeper) resumes(g *grant) bool {
 	e := &w.events[g.event]
 	i, known := w.byToken[uint64(e.Resumes)]
@@ -326,7 +330,7 @@ func (w *sweeper) eventsOf(grants ...int32) (events []int32) {
 	return events
 }
 
-// ends removes a grant from the holders, and reports whether it held all its keys.
+// ends removes a grant from the holders of its keys, and reports whether it held all of them.
 func (w *sweeper) ends(i int32) bool {
 	g := &w.grants[i]
 	permits := w.sets[g.set].permits
@@ -367,8 +371,8 @@ func (w *sweeper) end(s step) error {
 	return w.notAfter(s.at, s.event, s.event)
 }
 
-// groupEnds ends what a group still held when the next one began. No caller may still believe in it
-// when the next group grants.
+// groupEnds ends the grants that a group still held when the next group began. The beliefs of their
+// callers must have ended before the next group grants a lock.
 func (w *sweeper) groupEnds(next *account) {
 	for _, k := range w.live {
 		for _, i := range w.keys[k].current {

@@ -7,13 +7,14 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Trail turns what one replica applies into events. It tracks all requests, because the results of
-// the state machine name requests and no keys. It belongs to the goroutine that applies the log. It
-// shares no code with the state machine, so its account is a second opinion.
+// Trail records events for the commands that one replica applies. It keeps all requests, because
+// the results of the state machine name requests but not their keys. It must be used only on the
+// goroutine that applies the log. It tracks requests with its own code, so that a fault of the
+// state machine does not hide itself.
 type Trail struct {
-	// Queue, if not nil, is called with each request that enters the queues, before it may be granted,
-	// and with each that leaves them, granted or not, in an event without a kind. Start does not call
-	// it.
+	// Queue, if not nil, is called with each request that joins the queues of its keys, before the
+	// request may be granted. It is called again when the request leaves the queues, whether it was
+	// granted or not. The event has no Kind. Start does not call Queue.
 	Queue func(e Event, leaves bool)
 
 	emit func(Event)
@@ -33,25 +34,25 @@ type request struct {
 
 type holding struct {
 	key         string
-	keys        []string // further ones
+	keys        []string // further keys
 	permits, of uint32
 	place       lockfsm.Revision
 	token       lockfsm.Token
 }
 
-// NewTrail returns a trail that passes each event to emit, which stamps it with the time and its
-// node.
+// NewTrail returns a Trail that passes each event to emit. The function emit must set the time and
+// the node of the event.
 func NewTrail(group uint64, emit func(Event)) *Trail {
 	return &Trail{emit: emit, group: Group(group), live: map[request]holding{}}
 }
 
-// Start begins the account with a state that has all entries up to index. It must be called at the
-// start of a replica, and when the replica has restored a snapshot.
+// Start begins a new account with the state m, which has all entries up to index. It must be called
+// when a replica starts, and when it has restored a snapshot.
 func (t *Trail) Start(index uint64, m *lockfsm.Machine) {
 	clear(t.live)
 	t.index, t.rev = index, m.Revision()
 	t.emit(Event{Kind: Begin, Group: t.group, Index: index, Rev: t.rev})
-	var order []request // a map has no order
+	var order []request // because a map has no order
 	for _, e := range m.Entries() {
 		q := request{e.Session, e.Number}
 		h, again := t.live[q]
@@ -65,32 +66,34 @@ func (t *Trail) Start(index uint64, m *lockfsm.Machine) {
 	}
 	for _, q := range order {
 		h := t.live[q]
-		if len(h.keys) > 0 { // they are in the order of the locks
+		if len(h.keys) > 0 { // the machine lists them in its own order
 			all := slices.Sorted(slices.Values(append(h.keys, h.key)))
 			h.key, h.keys = all[0], all[1:]
 			t.live[q] = h
 		}
 		if h.token != 0 {
 			held := t.event(Grant, q, h)
-			held.Group, held.Index, held.Rev = t.group, index, t.rev // no seq: the state began with it
+			// without seq, because the state began with this hold
+			held.Group, held.Index, held.Rev = t.group, index, t.rev
 			t.emit(held)
 		}
 	}
 }
 
-// Mark records how far the account reaches. It must be called when a snapshot is made, so that an
-// account that begins with that snapshot can be joined to this one.
+// Mark records the index up to which the account is complete. It must be called when a snapshot is
+// taken, so that an account that begins with that snapshot can be merged with this one.
 func (t *Trail) Mark() {
 	t.emit(Event{Kind: Mark, Group: t.group, Index: t.index, Rev: t.rev})
 }
 
-// Entry must be called with each log entry before it is applied. It keeps batch until the last of
-// its results.
+// Entry must be called with each log entry before it is applied. It keeps batch until Result was
+// called for its last command.
 func (t *Trail) Entry(index uint64, batch []byte) {
 	t.index, t.seq, t.batch = index, 0, batch
 }
 
-// Result must be called with the result of each command of the entry, in order.
+// Result must be called with the result of each command of the entry, in order, after the command
+// is applied.
 func (t *Trail) Result(r lockfsm.Result, m *lockfsm.Machine) {
 	raw, rest, err := lockfsm.Next(t.batch)
 	t.batch, t.rev = rest, m.Revision()
@@ -137,7 +140,7 @@ func (t *Trail) asked(raw []byte, r lockfsm.Result) {
 	if err != nil {
 		return
 	}
-	place := t.rev // the request's revision is the last one, or the one before if a grant took another
+	place := t.rev // the revision of the request; a grant in the same command takes the next one
 	if r.Code == lockfsm.Granted {
 		place--
 	}
@@ -148,8 +151,8 @@ func (t *Trail) asked(raw []byte, r lockfsm.Result) {
 	}
 }
 
-// taken tracks an Acquire that has resumed a hold: one hold ends by force, and another begins at
-// its place. The queue does not change.
+// taken records an Acquire that has resumed a hold. The old hold ends by force, and a new hold
+// begins with the same place. The queue does not change.
 func (t *Trail) taken(q request, r lockfsm.Result) {
 	before := request{r.Evicted.Session, r.Evicted.Number}
 	h, known := t.live[before]
@@ -167,13 +170,14 @@ func (t *Trail) taken(q request, r lockfsm.Result) {
 	t.say(e)
 }
 
-// detached tracks a Detach. A hold that stays moves to another session, without an event.
+// detached tracks a Detach. If the hold moves to another session, there is no event. Otherwise the
+// hold is canceled.
 func (t *Trail) detached(r lockfsm.Result) {
 	q := request{r.Session, r.Number}
 	switch h, known := t.live[q]; {
 	case r.Detached == 0 && (r.Code == lockfsm.Done || r.Code == lockfsm.TooManySessions ||
 		r.Code == lockfsm.OverGroupBudget):
-		t.drop(q, ByCancel) // by a caller that no longer, or never, learned of it
+		t.drop(q, ByCancel) // the hold ends instead of moving
 	case r.Detached != 0 && known:
 		delete(t.live, q)
 		t.live[request{r.Detached, r.Number}] = h
@@ -207,8 +211,8 @@ func (t *Trail) drop(q request, how How) {
 	}
 }
 
-// delayed lists what an expired session still holds, which its result does not list: locks with a
-// delay end when it expires again.
+// delayed returns the requests that an expired session still has. Locks with an expiry delay remain
+// held until the session expires a second time, and the result does not list them.
 func delayed(r lockfsm.Result, m *lockfsm.Machine) (left []lockfsm.Change) {
 	if r.TTL == 0 {
 		return nil
@@ -221,8 +225,8 @@ func delayed(r lockfsm.Result, m *lockfsm.Machine) (left []lockfsm.Change) {
 	return left
 }
 
-// over tracks a command that can end many requests of a session: those that are not among the live
-// ones.
+// over tracks a command that can end many requests of a session. It ends all requests of the
+// session that are not in live.
 func (t *Trail) over(r lockfsm.Result, how How, live []lockfsm.Change) {
 	if r.Code != lockfsm.Done {
 		return

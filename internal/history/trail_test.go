@@ -13,8 +13,9 @@ type account struct {
 	trail   *history.Trail
 }
 
-// A lock that stays taken when its holder's session expires has not ended. A voter that restores it
-// from a snapshot records the same as the others.
+// TestTrailOfADelayedLock checks that a lock with an expiry delay does not end when its holder's
+// session expires the first time. It also checks that a voter that begins with a snapshot of that
+// state records the same end as the others.
 func TestTrailOfADelayedLock(t *testing.T) {
 	var events []history.Event
 	voter := func(stream int, m *lockfsm.Machine, index uint64) account {

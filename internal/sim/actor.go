@@ -6,16 +6,17 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
-// actor stands for a goroutine that owns a core. What is posted waits in its inbox for its next
-// turn: soon, or, if the process is paused, when that continues. Every post schedules a turn.
+// actor simulates a goroutine that owns a core. Functions that are passed to post wait in the inbox
+// for the next turn. The next turn is scheduled soon after a post, or at the end of the pause if
+// the machine is paused.
 type actor struct {
 	p      *proc
 	inbox  []func(now clock.Time)
 	roused bool
 	ended  bool
 	timer  int
-	turn   func(now clock.Time) (next clock.Time) // the zero time means that nothing is due
-	busy   bool                                   // a turn is running; what is posted waits for the next
+	turn   func(now clock.Time) (next clock.Time) // returns zero if nothing is due
+	busy   bool                                   // a turn is running
 }
 
 func (a *actor) post(f func(now clock.Time)) {
@@ -54,8 +55,8 @@ func (a *actor) wake() {
 	a.run()
 }
 
-// run is one turn. Another actor of the same process may call it where its goroutine would wait for
-// this one.
+// run executes one turn. Another actor of the same process may call run where a real goroutine
+// would wait for this one.
 func (a *actor) run() {
 	if a.gone() || a.busy {
 		return

@@ -9,7 +9,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// This file is how one instance asks another, beside their streams.
+// This file simulates the queries between instances that do not use a stream.
 
 // query is a founding query, a probe for an instance at an address, or a status query to the
 // leader.
@@ -20,7 +20,7 @@ type query struct {
 }
 
 type reply struct {
-	from   nodeid.ID // the one that has proved itself
+	from   nodeid.ID // the instance that has answered, as its TLS key would prove
 	body   []byte
 	status cluster.StatusReply
 }
@@ -45,8 +45,8 @@ func (p *proc) Task(e cluster.Task) {
 		})
 }
 
-// queryStatus asks the leader how the voters stand, and then calls then, with nil if that takes
-// longer than within.
+// queryStatus queries the leader for the status of the voters, and calls then with the answer. If
+// there is no answer within the given time, it calls then with nil.
 func (p *proc) queryStatus(q cluster.Inquiry, within time.Duration, then func(*cluster.VoterStatus)) {
 	q.Caller = then
 	p.cluster.post(func(clock.Time) { p.core.Inquire(&q) })
@@ -59,8 +59,8 @@ func (p *proc) queryStatus(q cluster.Inquiry, within time.Duration, then func(*c
 	})
 }
 
-// put asks the instance at an address; a zero to means any. The cluster's owner gets one outcome,
-// after a second at the latest, and only in this incarnation.
+// put sends a query to the instance at an address. If to is zero, any instance may answer. The
+// cluster's owner calls then once, after a second at the latest, unless this incarnation has ended.
 func (p *proc) put(addr string, to nodeid.ID, q query, then func(time.Duration, founding.Outcome, reply)) {
 	w, asker := p.w, founding.Asker{Instance: p.instance, Addr: p.m.addr}
 	answered := false
@@ -74,7 +74,7 @@ func (p *proc) put(addr string, to nodeid.ID, q query, then func(time.Duration, 
 	w.after(w.net.hop(), func() {
 		m := w.at(addr)
 		switch {
-		case p.instance != asker.Instance: // a later incarnation proves nothing that an earlier one asked for
+		case p.instance != asker.Instance: // the incarnation that sent the query has ended
 		case m == nil:
 			w.after(w.net.hop(), func() { finish(founding.Refused, reply{}) })
 		case !w.net.linked(p.m, m) || w.now < m.pausedUntil || w.chance(w.net.drop):
@@ -86,7 +86,7 @@ func (p *proc) put(addr string, to nodeid.ID, q query, then func(time.Duration, 
 			from := m.proc.instance
 			m.proc.answer(asker, q, func(r reply) {
 				if r.from = from; m.proc == nil || m.proc.instance != from {
-					return // a new incarnation does not answer for the one before
+					return // the incarnation that was asked has ended
 				}
 				if w.net.linked(p.m, m) {
 					w.after(w.net.hop(), func() { finish(founding.Answered, r) })
@@ -96,7 +96,8 @@ func (p *proc) put(addr string, to nodeid.ID, q query, then func(time.Duration, 
 	})
 }
 
-// answer answers a query once what binds this instance by it is stored.
+// answer answers a query. If the answer binds this instance, the state of founding is stored
+// before.
 func (p *proc) answer(from founding.Asker, q query, then func(reply)) {
 	if p.insider != nil {
 		p.insider.answer(from, q, then)

@@ -9,27 +9,28 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// This file is the callers, which lock, hold, unlock and give up.
+// This file simulates the callers, which request locks, hold and release them, and cancel requests.
 
 type call struct {
 	p     *proc
 	id    uint64
 	req   client.Request
 	token lockfsm.Token
-	group uint64 // in which it was granted
+	group uint64 // the group in which the lock was granted
 	stage stage
-	hold  time.Duration // how long it will hold
+	hold  time.Duration // for how long the caller will hold the lock
 
-	outer, inner *call // under whose lock it is made, and what is made under its own now
+	// the call under whose lock this one was made; the call under this one's lock
+	outer, inner *call
 
-	ends   clock.Time // when its hold ends by itself, by its handle. Zero means never
-	forced bool       // the state has ended its hold by force
-	told   bool       // that a waiter has come
+	ends   clock.Time // when the handle ends the hold by itself. Zero means never
+	forced bool       // the state machine has ended the hold by force
+	told   bool       // the caller was notified of a waiter
 
-	detaches bool // it will detach its hold
-	once     bool // its caller makes no other call
+	detaches bool // the caller will detach the hold instead of releasing it
+	once     bool // the caller makes no other call afterwards
 
-	lapsed bool // its belief has ended by the clock
+	lapsed bool // the hold has ended by the caller's clock
 	until  time.Duration
 }
 
@@ -38,7 +39,7 @@ type stage uint8
 const (
 	waits stage = iota
 	holds
-	over // the caller has gone on
+	over // the call has ended
 )
 
 func (p *proc) caller() {
@@ -64,7 +65,7 @@ func (p *proc) call(outer *call) *call {
 	return c
 }
 
-// newCall returns a call that has not asked yet.
+// newCall returns a call whose request is not sent yet.
 func (p *proc) newCall(r client.Request) *call {
 	p.w.numbers++
 	c := &call{p: p, id: p.w.numbers, req: r, hold: p.w.between(0, p.w.cfg.Hold)}
@@ -78,8 +79,8 @@ func (c *call) ask() {
 	c.p.inClient(func(now clock.Time) { c.p.client.Acquire(now, &c.req) })
 }
 
-// next continues after a while: with the next step under the outer lock, which is then released, or
-// with another call.
+// next ends this call. After a while it releases the lock of the outer call, if there is one, or
+// makes another call.
 func (c *call) next() {
 	p := c.p
 	c.stage = over
@@ -121,10 +122,11 @@ func (c *call) failed(err error) {
 	c.next()
 }
 
-// granted is where the caller begins to believe, unless it has left, or its lease is already over.
+// granted is called when the lock is granted. From now on the caller believes that it holds the
+// lock, unless it has canceled the request.
 func (c *call) granted(token lockfsm.Token, until clock.Time) {
 	if c.stage != waits {
-		return // the grant crosses the cancel: no caller believes in it
+		return // the caller has canceled before the grant arrived
 	}
 	w := c.p.w
 	c.stage, c.token, c.group, c.ends = holds, token, c.p.group, until
@@ -162,13 +164,13 @@ func (c *call) lost(why error) {
 		c.next()
 	case holds:
 		c.p.w.watch.loses(c, why)
-		c.abandonInner() // its context has ended
+		c.abandonInner() // the context of the inner call has ended
 		c.next()
 	}
 }
 
 func (c *call) released(err error) {
-	if !c.detaches { // the log shows what became of that
+	if !c.detaches { // the log shows the result of a detach
 		c.p.w.watch.released(c, err)
 	}
 }

@@ -12,32 +12,32 @@ import (
 	"github.com/mortise-lock/mortise/internal/history"
 )
 
-// Campaign runs many seeds, one after the other. It is for tests, since only these can seed raft's
-// random source. That is one per process, so campaigns on several cores are several processes, each
-// with its Step.
+// Campaign runs many seeds, one after the other. It must be used in a test, because only tests can
+// seed raft's random source. There is one such source in each process. So to use several
+// processors, run several processes with the same Step and different First.
 type Campaign struct {
 	First, Step uint64        // seeds First, First+Step, …
-	Least       uint64        // at least so many in all, with those before a resumption
-	Time        time.Duration // begin new ones for so long, whatever Least is
+	Least       uint64        // least number of seeds, including those before a resumption
+	Time        time.Duration // new seeds are begun for at least this time
 	// State is a file with the next seed, so that a stopped campaign can be resumed. Empty means none.
 	State     string
-	Foundings bool // foundings instead of runs
+	Foundings bool // run foundings (RunFounding) instead of Run
 
 	Seed    func(seed uint64)           // seeds crypto/rand
-	Judge   func([]history.Event) error // a second judge of each history. Nil means none
-	Package string                      // the directory of the test, from the root of the repository
+	Judge   func([]history.Event) error // second judge of each history. Nil means none
+	Package string                      // directory of the test, from the root of the repository
 	Say     func(format string, args ...any)
 }
 
 // Total sums up a campaign.
 type Total struct {
 	Runs    int
-	Settled time.Duration // the longest wait after healing
+	Settled time.Duration // the longest time until a run was settled after healing
 	Stats   Stats
 }
 
-// Run runs the campaign. An error has the seed, the command that repeats it, the last events and
-// the broken rule.
+// Run runs the campaign until the first failure. The error contains the seed, the command that
+// repeats it, the last events and the broken rule.
 func (c *Campaign) Run() (Total, error) {
 	var total Total
 	begun, step := time.Now(), max(c.Step, 1)
@@ -66,7 +66,8 @@ func (c *Campaign) Run() (Total, error) {
 
 const lastEvents = 60
 
-// one runs one seed. If it fails it is run again with its transcript, and must fail alike.
+// one runs one seed. If the run fails, one runs the seed again with a transcript, and checks that
+// both runs have the same hash and fault.
 func (c *Campaign) one(seed uint64) (*Report, error) {
 	r := c.run(seed, false)
 	if r.Fault == "" {
@@ -110,7 +111,8 @@ func (c *Campaign) command(seed uint64) string {
 	return fmt.Sprintf("MORTISE_SEED=%d MORTISE_SEEDS=1 go test -C %s -run TestSeeds .", seed, c.Package)
 }
 
-// resume returns the seed to begin with.
+// resume returns the first seed of this campaign: the one in the file State, if that exists,
+// otherwise First.
 func (c *Campaign) resume() (uint64, error) {
 	if c.State == "" {
 		return c.First, nil
@@ -136,10 +138,11 @@ func (c *Campaign) note(next uint64) error {
 	return os.WriteFile(c.State, []byte(strconv.FormatUint(next, 10)+"\n"), 0o644)
 }
 
-// FromEnvironment fills in what MORTISE_SEED (the first), MORTISE_SEEDS, MORTISE_BIRTHS or
-// MORTISE_LEAST (how many), MORTISE_STEP, MORTISE_TIME and MORTISE_STATE define; runs is the
-// default number of runs. It fails on a value that it cannot read, or another campaign would pass
-// for the one asked for.
+// FromEnvironment sets fields from environment variables. First comes from MORTISE_SEED, Step from
+// MORTISE_STEP, Time from MORTISE_TIME and State from MORTISE_STATE. Least comes from
+// MORTISE_SEEDS, or MORTISE_BIRTHS for foundings, otherwise from MORTISE_LEAST; its default is
+// runs. A value that cannot be parsed is an error, so that no other campaign runs than the
+// requested one.
 func (c *Campaign) FromEnvironment(runs uint64) (err error) {
 	number := func(name string, or uint64) uint64 {
 		text := os.Getenv(name)

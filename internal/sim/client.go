@@ -9,9 +9,9 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// This file is the owner of a process's client, and its client.Outlets.
+// This file simulates the owner of a process's client core, and implements its client.Outlets.
 
-// inClient runs f on the client's owner.
+// inClient runs f in a turn of the client's owner.
 func (p *proc) inClient(f func(now clock.Time)) {
 	p.owner.post(func(now clock.Time) {
 		p.client.Nonces(p)
@@ -37,7 +37,7 @@ func (p *proc) clientTurn(now clock.Time) clock.Time {
 // Nonce implements client.Outlets.
 func (p *proc) Nonce() lockfsm.Nonce { return p.w.newNonce() }
 
-// Send implements client.Outlets. To the same process it is a plain call.
+// Send implements client.Outlets. A message to the same process is passed directly to its replica.
 func (p *proc) Send(to nodeid.Endpoint, renewals, commands []byte) error {
 	switch {
 	case to.ID != p.instance:
@@ -53,7 +53,7 @@ func (p *proc) clientReceive(from nodeid.ID, replies []byte) {
 	p.inClient(func(now clock.Time) { p.client.Receive(now, from, replies) })
 }
 
-// rebind begins a new incarnation of the client, and returns when that is done.
+// rebind begins a new incarnation of the client. It returns when the client's owner has done this.
 func (p *proc) rebind(record []byte, voters []founding.Voter) {
 	p.inClient(func(now clock.Time) { p.client.Rebind(now, record, replica.Targets(voters)) })
 	p.owner.run()

@@ -9,68 +9,70 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Config is one run. Draw makes one from a seed; a directed test makes its own.
+// Config defines one run. Draw returns the Config of a seed.
 type Config struct {
 	Seed    uint64
-	Virtual time.Duration // how long the trouble lasts
-	Heal    bool          // the network heals at the end, and progress is required
-	// Quiet means that nothing is cut, late or slow: machines are only restarted, and no group with a
-	// majority may be given up.
+	Virtual time.Duration // virtual time for which faults are caused
+	Heal    bool          // at the end all faults stop, and progress is required
+	// Quiet means that no links are cut and nothing is late or slow. Machines are only restarted,
+	// and no group that has a majority may be given up.
 	Quiet    bool
 	Machines int
-	Late     int // how many, the last ones, are absent at the beginning; with Founders only
+	Late     int // number of machines, the last ones, that start later; only with Founders
 	Zones    int
 	Voters   int
-	Founders []string // by name. Empty means Replicas, all machines
-	JoinAll  bool     // Join names all machines, not only the founders
+	Founders []string // by name. Empty means that the setting Replicas is used, with all machines
+	JoinAll  bool     // the setting Join names all machines, not only the founders
 	Durable  bool
 	TTL      time.Duration
 	Grace    time.Duration // zero means none
-	Drift    float64       // largest deviation of a boot-time clock
+	Drift    float64       // largest relative deviation of a boot-time clock
 	Latency  time.Duration
 
 	SnapshotBytes int
 	KeepEntries   int
-	// Step is how many sessions a leader enters, and checks for their deadlines, in a turn. Zero means
-	// as many as a real one.
+	// Step is the number of sessions that a leader adds, and whose deadlines it checks, in one
+	// turn. Zero means the number that a real leader uses.
 	Step int
 
 	Limits lockfsm.Limits
 
-	Callers int // on each process
+	Callers int // number of callers in each process
 	Keys    int
-	Think   time.Duration // between two calls of a caller, at most
-	Hold    time.Duration // of most locks, at most
-	Long    float64       // how many are held for up to three TTLs
+	Think   time.Duration // longest time between two calls of a caller
+	Hold    time.Duration // longest time for which most locks are held
+	Long    float64       // share of locks that are held for up to three TTLs
 	Try     float64
 	Cancel  float64
 	Kinds   float64 // share of calls that are not for a mutex
-	Nest    float64 // share of holders that ask for more under their lock
-	Options float64 // share of calls with an end by itself, a delay or a notice
+	Nest    float64 // share of holders that make another call under their lock
+	Options float64 // share of calls with a longest hold, an expiry delay or a notice
 
-	Steps time.Duration // between two steps of operators of one kind, on average. Zero means none
+	Steps time.Duration // average time between two operator steps of one kind. Zero means no steps
 
-	Retold time.Duration // between two changes of the settings of instances that start, on average. Zero means none
+	// Retold is the average time between two changes of the settings with which instances start.
+	// Zero means no changes.
+	Retold time.Duration
 
 	Trouble Trouble
-	Insider bool // a process that has the secret lies to all
+	Insider bool // a process that has the secret sends false messages to all instances
 	Verbose bool // keep the transcript
 }
 
-// Trouble is how bad the world is: mean times between two troubles of a kind, where zero means
-// never, and chances.
+// Trouble defines the faults of a run. The chances are probabilities between 0 and 1. Zero means
+// never.
 type Trouble struct {
-	Every    time.Duration // between two faults of the nemesis, on average
+	Every    time.Duration // average time between two faults of the nemesis
 	Jitter   float64       // chance that a packet is late by up to three TTLs
 	Repeat   float64
 	Drop     float64
 	Sluggish float64 // chance that a goroutine is scheduled late
 	Brittle  float64 // chance that the power fails around a save
 	SlowDisk float64
-	Wipes    int // how often one disk, or a majority, may be lost
+	Wipes    int // largest number of losses of a disk, or of a majority of the disks
 }
 
-// Draw makes the run of a seed, always the same until this function changes.
+// Draw returns the Config of a seed. It depends only on the seed and on the code of this function.
 func Draw(seed uint64) Config {
 	r := rand.New(rand.NewPCG(seed, 0x64726177))
 	pick := func(d ...time.Duration) time.Duration { return d[r.IntN(len(d))] }
@@ -93,7 +95,7 @@ func Draw(seed uint64) Config {
 	c.Heal = r.IntN(2) == 0
 	c.Grace = c.TTL
 	if c.Durable && r.IntN(3) == 0 {
-		c.Grace = 0 // only where no earlier group can exist
+		c.Grace = 0 // valid only if no earlier group can exist
 	}
 	if r.IntN(4) == 0 && c.Machines >= 5 {
 		c.Voters = 5
@@ -103,7 +105,7 @@ func Draw(seed uint64) Config {
 			c.Founders = append(c.Founders, fmt.Sprintf("n%d", i))
 		}
 		c.Late = r.IntN(c.Machines - len(c.Founders) + 1)
-		c.JoinAll = seed%3 == 0 // by number, which takes nothing from the random numbers of the others
+		c.JoinAll = seed%3 == 0 // by the seed, not by a random number
 	}
 	c.Trouble = Trouble{
 		Every: pick(2*time.Second, 5*time.Second, 15*time.Second, 60*time.Second), Jitter: share(0, 0, 0.0005, 0.005),
@@ -116,19 +118,20 @@ func Draw(seed uint64) Config {
 	if c.Quiet = r.IntN(5) == 0; c.Quiet {
 		c.Trouble = Trouble{Every: pick(5*time.Second, 15*time.Second, 60*time.Second)}
 	}
-	// By number: every campaign has as many worlds with mutexes alone, in which shared locks hide
-	// nothing.
+	// Use the seed itself, so that half of the runs of each campaign have only mutexes, where
+	// shared locks cannot hide a fault.
 	if seed/2%2 == 1 {
 		c.Kinds, c.Nest = share(0.3, 0.6), share(0.1, 0.3, 0.6)
 	}
-	if (seed+1)/2%2 == 0 { // by number: of four seeds each has another combination
+	if (seed+1)/2%2 == 0 { // by the seed: four consecutive seeds have four combinations
 		c.Options, c.Steps = share(0.2, 0.6), pick(time.Second, 3*time.Second, 10*time.Second)
 	}
-	if seed/8%2 == 0 { // by number
+	if seed/8%2 == 0 { // by the seed
 		c.Retold = pick(20*time.Second, 2*time.Minute)
 	}
-	c.Step = int(seed % 5) // by number
-	// By number: of sixteen seeds the four with all of the combinations above.
+	c.Step = int(seed % 5) // by the seed
+	// Use the seed itself. Of sixteen consecutive seeds, four have an insider, one for each
+	// combination above.
 	c.Insider = seed/4%4 == 1
 	return c
 }
@@ -141,7 +144,7 @@ func (c *Config) settings() founding.Settings {
 	return s
 }
 
-// slack is by how much wall clocks may differ: half the grace, or 5 s without one.
+// slack is the largest difference between two wall clocks: half the grace, or 5 s without a grace.
 func (c *Config) slack() time.Duration {
 	if c.Grace > 0 {
 		return c.Grace / 2

@@ -10,11 +10,11 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// queuedWhileDialing bounds what waits for a stream that is being opened.
+// queuedWhileDialing is the largest number of frames that wait while a stream is being opened.
 const queuedWhileDialing = 64
 
-// send hands a frame to the stream to a peer, and opens one if an address is given. Success
-// promises nothing.
+// send sends a frame on the stream to a peer. If there is no stream and an address is given, send
+// opens one. A nil error does not mean that the frame arrives.
 func (p *proc) send(to nodeid.ID, addr string, f frame) error {
 	w := p.w
 	if p.group == 0 || w.chance(w.net.drop/4) {
@@ -40,7 +40,7 @@ func (p *proc) send(to nodeid.ID, addr string, f frame) error {
 	return nil
 }
 
-// dial reaches an address.
+// dial tries to connect to an address until a time.
 func (p *proc) dial(to nodeid.ID, addr string, until time.Duration) {
 	w := p.w
 	if p.dead {
@@ -62,7 +62,7 @@ func (p *proc) dial(to nodeid.ID, addr string, until time.Duration) {
 	}
 }
 
-// undialed is a failed dial, with the effect of a stream that has ended.
+// undialed handles a failed dial, in the same way as the end of a stream.
 func (p *proc) undialed(to nodeid.ID) {
 	if _, dialing := p.dialing[to]; p.dead || !dialing {
 		return
@@ -104,7 +104,7 @@ func (p *proc) down(instance nodeid.ID) {
 	inbox{p}.Look()
 }
 
-// hangUp closes all streams, in the order of the instances, since the order of a map is random.
+// hangUp closes all streams. It sorts them by instance, because the order of a map is random.
 func (p *proc) hangUp() {
 	for _, peer := range slices.SortedFunc(maps.Keys(p.links), nodeid.Compare) {
 		for _, e := range slices.Clone(p.links[peer]) {

@@ -1,12 +1,12 @@
-// Package sim runs whole clusters of mortise on one goroutine, from one seed. It runs the cores
-// that ship: those of cluster, raftlog with etcd's raft, both ends of session, internal/replica and
-// lockfsm. It simulates everything else: drifting clocks, a network that delays, drops, repeats and
-// cuts, disks that lose what was not synced, processes that crash, pause, move, leave and come
-// back, callers, and operators.
+// Package sim runs whole clusters of mortise on one goroutine, from one seed. It runs the real
+// cores of cluster, raftlog (with etcd's raft), session/client, session/keeper, internal/replica
+// and lockfsm. It simulates everything else: clocks that drift; a network that delays, drops and
+// repeats messages and whose links are cut; disks that lose data that was not synced; processes
+// that crash, pause, move to another address, leave and start again; callers; and operators.
 //
-// [Draw] makes a [Config] from a seed, [Run] runs it and returns a [Report]; [DrawFounding] and
-// [RunFounding] do so for runs about founding alone. A [Campaign] runs many seeds, and reports the
-// command that repeats one that fails.
+// [Draw] returns the [Config] of a seed, and [Run] runs it and returns a [Report]. [DrawFounding]
+// and [RunFounding] do the same for runs that only test the founding of a group. A [Campaign] runs
+// many seeds. If a seed fails, the campaign reports the command that repeats it.
 //
 // # The picture
 //
@@ -34,9 +34,9 @@
 //	| +----------------------------------------------+ |
 //	+--------------------------------------------------+
 //
-// Client, keeper, log and cluster are actors: each stands for a goroutine that owns a core. Only
-// functions in its inbox reach it, and its next turn runs them all. So the world's schedule alone
-// orders what the actors do.
+// Client, keeper, log and cluster are actors. An actor simulates a goroutine that owns a core.
+// Other actors reach it only by functions in its inbox, and its next turn runs all of these
+// functions. So the order of all turns depends only on the schedule of the world.
 //
 // # What stands for what
 //
@@ -64,61 +64,64 @@
 //	          watchvoters.go for voters, watchholds.go for ends by force
 //	          and by themselves, delays and notices
 //
-// The cores decide, and they fix the order of a turn and of a departure. Two things are written
-// here a second time, beside internal/instance: how an instance starts, stops and forgets a replica
-// (owner.go), and which owner gets a frame (proc.go). The tests of whole nodes in internal/e2e
-// check those.
+// The cores make all decisions, and they define the order of the work in a turn and in a departure.
+// Two pieces of logic of internal/instance are written a second time in this package: starting,
+// stopping and deleting a replica (owner.go), and passing a frame to the right owner (proc.go). The
+// originals are checked by the tests of whole nodes in internal/e2e.
 //
 // # Guarantees
 //
-// One seed is one run: Run with the same Config gives the same Report.Hash, provided that
-// crypto/rand, from which raft draws its election timeouts, was seeded too
-// (testing/cryptotest.SetGlobalRandom). The checkers watch from outside, in one global time that no
-// core can see, and never ask a core.
+// A run is repeatable: Run with the same Config gives the same Report.Hash. For that, crypto/rand
+// must be seeded with testing/cryptotest.SetGlobalRandom before the run, because raft draws its
+// election timeouts from it. The checkers observe the run from outside, in one global time that no
+// core can read, and do not trust what a core reports about itself.
 //
-// In every other pair of runs callers also share locks, take permits, want several keys at once and
-// ask for more under a lock that they hold, so that they wait for each other in circles. A refused
-// call releases everything and begins again.
+// In every other pair of runs callers also use shared locks, permits of semaphores and requests for
+// several keys, and make calls while they hold a lock, so that deadlocks occur. A caller whose
+// request is refused because of a deadlock releases all its locks and begins again.
 //
-// In two runs of every four callers also want a hold that ends by itself, one that leaves a delay
-// when its session expires, and a notice when another call waits. Operators end holds by force,
-// also some that are long over. For the judges such a hold is over at once, whatever its holder
-// believes; the holder must be told, and so must one whose time is over.
+// In two of every four runs callers also request holds that end by themselves, holds with an expiry
+// delay, and notices of waiters. Operators end holds by force, including some that have already
+// ended. For the judges a hold that was ended by force has ended immediately, even if its holder
+// does not know it yet. A holder must be notified when its hold was ended by force or has ended by
+// itself.
 //
-// In four runs of every sixteen, and in every fourth founding, an insider lies to the instances
-// that have a group: about the configuration, the leader, sessions of others, which it attaches and
-// opens, and replicas that are over, and by gossip. All judges require what they require without
-// it. It does not lie to instances without a group and is no candidate for a vote: a process that
-// has the secret is trusted with these two.
+// In four of every sixteen runs, and in every fourth founding, an insider sends false messages to
+// the instances that have a group. They are about the configuration, the leader and retired
+// replicas, they attach and open sessions of other instances, and some are sent by gossip. The
+// judges require the same as without an insider. The insider sends nothing to instances without a
+// group and does not become a voter, because mortise trusts every process that has the secret in
+// these two respects.
 //
-// In eight runs of every sixteen instances may start with other budgets, and after healing the
-// group must have adopted what all name.
+// In eight of every sixteen runs instances may start with changed budgets. After healing, if all
+// instances name the same budgets, the group must have adopted them.
 //
-// An instance with a disk leaves a founded group only if operators have given the group up.
+// An instance with a disk must leave a founded group only if operators have given up the group.
 //
-// After healing the configuration must become the one that the rules ask for, and stay so. In a
-// quiet run no group is founded while the one before has a majority.
+// After healing the configuration must become the one that the rules require, and must then not
+// change. In a quiet run no group may be founded while the previous group has a majority.
 //
 // # Concurrency
 //
-// Runs in one process must follow each other, since raft's random source is one per process.
+// Do not run two simulations concurrently in one process, because raft's random source is global.
 //
 // # Failure
 //
-// A broken rule ends the run with Report.Fault, and with the last events in Report.Transcript if
-// Config.Verbose is set. A panic on a turn of an actor is a broken rule.
+// When a rule is broken, the run ends and Report.Fault names the rule. If Config.Verbose is set,
+// Report.Transcript has the last events. A panic on a turn of an actor is a broken rule.
 //
 // # Limits
 //
-// Gossip, gRPC, files and TLS are stand-ins. Gossip, except the insider's, shows every instance
-// that can be heard as it is now. A queue to a peer is full by chance, not because the peer is cut
-// off. A disk is slow, but does not hang or fail. Wall clocks differ by no more than founding
-// allows, and do not jump. Only the budgets change of all settings, and all builds are the same.
-// With Replicas every instance that leaves comes back, since all are needed for a new group; with
-// Founders only instances without a vote that are no founders leave for good.
+// Gossip, gRPC, files and TLS are simulated. Gossip, except that of the insider, shows the present
+// state of every reachable instance. Whether a queue to a peer is full is random and does not
+// depend on the links. A disk may be slow, but does not hang or fail. Wall clocks differ by no more
+// than founding allows, and do not jump. The budgets are the only settings that change, and all
+// instances run the same version. With the setting Replicas every instance that leaves starts
+// again, because a new group needs all of them. With Founders, only instances that are no founders
+// may stay away until the end of the run.
 //
 // # Refused alternative
 //
-// Whole nodes in a synctest bubble as the only simulation. They are needed too, for shells, but a
-// bubble is not repeatable, and a thousand times slower.
+// Whole nodes in a synctest bubble as the only simulation: a bubble is not repeatable, and is a
+// thousand times slower. Other tests use bubbles, because they also test the shells.
 package sim

@@ -9,11 +9,11 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// This file is what happens to a cluster in operation: rolling restarts, machines that come and go,
-// lost disks, outages of the whole network.
+// This file has the faults that a cluster in operation meets: rolling restarts, machines that start
+// and stop, lost disks, and outages of the whole network.
 
-// roll restarts one machine after the other, and perhaps waits each time until the new process is
-// ready.
+// roll restarts one machine after the other. If paced is set, it waits each time until the new
+// process is ready.
 func (n *nemesis) roll() {
 	w := n.w
 	if n.rolling {
@@ -58,8 +58,8 @@ const readyWithin = time.Minute
 
 const settlePoll = 100 * time.Millisecond
 
-// whenReady waits as Node.Ready does: until the session is attached, the grace is over, and no
-// change of voters is due.
+// whenReady calls then when Node.Ready would return: when the session is attached, the grace is
+// over, and no change of the voters is due. It calls then after the given time at the latest.
 func (m *machine) whenReady(within time.Duration, then func()) {
 	w, over := m.w, false
 	end := func() {
@@ -91,7 +91,8 @@ func (m *machine) whenReady(within time.Duration, then func()) {
 	look()
 }
 
-// flap lets a machine come and go for a while, or be cut off and heard again.
+// flap crashes and restarts a machine several times, or cuts it off and heals the links several
+// times.
 func (n *nemesis) flap(m *machine) {
 	w := n.w
 	period, times, cut := w.between(2*time.Second, 8*time.Second), 4+w.rng.IntN(12), !w.cfg.Quiet && w.chance(0.3)
@@ -115,8 +116,9 @@ func (n *nemesis) flap(m *machine) {
 	next()
 }
 
-// scale lets a machine leave or come. With founders, one that is none leaves for good; any other
-// comes back after a while, since all are needed for a new group.
+// scale stops a machine, or starts it if it was stopped by scale. With the setting Founders it
+// stops only machines that are no founders, until scale starts them. With Replicas a machine starts
+// again after a while, because a new group needs all of them.
 func (n *nemesis) scale(m *machine) {
 	w := n.w
 	lasting := len(w.cfg.Founders) > 0
@@ -132,7 +134,8 @@ func (n *nemesis) scale(m *machine) {
 	w.note("%s goes", m.name)
 	m.gone = true
 	if p := m.proc; p != nil && !p.leaving && w.chance(0.7) {
-		p.leave(func() { w.after(w.between(0, time.Second), m.ensureUp) }) // it may have been called back meanwhile
+		// scale may have started it
+		p.leave(func() { w.after(w.between(0, time.Second), m.ensureUp) })
 	} else {
 		m.crash(w.chance(0.5))
 	}
@@ -144,7 +147,7 @@ func (n *nemesis) scale(m *machine) {
 	}
 }
 
-// exodus lets some machines leave at the same time, or all.
+// exodus makes some or all machines leave at the same time, and starts them again.
 func (n *nemesis) exodus() {
 	all := n.w.chance(0.3)
 	n.w.note("some leave at once; all: %v", all)
@@ -155,8 +158,8 @@ func (n *nemesis) exodus() {
 	}
 }
 
-// outage cuts every machine from every other; no process ends. Then the links heal one by one in
-// any order, and for some seconds connections take longer than questions.
+// outage cuts the links between all machines; no process ends. Then the links heal one by one in a
+// random order. For some seconds a new connection takes longer than a query.
 func (n *nemesis) outage() {
 	w := n.w
 	long, ended := w.between(0, 6*w.cfg.TTL), w.chance(0.7)
@@ -184,21 +187,21 @@ func (n *nemesis) outage() {
 	w.after(over-w.now+10*time.Second, func() { w.net.dialing = 0 })
 }
 
-// two kills two machines, the second some seconds after the first.
+// two crashes two machines, the second some seconds after the first.
 func (n *nemesis) two(a, b *machine) {
 	n.crash(a, n.w.chance(0.3))
 	n.w.after(n.w.between(time.Second, 12*time.Second), func() { n.crash(b, n.w.chance(0.3)) })
 }
 
-// lurk lets the power fail at the next changes of the voters, when only some replicas have learnt
-// of them.
+// lurk makes the power fail at the next one to three changes of the voters, when only some replicas
+// know of the change.
 func (n *nemesis) lurk() {
 	n.w.note("the power will fail at a change of the voters")
 	n.lurking = 1 + n.w.rng.IntN(3)
 }
 
-// pounce is called with the first machine that has applied a configuration. It may strike there,
-// and at a machine that is about to learn it.
+// pounce is called with the first machine that has applied a new configuration. If lurk was called,
+// it crashes that machine, and perhaps another one.
 func (n *nemesis) pounce(first *machine) {
 	w := n.w
 	if n.lurking == 0 || w.calm {
@@ -212,7 +215,8 @@ func (n *nemesis) pounce(first *machine) {
 	}
 }
 
-// disk loses a disk. If no earlier group may have existed, no group may be given up either.
+// disk wipes the disk of a machine. It does nothing if the group could lose its majority by that in
+// a run without a grace, because without a grace no group may be given up.
 func (n *nemesis) disk(m *machine) {
 	if m.disk == nil || n.wipes == 0 || m.needed() || n.w.cfg.Grace == 0 &&
 		!n.w.watch.foundings.MaySpare(nodeidtest.Number(m.instance)) {
@@ -222,9 +226,9 @@ func (n *nemesis) disk(m *machine) {
 	n.wipe(m)
 }
 
-// needed reports whether the vote of a removed replica may be needed there. Then its disk counts as
-// that of a voter, for longer than the judges of groups and the operators know, who go by the
-// newest configuration.
+// needed reports whether the machine's disk has a removed replica whose vote may still be needed.
+// Such a disk counts as that of a voter. The judges of groups and the operators do not know this,
+// because they use only the newest configuration.
 func (m *machine) needed() bool { return m.disk.state != nil && m.disk.state.Lingers != 0 }
 
 func (n *nemesis) wipe(m *machine) {
@@ -233,7 +237,8 @@ func (n *nemesis) wipe(m *machine) {
 	n.w.after(n.w.between(0, 2*time.Second), m.ensureUp)
 }
 
-// disaster loses the disks of a majority of the voters, which only operators can mend.
+// disaster wipes the disks of a majority of the voters. After that only operators can restore the
+// service.
 func (n *nemesis) disaster() {
 	l := n.w.leader()
 	if l == nil || !l.glue.Machine().Born() || n.wipes == 0 || n.w.cfg.Grace == 0 {

@@ -5,12 +5,13 @@ import (
 	"time"
 )
 
-// foundingRounds is how many rounds of trouble a founding meets: a cut, and machines that restart.
+// foundingRounds is the number of rounds of faults in a founding. In each round links are cut and
+// machines restart.
 const foundingRounds = 2
 
-// DrawFounding makes a run about founding alone: 2, 3 or 5 machines start, they are cut and
-// restarted, and at the end the network is whole and every machine must be a member of one group.
-// RunFounding runs it.
+// DrawFounding returns the Config of a run that only tests the founding of a group, for
+// RunFounding. 2, 3 or 5 machines start, links are cut, and machines restart. At the end the
+// network is healed, and all machines must be members of one group.
 func DrawFounding(number uint64) Config {
 	c := Draw(number)
 	c.Machines = []int{2, 3, 5}[number%3]
@@ -32,12 +33,13 @@ func DrawFounding(number uint64) Config {
 	return c
 }
 
-// scatter has no divisor in common with any number of combinations, which are products of 2 and 3,
-// so that it maps them one to one.
+// scatter is a multiplier without a common divisor with any number of combinations, which are
+// products of 2 and 3. So a multiplication by it modulo the number of combinations is one to one.
 const scatter = 0x9e3779b9*6 + 1
 
-// RunFounding runs a founding. The digits of the scattered number are the cuts and restarts of both
-// rounds. So few numbers are spread over all combinations, and many meet them all.
+// RunFounding runs a founding. The digits of the number, multiplied by scatter, select the cuts and
+// restarts of both rounds. So a few consecutive numbers are spread over all combinations, and
+// enough of them reach every combination.
 func RunFounding(number uint64, cfg Config) *Report {
 	w := newWorld(cfg)
 	w.note("birth %d: %v", number, cfg.String())
@@ -54,7 +56,7 @@ func RunFounding(number uint64, cfg Config) *Report {
 	}
 	machines := uint64(1) << cfg.Machines
 	rounds := machines * 3 * machines
-	number = number / 6 * scatter % (rounds * rounds) // a sixth: the number of machines and the kind of settings
+	number = number / 6 * scatter % (rounds * rounds) // modulo 6: machines and settings
 	for range foundingRounds {
 		side, oneWay, restarts := digit(machines), digit(3), digit(machines)
 		w.after(w.between(0, 2*time.Second), func() { w.cutBy(side, oneWay) })
@@ -71,7 +73,9 @@ func RunFounding(number uint64, cfg Config) *Report {
 	return w.finish()
 }
 
-// cutBy cuts the machines whose bit is set from the others: both ways, or in one direction.
+// cutBy cuts the links between the machines whose bit in side is set and all others. If oneWay is
+// 0, it cuts both directions, otherwise only the direction from the machines whose bit equals
+// oneWay-1.
 func (w *world) cutBy(side, oneWay uint64) {
 	if w.calm {
 		return

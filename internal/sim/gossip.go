@@ -11,11 +11,11 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
-// This file stands for gossip and for the resolution of names.
+// This file simulates gossip and the resolution of names.
 
-// heardOf lists the processes that gossip would show now: the founders that can be heard, in the
-// order of the machines, if this is one. With Replicas every instance is a founder. The others do
-// not gossip.
+// heardOf returns the processes that gossip would show to this process now: the reachable founders,
+// in the order of the machines. It returns nil if this process is no founder, because only founders
+// gossip. With Replicas every instance is a founder.
 func (p *proc) heardOf() []*proc {
 	var all []*proc
 	settings := p.w.cfg.settings()
@@ -53,7 +53,8 @@ func (p *proc) gossip() {
 	w.after(w.between(300*time.Millisecond, 1500*time.Millisecond), p.gossip)
 }
 
-// hear passes what gossip shows now, and what Join leads to, to the core.
+// hear passes the present results of gossip, and the resolved names of the setting Join, to the
+// core.
 func (p *proc) hear(join []founding.Entry, news []gossip.News) {
 	now := p.foundingNow()
 	p.core.Resolved(now, join, nil)

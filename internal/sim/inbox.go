@@ -10,9 +10,11 @@ import (
 	"github.com/mortise-lock/mortise/session/keeper"
 )
 
-// This file is how the log of a process reaches its other owners: through their inboxes.
+// This file has the adapters by which the owner of a log posts to the inboxes of the other owners
+// of its process.
 
-// ofLife runs f on the cluster's owner, unless this incarnation is over by then.
+// ofLife runs f in a turn of the cluster's owner, unless this incarnation has ended before that
+// turn.
 func (p *proc) ofLife(f func(now time.Duration)) {
 	instance := p.instance
 	p.cluster.post(func(clock.Time) {
@@ -22,7 +24,7 @@ func (p *proc) ofLife(f func(now time.Duration)) {
 	})
 }
 
-// inbox is that of the cluster's owner. It implements replica.Cluster.
+// inbox posts to the inbox of the cluster's owner. It implements replica.Cluster.
 type inbox struct{ p *proc }
 
 func (i inbox) Voter(raft uint64) (founding.Voter, bool) { return i.p.core.Voter(raft) }

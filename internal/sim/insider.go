@@ -14,28 +14,29 @@ import (
 	"github.com/mortise-lock/mortise/session/keeper"
 )
 
-// insider is a process that has the group's secret and an identity of its own, and lies. It reports
-// configurations that do not exist, asks for replicas, reports that replicas are over, and gossips.
-// It redirects clients to itself and serves them from a state in which every key is free. It speaks
-// for the sessions of others, whose nonces it knows as a former voter does. Two things it does not
-// do, since every holder of the secret is trusted with them: it is no candidate for a vote, and it
-// tells nothing to an instance without a group, which has nothing to compare it with.
+// insider is a process that has the group's secret and its own identity, and sends false messages.
+// It reports configurations that do not exist, asks instances to start replicas, reports running
+// replicas as retired, and gossips. It redirects clients to itself and serves them from a state in
+// which every key is free. It sends commands for the sessions of others, whose nonces it knows, as
+// a former voter does. In two respects mortise trusts every holder of the secret, so the insider
+// does not do this: it does not become a voter, and it sends nothing to an instance without a
+// group, which could not detect a false message.
 type insider struct {
 	w      *world
 	p      *proc
-	says   identity         // at the head of its streams; only the instance is proved
-	keeper *keeper.Core     // of its own group
-	locks  *lockfsm.Machine // likewise
+	says   identity         // claimed at the beginning of its streams; only the instance is proved
+	keeper *keeper.Core     // keeper of the group that it invents
+	locks  *lockfsm.Machine // state machine of that group
 	index  uint64
-	seen   []lockfsm.SessionInfo // of the true group
+	seen   []lockfsm.SessionInfo // sessions of the real group
 }
 
 const (
-	insiderTerm  = 1 << 40 // above that of every leader
+	insiderTerm  = 1 << 40 // higher than the term of every real leader
 	insiderPause = 400 * time.Millisecond
 )
 
-// infiltrate starts the insider, on a machine of its own to which nothing happens.
+// infiltrate starts the insider on a separate machine that the nemesis does not touch.
 func (w *world) infiltrate() {
 	m := newMachine(w, len(w.machines))
 	m.disk = nil
@@ -99,7 +100,8 @@ func (i *insider) lie() {
 	}
 }
 
-// addr is where it claims to be reached: now and then where another is.
+// addr returns the address that the insider reports for itself, which is sometimes the address of
+// another machine.
 func (i *insider) addr() string {
 	if i.w.chance(0.3) {
 		return i.w.any().addr
@@ -107,8 +109,8 @@ func (i *insider) addr() string {
 	return i.p.m.addr
 }
 
-// configuration is one that it reports to an instance: that of the group, in which it has taken
-// places, or a part of it, with any number.
+// configuration returns a false configuration for an instance: that of the group with voters
+// replaced, changed or left out, and with a higher number.
 func (i *insider) configuration(to *proc) (at uint64, voters []founding.Voter) {
 	w := i.w
 	for _, v := range to.core.Voters() {
@@ -128,8 +130,8 @@ func (i *insider) configuration(to *proc) (at uint64, voters []founding.Voter) {
 	return max(to.core.At(), 1) + uint64(w.rng.Int64N([]int64{1, 5, 1 << 50}[w.rng.IntN(3)])), voters
 }
 
-// liar is what it pretends to be: a member of the group, or, while there is trouble, of another
-// that has a leader.
+// liar returns the founding core that the insider pretends to have: that of a member of the group
+// or, before healing, sometimes of a member of another group that supersedes it.
 func (i *insider) liar(to *proc) *founding.Core {
 	w := i.w
 	group, supersedes := to.group, []uint64(nil)
@@ -145,7 +147,8 @@ func (i *insider) liar(to *proc) *founding.Core {
 			At: at, Voters: voters, Supersedes: supersedes},
 	})
 	c.Tick(to.foundingNow(), to.m.wallUnixMS(), w.random())
-	c.Tick(to.foundingNow()+30*time.Second, to.m.wallUnixMS(), w.random()) // it has looked around
+	// the time for its first queries is over
+	c.Tick(to.foundingNow()+30*time.Second, to.m.wallUnixMS(), w.random())
 	c.Leader(to.foundingNow()+30*time.Second, !w.calm && w.chance(0.5))
 	return c
 }
@@ -159,7 +162,7 @@ func (i *insider) ask(to *proc, body []byte) {
 	})
 }
 
-// answer is its claim about itself and about the voters.
+// answer answers a query with false statements about the insider and about the voters.
 func (i *insider) answer(from founding.Asker, q query, then func(reply)) {
 	m := i.w.at(from.Addr)
 	switch {
@@ -179,7 +182,7 @@ func (i *insider) answer(from founding.Asker, q query, then func(reply)) {
 
 func (i *insider) send(to *proc, f frame) { _ = i.p.send(to.instance, to.m.addr, f) }
 
-// redirect claims to a client, unasked, that it leads.
+// redirect sends a client, without a request, a reply that names the insider as leader.
 func (i *insider) redirect(to *proc) {
 	now := i.p.m.clock()
 	k := keeper.NewCore()
@@ -188,8 +191,8 @@ func (i *insider) redirect(to *proc) {
 	i.turn(k)
 }
 
-// steal speaks for a session that it has seen: it attaches it at an instance that may lead, or
-// opens it again there.
+// steal sends a command for a session of another instance to an instance that may lead. The command
+// attaches the session, or opens it again.
 func (i *insider) steal(to *proc) {
 	w := i.w
 	if l := w.leader(); l != nil && l.glue.Machine() != nil && w.chance(0.5) {
@@ -214,8 +217,8 @@ func (i *insider) steal(to *proc) {
 		Record: record}.Append(nil)})
 }
 
-// opened observes, as a voter does, that a session opens in the group, and reports to its client
-// that it was opened elsewhere.
+// opened is called when a session was opened in the real group. It makes the insider open a session
+// with the same nonce in its own group, and reply to the client.
 func (i *insider) opened(id lockfsm.SessionID) {
 	l := i.w.leader()
 	if l == nil {
@@ -231,13 +234,13 @@ func (i *insider) opened(id lockfsm.SessionID) {
 	i.serve()
 }
 
-// frame handles what a redirected client sends.
+// frame handles a frame of a client that the insider has redirected.
 func (i *insider) frame(f frame) {
 	i.keeper.Receive(i.p.m.clock(), f.from.instance, f.renewals, f.commands)
 	i.serve()
 }
 
-// serve is a turn of its keeper, and of a log for a group of one.
+// serve runs turns of the insider's keeper, and applies the commands of its group immediately.
 func (i *insider) serve() { i.turn(i.keeper) }
 
 func (i *insider) turn(k *keeper.Core) {
@@ -272,7 +275,7 @@ func (i *insider) reply(to nodeid.ID, b []byte) error {
 	return nil
 }
 
-// gossip is any instance, at any address, with any configuration.
+// gossip returns false gossip: of any instance, at any address, with any configuration.
 func (i *insider) gossip(to *proc) gossip.Meta {
 	said := gossip.Meta{Instance: i.p.instance, Group: to.group, Addr: i.addr(), At: to.core.At() +
 		uint64(i.w.rng.Int64N(1<<50))}

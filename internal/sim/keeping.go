@@ -9,7 +9,7 @@ import (
 	"github.com/mortise-lock/mortise/session/keeper"
 )
 
-// This file is the owner of a replica's keeper.
+// This file simulates the owner of a replica's keeper core.
 
 var errLost = errors.New("sim: it is not sent")
 
@@ -29,8 +29,8 @@ func (r *ownReplica) confirm(term, round uint64) {
 	r.log.post(func(clock.Time) { r.core.Confirm(term, round) })
 }
 
-// reply is the keeper's way to an instance's client. It opens no stream, since the sender of the
-// request has one.
+// reply sends replies of the keeper to the client of an instance. It opens no stream, because the
+// instance that sent the request has one.
 func (p *proc) reply(to nodeid.ID, b []byte) error {
 	if to == p.instance {
 		p.clientReceive(to, b)
@@ -49,7 +49,8 @@ func (r *ownReplica) down(instance nodeid.ID) {
 	r.peerLost(instance)
 }
 
-// vouch compares the record of a new session with what the connection proves about its instance.
+// vouch compares the record of a new session with the instance and the address that the connection
+// proves.
 func (p *proc) vouch(from nodeid.ID, b []byte) (capability [32]byte, ok bool) {
 	addr := p.m.addr
 	if from != p.instance {

@@ -10,24 +10,25 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// This file is what callers ask for.
+// This file draws the requests of callers.
 
 const (
 	pools     = 2 // semaphores
-	deepest   = 2 // calls under calls
+	deepest   = 2 // largest depth of calls under the lock of another call
 	valueSize = 8
 )
 
-// draw draws what a call asks for, under the lock of outer if that is not nil. In a world without
-// kinds it is a mutex.
+// draw draws the request of a call. If outer is not nil, the call is made under the lock of outer.
+// If Config.Kinds is zero, the request is for a mutex.
 //
-// Only locks that no caller takes permits of are nested. mortise does not detect a deadlock in
-// which a caller waits for permits, so callers must not cause one here: they would wait forever.
+// Semaphores are never nested. mortise does not detect a deadlock in which a caller waits for
+// permits, so such callers would wait forever.
 func (w *world) draw(outer *call) client.Request {
 	cfg := &w.cfg
 	r := client.Request{Key: lockName(w.rng.IntN(cfg.Keys)), Try: w.chance(cfg.Try)}
 	if outer != nil {
-		if r.Key == outer.req.Key { // to ask for it again is the shortest circle; longer ones are to occur too
+		// fewer deadlocks of one call with itself, so that longer ones occur
+		if r.Key == outer.req.Key {
 			r.Key = lockName(w.rng.IntN(cfg.Keys + 1))
 		}
 		r.Terms = &client.Terms{Under: &outer.req}
@@ -52,8 +53,8 @@ func (w *world) draw(outer *call) client.Request {
 	return r
 }
 
-// drawPermits asks for one or two permits of a semaphore. Now and then a caller names another
-// total, or wants it alone.
+// drawPermits draws a request for one or two permits of a semaphore. Sometimes it names another
+// total of permits, or requests the key as a mutex.
 func (w *world) drawPermits(r *client.Request) {
 	r.Key = poolName(w.rng.IntN(pools))
 	if w.chance(0.2) {
@@ -66,7 +67,8 @@ func (w *world) drawPermits(r *client.Request) {
 	r.Terms.Permits = 1 + uint32(w.rng.IntN(2))
 }
 
-// drawSeveral asks for two or three locks, of one more than other calls use; some share them.
+// drawSeveral draws a request for two or three locks, some of them shared. It uses one key more
+// than other requests.
 func (w *world) drawSeveral(r *client.Request) {
 	keys := w.rng.Perm(w.cfg.Keys + 1)
 	keys = keys[:min(2+w.rng.IntN(2), len(keys))]
@@ -90,7 +92,7 @@ func (c *call) keys() []string {
 	return append([]string{c.req.Key}, c.req.Terms.Keys...)
 }
 
-// resumes returns the token of the hold that the call resumes, or 0.
+// resumes returns the token of the hold that the call resumes. Zero means none.
 func (c *call) resumes() lockfsm.Token {
 	if c.req.Terms == nil {
 		return 0
@@ -114,8 +116,8 @@ func (c *call) mayNest() bool {
 	return depth < deepest && c.req.Key[0] == lockName(0)[0]
 }
 
-// nest makes a call under the lock of c, and releases that lock afterwards, also if the call is
-// refused as a deadlock.
+// nest makes a call under the lock of c. When that call has ended, or is refused as a deadlock, the
+// lock of c is released.
 func (c *call) nest() {
 	w := c.p.w
 	switch until := c.p.m.pausedUntil; {
@@ -129,7 +131,7 @@ func (c *call) nest() {
 	}
 }
 
-// abandonInner ends what is made under a lock that has ended.
+// abandonInner ends the call that was made under the lock of c, because the lock of c has ended.
 func (c *call) abandonInner() {
 	inner := c.inner
 	if c.inner = nil; inner == nil {

@@ -8,18 +8,19 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
-// This file stops a process in good order.
+// This file simulates Node.Leave.
 
 const leaveTime = 10 * time.Second
 
 type leaver struct {
 	p         *proc
 	until     time.Duration
-	then      func() // the process has ended
+	then      func() // called when the process has ended
 	departure cluster.Departure
 }
 
-// leave makes no new calls, releases locks, takes the steps of a departure, and stops.
+// leave ends the calls of the process, takes the steps of a departure, stops the process, and then
+// calls then.
 func (p *proc) leave(then func()) {
 	w := p.w
 	if p.leaving {
@@ -30,7 +31,7 @@ func (p *proc) leave(then func()) {
 	for _, c := range p.calls {
 		if c.stage == waits {
 			c.leave()
-		} else if w.chance(0.8) { // its context has ended too
+		} else if w.chance(0.8) { // the other holders do not release their locks
 			w.after(w.between(0, time.Second), c.release)
 		}
 	}
@@ -56,7 +57,7 @@ func (l *leaver) next() {
 	}
 }
 
-// sees is what the instance knows about itself.
+// sees returns what the departure must know about this instance.
 func (l *leaver) sees() cluster.Leaver {
 	p := l.p
 	sees := cluster.Leaver{Held: l.holds(), Member: p.core.Founding.Phase() == founding.Member,
@@ -70,7 +71,7 @@ func (l *leaver) sees() cluster.Leaver {
 
 func (l *leaver) holds() bool { return l.p.client.Status(l.p.m.clock()).Held > 0 }
 
-// part closes the session, if nothing is held, and stops the process.
+// part closes the session if no lock is held, and stops the process.
 func (l *leaver) part() {
 	p := l.p
 	if why := l.departure.Lost; why != "" {
@@ -79,7 +80,7 @@ func (l *leaver) part() {
 	if l.departure.Alone {
 		l.until = min(l.until, p.w.now+cluster.FinalWait)
 	}
-	p.inClient(func(now clock.Time) { _ = p.client.CloseSession(now) }) // it refuses if a lock is held
+	p.inClient(func(now clock.Time) { _ = p.client.CloseSession(now) }) // fails if a lock is held
 	p.later(0, l.stop)
 }
 

@@ -18,29 +18,30 @@ type machine struct {
 	name string
 	addr string
 	zone string
-	dns  string // what its name resolves to, which lags behind addr
+	dns  string // the address to which its name resolves; later than addr after a move
 
-	rate        float64       // of its boot-time clock
-	origin      clock.Time    // what that clock showed when the world began
-	skew        time.Duration // of its wall clock
-	pausedUntil time.Duration // nothing runs before: a stopped process, a suspended laptop, a stalled hypervisor
+	rate        float64       // rate of its boot-time clock
+	origin      clock.Time    // time of that clock at the beginning of the run
+	skew        time.Duration // error of its wall clock
+	// nothing runs before this time, as in a suspended process or virtual machine
+	pausedUntil time.Duration
 
 	told int64 // MaxSessionBytes with which the process was started. Zero means the default
 
-	gone bool // nothing runs there until operators start it
+	gone bool // nothing runs on the machine until operators start it
 
 	disk     *disk     // nil means memory mode
-	proc     *proc     // nil means down
-	instance nodeid.ID // of the last incarnation
+	proc     *proc     // nil means that no process runs
+	instance nodeid.ID // node ID of the last incarnation
 }
 
-// disk is what a machine keeps. Everything in it is durable; what is being written is not in it.
+// disk is the durable data of a machine. Data that is still being written is not in it.
 type disk struct {
 	state     *founding.State
 	lives     uint64
-	log       *raftlog.MemoryStore // of one raft ID
+	log       *raftlog.MemoryStore // log of the replica with the raft ID id
 	group, id uint64
-	latency   time.Duration // of a sync, about
+	latency   time.Duration // average time of a sync
 }
 
 func newMachine(w *world, i int) *machine {
@@ -48,7 +49,7 @@ func newMachine(w *world, i int) *machine {
 		w: w, id: i, name: fmt.Sprintf("n%d", i), addr: fmt.Sprintf("10.0.0.%d:1", i+1),
 		rate: 1 + w.cfg.Drift*(2*w.rng.Float64()-1), origin: clock.Time(w.between(time.Minute, 100*time.Hour)),
 	}
-	if i < 2 { // both ends of the range always occur
+	if i < 2 { // two machines always have the slowest and the fastest clock
 		m.rate = 1 + w.cfg.Drift*float64(2*i-1)
 	}
 	m.dns, m.zone, m.gone = m.addr, fmt.Sprintf("z%d", i%max(w.cfg.Zones, 1)), i >= w.cfg.Machines-w.cfg.Late
@@ -59,7 +60,8 @@ func newMachine(w *world, i int) *machine {
 	return m
 }
 
-// clock is the machine's boot-time clock, which runs while the machine sleeps.
+// clock returns the time of the machine's boot-time clock, which also runs while the machine is
+// paused.
 func (m *machine) clock() clock.Time {
 	return m.origin + clock.Time(float64(m.w.now)*m.rate)
 }
@@ -70,7 +72,7 @@ func (m *machine) global(t clock.Time) time.Duration {
 
 func (m *machine) wallUnixMS() int64 { return 1_790_000_000_000 + (m.w.now + m.skew).Milliseconds() }
 
-// move gives the machine a new address; its name resolves to the old one for a while.
+// move gives the machine a new address. Its name resolves to the old address for a while.
 func (m *machine) move() {
 	m.address(fmt.Sprintf("10.%d.%d.%d:1", 1+m.w.rng.IntN(250), m.w.rng.IntN(250), m.id+1))
 }
@@ -87,7 +89,7 @@ func (m *machine) wipe() {
 	*m.disk = disk{latency: m.disk.latency}
 }
 
-// openLog opens the log of a raft ID and reports whether it is new.
+// openLog returns the log of a raft ID, and reports whether the log is new.
 func (m *machine) openLog(group, id uint64) (store *raftlog.MemoryStore, fresh bool) {
 	if m.disk == nil {
 		return raftlog.NewMemoryStore(), true

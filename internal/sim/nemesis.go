@@ -15,7 +15,7 @@ type nemesis struct {
 	slowDisk float64
 	wipes    int
 	rolling  bool // a rolling restart is under way
-	lurking  int  // at how many more changes of the voters it strikes
+	lurking  int  // number of further changes of the voters at which it crashes machines
 }
 
 func (w *world) unleash() {
@@ -28,11 +28,11 @@ func (w *world) unleash() {
 }
 
 type fault struct {
-	often, quiet int // how often it is drawn of all, and in a quiet run
+	often, quiet int // weights in a normal and in a quiet run
 	do           func(n *nemesis, m, o *machine)
 }
 
-// faults are all of them: what happens by itself, what operators do to a cluster, machines that
+// faults returns all kinds of faults: crashes, pauses and cuts, actions of operators, machines that
 // fail one after another, and outages of the whole network. In a quiet run machines only stop and
 // start.
 func faults() []fault {
@@ -113,8 +113,8 @@ func (n *nemesis) pause(m *machine, d time.Duration) {
 	m.pausedUntil = max(m.pausedUntil, n.w.now+d)
 }
 
-// partition cuts the machines into two sides, which may both reach a third: connectivity need not
-// be transitive.
+// partition cuts the links between two random sides. One machine may reach both sides, because in
+// real networks connectivity need not be transitive.
 func (n *nemesis) partition() {
 	w := n.w
 	side := make([]int, len(w.machines))
@@ -144,7 +144,7 @@ func (n *nemesis) cutBothWays(a, b *machine) {
 	n.cutOneWay(b, a)
 }
 
-// cutLeader lets nothing get from the leader to another machine, and perhaps nothing back.
+// cutLeader cuts the link from the leader to another machine, and perhaps also the link back.
 func (n *nemesis) cutLeader(l, m *machine) {
 	n.cutOneWay(l, m)
 	if n.w.chance(0.5) {
@@ -152,7 +152,7 @@ func (n *nemesis) cutLeader(l, m *machine) {
 	}
 }
 
-// breakStreams resets the streams of a machine, at one end each.
+// breakStreams closes the streams of a machine at its end.
 func (n *nemesis) breakStreams(m *machine) {
 	if m.proc != nil {
 		n.w.note("the streams of %s are reset", m.name)
@@ -160,7 +160,7 @@ func (n *nemesis) breakStreams(m *machine) {
 	}
 }
 
-// swap lets two machines come back with each other's addresses.
+// swap crashes two machines, and restarts each of them with the address of the other.
 func (n *nemesis) swap(a, b *machine) {
 	if a == b {
 		return
@@ -174,7 +174,7 @@ func (n *nemesis) swap(a, b *machine) {
 	n.w.after(n.w.between(0, 2*time.Second), b.ensureUp)
 }
 
-// all restarts everything at once, as operators do.
+// all crashes all machines at the same moment and restarts them.
 func (n *nemesis) all() {
 	n.w.note("everything is restarted")
 	power := n.w.chance(0.5)
@@ -187,8 +187,8 @@ func (n *nemesis) all() {
 	}
 }
 
-// voters restarts all voters so fast that instances still believe in their locks when a new group
-// can be founded.
+// voters restarts all voters so fast that other instances still have leases of the old group when a
+// new group can be founded.
 func (n *nemesis) voters() {
 	n.w.note("all voters are restarted")
 	for r := range n.w.replicas() {
@@ -197,8 +197,8 @@ func (n *nemesis) voters() {
 	}
 }
 
-// heal ends all trouble for good. A machine that stands still wakes at its time: what was due on it
-// is put off until then.
+// heal ends all faults for the rest of the run. A paused machine continues only at the end of its
+// pause.
 func (w *world) heal() {
 	w.note("all trouble is over")
 	w.calm = true
@@ -207,7 +207,7 @@ func (w *world) heal() {
 	clear(w.net.cut)
 	for _, m := range w.machines {
 		if len(w.cfg.Founders) == 0 {
-			m.gone = false // all are needed if a new group has to be founded
+			m.gone = false // a new group needs all machines
 		}
 		m.dns = m.addr
 		w.after(w.between(0, time.Second), m.ensureUp)

@@ -10,19 +10,19 @@ import (
 	"github.com/mortise-lock/mortise/internal/replica"
 )
 
-// network carries streams and questions between machines. A cut works in one direction: what is
-// sent waits, as with TCP, until the cut heals or the stream is given up.
+// network simulates the streams and queries between machines. A link is cut in one direction. As
+// with TCP, frames that were sent wait until the link heals or the stream is closed.
 type network struct {
 	w       *world
-	cut     map[[2]int]bool // looked up only, never ranged over
+	cut     map[[2]int]bool // never ranged over, because the order of a map is random
 	latency time.Duration   // usual one-way delay
 	jitter  float64         // chance of a long delay
-	repeat  float64         // chance that a frame, or a raft message in it, comes twice
-	drop    float64         // chance that a raft message, or a whole send, finds its queue full
-	dialing time.Duration   // how long an answered connection may take; questions do not wait for it
+	repeat  float64         // chance that a frame or a raft message is delivered twice
+	drop    float64         // chance that a send fails because its queue is full
+	dialing time.Duration   // longest time to open a connection; queries do not wait for it
 }
 
-// These are times of the transport.
+// These are times of the real transport.
 const (
 	dialTimeout = 3 * time.Second
 	keepalive   = 15 * time.Second
@@ -44,17 +44,17 @@ func (n *network) blocked(a, b *machine) bool { return a != b && n.cut[[2]int{a.
 
 func (n *network) linked(a, b *machine) bool { return !n.blocked(a, b) && !n.blocked(b, a) }
 
-// frame is what travels in one piece.
+// frame is a message on a stream.
 type frame struct {
 	from     identity
 	renewals []byte
 	commands []byte
 	replies  []byte
 	raft     []*raftpb.Message
-	retired  bool // the replica of the speaker is over
+	retired  bool // the replica of the sender has retired
 }
 
-// identity is what a process reports about itself at the head of a stream.
+// identity is what a process reports about itself at the beginning of a stream.
 type identity struct {
 	instance    nodeid.ID
 	group, raft uint64
@@ -67,9 +67,9 @@ type end struct {
 	other  *end
 	peer   nodeid.ID // instance at the other end
 	open   bool
-	queue  []frame // sent and not arrived, in order
+	queue  []frame // frames sent and not delivered, in order
 	lastAt time.Duration
-	heard  time.Duration // when the peer was last known to be there
+	heard  time.Duration // when the peer was last known to be reachable
 }
 
 func (n *network) connect(a, b *proc) *end {
@@ -83,7 +83,8 @@ func (n *network) connect(a, b *proc) *end {
 	return x
 }
 
-// probe is the keepalive of one end.
+// probe simulates the keepalive of one end. It closes the stream if the peer was not reachable for
+// the time keepalive.
 func (e *end) probe() {
 	if !e.open || e.p.dead {
 		return
@@ -109,7 +110,7 @@ func (e *end) send(f frame) {
 	w.after(at-w.now, e.arrive)
 }
 
-// arrive delivers the first frame in the queue, or tries again later if the way is cut.
+// arrive delivers the first frame in the queue, or tries again later if the link is cut.
 func (e *end) arrive() {
 	w := e.p.w
 	if len(e.queue) == 0 {
@@ -122,7 +123,7 @@ func (e *end) arrive() {
 	f := e.queue[0]
 	e.queue = e.queue[1:]
 	if e.other.p.dead && e.other.p.m.proc != nil {
-		e.close() // the process that runs there now does not have this stream
+		e.close() // the new process on that machine does not know this stream
 		return
 	}
 	if !e.other.open || e.other.p.dead {
@@ -132,7 +133,8 @@ func (e *end) arrive() {
 		uint64(len(f.renewals)+len(f.commands)<<8+len(f.replies)<<16+len(f.raft)<<24))
 	e.other.heard = w.now
 	e.other.p.frame(e.other, f)
-	if w.chance(w.net.repeat) { // no stream does that; the protocol must tolerate it
+	// a real stream never repeats a frame, but the protocol must tolerate it
+	if w.chance(w.net.repeat) {
 		w.after(w.between(0, replica.ElectionTimeout), func() {
 			if e.other.open && !e.other.p.dead {
 				e.other.p.frame(e.other, f)
@@ -141,7 +143,8 @@ func (e *end) arrive() {
 	}
 }
 
-// close ends the stream at this end. The other end learns it after what was sent, if it can.
+// close closes the stream at this end. The other end is closed later, when all sent frames have
+// arrived.
 func (e *end) close() {
 	if !e.open {
 		return
@@ -153,7 +156,7 @@ func (e *end) close() {
 	e.p.w.after(e.p.w.net.hop(), e.finish)
 }
 
-// finish closes the other end, once everything sent before has arrived.
+// finish closes the other end, once all frames sent before have arrived and the link is not cut.
 func (e *end) finish() {
 	w := e.p.w
 	switch {
@@ -165,8 +168,8 @@ func (e *end) finish() {
 	}
 }
 
-// lost reports the end of a stream, as the transport does, even if another one leads to the same
-// peer: what the peer has sent into this one is lost.
+// lost reports the end of a stream, as the transport does. It does so even if another stream to the
+// same peer exists, because frames that the peer has sent on the closed stream are lost.
 func (p *proc) lost(e *end) {
 	p.links[e.peer] = without(p.links[e.peer], e)
 	p.down(e.peer)

@@ -10,10 +10,10 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// This file asks each presumed leader whether a lock is held: a deposed or lagging leader must not
-// answer from its own state.
+// This file queries replicas that report to be the leader whether a lock is held. A leader that was
+// deposed or that lags must not answer from its old state.
 
-// onlooker is a question under way, and what is known from outside.
+// onlooker is a query whose answer is awaited, and what the watch knows about the lock.
 type onlooker struct {
 	w     *world
 	r     *ownReplica
@@ -21,7 +21,9 @@ type onlooker struct {
 	until time.Duration
 	key   string
 	token lockfsm.Token
-	by    *call // believes that it holds. Nil means that the release of token was confirmed before the question
+	// caller that believes that it holds the lock. Nil means that the release of token was
+	// confirmed before the query
+	by    *call
 }
 
 // gone is a hold whose release was confirmed to its caller.
@@ -31,7 +33,7 @@ type gone struct {
 	token lockfsm.Token
 }
 
-// lookSome asks a leader about a hold that a caller believes in, or about one that is over.
+// lookSome queries a leader about a lock that a caller believes to hold, or about a released lock.
 func (w *world) lookSome() {
 	var leaders []*ownReplica
 	for r := range w.replicas() {

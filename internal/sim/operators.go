@@ -9,11 +9,13 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
-// operatorsEvery is how often operators check whether a group is lost for good.
+// operatorsEvery is about the time between two checks of the operators whether a group is
+// permanently lost.
 const operatorsEvery = 10 * time.Second
 
-// operators give up a group whose disks are lost, on each remaining instance, some seconds apart,
-// until none keeps it. They empty a directory that has been away for too long.
+// operators simulates operators. They call Recover for a group that has lost a majority of its
+// disks, on each instance that has the group, at different times. They also empty the directory of
+// an instance that was away for too long.
 func (w *world) operators() {
 	for _, group := range w.watch.foundings.Lost() {
 		for _, m := range w.machines {
@@ -32,8 +34,9 @@ func (w *world) operators() {
 	w.after(w.between(operatorsEvery, 2*operatorsEvery), w.operators)
 }
 
-// strange reports whether the instance rightly asks for an empty directory: it was away while all
-// the voters that it knows were replaced, and it has no vote.
+// strange reports whether operators must empty the directory of the instance. The instance must
+// request it, must have no replica whose vote may be needed, and all voters that it knows must have
+// been replaced.
 func (m *machine) strange() bool {
 	p := m.proc
 	if m.disk == nil || p == nil || p.replica != nil || m.needed() ||
@@ -46,7 +49,7 @@ func (m *machine) strange() bool {
 	})
 }
 
-// recover calls Recover on whatever runs there.
+// recover calls Recover for a group on the process of this machine.
 func (m *machine) recover(group uint64) {
 	p := m.proc
 	if p == nil {
@@ -54,7 +57,8 @@ func (m *machine) recover(group uint64) {
 	}
 	p.cluster.post(func(clock.Time) {
 		if r := p.replica; r != nil && r.glue.Machine() != nil {
-			p.core.Founding.Floor(int64(r.glue.Machine().Revision() >> 21)) // the token's time
+			// the time in the last token
+			p.core.Founding.Floor(int64(r.glue.Machine().Revision() >> 21))
 		}
 		if err := p.core.Founding.Recover(p.foundingNow(), group); err != nil {
 			p.w.note("%v does not recover: %v", p, err)

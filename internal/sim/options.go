@@ -6,14 +6,13 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// This file is what callers want of a hold beside the lock: that it ends by itself, that it leaves
-// a delay, that its holder is told of waiters. watchholds.go has the judges.
+// This file has the options of a request: a longest time after which the hold ends by itself, an
+// expiry delay, and a notice of waiters. watchholds.go checks them.
 
-// longestDelay is for at most how many TTLs a lock stays taken after its holder's session has
-// expired.
+// longestDelay is the longest expiry delay, in TTLs.
 const longestDelay = 4
 
-// options draws what a call wants.
+// options draws the options of a call.
 func (w *world) options(c *call) {
 	if !w.chance(w.cfg.Options) {
 		return
@@ -29,11 +28,12 @@ func (w *world) options(c *call) {
 	if w.chance(0.5) {
 		t.Delay = w.between(time.Millisecond, longestDelay*w.cfg.TTL).Round(time.Millisecond)
 		c.detaches = w.chance(0.2)
-		if w.chance(0.4) { // long enough for its process to die meanwhile
+		if w.chance(0.4) { // long enough for its process to crash meanwhile
 			c.hold = max(c.hold, w.between(0, w.cfg.TTL))
 		}
 	}
-	// The caller holds until it is told, or has waited long enough for that.
+	// The caller releases the lock when it is notified of a waiter, or after six TTLs at the
+	// latest.
 	if t.Notice = w.chance(0.5); t.Notice && c.outer == nil && w.chance(0.5) {
 		c.hold = w.between(0, 6*w.cfg.TTL)
 	}
@@ -41,7 +41,8 @@ func (w *world) options(c *call) {
 
 func (c *call) wantsNotice() bool { return c.req.Terms != nil && c.req.Terms.Notice }
 
-// wanted is called when another call waits for what this one holds, which soon releases it.
+// wanted is called when the caller is notified that another call waits for its lock. The caller
+// releases the lock soon.
 func (c *call) wanted() {
 	if c.stage != holds {
 		return

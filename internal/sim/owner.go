@@ -14,7 +14,7 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// This file is what a process does for the core of its cluster: it implements cluster.Owner and
+// This file simulates the owner of a process's cluster core. It implements cluster.Owner and
 // cluster.OwnState.
 
 func (p *proc) clusterTurn(clock.Time) clock.Time {
@@ -25,7 +25,8 @@ func (p *proc) clusterTurn(clock.Time) clock.Time {
 // Store implements cluster.Owner.
 func (p *proc) Store(*founding.Output) { p.persist() }
 
-// persist makes the state of founding durable. The power may fail right before or after.
+// persist makes the state of founding durable, and reports whether the process still runs. The
+// power may fail immediately before or after.
 func (p *proc) persist() bool {
 	brittle := p.w.nemesis.brittle
 	if d := p.m.disk; d == nil || p.saved == p.core.Founding.Revision() {
@@ -47,7 +48,7 @@ func (p *proc) persist() bool {
 // Ended implements cluster.Owner.
 func (p *proc) Ended() bool { return p.dead }
 
-// Carry implements cluster.Owner. The next survey shows what became of a step.
+// Carry implements cluster.Owner. The next Survey shows the result of the step.
 func (p *proc) Carry(c lead.Carry) {
 	r, step := p.replica, c.Step
 	if r == nil {
@@ -63,7 +64,8 @@ func (p *proc) Carry(c lead.Carry) {
 	}
 }
 
-// Gossip implements cluster.Owner: gossip.go shows an address when it can be heard.
+// Gossip implements cluster.Owner. It reports success immediately, because gossip is simulated in
+// gossip.go.
 func (p *proc) Gossip(addr string) { p.core.Gossiped(addr) }
 
 // Told implements cluster.Owner.
@@ -115,7 +117,7 @@ func (p *proc) carryOut(e founding.Event) {
 		p.w.note("%v is prepared for group %x as %x", p, e.Group, e.Raft)
 		p.stopReplica()
 		p.replica, p.group = joinReplica(p, e.Group, e.Raft), e.Group
-	case founding.Removed: // the replica goes on until it is dismissed
+	case founding.Removed: // the replica runs until Dismiss is called
 		p.w.note("%v is removed: replica %x", p, e.Raft)
 		if r == nil || r.ID != e.Raft {
 			inbox{p}.Retired(e.Raft)
@@ -141,7 +143,8 @@ func (p *proc) bound(e founding.Event) {
 	}
 }
 
-// restartInPlace ends the old incarnation, its locks first.
+// restartInPlace ends the old incarnation and begins a new one. The locks of the old incarnation
+// end first.
 func (p *proc) restartInPlace(instance nodeid.ID) {
 	p.w.watch.leaves(p)
 	p.rebind(nil, nil)
@@ -165,7 +168,7 @@ func (p *proc) stopReplica() {
 	}
 }
 
-// Facts implements cluster.OwnState: what this replica observes, if it leads.
+// Facts implements cluster.OwnState. It returns what this replica observes as leader.
 func (p *proc) Facts() (f voters.Facts, term uint64, leads bool) {
 	r := p.replica
 	if r == nil {
@@ -191,7 +194,7 @@ func (p *proc) Leader() (instance nodeid.ID, addr string) {
 	return t.ID, t.Addr
 }
 
-// view is what the replica here shows, or nil if there is none.
+// view returns the View of the replica of this process, or nil if there is no replica.
 func (p *proc) view() *replica.View {
 	if p.replica == nil {
 		return nil
@@ -199,7 +202,7 @@ func (p *proc) view() *replica.View {
 	return p.replica.View
 }
 
-// linked reports whether this instance is that one, or has a stream with it.
+// linked reports whether instance is this instance, or has a stream with this instance.
 func (p *proc) linked(instance nodeid.ID) bool {
 	return instance == p.instance || len(p.links[instance]) > 0
 }

@@ -14,39 +14,39 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// proc is a process: what a Node holds, from Start until it ends.
+// proc simulates a process with a Node, from its start to its end.
 type proc struct {
 	w    *world
 	m    *machine
 	dead bool
 
-	stream int // of the recorded history
+	stream int // number of its stream in the recorded history
 
 	instance nodeid.ID
 	group    uint64
 
-	member bool // of group, which is founded
+	member bool // the process is a member of group, which is founded
 
 	cluster      actor // owns core
 	core         *cluster.Core
-	saved        uint64 // revision of founding's state that is on disk
+	saved        uint64 // revision of the state of founding on the disk
 	removedPeers cluster.RemovedPeers
 
 	owner    actor // owns client
 	client   *client.Core
 	phase    client.Phase
-	deadline clock.Time // for all its holds, as published
-	expected clock.Time // deadline at which the watch looks again
+	deadline clock.Time // the published deadline of the lease
+	expected clock.Time // the last deadline for which the watch has scheduled a check
 	leaving  bool
 
-	replica *ownReplica // nil means that it does not vote
-	insider *insider    // nil means honest
+	replica *ownReplica // nil means that the process has no replica
+	insider *insider    // nil means that the process is no insider
 
 	links   map[nodeid.ID][]*end
 	dialing map[nodeid.ID][]frame
 	backOff map[nodeid.ID]time.Duration
 
-	calls []*call // unfinished, in the order in which they were made
+	calls []*call // calls that have not ended, in the order in which they were made
 }
 
 func (m *machine) newProc() *proc {
@@ -71,7 +71,8 @@ func (m *machine) start() *proc {
 	}
 	cfg.Instance = p.instance
 	if m.instance != p.instance {
-		w.watch.foundings.EndedEverywhere(nodeidtest.Number(m.instance)) // a restarted instance counts as another one
+		// the old incarnation has ended
+		w.watch.foundings.EndedEverywhere(nodeidtest.Number(m.instance))
 		m.instance = p.instance
 	}
 	m.proc = p
@@ -92,8 +93,8 @@ func (m *machine) start() *proc {
 	return p
 }
 
-// crash ends the process. After a power failure no peer learns of it; otherwise the kernel closes
-// its streams.
+// crash ends the process. Unless the power has failed, the kernel closes its streams. After a power
+// failure the peers are not notified.
 func (m *machine) crash(power bool) {
 	p := m.proc
 	if p == nil {
@@ -122,14 +123,15 @@ func (p *proc) identity() identity {
 	return id
 }
 
-// alive reports whether that incarnation runs.
+// alive reports whether the process runs as the incarnation instance.
 func (p *proc) alive(instance nodeid.ID) bool { return !p.dead && p.instance == instance }
 
 func (p *proc) String() string {
 	return fmt.Sprintf("%s/%04x", p.m.name, nodeidtest.Number(p.instance)&0xffff)
 }
 
-// foundingNow is the machine's clock as founding counts it: from the beginning of the world.
+// foundingNow returns the time of the machine's clock since the beginning of the run, as the core
+// of founding uses it.
 func (p *proc) foundingNow() time.Duration { return time.Duration(p.m.clock() - p.m.origin) }
 
 func (w *world) random() founding.Random {
@@ -149,7 +151,7 @@ func (w *world) newNonce() (n lockfsm.Nonce) {
 	return n
 }
 
-// frame handles what has arrived on a stream and passed the checks of the transport.
+// frame handles a frame that has arrived on a stream and has passed the checks of the transport.
 func (p *proc) frame(e *end, f frame) {
 	if p.insider != nil {
 		p.insider.frame(f)
@@ -181,8 +183,8 @@ func (p *proc) frame(e *end, f frame) {
 	}
 }
 
-// raft hands messages to the log if their sender may send them. A replica that no configuration
-// names any more is notified.
+// raft passes the raft messages of a frame to the log if their sender is a member of the group. It
+// notifies a sender that the configuration no longer names.
 func (r *ownReplica) raft(f frame) {
 	p := r.p
 	if !r.Speaks(p.core, f.from.raft, f.from.instance) {

@@ -2,6 +2,7 @@
 
 package sim
 
-// slowly shortens the exhaustive tests: the race detector makes them ten times as long and has
-// nothing to find in them.
+// slowly is the factor by which the exhaustive tests are shortened under the race detector, which
+// makes them ten times slower. They run on one goroutine, so the race detector cannot find anything
+// in them.
 const slowly = 10

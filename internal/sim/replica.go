@@ -18,8 +18,8 @@ import (
 	"github.com/mortise-lock/mortise/session/keeper"
 )
 
-// ownReplica is a voter or a learner: the owners of its log and of its keeper, and a disk. It
-// implements the log's raftlog.Shell, and the replica.Host of the core between the two.
+// ownReplica is the replica of a process: the owner of its log, the owner of its keeper, and its
+// store. It implements raftlog.Shell, and replica.Host for the core between log and keeper.
 type ownReplica struct {
 	p *proc
 	*replica.View
@@ -29,19 +29,21 @@ type ownReplica struct {
 	core   *raftlog.Core
 	store  *raftlog.MemoryStore
 	snap   snapshotting
-	saving *raftlog.Batch // being written: lost or kept whole if the process dies now
+	// the batch that is being written; a crash now loses it or keeps all of it
+	saving *raftlog.Batch
 	outbox []*raftpb.Message
-	survey raftlog.Survey // as the log has published it
+	survey raftlog.Survey // the last Survey of the log
 
 	keeping actor // owns keeper
 	keeper  *keeper.Core
 
-	counted  bool   // among those that lead
-	judgedAs string // for the judges: this run of this replica
-	first    bool   // no replica has applied the entry before
+	counted  bool   // counted in watch.leaders
+	judgedAs string // name of this run of the replica, for the judges
+	first    bool   // no other replica has applied the present entry before
 }
 
-// foundReplica founds this process's replica of the group of a charter, or opens it again.
+// foundReplica founds the replica of this process in the group of a charter, or opens its existing
+// log.
 func foundReplica(p *proc, c founding.Charter, id uint64) (r *ownReplica, fresh bool) {
 	w := p.w
 	machine, err := replica.Founded(&c, w.cfg.Limits)
@@ -54,8 +56,8 @@ func foundReplica(p *proc, c founding.Charter, id uint64) (r *ownReplica, fresh 
 	return startReplica(p, c.Group, id, store, machine, fresh), fresh
 }
 
-// joinReplica starts a replica under an ID that the leader has given: an empty one, or what the
-// disk has of it.
+// joinReplica starts a replica under an ID that the leader has assigned, with an empty log or with
+// the log on the disk.
 func joinReplica(p *proc, group, id uint64) *ownReplica {
 	store, fresh := p.m.openLog(group, id)
 	if fresh {
@@ -96,8 +98,8 @@ func startReplica(p *proc, group, id uint64, store *raftlog.MemoryStore, machine
 	return r
 }
 
-// stop ends the replica. What was being written is then there as a whole or not at all; crash
-// images of the real store show elsewhere that there is nothing in between.
+// stop ends the replica. A batch that is being written is then saved as a whole or not at all. That
+// the real store never saves a part of a batch is tested elsewhere, with crash images.
 func (r *ownReplica) stop() {
 	if r.saving != nil && r.p.w.chance(0.5) {
 		r.p.w.must(r.store.Save(*r.saving))
@@ -154,10 +156,10 @@ func (r *ownReplica) Event(e *raftlog.Event) error {
 	return nil
 }
 
-// Send implements raftlog.Shell. It drops the duplicates; step draws its own.
+// Send implements raftlog.Shell. It drops the duplicates, because step repeats messages at random.
 func (r *ownReplica) Send(messages, _ []*raftpb.Message) { r.outbox = append(r.outbox, messages...) }
 
-// Save implements raftlog.Shell: a batch is durable after a while.
+// Save implements raftlog.Shell. With a disk the batch becomes durable after a while.
 func (r *ownReplica) Save(batch raftlog.Batch) (done bool, err error) {
 	w, d := r.p.w, r.p.m.disk
 	if d == nil {
@@ -178,7 +180,7 @@ func (r *ownReplica) Save(batch raftlog.Batch) (done bool, err error) {
 		w.watch.saved(r, &batch)
 		r.saving = nil
 		if w.chance(w.nemesis.brittle / 8) {
-			r.p.m.crashAndReturn() // durable, but no process knows
+			r.p.m.crashAndReturn() // the batch is durable, but the process crashes before it knows
 			return
 		}
 		r.log.post(func(clock.Time) { r.core.Stored() })
@@ -204,8 +206,8 @@ func (r *ownReplica) Born() clock.Time {
 	return r.p.m.clock()
 }
 
-// Retired implements replica.Host: the instance stays a member. The last frame under this raft ID
-// tells the other replicas.
+// Retired implements replica.Host. The instance remains a member of the group. The last frame with
+// this raft ID notifies the other replicas.
 func (r *ownReplica) Retired(err error) {
 	p := r.p
 	p.w.note("%v retires: %v", p, err)
@@ -213,7 +215,7 @@ func (r *ownReplica) Retired(err error) {
 		p.w.broken("%v: %v", p, err)
 	}
 	p.w.watch.stats.Retired++
-	r.keeping.run() // it notifies the attached clients
+	r.keeping.run() // so that the keeper notifies the attached clients
 	r.stop()
 	if p.replica != r {
 		return
@@ -232,7 +234,7 @@ func (r *ownReplica) peerLost(instance nodeid.ID) {
 	}
 }
 
-// step handles a message of another replica. It is copied, as on the wire.
+// step passes a message of another replica to the log. It copies the message, as a network would.
 func (r *ownReplica) step(m *raftpb.Message) {
 	w := r.p.w
 	m = proto.Clone(m).(*raftpb.Message)
@@ -243,8 +245,8 @@ func (r *ownReplica) step(m *raftpb.Message) {
 	r.log.post(func(clock.Time) { r.core.Step(m) })
 }
 
-// flush sends a frame to each replica that the log has messages for. raft repeats what finds no
-// room.
+// flush sends one frame to each replica for which the log has messages. Raft sends messages again
+// that were lost because a queue was full.
 func (r *ownReplica) flush() {
 	raftlog.EachReplica(r.outbox, nil, func(to uint64, mine []*raftpb.Message) {
 		mine = slices.Clone(mine)

@@ -13,23 +13,23 @@ import (
 // Report is the result of a run.
 type Report struct {
 	Config     Config
-	Hash       uint64 // of everything that has happened
+	Hash       uint64 // hash of all events of the run
 	Fault      string // the first broken rule. Empty means none
 	Transcript []string
 	Stats      Stats
-	History    []history.Event // what callers and voters have seen
-	Settled    time.Duration   // how long after healing until nothing was left to do
+	History    []history.Event // the events that callers and voters have observed
+	Settled    time.Duration   // time from healing until the run was settled
 }
 
-// progressWithin is how long a healed cluster may need until every caller is served, nothing is
-// left behind, and the right instances vote. A group in memory mode may have to be given up,
-// founded anew, and wait for its grace, with the longest queue held for the longest time behind
-// that. A group whose disks are lost has to be given up by operators, and a voter that was lost
-// often is not added again for two minutes.
+// progressWithin is the time in which a healed cluster must have served every caller, released all
+// resources, and given votes to the right instances. It is long for three reasons. A new group may
+// have to be founded without disks and to wait for its grace, before the longest queue is served
+// with the longest holds. Operators may have to give up a group whose disks are lost. And a voter
+// that was lost often is not added again for two minutes.
 const progressWithin = 5 * time.Minute
 
-// restsFor is for how long nothing may change, besides a lease, until the cluster counts as
-// settled.
+// restsFor is the time for which, in addition to one TTL, nothing may change before the cluster
+// counts as settled.
 const restsFor = 5 * time.Second
 
 // Run runs one simulation to its end, or to the first broken rule.
@@ -62,8 +62,8 @@ func (w *world) finish() *Report {
 	}
 }
 
-// settle heals everything and requires progress: every machine becomes a member of one group, every
-// caller is served, nothing is left.
+// settle heals the run and requires that every machine becomes a member of one group, that every
+// caller is served, and that no resources are left. It returns the time that this takes.
 func (w *world) settle() time.Duration {
 	begun := w.now
 	w.heal()
@@ -80,7 +80,7 @@ func (w *world) settle() time.Duration {
 		if since < 0 || w.watch.stats.Changes != changes {
 			since, changes = w.now, w.watch.stats.Changes
 		}
-		return w.now-since > w.cfg.TTL+restsFor // it stays so
+		return w.now-since > w.cfg.TTL+restsFor // the settled state must last
 	})
 	if !done && w.fault == "" {
 		w.broken("no progress after healing: %s", w.unsettled())
@@ -88,7 +88,7 @@ func (w *world) settle() time.Duration {
 	return w.now - begun
 }
 
-// unsettled returns what is left to do, or "".
+// unsettled returns a reason why the run is not settled, or "".
 func (w *world) unsettled() string {
 	var group uint64
 	there := 0

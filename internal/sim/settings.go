@@ -5,9 +5,9 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// This file is what instances are started with, and how operators change a setting of a running
-// group: instances that start get another value than the running ones, and the group adopts it when
-// all name it.
+// This file has the settings with which instances start. It also simulates operators that change a
+// setting of a running group: they start instances with a new value, and the group adopts the value
+// when all instances name it.
 
 func (w *world) retell() {
 	if w.cfg.Retold == 0 {
@@ -30,7 +30,7 @@ func (p *proc) own() replica.Settings {
 	return own
 }
 
-// record is what this instance reports about itself when it opens its session.
+// record returns what this instance reports about itself when it opens its session.
 func (p *proc) record() []byte {
 	own := p.own()
 	return replica.Record{
@@ -39,7 +39,8 @@ func (p *proc) record() []byte {
 	}.Encode()
 }
 
-// unadopted returns what all instances name and the group has not adopted, or "".
+// unadopted returns an error text if all instances name the same settings and the group has not
+// adopted them. Otherwise it returns "".
 func (w *world) unadopted(l *ownReplica) string {
 	named := map[replica.Named]bool{}
 	for p := range w.procs() {

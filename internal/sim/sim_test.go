@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// TestSeeds runs MORTISE_SEEDS runs of ten virtual minutes from seed MORTISE_SEED on.
+// TestSeeds executes MORTISE_SEEDS runs of ten virtual minutes each, beginning with seed
+// MORTISE_SEED.
 func TestSeeds(t *testing.T) {
 	c := Campaign{Seed: func(seed uint64) { cryptotest.SetGlobalRandom(t, seed) }, Say: t.Logf, Package: "internal/sim"}
 	if err := c.FromEnvironment(max(1, 6/slowly)); err != nil {
@@ -31,7 +32,7 @@ func TestSeeds(t *testing.T) {
 	t.Logf("%d seeds; the longest wait after healing: %v; %+v", total.Runs, total.Settled.Round(time.Millisecond), s)
 }
 
-// TestBirths founds a group MORTISE_BIRTHS times, from number MORTISE_SEED on.
+// TestBirths executes MORTISE_BIRTHS foundings, beginning with number MORTISE_SEED.
 func TestBirths(t *testing.T) {
 	c := Campaign{Foundings: true, Seed: func(seed uint64) { cryptotest.SetGlobalRandom(t, seed) }, Say: t.Logf,
 		Package: "internal/sim"}
@@ -46,13 +47,14 @@ func TestBirths(t *testing.T) {
 		total.Settled.Round(time.Millisecond), total.Stats)
 }
 
-// Everything here rests on this.
+// TestOneSeedIsOneRun checks that two runs of one seed are equal. All tests of this package depend
+// on that.
 func TestOneSeedIsOneRun(t *testing.T) {
-	for _, seed := range []uint64{1, 5, 2}[:max(2, 3/slowly)] { // one of them has an insider
+	for _, seed := range []uint64{1, 5, 2}[:max(2, 3/slowly)] { // seed 5 has an insider
 		var hashes [2]uint64
 		for i := range hashes {
 			cfg := Draw(seed)
-			cfg.Virtual, cfg.Verbose = 2*time.Minute, i == 1 // to observe must change nothing
+			cfg.Virtual, cfg.Verbose = 2*time.Minute, i == 1 // Verbose must not change the run
 			cryptotest.SetGlobalRandom(t, seed)
 			hashes[i] = Run(cfg).Hash
 		}

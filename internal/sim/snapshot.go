@@ -10,13 +10,13 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// This file takes, stores and sends the snapshots of a replica, in steps between which anything may
-// happen.
+// This file takes, stores and sends the snapshots of a replica. Other events of the run happen
+// between the steps.
 
 type snapshotting struct {
 	order    raftlog.Take
-	capture  raftlog.Capture  // nil means none
-	prepared *raftpb.Snapshot // the last one that is durable beside the log
+	capture  raftlog.Capture  // the capture that is being taken; nil means none
+	prepared *raftpb.Snapshot // the last prepared snapshot
 }
 
 // Take implements raftlog.Shell.
@@ -27,7 +27,8 @@ func (r *ownReplica) Take(order raftlog.Take) error {
 	return err
 }
 
-// stepSnapshot takes a snapshot's next step, unless a restore has ended it by then.
+// stepSnapshot schedules the next step of a snapshot. The step is not taken if a Restore has ended
+// the snapshot before.
 func (r *ownReplica) stepSnapshot(c raftlog.Capture) {
 	r.aside(0, func() {
 		switch {
@@ -43,7 +44,8 @@ func (r *ownReplica) stepSnapshot(c raftlog.Capture) {
 	})
 }
 
-// putTogether hands in a snapshot whose last step is done, even if a restore has ended it since.
+// putTogether passes a complete snapshot to the log, even if a Restore has ended the snapshot since
+// its last step.
 func (r *ownReplica) putTogether(order raftlog.Take, c raftlog.Capture) {
 	stats, before := &r.p.w.watch.stats, r.core.Status()
 	if r.core.Snapshotted(order.Index,
@@ -55,7 +57,8 @@ func (r *ownReplica) putTogether(order raftlog.Take, c raftlog.Capture) {
 	stats.Between += int(before.Applied - order.Index)
 }
 
-// Prepare implements raftlog.Shell. If the process dies meanwhile nothing is left of the snapshot.
+// Prepare implements raftlog.Shell. If the process crashes before the snapshot is durable, the
+// snapshot is lost.
 func (r *ownReplica) Prepare(s *raftpb.Snapshot) (done bool, err error) {
 	w, disk := r.p.w, r.p.m.disk
 	if disk == nil {
@@ -65,7 +68,7 @@ func (r *ownReplica) Prepare(s *raftpb.Snapshot) (done bool, err error) {
 	r.aside(w.between(0, 10*disk.latency), func() {
 		r.snap.prepared = s
 		if w.chance(w.nemesis.brittle / 8) {
-			r.p.m.crashAndReturn() // durable, but not named
+			r.p.m.crashAndReturn() // the snapshot is durable, but no Save has named it
 			return
 		}
 		r.core.Prepared()
@@ -73,8 +76,8 @@ func (r *ownReplica) Prepare(s *raftpb.Snapshot) (done bool, err error) {
 	return false, nil
 }
 
-// aside lets the log's owner continue after a part that no caller waits for: now and then long
-// enough for anything to come between.
+// aside runs then in a later turn of the log's owner, after the given time and a random delay. The
+// delay is sometimes longer than several election timeouts, so that other events happen before.
 func (r *ownReplica) aside(took time.Duration, then func()) {
 	w, most := r.p.w, 20*time.Millisecond
 	if w.chance(0.1) {
@@ -83,15 +86,14 @@ func (r *ownReplica) aside(took time.Duration, then func()) {
 	w.after(took+w.between(0, most), func() { r.log.post(func(clock.Time) { then() }) })
 }
 
-// names is called when one of the replica's own snapshots gets its name: it must be durable by
-// then.
+// names is called for each Save. It checks that a snapshot that the Save names is durable already.
 func (r *ownReplica) names(b *raftlog.Batch) {
 	if b.Prepared && b.Snapshot != r.snap.prepared {
 		r.p.w.broken("%s names the snapshot at %d before it is durable", r.judgedAs, b.Snapshot.GetMetadata().GetIndex())
 	}
 }
 
-// SendSnapshot implements raftlog.Shell. It always reports what became of the snapshot.
+// SendSnapshot implements raftlog.Shell. It always reports the result to the log.
 func (r *ownReplica) SendSnapshot(m *raftpb.Message) {
 	w := r.p.w
 	w.watch.stats.SnapshotsSent++

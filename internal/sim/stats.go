@@ -5,30 +5,30 @@ import (
 	"time"
 )
 
-// Stats counts what a run has met.
+// Stats counts the events of a run.
 type Stats struct {
 	Calls, Granted, Failed, Lost, Cancelled, Released, Refused int
 	Entries, Terms, Groups, Expired, Snapshots, SnapshotsSent  int
 	Retired, Events, Recorded                                  int
-	// Between counts entries applied while a snapshot was taken, Ended snapshots that a restore has
-	// ended.
+	// Between counts the entries that were applied while a snapshot was taken. Ended counts the
+	// snapshots that a Restore has ended.
 	Between, Ended int
 
-	Shared, Permits, Several, Nested int // among those granted
-	// Behind counts writers that came while others shared, Crowded permits asked for while some were
-	// held.
+	Shared, Permits, Several, Nested int // granted calls of these kinds
+	// Behind counts requests for a mutex while its key was held shared. Crowded counts requests for
+	// permits while other permits were held.
 	Behind, Crowded int
-	Deadlocks, Full int // refused: as a deadlock, or since too many waited
+	Deadlocks, Full int // calls refused because of a deadlock or a full queue
 
-	Detached, Resumed int // holds that were detached, and that were resumed
-	// Forced counts holds ended by force, Overdue holds that ended by themselves, Wanted holders told
-	// of a waiter, Delayed holds that an expiry ended after a delay.
+	Detached, Resumed int // holds that were detached, and holds that were resumed
+	// Forced counts holds that were ended by force, Overdue holds that ended by themselves, Wanted
+	// holders that were notified of a waiter, and Delayed holds that ended after an expiry delay.
 	Forced, Overdue, Wanted, Delayed int
 
-	Checked int // answered questions whether a lock is held
-	Adopted int // changes of a setting of the group
-	// Changes counts configurations, Replaced voters in the place of others, Leaves votes handed over,
-	// Recovered groups that operators gave up.
+	Checked int // answered queries whether a lock is held
+	Adopted int // changes of the settings of a group
+	// Changes counts configurations, Replaced configurations that replace a voter, Leaves instances
+	// that were allowed to stop while others remained, and Recovered calls of Recover by operators.
 	Changes, Replaced, Leaves, Recovered int
 	Leaderless                           time.Duration // the longest time without a leader
 }

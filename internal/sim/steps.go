@@ -9,12 +9,12 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// This file is what operators do to locks that others hold, while the trouble lasts and for a while
-// after it.
+// This file has the actions of operators on the locks of others. They continue for a while after
+// healing.
 
-// step is a kind of thing that an operator does now and then: each kind once in Config.Steps, on
-// average. It reports to the watch what it will ask for; the watch sees the outcome in result and
-// trail.
+// step is one action of an operator. Each kind of step is executed once in Config.Steps, on
+// average. A step reports its request to the watch, and the watch observes the outcome in result
+// and trail.
 type step func(w *world)
 
 func steps() []step {
@@ -39,8 +39,7 @@ func (w *world) pace(s step) {
 	})
 }
 
-// order lets the leader commit a command of its own, as it does for an admin client. It may never
-// be carried out.
+// order proposes a command on the leader, as for an admin client. The command may be lost.
 func (w *world) order(c lockfsm.Command) {
 	l := w.leader()
 	if l == nil {
@@ -50,8 +49,9 @@ func (w *world) order(c lockfsm.Command) {
 	l.log.post(func(clock.Time) { l.core.Propose(term, blob) })
 }
 
-// forceSome ends by force a hold that the leader shows: soon, or so late that it is probably over
-// and the key another's. Its caller may not have learned it yet, or only its delay may keep it.
+// forceSome ends a hold in the leader's state by force. It does so after a short time, or so late
+// that the hold has probably ended and another caller holds the key. The hold may be one whose
+// grant has not reached its caller yet, or one that only its expiry delay keeps.
 func (w *world) forceSome() {
 	l := w.leader()
 	if l == nil {
@@ -73,8 +73,8 @@ func (w *world) forceSome() {
 	})
 }
 
-// resumeSome lets a process resume a hold that the leader shows, by its token: soon, or so late
-// that it is probably over.
+// resumeSome makes a process resume a hold in the leader's state by its token, after a short time,
+// or so late that the hold has probably ended.
 func (w *world) resumeSome() {
 	l := w.leader()
 	if l == nil {
@@ -89,7 +89,8 @@ func (w *world) resumeSome() {
 		places[request{e.Session, e.Number}]++
 	}
 	held := slices.DeleteFunc(l.glue.Machine().Entries(), func(e lockfsm.EntryInfo) bool {
-		return e.Token == 0 || e.Permits != 0 || places[request{e.Session, e.Number}] > 1 // a call reports one key only
+		// only holds with one key can be resumed here
+		return e.Token == 0 || e.Permits != 0 || places[request{e.Session, e.Number}] > 1
 	})
 	if len(held) == 0 {
 		return

@@ -15,8 +15,8 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// watch observes from outside, in the one true time. It reports to the judges of internal/check,
-// and writes the history that is judged at the end.
+// watch observes the run from outside, in global time. It passes its observations to the judges of
+// internal/check, and records the history that is judged at the end.
 type watch struct {
 	w       *world
 	stats   Stats
@@ -33,17 +33,19 @@ type watch struct {
 	served    check.Served
 	holdings
 	members    check.Members
-	names      map[nodeid.ID]string // of the machines, by instance
+	names      map[nodeid.ID]string // name of the machine of each instance
 	groups     map[uint64]*group
-	believers  map[string][]*call   // the believing holders of each key, until each belief is seen to end
-	leaders    int                  // that lead now, in any group
-	leaderless time.Duration        // since when no voter leads. Zero means that one leads, or that none has led yet
+	// for each key, the calls whose caller believes that it holds the lock
+	believers  map[string][]*call
+	leaders    int                  // number of replicas that lead now, in any group
+	// since when no voter leads, if leaders is 0. Zero means that none has led yet
+	leaderless time.Duration
 	gaveUp     map[uint64]bool      // groups that operators gave up
-	gone       gone                 // the last one
-	bound      map[nodeid.ID]uint64 // the group to whose charter an incarnation was bound
+	gone       gone                 // the last confirmed release
+	bound      map[nodeid.ID]uint64 // the group to whose charter each incarnation was bound
 }
 
-// group is what is known from outside about a group.
+// group is what the watch knows about a group.
 type group struct {
 	charter founding.Charter
 	born    bool
@@ -66,12 +68,13 @@ func newWatch(w *world) *watch {
 	return o
 }
 
-// servedWithin is how long, besides some leases, a waiter of a healed cluster may wait for a free
-// lock: a group whose majority is lost has to be given up and founded anew first.
+// servedWithin is the time, in addition to some TTLs, in which a waiter must get a free lock after
+// healing. It includes the time to give up a group that has lost its majority and to found a new
+// one.
 const servedWithin = 45 * time.Second
 
-// silence is how much longer that takes with Replicas in memory: a voter that died without a close
-// frame and came back at another address counts as over only after ten minutes.
+// silence is the additional time with Replicas and without disks. A voter that crashed without a
+// close frame and restarted at another address counts as ended only after ten minutes.
 func (c *Config) silence() time.Duration {
 	if c.Durable || len(c.Founders) > 0 {
 		return 0
@@ -79,9 +82,10 @@ func (c *Config) silence() time.Duration {
 	return 12 * time.Minute
 }
 
-// settleWithin is how long a lock may be over in the state before its caller must have been told,
-// in a run that heals. Without healing there is no bound, nor for the reverse: while leaders change
-// more often than once in a TTL no session expires (promise 4).
+// settleWithin is the time, in a run that heals, in which a caller must be notified that its lock
+// has ended in the state machine. Without healing there is no bound. There is also no bound for the
+// expiry of a lock whose caller has ended, because no session expires while leaders change more
+// often than once in a TTL (promise 4).
 const settleWithin = 2 * time.Minute
 
 func (o *watch) record(p *proc, e history.Event) {
@@ -100,8 +104,8 @@ func (o *watch) judge(settled bool) {
 	}
 }
 
-// recorded reports whether the history has a grant of the group founded last. Until there is one,
-// the history ends with an earlier group, whose locks are gone without a trace.
+// recorded reports whether the history has a grant of the group that was founded last. Without such
+// a grant the history ends with an earlier group, and does not show the ends of that group's locks.
 func (o *watch) recorded() bool {
 	var last founding.Charter
 	for _, g := range o.groups {
@@ -128,7 +132,7 @@ func (o *watch) asks(c *call) {
 	o.stats.meets(terms, o.believers[keys[0]])
 }
 
-// meets counts the kinds of requests that meet at a lock.
+// meets counts requests of certain kinds for a key that is held.
 func (s *Stats) meets(terms check.Terms, there []*call) {
 	switch {
 	case len(there) == 0:
@@ -146,7 +150,8 @@ func (c *call) String() string {
 	return fmt.Sprintf("call %d", c.id)
 }
 
-// refused observes a call refused as a deadlock: only a call under another can close a circle.
+// refused observes that a call is refused as a deadlock. It checks that the call was made under the
+// lock of another call, because no other call can cause a deadlock.
 func (o *watch) refused(c *call, err *client.DeadlockError) {
 	o.stats.Deadlocks++
 	o.w.note("%v call %d: %v", c.p, c.id, err)
@@ -187,7 +192,7 @@ func (o *watch) gets(c *call) {
 	}
 	o.holding(c)
 	switch {
-	case c.forced: // the state has ended it already
+	case c.forced: // the state machine has already ended the hold by force
 	case c.believes():
 		for _, key := range keys {
 			o.believers[key] = append(o.believers[key], c)
@@ -216,12 +221,12 @@ func (s *Stats) gets(c *call, keys []string, terms check.Terms) {
 	}
 }
 
-// believes reports whether by the caller's own clock, read now, it holds the lock.
+// believes reports whether the caller holds the lock at this moment by its own clock.
 func (c *call) believes() bool {
 	return c.stage == holds && !c.p.dead && c.p.m.clock().Before(c.limit())
 }
 
-// lapse ends the beliefs in a key that are over by the clock.
+// lapse ends the beliefs of all callers whose hold of a key has ended by their own clock.
 func (o *watch) lapse(key string) {
 	for _, c := range o.believers[key] {
 		if !c.believes() {
@@ -231,8 +236,8 @@ func (o *watch) lapse(key string) {
 	}
 }
 
-// extended observes that a client publishes another deadline. A lock that was lost by the clock
-// must not come back.
+// extended observes that a client publishes a new deadline. It checks that no lock that has ended
+// by the clock is held again.
 func (o *watch) extended(p *proc) {
 	for _, c := range p.calls {
 		if c.lapsed && c.believes() {
@@ -243,8 +248,7 @@ func (o *watch) extended(p *proc) {
 	o.expect(p)
 }
 
-// expect checks the holders of a process again when its deadline is over, whatever else happens
-// then.
+// expect schedules a check of the holders of a process at the moment when its deadline has passed.
 func (o *watch) expect(p *proc) {
 	deadline, at := p.deadline, p.m.global(p.deadline)+time.Microsecond
 	if p.expected == deadline || at <= o.w.now || p.client.Status(p.m.clock()).Held == 0 {
@@ -257,14 +261,14 @@ func (o *watch) expect(p *proc) {
 		}
 		for _, c := range p.calls {
 			if c.stage == holds {
-				o.lapse(c.req.Key) // and with it in all others
+				o.lapse(c.req.Key) // this also ends the belief in all other keys of the call
 			}
 		}
 	})
 }
 
-// write is what a holder does under its lock, to a resource that compares tokens; the holder of a
-// shared lock only reads.
+// write writes to a resource that compares tokens, as a holder does under its lock. The holder of a
+// shared lock or of permits only reads.
 func (o *watch) write(c *call) {
 	alone := c.terms().Alone()
 	for _, key := range c.keys() {
@@ -288,7 +292,7 @@ func (o *watch) frees(c *call) {
 	o.w.note("%v call %d unlocks %v", c.p, c.id, c.keys())
 	o.lapse(c.req.Key)
 	o.write(c)
-	if c.lapsed { // its first read of the clock shows it
+	if c.lapsed { // the caller has already lost the lock
 		o.record(c.p, history.Event{Kind: history.Lost, Op: c.id, Until: int64(c.until)})
 	}
 	o.record(c.p, history.Event{Kind: history.Unlock, Op: c.id})
@@ -301,7 +305,7 @@ func (o *watch) forgets(c *call) {
 	o.freed(c)
 }
 
-// ends observes that a hold ends for its holder other than by an unlock.
+// ends observes that a hold ends for its holder without an unlock.
 func (o *watch) ends(c *call) {
 	o.lapse(c.req.Key)
 	until := o.w.now
@@ -320,7 +324,7 @@ func (o *watch) loses(c *call, why error) {
 	o.ends(c)
 }
 
-// released observes that an unlock is confirmed, or has failed.
+// released observes that an unlock was confirmed or has failed.
 func (o *watch) released(c *call, err error) {
 	e := history.Event{Kind: history.Unlocked, Op: c.id}
 	if err != nil {
@@ -344,7 +348,7 @@ func (o *watch) disbelieve(c *call) {
 	}
 }
 
-// died observes that a process ends: no caller in it believes anything any more.
+// died observes that a process ends. The beliefs of all its callers end with it.
 func (o *watch) died(p *proc) {
 	for _, c := range p.calls {
 		o.over(c)

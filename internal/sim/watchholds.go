@@ -11,26 +11,28 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// This file observes holds that end other than by an unlock or a lost lease, and what holders are
-// told meanwhile.
+// This file observes holds that end neither by an unlock nor with a lease, and the notices that
+// their holders get.
 
 const (
-	// lateWord is after what time a holder whose process runs must know that its hold has ended by
-	// itself.
+	// lateWord is the time in which a holder whose process runs must be notified that its hold has
+	// ended by itself.
 	lateWord = time.Second
-	rounding = 10 * time.Microsecond // by which two ways to measure a time may differ
+	rounding = 10 * time.Microsecond // largest difference between two measurements of the same time
 )
 
 type holdings struct {
 	forced  check.Forced
 	notices check.Notices
 	longest check.Longest
-	delayed map[lockfsm.Token]time.Duration // that a hold was asked for with
-	handed  map[lockfsm.Token]time.Duration // the same of holds that were ended by others, and may be resumed
-	shorter map[lockfsm.Token]time.Duration // the shortest that a caller has asked for to resume the hold
+	delayed map[lockfsm.Token]time.Duration // expiry delay of each hold that has not ended
+	// expiry delay of each hold that was ended by force and may be resumed
+	handed  map[lockfsm.Token]time.Duration
+	// shortest expiry delay in the requests to resume a hold
+	shorter map[lockfsm.Token]time.Duration
 }
 
-// limit returns until when the call's own handle reports a hold.
+// limit returns the time until which the call's handle reports that the lock is held.
 func (c *call) limit() clock.Time {
 	if c.ends != 0 && c.ends.Before(c.p.deadline) {
 		return c.ends
@@ -52,7 +54,7 @@ func (o *watch) holding(c *call) {
 	if t.Longest > 0 {
 		until := c.p.m.global(c.p.m.clock().Add(t.Longest))
 		o.longest.Begins(c.caller(), until-rounding)
-		// By the handle, whether or not its caller is told.
+		// The handle ends the hold at this time, whether or not the caller is notified.
 		o.w.after(until-o.w.now+rounding, func() { o.lapse(c.req.Key) })
 		o.w.after(until-o.w.now+2*lateWord, func() { o.knows(c) })
 	}
@@ -65,8 +67,8 @@ func (o *watch) holding(c *call) {
 	}
 }
 
-// knows checks that a holder knows that its hold has lasted long enough, once its process has had
-// the time.
+// knows checks that a holder was notified of the end of its longest hold, once its process has run
+// for the time lateWord.
 func (o *watch) knows(c *call) {
 	if until := c.p.m.pausedUntil; o.w.now < until+lateWord {
 		o.w.after(until+lateWord-o.w.now, func() { o.knows(c) })
@@ -80,7 +82,8 @@ func (o *watch) over(c *call) {
 	o.longest.Over(c.caller())
 }
 
-// toldWhy observes that a holder is told why its hold has ended without its own Unlock.
+// toldWhy observes the error with which a holder is notified that its hold has ended without its
+// own Unlock.
 func (o *watch) toldWhy(c *call, why error) {
 	var forced *client.ForcedError
 	switch {
@@ -92,9 +95,9 @@ func (o *watch) toldWhy(c *call, why error) {
 	}
 }
 
-// forcedEnd observes that the state ends a hold by force. From now on the key can be another's,
-// whatever the holder believes: the operator accepts this, and only the token protects the
-// resource.
+// forcedEnd observes that the state machine ends a hold by force. From now on another caller can
+// get the key while the old holder still believes that it holds the lock. The operator accepts
+// this, and only the token protects the resource.
 func (o *watch) forcedEnd(e *history.Event) {
 	o.stats.Forced++
 	o.w.must(o.forced.Ended(append([]string{e.Key}, e.Keys...), e.Token))
@@ -108,7 +111,7 @@ func (o *watch) forcedEnd(e *history.Event) {
 	}
 }
 
-// ended observes that the state ends a hold, whether or not any caller knows.
+// ended observes that the state machine ends a hold. Its caller may not know it yet.
 func (o *watch) ended(g *group, e *history.Event) {
 	delay := o.delayed[e.Token]
 	delete(o.delayed, e.Token)
@@ -126,17 +129,18 @@ func (o *watch) ended(g *group, e *history.Event) {
 	}
 }
 
-// resumed observes that a hold is resumed. It keeps its delay, unless the new holder asks for
-// another.
+// resumed observes that a hold is resumed. The new hold has the expiry delay of the old one, unless
+// a request to resume it names a shorter delay.
 func (o *watch) resumed(e *history.Event) {
 	o.stats.Resumed++
 	if delay := o.handed[e.Resumes]; delay > 0 {
-		if own := o.shorter[e.Resumes]; own > 0 { // whose it is shows when the caller learns of it, if it still listens
+		if own := o.shorter[e.Resumes]; own > 0 { // which request was granted is not known here
 			delay = min(delay, own)
 		}
 		o.delayed[e.Token] = delay
 	}
-	o.forced.Asked(e.Key, e.Token) // its own client resumes it once more, if it learns of it when its lease is short
+	// the client may resume its own hold once more if its lease is short
+	o.forced.Asked(e.Key, e.Token)
 }
 
 func (o *watch) detaches(c *call) {
@@ -144,7 +148,8 @@ func (o *watch) detaches(c *call) {
 	o.ends(c)
 }
 
-// arrives observes that a caller joins the queue of a key, behind its holders.
+// arrives observes that a caller joins the queue of a key. Each holder of the key that requested a
+// notice must get one.
 func (o *watch) arrives(r *ownReplica, key string, terms check.Terms) {
 	for _, c := range o.believers[key] {
 		if c.wantsNotice() && !c.told && c.group == r.Group && !c.terms().Beside(terms) {
@@ -160,7 +165,8 @@ func (o *watch) wanted(c *call) {
 	o.notices.Over(c.caller())
 }
 
-// renewed observes that a process has handled all that came with the acknowledgement of its lease.
+// renewed observes that a process has handled a renewal of its lease and everything that was sent
+// with it.
 func (o *watch) renewed(p *proc) {
 	if o.w.cfg.Options == 0 {
 		return

@@ -15,10 +15,10 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// This file observes groups and their logs.
+// This file has the observations of groups and their logs.
 
-// stateEvery is after how many entries the states of replicas are compared; to compare after each
-// would cost more than the run.
+// stateEvery is the number of entries between two comparisons of the replicas' states. A comparison
+// after each entry would take longer than the run.
 const stateEvery = 16
 
 func (o *watch) founded(c *founding.Charter) {
@@ -27,7 +27,8 @@ func (o *watch) founded(c *founding.Charter) {
 	}
 }
 
-// binds observes that an incarnation is bound to a charter. With a disk the charter is on it.
+// binds observes that an incarnation is bound to a charter. It checks that an incarnation is never
+// bound to two groups.
 func (o *watch) binds(p *proc) {
 	if p.core.Founding.Phase() != founding.Bound {
 		return
@@ -39,9 +40,10 @@ func (o *watch) binds(p *proc) {
 	o.bound[instance] = group
 }
 
-// leaves observes that an instance leaves its group by a restart in place. With a disk only
-// operators decide that. In memory a voter leaves only a group that is dead; where an insider lies
-// about newer configurations, it may leave one that has cut it off from all its voters.
+// leaves observes that an instance leaves its group by a restart in place. With a disk this is
+// allowed only if operators have given up the group. Without a disk a voter may leave only a group
+// that can no longer elect a leader. With an insider this is not checked, because false
+// configurations may cut a voter off from all other voters.
 func (o *watch) leaves(p *proc) {
 	switch {
 	case !p.member || o.gaveUp[p.group]:
@@ -52,9 +54,9 @@ func (o *watch) leaves(p *proc) {
 	}
 }
 
-// lives reports whether one of the running replicas could be elected in the configuration that it
-// has applied, if the given voter votes in it. A replica that has committed more than the candidate
-// does not vote for it, nor does one that does not know whose replica the candidate is.
+// lives reports whether one of the running replicas could be elected by a configuration that it has
+// applied and in which the given voter votes. A replica does not vote for a candidate if it has
+// committed more than the candidate has, or if its configuration does not name the candidate.
 func (o *watch) lives(voter *ownReplica) bool {
 	run := slices.DeleteFunc(slices.Collect(o.w.replicas()), func(r *ownReplica) bool { return r.Group != voter.Group })
 	return slices.ContainsFunc(run, func(candidate *ownReplica) bool {
@@ -74,7 +76,8 @@ func (o *watch) lives(voter *ownReplica) bool {
 	})
 }
 
-// born observes that Born is applied for the first time.
+// born observes that a replica has applied the command Born. It checks the group when the first
+// replica does so.
 func (o *watch) born(r *ownReplica) {
 	g := o.groups[r.Group]
 	if g.born {
@@ -98,7 +101,7 @@ func (o *watch) born(r *ownReplica) {
 	}
 }
 
-// replicaStarts observes that a replica begins, with what its store holds.
+// replicaStarts observes that a replica starts with the contents of its store.
 func (o *watch) replicaStarts(r *ownReplica, state raftlog.State, fresh bool) {
 	o.w.numbers++
 	r.judgedAs = fmt.Sprintf("%v, replica %x of group %x, life %d", r.p, r.ID, r.Group, o.w.numbers)
@@ -106,8 +109,8 @@ func (o *watch) replicaStarts(r *ownReplica, state raftlog.State, fresh bool) {
 	o.begins(r, fresh)
 }
 
-// saved observes what a replica has stored. What it was about to store when its power failed binds
-// no replica.
+// saved observes that a replica has saved a batch. A batch that was lost by a power failure is not
+// observed, because it binds no replica.
 func (o *watch) saved(r *ownReplica, b *raftlog.Batch) {
 	o.voted(r, b.HardState)
 	r.names(b)
@@ -119,8 +122,8 @@ func (o *watch) voted(r *ownReplica, hard *raftpb.HardState) {
 	}
 }
 
-// sends observes what a replica sends to another. A vote counts from the moment at which another
-// replica may know it.
+// sends observes the messages that a replica sends to another. A vote counts from the moment when
+// it is sent.
 func (o *watch) sends(r *ownReplica, messages []*raftpb.Message) {
 	for _, m := range messages {
 		if m.GetType() != raftpb.MsgVoteResp || m.GetReject() {
@@ -137,7 +140,7 @@ func (o *watch) sends(r *ownReplica, messages []*raftpb.Message) {
 	}
 }
 
-// trail records a line of a replica's account.
+// trail records an event of a replica's trail.
 func (o *watch) trail(r *ownReplica, e history.Event) {
 	o.record(r.p, e)
 	if !r.first {
@@ -148,7 +151,7 @@ func (o *watch) trail(r *ownReplica, e history.Event) {
 		switch e.Kind {
 		case history.Grant:
 			o.w.must(o.tokens.Grant(key, e.Token))
-			if e.Resumes == 0 { // a hold that resumes another has the place of that one
+			if e.Resumes == 0 { // a resumed hold has the place of the old one
 				o.w.must(g.fifo.Granted(key, e.Place))
 			}
 		case history.End:
@@ -163,7 +166,7 @@ func (o *watch) trail(r *ownReplica, e history.Event) {
 	}
 }
 
-// queue observes what joins the queues of a group and what leaves them.
+// queue observes that a request joins or leaves the queues of its keys.
 func (o *watch) queue(r *ownReplica, e history.Event, leaves bool) {
 	if !r.first {
 		return
@@ -201,7 +204,7 @@ func (o *watch) applies(r *ownReplica, e *raftlog.Event) {
 	}
 }
 
-// account is what a replica reports of what it applies. The watch gets each result first.
+// account is the replica.Trail of a replica. It passes each result to the watch first.
 type account struct {
 	*history.Trail
 	r *ownReplica
@@ -243,9 +246,9 @@ func (o *watch) result(r *ownReplica, result *lockfsm.Result) {
 	}
 }
 
-// outlived checks promise 3 where it is made. When any replica has applied the end of a session its
-// locks can be granted to others. So the lease of its client must be over by then, even if the
-// session holds nothing.
+// outlived checks promise 3: when a replica applies the expiry of a session, the lease of its
+// client must have ended, because from then on the session's locks can be granted to others. It
+// checks this even if the session holds no lock.
 func (o *watch) outlived(r *ownReplica, session lockfsm.SessionID) {
 	for p := range o.w.procs() {
 		if p.group == r.Group && p.leaseLeft() > 0 && p.client.Status(p.m.clock()).Session == session {
@@ -254,7 +257,7 @@ func (o *watch) outlived(r *ownReplica, session lockfsm.SessionID) {
 	}
 }
 
-// graceEnds checks the same for the leases of earlier groups, which the grace is for.
+// graceEnds checks that when the grace of a group ends, no client has a lease of an earlier group.
 func (o *watch) graceEnds(r *ownReplica) {
 	for p := range o.w.procs() {
 		if p.group != r.Group && p.leaseLeft() > 0 && o.w.cfg.Grace > 0 {
@@ -264,7 +267,7 @@ func (o *watch) graceEnds(r *ownReplica) {
 	}
 }
 
-// leaseLeft is how long the client's lease lasts, by its own clock.
+// leaseLeft returns the remaining time of the client's lease, by the clock of its machine.
 func (p *proc) leaseLeft() time.Duration {
 	if p.deadline == 0 {
 		return 0
@@ -272,7 +275,8 @@ func (p *proc) leaseLeft() time.Duration {
 	return p.deadline.Sub(p.m.clock())
 }
 
-// compare compares the whole state of a replica.
+// compare checks the whole state of a replica, and that it equals the state of the other replicas
+// at the same index.
 func (o *watch) compare(r *ownReplica, index uint64) {
 	o.w.must(r.glue.Machine().Check())
 	o.w.must(o.hashes.Applied(r.Group, index, check.Sum(r.glue.Machine().Snapshot(nil)), r.judgedAs))

@@ -14,19 +14,19 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// This file observes the voters.
+// This file has the observations of the voters.
 
-// charterAt is the index of the configuration that a charter makes.
+// charterAt is the index of the configuration in a charter.
 const charterAt = 1
 
-// begins observes that a replica begins, empty or with what the disk has kept.
+// begins observes that a replica starts, with an empty log or with the log on its disk.
 func (o *watch) begins(r *ownReplica, empty bool) {
 	o.w.must(o.members.Begins(r.Group, r.ID, nodeidtest.Number(r.p.instance), empty))
 }
 
 func (o *watch) stopped(r *ownReplica) { o.counts(r, false) }
 
-// counts tracks leaders, and the longest time without one.
+// counts counts the leaders, and measures the longest time without a leader.
 func (o *watch) counts(r *ownReplica, leads bool) {
 	if leads == r.counted {
 		return
@@ -83,9 +83,8 @@ func (o *watch) configured(r *ownReplica, c *raftlog.Configuration) {
 	o.w.note("group %x at %d: voters %x, outgoing %x, learners %x", r.Group, c.Index, c.Voters, c.Outgoing, c.Learners)
 }
 
-// parts observes that an instance leaves in good order. If it was told that it may stop, while
-// others stay, its replica must not vote in the newest configuration that any replica has applied,
-// even if that replica has crashed since.
+// parts observes the answer to an instance that is leaving. If it may stop while others remain, its
+// replica must not vote in the newest configuration that any replica has applied.
 func (o *watch) parts(p *proc, raft uint64, said *cluster.VoterStatus) {
 	if said == nil || said.AllLeaving || !said.MayStop {
 		return
@@ -101,7 +100,7 @@ func (o *watch) parts(p *proc, raft uint64, said *cluster.VoterStatus) {
 	}
 }
 
-// founders checks that, with founders, no other machine votes.
+// founders checks that with the setting Founders only founders vote.
 func (o *watch) founders(r *ownReplica, places []founding.Voter, voters []uint64) {
 	for _, instance := range instances(places, voters) {
 		if name := o.names[instance]; len(o.w.cfg.Founders) > 0 && !slices.Contains(o.w.cfg.Founders, name) {
@@ -110,7 +109,7 @@ func (o *watch) founders(r *ownReplica, places []founding.Voter, voters []uint64
 	}
 }
 
-// numbers are instances as the judges name them.
+// numbers returns the numbers by which the judges identify the instances.
 func numbers(instances []nodeid.ID) []uint64 {
 	list := make([]uint64, 0, len(instances))
 	for _, instance := range instances {
@@ -129,8 +128,8 @@ func instances(places []founding.Voter, ids []uint64) []nodeid.ID {
 	return list
 }
 
-// misplaced returns how the configuration differs from the one that the rules ask for when all is
-// well, or "".
+// misplaced returns how the configuration of a healed group differs from the one that the rules
+// require, or "".
 func (w *world) misplaced(l *ownReplica) string {
 	eligible := 0
 	for _, m := range w.machines {

@@ -12,29 +12,29 @@ import (
 	"time"
 )
 
-// world is everything: the time, what is due, and the machines. All randomness of a run, except
-// raft's own, comes from its one source.
+// world is the whole state of a run: the time, the scheduled functions and the machines. All random
+// numbers of a run, except those of raft, come from rng.
 type world struct {
 	cfg      Config
 	rng      *rand.Rand
-	now      time.Duration // the one true time; no core sees it
+	now      time.Duration // the global time, which no core can read
 	due      schedule
 	sequence int
 	machines []*machine
 	net      network
 	watch    *watch
 	nemesis  nemesis
-	insider  *insider // nil means that all are honest
+	insider  *insider // nil means none
 	told     int64    // MaxSessionBytes of the instances that start from now on. Zero means the default
-	calm     bool     // all trouble is over, for good
+	calm     bool     // no more faults are caused
 	quiet    bool     // callers make no new calls
 	nonce    uint64
-	numbers  uint64 // of calls and of runs of replicas
-	streams  int    // of the recorded history
+	numbers  uint64 // last number of a call or of a run of a replica
+	streams  int    // number of streams in the recorded history
 
-	run     hash.Hash64 // everything that has happened
+	run     hash.Hash64 // hash of all events
 	events  int
-	notes   []string // the last ones
+	notes   []string // the last notes
 	noted   int
 	verbose bool
 	fault   string
@@ -83,7 +83,8 @@ func (w *world) after(d time.Duration, what func()) {
 	heap.Push(&w.due, scheduled{at: w.now + max(d, 0), sequence: w.sequence, what: what})
 }
 
-// pass lets time pass until then, or until done reports true, or a rule is broken.
+// pass executes the scheduled functions until the given time, until done reports true, or until a
+// rule is broken. It reports whether done has reported true.
 func (w *world) pass(until time.Duration, done func() bool) bool {
 	for w.due.Len() > 0 && w.due[0].at <= until && w.fault == "" {
 		h := heap.Pop(&w.due).(scheduled)
@@ -130,8 +131,8 @@ func (w *world) leader() (best *ownReplica) {
 	return best
 }
 
-// without returns a list without one of its elements. It does not change the list, which may be
-// iterated over.
+// without returns a copy of a list without one of its elements. It does not change the list,
+// because the caller may be ranging over it.
 func without[T comparable](list []T, one T) []T {
 	return slices.DeleteFunc(slices.Clone(list), func(each T) bool { return each == one })
 }
@@ -156,8 +157,8 @@ func (w *world) mark(what byte, a, b uint64) {
 	w.run.Write(buf[:])
 }
 
-// note adds an event to the hash and to the notes. Its text is made only if it will be read: a
-// failing seed is run again.
+// note adds an event to the run's hash and, if verbose is set, its text to the notes. Without
+// verbose the text is not formatted, because a campaign runs a failing seed again with verbose set.
 func (w *world) note(format string, args ...any) {
 	w.noted++
 	w.mark('n', uint64(w.noted), 0)
@@ -170,7 +171,7 @@ func (w *world) note(format string, args ...any) {
 	w.notes = append(w.notes, fmt.Sprintf("%11.6f  ", (w.now-time.Hour).Seconds())+fmt.Sprintf(format, args...))
 }
 
-// broken ends the run: a rule does not hold. Only the first one counts.
+// broken reports a broken rule, which ends the run. Only the first one is reported.
 func (w *world) broken(format string, args ...any) {
 	if w.fault == "" {
 		w.fault = fmt.Sprintf("at %.6f s: ", (w.now-time.Hour).Seconds()) + fmt.Sprintf(format, args...)

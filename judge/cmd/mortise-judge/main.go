@@ -1,8 +1,8 @@
-// Command mortise-judge judges recorded histories of lock operations: see package judge, and
+// Command mortise-judge checks recorded histories of lock operations. See package judge, and
 // Config.History of mortise.
 //
-// It exits with 0 if they are right, with 1 if they are not or cannot be judged, and with 2 if it
-// cannot read them.
+// It exits with 0 if the histories are right, with 1 if they are wrong or cannot be judged, and
+// with 2 if they cannot be read.
 package main
 
 import (
