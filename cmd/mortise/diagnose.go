@@ -226,7 +226,7 @@ func (f facts) headless(d *diagnosis) {
 	}
 	d.Problem = plain.Sprintf("the quorum is lost%s: %d of %d voters are missing, so no lock is granted", since,
 		len(missing), len(voters))
-	if time.Duration(view.Answer.Leaderless) > settledAfter { // until then it may not have queried all other instances itself
+	if time.Duration(view.Answer.Leaderless) > settledAfter { // earlier, its answer may be incomplete
 		d.why("%s says: %s", view.Status.Name, view.Status.Waiting)
 	}
 	f.quorumLost(d, view, missing, need-len(alive))
