@@ -24,8 +24,8 @@ const (
 
 type agentOptions struct{ listen, tokenFile, observe string }
 
-// agentToken names the variable of a token; with _FILE appended, that of the path of a file of
-// tokens.
+// agentToken is the name of the variable that contains a token. With _FILE appended, it is the name
+// of the variable that contains the path of a file of tokens.
 const agentToken = prefix + "_AGENT_TOKEN"
 
 func agentFlags(c *call, fs *flag.FlagSet) {
@@ -44,7 +44,8 @@ func agentFlags(c *call, fs *flag.FlagSet) {
 			"as -listen, or with -token-file any address; "+prefix+"_OBSERVE")
 }
 
-// agent is the command agent: a whole instance, with an HTTP API for programs of this machine.
+// agent is the command agent: a complete instance with an HTTP API for the programs of this
+// machine.
 func agent(ctx context.Context, c *call) error {
 	if len(c.words) > 0 {
 		return usageError("agent takes no words, only flags: " + strings.Join(c.words, " "))
@@ -57,7 +58,7 @@ func agent(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	given := config // the random secret that secure makes cannot have signed a derived secret
+	given := config // without the random secret that secure may set: no derived secret comes from it
 	c.secure(&config)
 	listeners, err := c.agent.listeners(allowed != nil)
 	if err != nil {
@@ -90,17 +91,17 @@ func agent(ctx context.Context, c *call) error {
 	if err == nil {
 		err = c.serve(ctx, node, served)
 	}
-	clients.close() // which ends their connections
+	clients.close() // this ends their connections
 	for _, server := range servers {
 		err = errors.Join(err, within(doorWithin, server.Shutdown))
 	}
-	guests.close() // the node leads until here, so that the guests can end their sessions
+	guests.close() // the node leaves only afterwards, so that the guests can end their sessions
 	return errors.Join(err, within(leaveWithin, node.Leave))
 }
 
-// secure keeps other users of this machine out of the port for instances where nothing else
-// protects it. An agent without peers gets a random secret; agents that must find each other need a
-// common one.
+// secure protects the instance's port from other users of this machine if no option does so. An
+// agent without peers gets a random secret. With peers, secure only warns, because agents need a
+// common secret to find each other.
 func (c *call) secure(config *mortise.Config) {
 	if config.Secret != "" || config.TLSFiles != (mortise.TLSFiles{}) || config.Insecure {
 		return
@@ -160,7 +161,7 @@ func within(limit time.Duration, call func(context.Context) error) error {
 	return call(ctx)
 }
 
-// listeners opens the socket of the door, and that of -observe if it is set.
+// listeners opens the socket of -listen, and that of -observe if it is set.
 func (o agentOptions) listeners(tokens bool) ([]net.Listener, error) {
 	door, err := listenFor(o.listen)
 	if err != nil {
@@ -183,8 +184,8 @@ func (o agentOptions) listeners(tokens bool) ([]net.Listener, error) {
 
 func isLocal(l net.Listener) bool { return l.Addr().Network() == "unix" }
 
-// listenFor opens the door's socket: on a loopback address, or as a file that only this user may
-// open.
+// listenFor opens the socket of the HTTP API: on a loopback address, or as a file that only this
+// user may open.
 func listenFor(where string) (net.Listener, error) {
 	if path, ok := strings.CutPrefix(where, "unix:"); ok {
 		return listenUnix(path)
@@ -197,7 +198,8 @@ func listenFor(where string) (net.Listener, error) {
 	return net.Listen("tcp", where)
 }
 
-// listenUnix removes a socket on which no process listens any more. It replaces nothing else.
+// listenUnix opens a socket in the file system. It replaces a socket on which no process listens,
+// but no other file.
 func listenUnix(path string) (net.Listener, error) {
 	if info, err := os.Lstat(path); err == nil {
 		if info.Mode()&os.ModeSocket == 0 {

@@ -40,7 +40,8 @@ func (a *agentProcess) post(t *testing.T, path string, body, answer any) int {
 
 type object map[string]any
 
-// What a client holds is released when the client is gone, whichever way it keeps its lease.
+// TestTheAgentsClients checks that the locks of a client are released when the client is lost,
+// whether it keeps its lease by requests or by a connection.
 func TestTheAgentsClients(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, false, "a", "b", "c")
@@ -70,7 +71,7 @@ func TestTheAgentsClients(t *testing.T) {
 		len(kept.Locks) != 1 || kept.Locks[0] != lock {
 		t.Errorf("%d %+v", code, kept)
 	}
-	// The holder stops renewing its lease, and the waiter gets the lock.
+	// The holder stops renewing its lease, and the waiter is granted the lock.
 	var next lockText
 	if code := b.post(t, "/v1/lock", object{"lease": other.Lease, "key": "k", "wait_seconds": patience.Seconds()},
 		&next); code != http.StatusOK || next.Token <= lock.Token {
@@ -80,7 +81,7 @@ func TestTheAgentsClients(t *testing.T) {
 		p.Kind != "no lease" {
 		t.Errorf("%d %+v", code, p)
 	}
-	// The connection of this client is its lease.
+	// The lease of this client ends with its connection.
 	var held, released bool
 	hold, err := a.client().Post("http://localhost/v1/hold", "application/json",
 		strings.NewReader(`{"name":"streamer"}`))
@@ -116,7 +117,7 @@ func TestTheAgentsClients(t *testing.T) {
 		&next); code != http.StatusOK {
 		t.Error(code)
 	}
-	// An agent that ends in good order leaves no lock held.
+	// An agent that is ended by SIGTERM releases all locks.
 	_ = b.cmd.Process.Signal(syscall.SIGTERM)
 	if err := b.cmd.Wait(); err != nil {
 		t.Error(err)
@@ -124,8 +125,9 @@ func TestTheAgentsClients(t *testing.T) {
 	f.mortise("run", "-n", "s", "--", "true").wants(t, exitOK)
 }
 
-// A client that dies releases nothing: its lock stays taken for its lock_delay, and the audit names
-// it. A client that ends its lease releases its locks.
+// TestALostClientsLockKeepsItsDelay checks that the lock of a client that dies stays taken for its
+// lock_delay, and that the audit log names the client. A client that ends its lease must release
+// its locks immediately.
 func TestALostClientsLockKeepsItsDelay(t *testing.T) {
 	t.Parallel()
 	const delay = 2 * time.Second
@@ -176,8 +178,9 @@ func TestALostClientsLockKeepsItsDelay(t *testing.T) {
 		`client "shop" of the agent closed its connection, or died`)
 }
 
-// The Python client of this directory takes turns, sees the holder of a busy lock, learns of a
-// loss, and its locks end with its process.
+// TestPython checks the Python client of this directory: two clients hold a lock alternately, the
+// error for a busy lock names the holder, a client notices a loss, and the locks of a process end
+// with it.
 func TestPython(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
@@ -238,7 +241,7 @@ except Lost:
 	f.mortise("run", "-w", patience.String(), "dead/1", "--", "echo", "granted").wants(t, exitOK, "granted")
 }
 
-// TestReadme runs every shell line of README.md, in order, against a cluster.
+// TestReadme runs all shell commands in README.md, in order, against a cluster.
 func TestReadme(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("curl is not there")

@@ -12,8 +12,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// The alert rules of adapters/mortiseotel in Go, for TestStates. They evaluate the values from
-// which the metrics are made.
+// This file implements the alert rules of adapters/mortiseotel in Go, for TestStates. The rules
+// evaluate the values that the metrics export.
 
 type reading struct {
 	life              *counters
@@ -24,7 +24,7 @@ type reading struct {
 }
 
 type counters struct {
-	mu                         sync.Mutex // guards the rest
+	mu                         sync.Mutex // guards the fields below
 	granted, jeopardy, leaders int
 	losses                     map[mortise.Outcome]int
 }
@@ -64,18 +64,18 @@ func (c *counters) reading(s mortise.Status) reading {
 	return r
 }
 
-// scrape is what the metrics of all running processes showed at one moment.
+// scrape contains the metrics of all running processes at one time.
 type scrape struct {
 	at  time.Time
 	all []reading
 }
 
-// history has the scrapes of a state, one every scrapeEvery.
+// history contains the scrapes of a state, one for each interval of scrapeEvery.
 type history []scrape
 
 const scrapeEvery = 5 * time.Second
 
-// rule is one alert. Its expr must hold for the last scrapes of a history, for the duration.
+// rule is one alert. It fires if expr is true for all scrapes of the duration last.
 type rule struct {
 	name string
 	last time.Duration
@@ -84,7 +84,7 @@ type rule struct {
 
 func anyOf(h history, is func(reading) bool) bool { return slices.ContainsFunc(h[len(h)-1].all, is) }
 
-// increase returns how much a counter of a process has grown within d.
+// increase returns how much a counter of a process has increased within the duration d.
 func increase(h history, r reading, d time.Duration, of func(reading) int) int {
 	now := h[len(h)-1].at
 	for _, s := range h {
@@ -184,8 +184,8 @@ func rules() []rule {
 	}
 }
 
-// notPlayed are rules for conditions that no state of TestStates has: many short waits, full
-// queues, slow disks, and faults of the program.
+// notPlayed lists the rules that no state of TestStates triggers: they need many short waits, full
+// queues, slow disks, or faults of the program.
 var notPlayed = []string{
 	"MortiseLeakedHandles", "MortiseQueueLong", "MortiseRefused", "MortiseDeadlocks", "MortiseLogSyncSlow",
 	"MortiseTelemetryDropped",
@@ -211,7 +211,8 @@ func firing(h history) (names []string) {
 	return names
 }
 
-// A rule that is added to alerts.yml, or whose time is changed, must be added or changed here.
+// TestRulesAreThoseOfTheFile checks that alerts.yml and this file have the same rules with the same
+// durations.
 func TestRulesAreThoseOfTheFile(t *testing.T) {
 	text, err := os.ReadFile("../../adapters/mortiseotel/alerts.yml")
 	if err != nil {

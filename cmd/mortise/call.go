@@ -20,16 +20,16 @@ import (
 // call is one parsed command line.
 type call struct {
 	out, errs io.Writer
-	words     []string // all that is not a flag
-	program   []string // what follows --, for run
-	environ   []string // of the process before flags changed it, for the command that run starts
+	words     []string // the arguments that are not flags
+	program   []string // the arguments after --, for run
+	environ   []string // the environment before flags changed it, for the command of run
 
-	prefix    string // of the variables that describe the cluster
-	prefixSet bool   // with -env-prefix
+	prefix    string // the prefix of the variables that describe the cluster
+	prefixSet bool   // -env-prefix was given
 	context   string // a name in the file of contexts; empty means MORTISE_CONTEXT, or no context
 	json      bool
 	within    time.Duration
-	changed   map[string]string // variables that flags have set, without their prefix
+	changed   map[string]string // the variables that flags have set, without their prefix
 
 	run     runOptions
 	top     topOptions
@@ -43,14 +43,15 @@ type call struct {
 	data    dataOptions
 }
 
-// prefix begins the names of this command's variables, and of those that describe the cluster
-// unless -env-prefix names another.
+// prefix begins the names of the variables that this command reads for itself. It is also the
+// default prefix of the variables that describe the cluster; -env-prefix replaces the latter.
 const prefix = "MORTISE"
 
 // flagFor is a flag that replaces a variable of mortise.ConfigFromEnv.
 type flagFor struct{ name, variable, about string }
 
-// guestFlags are the flags of every command; nodeFlags are those that only an instance needs.
+// guestFlags returns the flags that all commands have. nodeFlags returns those that only an
+// instance needs.
 func guestFlags() []flagFor {
 	return []flagFor{
 		{"join", "JOIN", "where instances are: host:port, dns:///host:port, srv:///name, file:///path, separated by commas"},
@@ -84,7 +85,7 @@ func nodeFlags() []flagFor {
 	}
 }
 
-// parse accepts flags and words in any order before --.
+// parse parses the arguments of a command. Before --, flags and words can be in any order.
 func parse(cmd command, args []string, out, errs io.Writer) (*call, error) {
 	c := &call{out: out, errs: errs, environ: os.Environ(), changed: map[string]string{}}
 	fs := c.flagsOf(cmd)
@@ -143,12 +144,13 @@ func (c *call) flagsOf(cmd command) *flag.FlagSet {
 	return fs
 }
 
-// config reads the flags, the context and the variables, in this order of precedence.
+// config returns the configuration from the flags, the context and the variables, in this order of
+// precedence.
 func (c *call) config() (mortise.Config, error) {
 	if err := c.useContext(); err != nil {
 		return mortise.Config{}, err
 	}
-	// These belong to the command, not to a Config.
+	// ConfigFromEnv would reject these variables, which belong to the command.
 	for _, own := range [...]string{"CONTEXT", "CONTEXTS", "TOKEN", "KEY", "LISTEN", "OBSERVE", "AGENT_TOKEN",
 		"AGENT_TOKEN_FILE"} {
 		_ = os.Unsetenv(prefix + "_" + own)
@@ -187,7 +189,7 @@ func (c *call) guest() (*guest.Guest, error) {
 	return g, nil
 }
 
-// word returns the only word of the command line, or fallback.
+// word returns the only word of the command line, or fallback if there is none.
 func (c *call) word(fallback string) (string, error) {
 	switch len(c.words) {
 	case 0:
@@ -212,7 +214,8 @@ func put[Q, A any](ctx context.Context, c *call, g *guest.Guest, method guest.Me
 	return guest.Put(ctx, g, method, q)
 }
 
-// show prints a value as one line of JSON. It escapes control characters, so a terminal obeys none.
+// show prints a value as one line of JSON. It escapes control characters, so the output cannot
+// control a terminal.
 func (c *call) show(v any) error {
 	line, err := dialect(v)
 	if err != nil {
@@ -222,13 +225,14 @@ func (c *call) show(v any) error {
 	return err
 }
 
-// printf escapes every text among args, since it comes from other processes.
+// printf formats like fmt.Printf, but escapes each text in args, because texts may come from other
+// processes.
 func (c *call) printf(format string, args ...any) error {
 	_, err := io.WriteString(c.out, plain.Sprintf(format, args...))
 	return err
 }
 
-// warn reports an error that does not end the command.
+// warn prints an error that does not end the command.
 func (c *call) warn(command string, err error) {
 	fmt.Fprintf(c.errs, "mortise %s: %s\n", command, plain.Lines(err.Error()))
 }
@@ -249,7 +253,7 @@ func table(out io.Writer, heading string, rows [][]string) error {
 	return w.Flush()
 }
 
-// myself returns the user and the host that run this program.
+// myself returns the name of the user and of the host that run this program.
 func myself() string {
 	name, host := "unknown user", "unknown host"
 	if u, err := user.Current(); err == nil {
@@ -262,7 +266,7 @@ func myself() string {
 	return strings.ToValidUTF8(text[:min(len(text), 100)], "")
 }
 
-// short rounds a time for people.
+// short rounds a duration for display.
 func short(d time.Duration) string {
 	switch {
 	case d < 10*time.Second:

@@ -7,15 +7,16 @@ import (
 	"os/exec"
 )
 
-// passedOn returns the signals that end the wait for the lock. The command shares the console and
-// receives them directly.
+// passedOn returns the signals that end the wait for the lock. The command receives them directly,
+// because it shares the console.
 func passedOn() []os.Signal { return []os.Signal{os.Interrupt} }
 
 func typed(os.Signal) bool { return true }
 
 func apart(*exec.Cmd, bool) {}
 
-// tell kills the command, since this platform has no milder signal.
+// tell kills the command on every signal except Interrupt, because this platform has no milder
+// signal.
 func tell(cmd *exec.Cmd, s os.Signal, _ bool) {
 	if s != os.Interrupt {
 		_ = cmd.Process.Kill() // fails if the command has ended

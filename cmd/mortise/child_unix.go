@@ -16,9 +16,9 @@ func passedOn() []os.Signal {
 // typed reports whether a terminal sends s when a key is pressed.
 func typed(s os.Signal) bool { return s == syscall.SIGINT || s == syscall.SIGQUIT }
 
-// apart gives the command its own process group, so that signals also reach the processes that it
-// has started. At a terminal it stays in the group of run, since it could not read from the
-// terminal otherwise.
+// apart gives the command its own process group, so that signals also reach the processes that the
+// command has started. At a terminal the command stays in the process group of run, because
+// otherwise it could not read from the terminal.
 func apart(cmd *exec.Cmd, terminal bool) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: !terminal}
 	endWithUs(cmd.SysProcAttr)
@@ -41,8 +41,8 @@ func left(cmd *exec.Cmd, terminal bool) bool {
 	return !terminal && syscall.Kill(-cmd.Process.Pid, 0) == nil
 }
 
-// private restricts files that this process creates to its own user, until restore is called. No
-// other goroutine may create files meanwhile.
+// private makes files that this process creates accessible only to its own user, until restore is
+// called. No other goroutine may create files until then.
 func private() (restore func()) {
 	before := syscall.Umask(0o177)
 	return func() { syscall.Umask(before) }

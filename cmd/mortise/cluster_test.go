@@ -19,13 +19,13 @@ import (
 	"time"
 )
 
-// asMortise makes this test binary act as the command, so that the tests run what was built, with
-// the race detector if they have it.
+// asMortise is a variable that makes this test binary act as the command mortise. So the tests run
+// the code that was built for them, with the race detector if it is enabled.
 const asMortise = "THIS_TEST_IS_MORTISE"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asMortise) != "" {
-		_ = os.Unsetenv(asMortise) // child processes are ordinary programs
+		_ = os.Unsetenv(asMortise) // child processes must not inherit it
 		main()
 		return
 	}
@@ -34,13 +34,13 @@ func TestMain(m *testing.M) {
 
 const (
 	testSecret = "msk1_a2bfff9c6250151c2086c5b899140b6f977fb1d9f63fc3653490576867a23bdeaa83737c"
-	patience   = 30 * time.Second // for what should take a moment, since the machine may be busy
+	patience   = 30 * time.Second // the time limit for short operations on a busy machine
 )
 
 type fleet struct {
 	t      *testing.T
 	dir    string
-	peers  string // the file that Join names
+	peers  string // the file to which the field Join of the configuration refers
 	common []string
 	agents []*agentProcess
 }
@@ -53,10 +53,10 @@ type agentProcess struct {
 	Address   string
 }
 
-// startFleet starts agents and waits until all are ready. Variables are given without their prefix.
+// startFleet starts agents and waits until all are ready.
 func startFleet(t *testing.T, durable bool, names ...string) *fleet {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "mortise") // a socket's path must be short
+	dir, err := os.MkdirTemp("", "mortise") // the path of a socket must be short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,8 @@ func (f *fleet) in(t *testing.T) *fleet {
 	return &other
 }
 
-// environ is that of the test, without variables of another cluster.
+// environ returns the environment of the test, but with only those variables of mortise that are in
+// common and more. They are given there without their prefix.
 func (f *fleet) environ(more ...string) []string {
 	var list []string
 	for _, pair := range os.Environ() {
@@ -112,7 +113,7 @@ func (f *fleet) environ(more ...string) []string {
 	return append(list, asMortise+"=1", "GORACE=atexit_sleep_ms=0")
 }
 
-// start returns when the agent has printed its addresses.
+// start starts an agent, and returns when the agent has printed its addresses.
 func (f *fleet) start(a *agentProcess) {
 	f.t.Helper()
 	a.socket = filepath.Join(f.dir, a.name+".sock")
@@ -140,7 +141,7 @@ func (f *fleet) start(a *agentProcess) {
 	}
 }
 
-// end kills the agents that still run, and prints their logs if the test has failed.
+// end kills the agents that still run. If the test has failed, it prints their logs.
 func (f *fleet) end() {
 	for _, a := range f.agents {
 		a.kill()
@@ -216,7 +217,7 @@ type said struct {
 func (f *fleet) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0], args...)
 	cmd.Env = f.environ("NAME=tester")
-	// A process that is left behind must not block the test that reports it.
+	// A process that still has the output open must not block Wait.
 	cmd.WaitDelay = time.Second
 	return cmd
 }
@@ -241,7 +242,7 @@ func (f *fleet) finish(cmd *exec.Cmd) (s said) {
 	return s
 }
 
-// wants checks the exit code, and that the output and the errors together contain all texts.
+// wants checks the exit code, and that each text is in the output or in the errors.
 func (s said) wants(t *testing.T, code int, texts ...string) said {
 	t.Helper()
 	if s.code != code {
@@ -259,10 +260,10 @@ type running struct {
 	cmd  *exec.Cmd
 	out  *bufio.Reader
 	errs bytes.Buffer
-	pid  int // of the child
+	pid  int // the process ID of the shell script
 }
 
-// begin starts a run whose command is a shell script. The script first prints its process ID.
+// begin starts the command run with a shell script. The script first prints its process ID.
 func (f *fleet) begin(script string, args ...string) *running {
 	f.t.Helper()
 	cmd := f.command(append(append([]string{"run"}, args...), "--", "sh", "-c", "echo $$; "+script)...)

@@ -2,8 +2,8 @@ package main
 
 import "os"
 
-// verdict prints the first word of a finding, on a terminal in green or red. Text from other
-// processes is never coloured.
+// verdict prints the first word of a finding. On a terminal the word is green or red. Text from
+// other processes is never coloured.
 func (c *call) verdict(well bool) {
 	text, colour := "trouble:", "31"
 	if well {
@@ -15,7 +15,7 @@ func (c *call) verdict(well bool) {
 	_, _ = c.out.Write([]byte(text + " "))
 }
 
-// colours reports whether the output is a terminal that supports colours, and NO_COLOR is not set
+// colours reports whether the output is a terminal that supports colours and NO_COLOR is not set
 // (https://no-color.org).
 func (c *call) colours() bool {
 	return isTerminal(c.out) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"

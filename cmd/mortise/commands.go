@@ -98,7 +98,7 @@ func ofTheGroup() []command {
 	}
 }
 
-// besides returns the commands that ask no instance, and agent, which is an instance.
+// besides returns the commands that query no instance, and agent, which is itself an instance.
 func besides() []command {
 	return []command{
 		{

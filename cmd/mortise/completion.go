@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// completion derives the script from the table of commands and their flags.
+// completion prints a completion script. It is made from the table of commands and their flags.
 func completion(_ context.Context, c *call) error {
 	shells := map[string]func([]completed) string{"bash": bashCompletion, "zsh": zshCompletion, "fish": fishCompletion}
 	if len(c.words) != 1 || shells[c.words[0]] == nil {
@@ -27,7 +27,7 @@ func completion(_ context.Context, c *call) error {
 	return err
 }
 
-// completed is a word that a shell completes: a command, or a flag.
+// completed is a word that a shell can complete: a command or a flag.
 type completed struct {
 	name, about string
 	flags       []completed
@@ -41,7 +41,7 @@ func namesOf(list []completed) string {
 	return strings.Join(names, " ")
 }
 
-// single quotes a text for all three shells.
+// single puts text in single quotes, which all three shells accept.
 func single(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 func bashCompletion(list []completed) string {

@@ -46,7 +46,8 @@ func TestBashCompletes(t *testing.T) {
 	}
 }
 
-// Each installed shell parses its script without errors, and each script has every command.
+// TestCompletionsAreRead checks that each installed shell parses its script without errors, and
+// that each script contains every command.
 func TestCompletionsAreRead(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		file := script(t, shell)

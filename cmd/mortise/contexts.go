@@ -15,14 +15,14 @@ import (
 	"strings"
 )
 
-// The file of contexts describes by name how each of several clusters is reached. It contains paths
-// of secrets and no secrets.
+// The file of contexts gives names to clusters and describes how each cluster is reached. It
+// contains the paths of secrets, but no secrets.
 
 type contextsFile struct {
 	Contexts map[string]clusterContext `json:"contexts"`
 }
 
-// clusterContext describes how one cluster is reached. Its fields are named like flags.
+// clusterContext describes how one cluster is reached. The names of its fields are those of flags.
 type clusterContext struct {
 	Join          []string `json:"join"`
 	Cluster       string   `json:"cluster"`
@@ -35,11 +35,11 @@ type clusterContext struct {
 	Insecure      bool     `json:"insecure"`
 	EnvPrefix     string   `json:"env_prefix"`
 
-	Secret string `json:"secret"` // only to refuse it
+	Secret string `json:"secret"` // a secret here is an error
 }
 
-// useContext sets what the chosen context says, except where a flag is given. It fails if a
-// variable of the environment contradicts the context, so that neither wins silently.
+// useContext sets the variables of the chosen context, except those that a flag replaces. It fails
+// if a variable of the environment contradicts the context, so that neither is ignored silently.
 func (c *call) useContext() error {
 	name := cmp.Or(c.context, os.Getenv(prefix+"_CONTEXT"))
 	if name == "" {
@@ -116,8 +116,8 @@ func readContext(path, name string) (clusterContext, error) {
 	return one, nil
 }
 
-// variables returns what a context sets, by the names of variables. Relative paths are relative to
-// the directory of the file.
+// variables returns the variables that a context sets. Relative paths are relative to the directory
+// of the file.
 func (x clusterContext) variables(dir string) map[string]string {
 	at := func(path string) string {
 		if path == "" || filepath.IsAbs(path) {
@@ -137,8 +137,8 @@ func (x clusterContext) variables(dir string) map[string]string {
 	return all
 }
 
-// apply sets what no flag has set. A flag that chooses a secret, certificates or neither also
-// replaces what the context says about the other two.
+// apply sets the variables that no flag replaces. A secret, certificates and no security are
+// alternatives: a flag that chooses one of them also replaces the others.
 func (c *call) apply(name string, variables map[string]string) error {
 	chosen := map[string]bool{}
 	for variable := range c.changed {
@@ -166,7 +166,7 @@ func (c *call) apply(name string, variables map[string]string) error {
 	return nil
 }
 
-// security returns which kind of security a variable belongs to, or "".
+// security returns the kind of security to which a variable belongs, or "".
 func security(variable string) string {
 	switch {
 	case strings.HasPrefix(variable, "TLS_"):
@@ -177,11 +177,11 @@ func security(variable string) string {
 	return ""
 }
 
-// warnOfOthers warns if every user of this machine may read or replace a file of secrets.
-// Permissions for the file's group are left to the operator.
+// warnOfOthers warns if every user of this machine may read or replace a file that contains
+// secrets. It does not check the permissions of the file's group.
 func (c *call) warnOfOthers(path string) {
 	info, err := os.Stat(path)
-	if err != nil || runtime.GOOS == "windows" { // the error appears when the file is read
+	if err != nil || runtime.GOOS == "windows" { // an error is reported when the file is read
 		return
 	}
 	if perm := info.Mode().Perm(); perm&0o007 != 0 {

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// contexts writes a file of contexts, and returns a fleet without agents whose commands use it.
+// contexts writes a file of contexts. It returns a fleet without agents whose commands use that
+// file.
 func contexts(t *testing.T, text string, more ...string) (*fleet, string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -22,8 +23,8 @@ func contexts(t *testing.T, text string, more ...string) (*fleet, string) {
 	return &fleet{t: t, common: append([]string{"CONTEXTS=" + path}, more...)}, path
 }
 
-// A context says which cluster is asked, a flag overrides it, and a variable that contradicts it is
-// rejected.
+// TestContexts checks that a context chooses the cluster, that a flag overrides the context, and
+// that a variable that contradicts the context is rejected.
 func TestContexts(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, false, "a")
@@ -40,7 +41,7 @@ func TestContexts(t *testing.T) {
 	x.mortise("ls", "-context", "here").wants(t, exitOK)
 	by, _ := contexts(t, text, "CONTEXT=here")
 	by.mortise("ls").wants(t, exitOK)
-	by.mortise("ls", "-context", "none", "-timeout", "300ms").wants(t, exitNotReady) // the flag wins
+	by.mortise("ls", "-context", "none", "-timeout", "300ms").wants(t, exitNotReady) // overrides the variable
 	x.mortise("ls", "-context", "none", "-join", address).wants(t, exitOK)
 	x.mortise("ls", "-context", "certs", "-secret-file", secret).wants(t, exitOK)
 	x.mortise("ls", "-context", "certs").wants(t, exitUsage, filepath.Join(filepath.Dir(path), "cert"))
@@ -68,7 +69,7 @@ func TestContexts(t *testing.T) {
 	x.mortise("ls", "-context", "here").wants(t, exitOK, "every user of this machine", "chmod 600 "+secret)
 }
 
-// Errors in the file are reported before any instance is asked.
+// TestWhatNoContextMayBe checks that errors in the file are reported before an instance is queried.
 func TestWhatNoContextMayBe(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"contexts": {"x": {"secret": "msk1_a"}}}`:                         "secret_file",

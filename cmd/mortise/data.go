@@ -29,7 +29,7 @@ func dataFlags(c *call, fs *flag.FlagSet) {
 	})
 }
 
-// dataShown is the data of a key for -o json. Revision "0" means that there is none.
+// dataShown is the data of a key for -o json. Revision "0" means that the key has no data.
 type dataShown struct {
 	Key      string `json:"key"`
 	Revision uint64 `json:"revision,string"`
@@ -55,8 +55,8 @@ func data(ctx context.Context, c *call) error {
 	return c.putData(ctx, g, key, text)
 }
 
-// dataWords parses get KEY, put KEY DATA and rm KEY. If DATA is missing or is -, put reads standard
-// input.
+// dataWords parses get KEY, put KEY DATA and rm KEY. If DATA is missing or is -, the data is read
+// from standard input.
 func (c *call) dataWords() (verb, key string, text []byte, err error) {
 	words := c.words
 	if len(words) < 2 {
@@ -88,7 +88,7 @@ func (c *call) dataWords() (verb, key string, text []byte, err error) {
 	return verb, key, text, err
 }
 
-// getData prints data unchanged, but escapes unprintable characters on a terminal.
+// getData prints data unchanged. On a terminal it escapes unprintable characters.
 func (c *call) getData(ctx context.Context, g *guest.Guest, key string) error {
 	k, err := c.peek(ctx, g, key)
 	switch {
@@ -107,11 +107,11 @@ func (c *call) getData(ctx context.Context, g *guest.Guest, key string) error {
 	return err
 }
 
-// putData changes the data of a key, or deletes it if text is empty. All attempts carry one nonce,
-// so that the change takes effect once even if an answer is lost.
+// putData changes the data of a key, or deletes it if text is empty. All attempts contain the same
+// nonce, so that the change takes effect only once even if a reply is lost.
 func (c *call) putData(ctx context.Context, g *guest.Guest, key string, text []byte) error {
 	q := &query.PutRequest{Key: []byte(key), Data: text, Nonce: make([]byte, 16)}
-	_, _ = rand.Read(q.Nonce) // it never fails
+	_, _ = rand.Read(q.Nonce) // never fails
 	if c.data.revision != nil {
 		q.Revision = *c.data.revision
 	} else {

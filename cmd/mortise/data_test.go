@@ -13,7 +13,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/credentials"
 )
 
-// Data is read as it was put, and changed only at the named revision.
+// TestDataOnTheCommandLine checks that data is read as it was written, and changed only at the
+// given revision.
 func TestDataOnTheCommandLine(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, false, "a")
@@ -61,7 +62,8 @@ func TestDataOnTheCommandLine(t *testing.T) {
 	f.mortise("data", "put", "-timeout", "300ms", "k", "x", "-revision", "0").wants(t, exitNotReady)
 }
 
-// Changing data needs write; reading it needs read, write or lock.
+// TestDataTakesRights checks that changing data needs the right write, and reading needs read,
+// write or lock.
 func TestDataTakesRights(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, false, "a")

@@ -11,11 +11,11 @@ import (
 	"github.com/mortise-lock/mortise/internal/plain"
 )
 
-// This file diagnoses a cluster from the answers of its instances. It does no I/O.
+// This file diagnoses a cluster from the replies of its instances. It does no I/O.
 
 type facts struct {
 	reports []guest.Report
-	lookups []error         // for entries of Join that resolve to no address
+	lookups []error         // the errors of entries of Join that resolve to no address
 	health  *mortise.Health // nil means that there is no leader
 }
 
@@ -51,7 +51,7 @@ func diagnose(f facts) *diagnosis {
 	default:
 		f.headless(d)
 	}
-	if f.health == nil || len(leaders) != 1 { // else led has called it
+	if f.health == nil || len(leaders) != 1 { // otherwise led has called failed
 		f.failed(d)
 	}
 	f.clocks(d)
@@ -77,7 +77,7 @@ func (f facts) members() []guest.Report {
 	})
 }
 
-// leaders returns one member of every group in which at least one member knows a leader.
+// leaders returns one member of each group in which at least one member knows a leader.
 func (f facts) leaders() (list []guest.Report) {
 	for _, r := range f.members() {
 		known := slices.ContainsFunc(list, func(o guest.Report) bool { return o.Status.Group == r.Status.Group })
@@ -125,7 +125,8 @@ func (f facts) silent() []guest.Report {
 	return f.filter(func(r guest.Report) bool { return r.Status == nil })
 }
 
-// place returns an address, with the name that other instances give it.
+// place returns the address of a report, preceded by the instance's name if another instance knows
+// it.
 func (f facts) place(r guest.Report) string {
 	if name := names(f.reports)[r.Addr]; name != "" {
 		return name + " at " + r.Addr
@@ -142,7 +143,7 @@ func addressOf(list []mortise.Member, instance string) string {
 	return ""
 }
 
-// fate describes what is found where an instance should be.
+// fate describes the state of a voter that is missing, by the reports of all instances.
 func (f facts) fate(instance, address string) string {
 	for _, r := range f.reports {
 		if r.Status != nil && r.Status.Instance == instance {
@@ -208,7 +209,7 @@ func (f facts) headless(d *diagnosis) {
 	for _, v := range missing {
 		d.why("missing: %s: %s", f.named(v), f.fate(v.Instance, v.Address))
 	}
-	for _, r := range f.leaders() { // they have not noticed yet, or the leader does not answer in time
+	for _, r := range f.leaders() { // they have not noticed the loss yet, or the leader does not answer in time
 		d.why("%s still reports %s as the leader, which has not answered in time",
 			r.Status.Name, r.Status.Leader)
 	}
@@ -225,16 +226,17 @@ func (f facts) headless(d *diagnosis) {
 	}
 	d.Problem = plain.Sprintf("the quorum is lost%s: %d of %d voters are missing, so no lock is granted", since,
 		len(missing), len(voters))
-	if time.Duration(view.Answer.Leaderless) > settledAfter { // by then it has asked all the others itself
+	if time.Duration(view.Answer.Leaderless) > settledAfter { // earlier, its answer may be incomplete
 		d.why("%s says: %s", view.Status.Name, view.Status.Waiting)
 	}
 	f.quorumLost(d, view, missing, need-len(alive))
 }
 
-// settledAfter is how long after the loss of the leader an instance can name the missing voters.
+// settledAfter is the time after the loss of the leader from which an instance can name the missing
+// voters.
 const settledAfter = 10 * time.Second
 
-// quorumLost adds the steps that bring the quorum back.
+// quorumLost adds the steps that restore the quorum.
 func (f facts) quorumLost(d *diagnosis, view guest.Report, missing []mortise.Member, need int) {
 	group := view.Status.Group
 	all := f.list(missing)
@@ -256,7 +258,8 @@ func (f facts) quorumLost(d *diagnosis, view guest.Report, missing []mortise.Mem
 		"with empty directories, then run  mortise recover %s", group)
 }
 
-// view returns the member with the highest term: it knows most about its group.
+// view returns the report of the member with the highest term, because that member has the newest
+// data about its group.
 func (f facts) view() guest.Report {
 	members := f.members()
 	return slices.MaxFunc(members, func(a, b guest.Report) int {
@@ -278,7 +281,7 @@ func (f facts) list(members []mortise.Member) string {
 	return cmp.Or(strings.Join(texts, ", "), "none")
 }
 
-// failed adds instances that have failed although their process still runs.
+// failed adds the instances that have failed although their process still runs.
 func (f facts) failed(d *diagnosis) {
 	for _, r := range f.answers() {
 		if r.Answer.Failed != "" {
@@ -288,11 +291,12 @@ func (f facts) failed(d *diagnosis) {
 	}
 }
 
-// clocksApart is from which difference of wall clocks on doctor reports it: a fifth of the default
-// limit.
+// clocksApart is the smallest difference of wall clocks that doctor reports. It is a fifth of the
+// default limit.
 const clocksApart = time.Second
 
-// clocks adds wall clocks that differ, as far as the network allows to measure it.
+// clocks adds wall clocks that differ, if the difference is larger than the round trips of the
+// queries can explain.
 func (f facts) clocks(d *diagnosis) {
 	answers := f.answers()
 	if len(answers) < 2 {
@@ -305,7 +309,7 @@ func (f facts) clocks(d *diagnosis) {
 			"no group is founded, and the tokens of a later group may not be higher than those of an earlier one",
 			slow.Status.Name, fast.Status.Name, short(apart))
 		const next = "set the clocks of the machines"
-		if d.Well { // it is the worst problem, so its step comes first
+		if d.Well { // this is now the worst problem, so its step comes first
 			d.why("%s", d.Problem)
 			d.Well, d.Problem, d.Steps = false, what, append([]string{next}, d.Steps...)
 			return

@@ -7,8 +7,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// disks returns each disk that has a fault once, as the leader and the instances that answer report
-// it. Disks that cost a vote come before those that are almost full.
+// disks returns the disks that have a fault, each once, as the leader and the instances report
+// them. Disks because of which an instance has no vote come before those that are almost full.
 func (f facts) disks() (list []mortise.FaultyDisk) {
 	add := func(faults []mortise.FaultyDisk) {
 		for _, d := range faults {
@@ -17,7 +17,7 @@ func (f facts) disks() (list []mortise.FaultyDisk) {
 			}
 		}
 	}
-	for _, r := range f.answers() { // an instance's report about itself counts more
+	for _, r := range f.answers() { // the report of an instance about its own disk has precedence
 		if s := r.Status; s.Disk != nil {
 			add([]mortise.FaultyDisk{{Name: s.Name, Instance: s.Instance, DiskFault: *s.Disk}})
 		}
@@ -40,7 +40,7 @@ func (f facts) disks() (list []mortise.FaultyDisk) {
 	return list
 }
 
-// ill reports whether a disk fault costs the instance its vote.
+// ill reports whether an instance has no vote because of its disk.
 func (f facts) ill(instance string) bool {
 	return slices.ContainsFunc(f.disks(), func(d mortise.FaultyDisk) bool {
 		return d.Instance == instance &&

@@ -14,13 +14,13 @@ import (
 	"unicode"
 )
 
-// All JSON of the commands and of the agent is in the dialect of package console. Keys are in
-// snake_case. Times are RFC 3339. Durations are seconds, and their keys end in _seconds. Tokens,
-// positions and revisions are strings, since not every program's JSON numbers hold 64 bits. A list
-// is never null. Keys derive from the names of Go's fields, or from tags; testdata/json.txt lists
-// them.
+// The commands and the agent write JSON in the same form as package console. Keys are in
+// snake_case. Times are in RFC 3339. Durations are in seconds, and their keys end in _seconds.
+// Tokens, positions and revisions are strings, because in some languages JSON numbers cannot hold
+// 64 bits. A list is never null. Keys are derived from the names of Go fields, or from tags. The
+// file testdata/json.txt lists all keys.
 
-// dialect returns a value as one line.
+// dialect returns the JSON of a value as one line.
 func dialect(v any) ([]byte, error) {
 	w := &writer{members: map[reflect.Type][]member{}}
 	if err := w.value(reflect.ValueOf(v)); err != nil {
@@ -30,7 +30,7 @@ func dialect(v any) ([]byte, error) {
 	return w.Bytes(), nil
 }
 
-// writer finds the keys of each type once.
+// writer encodes values. It caches the keys of each type.
 type writer struct {
 	bytes.Buffer
 	members map[reflect.Type][]member
@@ -78,7 +78,7 @@ func (w *writer) plain(v any) error {
 	return err
 }
 
-// table writes a map, with its keys unchanged.
+// table writes a map. It does not change the keys.
 func (w *writer) table(v reflect.Value) error {
 	values := map[string]reflect.Value{}
 	for _, key := range v.MapKeys() {
@@ -117,7 +117,7 @@ func (w *writer) object(v reflect.Value) error {
 	for _, f := range all {
 		value, err := v.FieldByIndexErr(f.index)
 		if err != nil || f.omit(value) {
-			continue // it is embedded by a nil pointer, or empty
+			continue // a field of a nil embedded pointer, or an empty field
 		}
 		if err := w.key(more, f.key); err != nil {
 			return err
@@ -140,11 +140,11 @@ type member struct {
 	key    string
 	index  []int
 	kind   reflect.Type
-	quoted bool // a number that is written as a string
+	quoted bool // a number is written as a string
 	omit   func(reflect.Value) bool
 }
 
-// fieldsOf lists the keys of a struct. The fields of an embedded struct count as its own.
+// fieldsOf returns the keys of a struct. It includes the fields of embedded structs.
 func fieldsOf(t reflect.Type) (list []member) {
 	for _, f := range reflect.VisibleFields(t) {
 		tag, options, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -152,7 +152,7 @@ func fieldsOf(t reflect.Type) (list []member) {
 			continue
 		}
 		if at, found := t.FieldByName(f.Name); !found || !slices.Equal(at.Index, f.Index) {
-			continue // a field that is less deep has this name
+			continue // a field at a lower depth has the same name
 		}
 		m := member{key: cmp.Or(tag, keyOf(f.Name, f.Type)), index: f.Index, kind: f.Type}
 		m.quoted = f.Type.Kind() == reflect.Uint64 && (strings.Contains(options, "string") || f.Name == "Revision" ||
@@ -172,7 +172,8 @@ func fieldsOf(t reflect.Type) (list []member) {
 	return list
 }
 
-// keyOf derives a key from a field's name: LeaseFor, a duration, becomes lease_for_seconds.
+// keyOf derives a key from the name and type of a field: LeaseFor, a duration, becomes
+// lease_for_seconds.
 func keyOf(name string, of reflect.Type) string {
 	if of == reflect.TypeFor[error]() && name == "Err" {
 		return "error"

@@ -77,8 +77,9 @@ func TestDialect(t *testing.T) {
 	}
 }
 
-// The keys are an interface: programs that read them break if one is removed or changes its type.
-// They derive from Go names, so renaming a field of the library changes them too.
+// TestJSONKeysStay checks that no JSON key is removed or changes its type, because that breaks
+// programs that read it. A key can change by renaming a field of the library, because keys are
+// derived from Go names.
 func TestJSONKeysStay(t *testing.T) {
 	types := []reflect.Type{}
 	var collect func(t reflect.Type)
@@ -146,7 +147,7 @@ func written(f member) string {
 	return "number"
 }
 
-// TestOneDialect checks what the commands, the agent and its page really write.
+// TestOneDialect checks the JSON that the commands, the agent and its page write in a real cluster.
 func TestOneDialect(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, true, "a", "b", "c")
@@ -244,7 +245,8 @@ func TestOneDialect(t *testing.T) {
 	}
 }
 
-// strange finds what is not in the dialect. The value of a lock is its holder's own text.
+// strange returns the deviations from the form that dialect.go describes. It ignores the values of
+// locks, because their holders choose those texts.
 func strange(key string, v any) (faults []string) {
 	switch v := v.(type) {
 	case map[string]any:

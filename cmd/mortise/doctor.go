@@ -14,7 +14,7 @@ import (
 
 const (
 	secondLook = 1500 * time.Millisecond // longer than an election takes
-	waitedFor  = 5                       // how many keys doctor shows
+	waitedFor  = 5                       // the number of keys that doctor shows
 )
 
 func doctor(ctx context.Context, c *call) error {
@@ -41,10 +41,10 @@ func doctor(ctx context.Context, c *call) error {
 type checkup struct {
 	*diagnosis
 	facts facts
-	keys  []hot // the keys that requests wait for, or the key that was asked about
+	keys  []hot // the keys that requests wait for, or the given key
 }
 
-// code returns the exit code as an error, or nil if all is well.
+// code returns nil if the cluster is well, and otherwise an error with the exit code exitNo.
 func (u *checkup) code() error {
 	if u.Well {
 		return nil
@@ -52,7 +52,8 @@ func (u *checkup) code() error {
 	return &exitError{code: exitNo}
 }
 
-// checkUp asks all instances. A checkup with an error means that the keys could not be listed.
+// checkUp queries all instances. If it returns both a checkup and an error, the keys could not be
+// listed.
 func (c *call) checkUp(ctx context.Context, g *guest.Guest, key string) (*checkup, error) {
 	f := c.examine(ctx, g)
 	for _, r := range f.reports {
@@ -61,7 +62,7 @@ func (c *call) checkUp(ctx context.Context, g *guest.Guest, key string) (*checku
 		}
 	}
 	silent := slices.ContainsFunc(f.reports, func(r guest.Report) bool { return r.Outcome == guest.Silent })
-	if len(f.answers()) > 0 && (f.health == nil || silent) { // perhaps an election, or a busy machine
+	if len(f.answers()) > 0 && (f.health == nil || silent) { // possibly an election, or a busy machine
 		sleep(ctx, secondLook)
 		f = c.examine(ctx, g)
 	}
@@ -76,7 +77,7 @@ func (c *call) checkUp(ctx context.Context, g *guest.Guest, key string) (*checku
 
 type checkupShown struct {
 	*diagnosis
-	WaitedFor []hot // the keys that requests wait for, or the key that was asked about
+	WaitedFor []hot // the keys that requests wait for, or the given key
 	Instances []seen
 }
 
@@ -103,8 +104,8 @@ func (c *call) examine(ctx context.Context, g *guest.Guest) facts {
 	return facts{reports, lookups, c.health(ctx, g, reports)}
 }
 
-// waitedFor returns the keys that requests wait for, the longest held first, or the key that was
-// asked about. It leaves out keys that are held long by design.
+// waitedFor returns the keys that requests wait for, the longest held first, or only the given key.
+// It leaves out keys that are held long by design.
 func (c *call) waitedFor(ctx context.Context, g *guest.Guest, key string) (keys []hot, err error) {
 	if key != "" {
 		k, err := c.peek(ctx, g, key)

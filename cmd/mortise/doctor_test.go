@@ -17,7 +17,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// quickly allows five times the promised time, since the machine may be slow.
+// quickly checks that a command took at most five times as long as documented. The machine may be
+// slow.
 func (s said) quickly(t *testing.T) said {
 	t.Helper()
 	if s.took > 5*time.Second {
@@ -26,9 +27,9 @@ func (s said) quickly(t *testing.T) said {
 	return s
 }
 
-// Two of three voters with directories are gone. The commands that only read still work. doctor
-// names the missing voters and the safe step, and the step helps: first to bring them back, then,
-// when they are lost for good, to give the group up.
+// TestALostQuorum checks a group with directories that has lost two of its three voters. Commands
+// that only read must work. doctor must name the missing voters and the right next step: first to
+// start them again, and, when their directories are lost, to give up the group.
 func TestALostQuorum(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, true, "a", "b", "c")
@@ -49,12 +50,12 @@ func TestALostQuorum(t *testing.T) {
 	f.mortise("unlock", "-timeout", "300ms", "--force", "k", "--token", "1", "--reason", "x").wants(t, exitNotReady)
 	f.mortise("run", "-n", "k", "--", "echo", "never").wants(t, exitNotReady)
 
-	f.start(f.agents[1]) // the first step
-	f.publish()          // not ready: while c is missing that takes half a minute
+	f.start(f.agents[1]) // the step that doctor shows first
+	f.publish()          // not f.ready: that takes half a minute while c is missing
 	f.doctorSays(exitNo, "leads group "+group, "Replicas says that 3 instances run, and 2 answer")
 	f.mortise("run", "-w", patience.String(), "k", "--", "echo", "granted").wants(t, exitOK, "granted")
 
-	f.agents[1].kill() // now for good
+	f.agents[1].kill() // now it does not return
 	for _, a := range f.agents[1:] {
 		if err := os.RemoveAll(a.dir); err != nil {
 			t.Fatal(err)
@@ -75,11 +76,12 @@ func TestALostQuorum(t *testing.T) {
 	}
 }
 
-// doctorSays repeats doctor until it prints all texts, since it needs a moment after an event.
+// doctorSays repeats doctor until it prints all texts, because doctor notices an event after a
+// moment.
 func (f *fleet) doctorSays(code int, texts ...string) { f.says([]string{"doctor"}, code, texts...) }
 
-// says is doctorSays for any command: on a busy machine an instance may take longer to answer than
-// a command waits.
+// says repeats any command until it exits with code and prints all texts. On a busy machine an
+// instance may take longer to reply than the command waits.
 func (f *fleet) says(args []string, code int, texts ...string) {
 	f.t.Helper()
 	eventually(f.t, strings.Join(args, " ")+" says "+strings.Join(texts, ", "), func() error {
@@ -109,7 +111,7 @@ func (f *fleet) watch(prefix string) *watched {
 	return &watched{json.NewDecoder(out)}
 }
 
-// next reads the next event, which has to be of that kind.
+// next reads the next event, which must be of the kind want.
 func (w *watched) next(t *testing.T, want mortise.EventKind) (e happened) {
 	t.Helper()
 	for e.What == "" || e.What == mortise.EventCurrent {
@@ -140,10 +142,11 @@ func (f *fleet) group(name string) string {
 	return ""
 }
 
-// One of three instances is gone, and another one is suspended. doctor names both and the reasons.
+// TestADeadVoter checks that doctor names an instance that has ended and one that is suspended,
+// with the reasons.
 func TestADeadVoter(t *testing.T) {
 	t.Parallel()
-	f := startFleet(t, true, "a", "b", "c") // with directories a missing voter is replaced after a minute
+	f := startFleet(t, true, "a", "b", "c") // with directories, a missing voter is replaced after a minute
 	f.agents[2].kill()
 	f.doctorSays(exitNo, "the voter c has been silent for", "its process does not run", "stop no instance now")
 	if err := f.agents[1].cmd.Process.Signal(syscall.SIGSTOP); err != nil {
@@ -153,7 +156,7 @@ func TestADeadVoter(t *testing.T) {
 		"its process does not run: "+f.agents[2].Address)
 }
 
-// TestLooking runs every command that only reads, while all is well.
+// TestLooking runs every command that only reads against a healthy cluster.
 func TestLooking(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, false, "a", "b", "c")
@@ -223,7 +226,7 @@ func TestLooking(t *testing.T) {
 		t.Errorf("watch goes on with %q, %v", line, err)
 	}
 
-	// One reachable instance is enough. A caller without the secret gets nothing.
+	// One reachable instance is enough. Without the secret no command works.
 	one := f.in(t)
 	one.common = append(one.common, "JOIN="+f.agents[0].Address+",127.0.0.1:1")
 	one.mortise("ls").quickly(t).wants(t, exitOK, "orders/1")
@@ -243,7 +246,8 @@ func TestLooking(t *testing.T) {
 	elsewhere.mortise("status", "-timeout", "2s").wants(t, exitNotReady, "Config.Cluster")
 }
 
-// Mistakes are reported by name, before any instance is asked.
+// TestWhatCannotBeAsked checks that mistakes on the command line are reported before an instance is
+// queried.
 func TestWhatCannotBeAsked(t *testing.T) {
 	f := &fleet{t: t, common: []string{"JOIN=127.0.0.1:1"}}
 	f.mortise("ls", "a", "b").wants(t, exitUsage, "too many words")

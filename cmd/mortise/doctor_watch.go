@@ -22,8 +22,9 @@ func doctorFlags(c *call, fs *flag.FlagSet) {
 	fs.DurationVar(&c.doctor.every, "every", 5*time.Second, "with -watch: the time between two checkups")
 }
 
-// watchDoctor makes checkups until ctx ends. On a terminal each replaces the one before; other
-// outputs get it only if its verdict differs. watchDoctor returns the last verdict.
+// watchDoctor makes checkups until ctx ends. On a terminal each checkup replaces the one before. To
+// other outputs a checkup is written only if its verdict differs from that of the one before.
+// watchDoctor returns the last verdict as an error.
 func (c *call) watchDoctor(ctx context.Context, look func(context.Context) (*checkup, error)) error {
 	if c.doctor.every < 100*time.Millisecond {
 		return usageError("-every is at least 100ms")
@@ -32,7 +33,7 @@ func (c *call) watchDoctor(ctx context.Context, look func(context.Context) (*che
 	var last *checkup
 	for {
 		u, err := look(ctx)
-		if ctx.Err() != nil { // this checkup was cut short
+		if ctx.Err() != nil { // this checkup is incomplete
 			break
 		}
 		if errors.Is(err, mortise.ErrNotAllowed) {
@@ -44,7 +45,7 @@ func (c *call) watchDoctor(ctx context.Context, look func(context.Context) (*che
 			}
 		}
 		if last = u; err != nil {
-			c.warn("doctor", err) // the keys could not be listed; the next time they may
+			c.warn("doctor", err) // the keys could not be listed, but the next attempt may succeed
 		}
 		if !sleep(ctx, c.doctor.every) {
 			break
@@ -56,7 +57,7 @@ func (c *call) watchDoctor(ctx context.Context, look func(context.Context) (*che
 	return last.code()
 }
 
-// tellWatched prints one checkup below its time.
+// tellWatched prints the time and one checkup.
 func (c *call) tellWatched(u *checkup, screen bool) error {
 	if c.json {
 		return c.tellCheckup(u)
@@ -71,7 +72,7 @@ func (c *call) tellWatched(u *checkup, screen bool) error {
 	return c.tellCheckup(u)
 }
 
-// verdict is the headline without its durations, which grow with every checkup.
+// verdict returns the headline without its durations, which differ in every checkup.
 func (u *checkup) verdict() string {
 	durations := regexp.MustCompile(`\b([0-9.]+(h|m|s|ms|µs|ns))+\b`)
 	return durations.ReplaceAllString(u.Problem, "...")

@@ -14,7 +14,8 @@ import (
 	"time"
 )
 
-// A change of the verdict is printed, and Ctrl-C exits with the code of the last verdict.
+// TestDoctorWatches checks that doctor -watch prints each change of the verdict, and that after
+// Ctrl-C it exits with the code of the last verdict.
 func TestDoctorWatches(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, true, "a", "b", "c")
@@ -42,7 +43,7 @@ func TestDoctorWatches(t *testing.T) {
 	f.agents[2].kill()
 	until("trouble: ")
 	_ = cmd.Process.Signal(syscall.SIGINT)
-	for lines.Scan() { // Wait closes the pipe
+	for lines.Scan() { // reads the rest, because Wait closes the pipe
 	}
 	_ = cmd.Wait()
 	if code := cmd.ProcessState.ExitCode(); code != exitNo {
@@ -51,8 +52,8 @@ func TestDoctorWatches(t *testing.T) {
 	f.mortise("doctor", "--watch", "-every", "1ms").wants(t, exitUsage)
 }
 
-// A change of the durations in a headline, or of the text below it, is no new verdict. Nor is a
-// checkup that Ctrl-C cuts short.
+// TestAVerdictIsPrintedOnce checks that a checkup is not printed if only the durations in the
+// headline or the text below it have changed, or if Ctrl-C interrupts the checkup.
 func TestAVerdictIsPrintedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())

@@ -16,16 +16,17 @@ import (
 	"github.com/mortise-lock/mortise/internal/plain"
 )
 
-// This file is the HTTP API of an agent, the door. It speaks JSON in the dialect of dialect.go.
+// This file is the HTTP API of an agent. In the code of this package, the API is called the door.
+// Its JSON has the form that dialect.go describes.
 
 const (
 	maxBody = 1 << 20
 	maxName = 256
-	maxKeys = 1000 // that /v1/keys lists
-	// the limit of /readyz and of questions to the leader: the client still waits when it is over
+	maxKeys = 1000 // the number of keys that /v1/keys lists at most
+	// the limit of /readyz and of queries to the leader: shorter than the timeouts of clients
 	answerSoon  = time.Second
-	lostLook    = 100 * time.Millisecond // how often a held lease is checked
-	stillAlive  = 5 * time.Second        // between two empty lines
+	lostLook    = 100 * time.Millisecond // the interval at which a held lease is checked
+	stillAlive  = 5 * time.Second        // the interval of empty lines
 	unlockAsked = 5 * time.Second
 )
 
@@ -43,7 +44,7 @@ type lockText struct {
 	Lost  string        `json:"lost,omitempty"`
 }
 
-// asked is the body of every question.
+// asked is the body of every POST request.
 type asked struct {
 	Lease     string        `json:"lease"`
 	Name      string        `json:"name"`
@@ -51,7 +52,7 @@ type asked struct {
 	Key       string        `json:"key"`
 	Keys      []string      `json:"keys"`
 	Token     mortise.Token `json:"token"`
-	Wait      *float64      `json:"wait_seconds"` // nil means as long as the connection stays; 0 an answer now
+	Wait      *float64      `json:"wait_seconds"` // nil means until the connection ends; 0 means not at all
 	Shared    bool          `json:"shared"`
 	Permits   int           `json:"permits"`
 	Of        int           `json:"of"`
@@ -60,8 +61,8 @@ type asked struct {
 	LockDelay *float64      `json:"lock_delay_seconds"`
 }
 
-// handler returns the door's handler. With local the listener is a socket in the file system, whose
-// permissions decide which users may open it.
+// handler returns the HTTP handler of the API. Set local if the listener is a socket in the file
+// system, whose permissions decide which users may open it.
 func (d *door) handler(local bool) http.Handler {
 	mux := http.NewServeMux()
 	post := func(path string, do func(*http.Request, asked) (any, error)) {
@@ -176,7 +177,7 @@ func (d *door) open(r *http.Request, a asked) (any, error) {
 	return map[string]any{"lease": l.id, "ttl_seconds": ttl}, nil
 }
 
-// checkName rejects a name that could not be shown to others.
+// checkName rejects a name that is too long or contains unprintable characters.
 func checkName(name string) error {
 	if len(name) > maxName || !plain.Is(name) {
 		return bad("name %q has more than %d bytes, or %s", name, maxName, plain.NotText)
@@ -242,8 +243,8 @@ func (d *door) unlock(r *http.Request, a asked) (any, error) {
 	return struct{}{}, d.leases.release(ctx, programOf(r), a.Lease, a.Token)
 }
 
-// check reports whether a lock is held: with a lease by this agent's clock, as Lock.Err does, and
-// with a key by asking the leader.
+// check reports whether a lock is held. For a lock of a lease it uses this agent's clock, as
+// Lock.Err does. For a key it queries the leader.
 func (d *door) check(r *http.Request, a asked) (any, error) {
 	if a.Lease != "" {
 		lock, err := d.leases.lock(programOf(r), a.Lease, a.Token)
@@ -258,8 +259,8 @@ func (d *door) check(r *http.Request, a asked) (any, error) {
 	return map[string]bool{"held": held}, err
 }
 
-// hold is a lease that lives as long as the client reads this answer. The answer has a line with
-// the lease, a line for each lock that is lost, and now and then an empty one.
+// hold opens a lease that exists as long as the client reads the response. The response contains a
+// line for the lease, a line for each lock that is lost, and an empty line every few seconds.
 func (d *door) hold(w http.ResponseWriter, r *http.Request) {
 	a, err := read(w, r)
 	if err != nil {
@@ -304,7 +305,7 @@ func (d *door) hold(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// watch writes a line for each event of a key, as long as the client reads.
+// watch writes a line for each event of a key, as long as the client reads the response.
 func (d *door) watch(w http.ResponseWriter, r *http.Request) {
 	after, err := strconv.ParseUint(cmp.Or(r.FormValue("after"), "0"), 10, 64)
 	if err != nil {
@@ -349,8 +350,8 @@ func say(w http.ResponseWriter, code int, v any) {
 	_, _ = w.Write(text) // fails if the client has disconnected
 }
 
-// lines returns a function that writes and flushes one line, and reports whether the client is
-// still connected.
+// lines returns a function that writes and flushes one line. The function reports whether the
+// client is still connected.
 func lines(w http.ResponseWriter) func(v any) bool {
 	flush := http.NewResponseController(w)
 	return func(v any) bool {

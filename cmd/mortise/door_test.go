@@ -15,7 +15,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// doorTo is a door on a loopback port, of a node without peers.
+// doorTo starts a node without peers, and serves its HTTP API on a loopback port.
 func doorTo(t *testing.T, allowed tokens) (*httptest.Server, *leases) {
 	t.Helper()
 	node, err := mortise.Start(t.Context(), mortise.Config{Name: "n", Grace: -1, Logger: slog.New(slog.DiscardHandler)})
@@ -33,7 +33,8 @@ func doorTo(t *testing.T, allowed tokens) (*httptest.Server, *leases) {
 	return server, all
 }
 
-// ask sends a request with headers, in pairs, and returns the code and the body.
+// ask sends a request and returns the status code and the body. headers are pairs of a name and a
+// value.
 func ask(t *testing.T, client *http.Client, method, url, body string, headers ...string) (int, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
@@ -52,7 +53,7 @@ func ask(t *testing.T, client *http.Client, method, url, body string, headers ..
 	}
 	defer answer.Body.Close()
 	var text bytes.Buffer
-	if answer.StatusCode != http.StatusOK { // an answer of watch has no end
+	if answer.StatusCode != http.StatusOK { // the body of a successful watch does not end
 		if _, err := text.ReadFrom(answer.Body); err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +61,8 @@ func ask(t *testing.T, client *http.Client, method, url, body string, headers ..
 	return answer.StatusCode, text.String()
 }
 
-// A page of another site may load from any address through an image or a link, without an Origin.
+// TestTheDoorRefusesOtherSites checks that requests for an image or a link on a page of another
+// site are rejected. A browser sends such requests without an Origin.
 func TestTheDoorRefusesOtherSites(t *testing.T) {
 	server, _ := doorTo(t, nil)
 	for _, path := range []string{"/v1/watch", "/v1/keys", "/v1/key?key=k", "/v1/status", "/v1/health", "/readyz",
@@ -136,7 +138,8 @@ func TestTheDoorWantsAToken(t *testing.T) {
 	}
 }
 
-// A client that opens leases without end must not use up those of other clients.
+// TestLeasesAreBoundedForEachClient checks that a client that opens leases without end does not use
+// up the leases of other clients.
 func TestLeasesAreBoundedForEachClient(t *testing.T) {
 	server, all := doorTo(t, nil)
 	open := func(client *http.Client) (int, string) {

@@ -10,23 +10,25 @@ import (
 	"github.com/mortise-lock/mortise/internal/plain"
 )
 
-// Exit codes. run passes on those of its command, so ours are values that few programs use.
+// Exit codes. run exits with the code of its command, so the codes of mortise itself are values
+// that few programs use.
 const (
 	exitOK = 0
-	// doctor has found a problem; unlock has ended nothing; data has found none, or another revision
+	// doctor has found a problem, unlock has ended nothing, or data has found no data or another
+	// revision
 	exitNo        = 1
-	exitBusy      = 120 // the lock is held, and -n or -w allowed no longer wait
+	exitBusy      = 120 // the lock is held, and the time of -n or -w is over
 	exitLost      = 121 // the lock was lost while the command ran
-	exitNotReady  = 122 // no leader, no majority, no instance in reach, or the group is in its grace
+	exitNotReady  = 122 // no leader, no majority or no instance can be reached, or the group is in its grace
 	exitUsage     = 123 // the command line or the configuration is wrong; nothing was done
 	exitFailed    = 124 // any other error
-	exitDenied    = 125 // the derived secret does not grant it; nothing was done
-	exitCannotRun = 126 // the command of run exists and cannot be executed
+	exitDenied    = 125 // the derived secret does not grant the right; nothing was done
+	exitCannotRun = 126 // the command of run exists but cannot be executed
 	exitNotFound  = 127 // the command of run does not exist
 	exitSignal    = 128 // plus the number of the signal that ended the command, or the wait for its lock
 )
 
-// exitError is an error with its own exit code. If text is empty nothing is printed.
+// exitError is an error with its own exit code. If text is empty, nothing is printed.
 type exitError struct {
 	code int
 	text string

@@ -82,8 +82,9 @@ func badFlag(cmd command, fs *flag.FlagSet, err error) error {
 	return usageError(text + "\nmortise help " + cmd.name + " lists the flags")
 }
 
-// nearest returns the name that a word most likely means: one that begins with it, or that differs
-// from it in at most two letters and in less than half of them. It returns "" if there is none.
+// nearest returns the name that a misspelt word most likely stands for: a name that begins with the
+// word, or that differs from the word in at most two letters and in less than half of its letters.
+// It returns "" if there is no such name.
 func nearest(word string, names []string) string {
 	best, least := "", min(2, (len(word)-1)/2)
 	for _, name := range names {
@@ -97,8 +98,8 @@ func nearest(word string, names []string) string {
 	return best
 }
 
-// distance is the optimal string alignment: how many letters must be inserted, deleted, replaced,
-// or swapped with their neighbour to turn a into b.
+// distance returns the optimal string alignment distance: the number of letters that must be
+// inserted, deleted, replaced, or swapped with their neighbour to turn a into b.
 func distance(a, b string) int {
 	rows := make([][]int, len(a)+1)
 	for i := range rows {

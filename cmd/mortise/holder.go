@@ -9,12 +9,12 @@ import (
 	"github.com/mortise-lock/mortise/internal/purpose"
 )
 
-// This file finds out what has become of a holder. A name outlives a process, so the session
-// decides whether the instance that answers is the holder.
+// This file determines whether a holder still runs. A restarted process has the same name, so only
+// the session shows whether the instance that answers is the holder.
 
 type fate struct {
 	text    string
-	byForce bool // it may have to be ended by force
+	byForce bool // ending the hold by force may be necessary
 }
 
 func holderFate(s mortise.Standing, f facts) fate {

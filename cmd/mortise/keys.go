@@ -15,7 +15,7 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// walk passes every key with the prefix to each, until that returns false.
+// walk calls each for every key with the prefix, until each returns false.
 func (c *call) walk(ctx context.Context, g *guest.Guest, prefix string, each func(mortise.KeyInfo) bool) error {
 	q := &query.ListRequest{Prefix: []byte(prefix)}
 	for {
@@ -74,8 +74,8 @@ func list(ctx context.Context, c *call) error {
 	return nil
 }
 
-// ofTick reports whether package tick holds a key for itself: long by design, and without user code
-// under it.
+// ofTick reports whether package tick itself has requested a key. Such a key is held long by
+// design, and no user code runs under it.
 func ofTick(k mortise.KeyInfo) bool {
 	return len(k.Queue) > 0 && k.Queue[0].Labels[purpose.Label] == purpose.Tick
 }
@@ -91,7 +91,7 @@ func cmpErr(errs ...error) error {
 
 const keyHeading = "KEY HOLDER TOKEN HELD-FOR WAITING VALUE"
 
-// keyRow is one key in a line. It shows the first of several holders.
+// keyRow returns the line of one key. If the key has several holders, the line shows the first.
 func keyRow(k mortise.KeyInfo, now time.Time) []string {
 	row := []string{k.Key, "", "", "", strconv.Itoa(k.Waiting), ""}
 	if k.Held > 0 && len(k.Queue) > 0 {
@@ -176,7 +176,7 @@ func get(ctx context.Context, c *call) error {
 	return nil
 }
 
-// otherLives returns a name that is in a queue with several sessions, or "".
+// otherLives returns the name of a holder or waiter that has several sessions in a queue, or "".
 func otherLives(queue []mortise.Standing) string {
 	session := map[string]string{}
 	for _, s := range queue {
@@ -215,7 +215,7 @@ func standingRow(i int, s mortise.Standing, now time.Time) []string {
 }
 
 // quoted returns a word quoted for a shell. Unprintable bytes are written as escapes that bash, zsh
-// and ksh read.
+// and ksh understand.
 func quoted(word string) string {
 	harmless := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||

@@ -15,7 +15,7 @@ import (
 
 const (
 	maxLeases   = 10_000
-	leasesEach  = 1_000 // for each client: a derived secret, a token, or else a connection
+	leasesEach  = 1_000 // for each client, identified by its derived secret, its token, or else its connection
 	leaseTTL    = 10 * time.Second
 	leaseTTLMin = time.Second
 	maxLeaseTTL = 10 * time.Minute
@@ -30,17 +30,17 @@ var (
 	errLeaseOver = errors.New("the lease has ended")
 )
 
-// leases are the leases of an agent's clients. What a client holds belongs to its lease. It is
-// released if the client ends the lease. It lapses if the client is lost, since the client's work
-// may continue. Safe for concurrent use.
+// leases are the leases of an agent's clients. The locks of a client belong to its lease. They are
+// released if the client ends the lease. If the client is lost, they lapse, because the client's
+// work may continue. leases is safe for concurrent use.
 type leases struct {
 	node *mortise.Node
-	ctx  context.Context // ends with all leases
+	ctx  context.Context // the context of all leases
 	end  context.CancelFunc
 
 	mu     sync.Mutex // guards the fields below and every lease; never held while blocking
 	all    map[string]*lease
-	each   map[any]int // leases of each client that has any
+	each   map[any]int // the number of leases of each client that has any
 	closed bool
 }
 
@@ -48,8 +48,8 @@ type lease struct {
 	id, name string
 	client   any
 	by       *program      // the program that owns the lease; nil means the agent's own rights
-	ttl      time.Duration // 0 means that it lives as long as its connection
-	timer    *time.Timer   // nil without a ttl
+	ttl      time.Duration // 0 means that the lease ends with its connection
+	timer    *time.Timer   // nil if ttl is 0
 	locks    map[mortise.Token]holding
 	ctx      context.Context // ends with the lease
 	end      context.CancelCauseFunc
@@ -61,8 +61,8 @@ func newLeases(node *mortise.Node) *leases {
 	return ls
 }
 
-// open begins a lease for a client. A *program counts as one client. Without a ttl the lease lasts
-// until drop ends it.
+// open creates a lease for a client. All requests of a *program count as one client. If ttl is 0,
+// the lease lasts until drop ends it.
 func (ls *leases) open(client any, name string, ttl time.Duration) (*lease, error) {
 	l := &lease{id: rand.Text(), name: name, client: client, ttl: ttl, locks: map[mortise.Token]holding{}}
 	l.ctx, l.end = context.WithCancelCause(context.Background())
@@ -91,15 +91,15 @@ func (ls *leases) open(client any, name string, ttl time.Duration) (*lease, erro
 	return l, nil
 }
 
-// find returns a live lease of a program. It does not find a lease of another program, since its
-// locks have other rights.
+// find returns a lease of a program. It does not return a lease of another program, because the
+// locks of that lease have other rights.
 func (ls *leases) find(by *program, id string) (*lease, error) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	return ls.of(by, id)
 }
 
-// of does what find does. The caller must hold mu.
+// of is like find, but the caller must hold mu.
 func (ls *leases) of(by *program, id string) (*lease, error) {
 	l := ls.all[id]
 	if l == nil || l.by != by {
@@ -108,14 +108,14 @@ func (ls *leases) of(by *program, id string) (*lease, error) {
 	return l, nil
 }
 
-// keep extends a lease by its ttl, and lists what it still holds. A lock that is missing in the
-// list is lost.
+// keep extends a lease by its ttl, and returns the locks that it still holds. A lock that is
+// missing in the list is lost.
 func (ls *leases) keep(by *program, id string) (*lease, []lockText, error) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	l, err := ls.of(by, id)
 	if err != nil || l.timer != nil && !l.timer.Stop() {
-		return nil, nil, errNoLease // or it has expired, and drop waits for mu
+		return nil, nil, errNoLease // or the lease has expired, and drop waits for mu
 	}
 	if l.timer != nil {
 		l.timer.Reset(l.ttl)
@@ -124,8 +124,8 @@ func (ls *leases) keep(by *program, id string) (*lease, []lockText, error) {
 	return l, held, nil
 }
 
-// sift removes the locks that the lease has lost. It returns the others and the removed ones. The
-// caller holds mu.
+// sift removes the locks that the lease has lost. It returns the held locks and the removed ones.
+// The caller must hold mu.
 func (l *lease) sift() (held, lost []lockText) {
 	for token, lock := range l.locks {
 		if err := lock.Err(); err != nil {
@@ -146,7 +146,7 @@ func (l *lease) sift() (held, lost []lockText) {
 	return held, lost
 }
 
-// lost returns what the lease has lost since the last call.
+// lost returns the locks that the lease has lost since the last call.
 func (ls *leases) lost(l *lease) []lockText {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -154,7 +154,8 @@ func (ls *leases) lost(l *lease) []lockText {
 	return lost
 }
 
-// acquire takes a lock for a lease. If the lease or ctx ends meanwhile, the lock is released.
+// acquire takes a lock for a lease. If the lease or ctx ends before it returns, the lock is
+// released.
 func (ls *leases) acquire(ctx context.Context, by *program, id string, r mortise.Request) (holding, error) {
 	l, err := ls.find(by, id)
 	if err != nil {
@@ -177,7 +178,7 @@ func (ls *leases) acquire(ctx context.Context, by *program, id string, r mortise
 	}
 	ls.mu.Unlock()
 	if !lives {
-		_ = lock.UnlockSoon() // the client was never told that it holds the lock
+		_ = lock.UnlockSoon() // the client has not been notified of the grant
 		return nil, errNoLease
 	}
 	return lock, nil
@@ -222,8 +223,8 @@ func (l *lease) lost(how string) string {
 	return fmt.Sprintf("client %q of the agent %s", l.name, how)
 }
 
-// drop ends a lease and cancels its requests. If lost is empty its locks are released; otherwise
-// they lapse for that reason. drop reports whether the lease existed.
+// drop ends a lease and cancels its requests. If lost is empty, the locks are released. Otherwise
+// they lapse, with lost as the reason. drop reports whether the lease existed.
 func (ls *leases) drop(id, lost string) bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -252,7 +253,7 @@ func (ls *leases) drop(id, lost string) bool {
 	return true
 }
 
-// close ends all leases, and rejects new ones.
+// close ends all leases. New leases are rejected afterwards.
 func (ls *leases) close() {
 	ls.end()
 	ls.mu.Lock()

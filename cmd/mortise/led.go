@@ -11,26 +11,26 @@ import (
 	"github.com/mortise-lock/mortise/internal/plain"
 )
 
-// This file diagnoses a cluster that has a leader. The worst problem is the headline, and its step
-// comes first.
+// This file diagnoses a cluster that has a leader. The headline is the worst problem, and the next
+// step for this problem comes first.
 
 type trouble struct {
 	rank rank
 	what string
-	next string // empty means that the leader's advice is the next step
+	next string // empty means the leader's advice
 }
 
 type rank int
 
 const (
-	instanceFailed  rank = iota // an instance can hold nothing until it is restarted
-	instanceCut                 // an instance is granted nothing
+	instanceFailed  rank = iota // an instance cannot hold locks until it is restarted
+	instanceCut                 // an instance is granted no locks
 	nothingGranted              // an instance waits, or the group is in its grace
-	diskIll                     // a disk costs a vote, or soon will
-	voterMissing                // one more loss may cost the majority
-	noneToLose                  // another instance was lost before, so that the loss of one more would end the group
+	diskIll                     // a disk prevents a vote, or soon will
+	voterMissing                // the loss of one more voter may end the majority
+	noneToLose                  // an instance was lost before, and the loss of one more would end the group
 	leaseInDanger               // locks may be lost
-	instanceMissing             // one that the configuration counts
+	instanceMissing             // the configuration expects more instances
 	nameTwice
 	votersChange
 	settingsDiffer
@@ -66,7 +66,7 @@ func (f facts) led(d *diagnosis, by guest.Report) {
 	}
 }
 
-// instanceTroubles returns the problems that instances report about themselves.
+// instanceTroubles returns the problems that the instances themselves report.
 func (f facts) instanceTroubles(by guest.Report) (all []trouble) {
 	add := func(rank rank, next, format string, args ...any) {
 		all = append(all, trouble{rank, plain.Sprintf(format, args...), next})
@@ -103,7 +103,7 @@ func (f facts) voterTroubles(by guest.Report) (all []trouble) {
 	}
 	for _, m := range f.health.Missing {
 		if f.ill(m.Instance) {
-			continue // it is named above, with its disk
+			continue // reported with its disk
 		}
 		what := plain.Sprintf("the voter %s has been silent for %s: %s", m.Name, short(m.Silent),
 			f.fate(m.Instance, addressOf(by.Status.Voters, m.Instance)))
@@ -154,11 +154,11 @@ func (f facts) missingTroubles() (all []trouble) {
 	return all
 }
 
-// longHeld is how long a lock may be held while requests wait before doctor reports it. The page of
-// package console uses the same limit.
+// longHeld is how long a lock may be held while requests wait before doctor reports it. Package
+// console uses the same default.
 const longHeld = 30 * time.Second
 
-// stuck makes keys that have been held for long while requests wait the headline, unless there is a
+// stuck makes a key that has been held for long while requests wait the headline, unless there is a
 // worse problem.
 func (f facts) stuck(d *diagnosis, keys []hot) {
 	for _, k := range keys {

@@ -11,7 +11,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/purpose"
 )
 
-// The headline is the worst problem, and its step is the first one.
+// TestTheHeadlineIsTheWorst checks that the headline is the worst problem, and that the first step
+// is the one for this problem.
 func TestTheHeadlineIsTheWorst(t *testing.T) {
 	well := func() *mortise.Health {
 		return &mortise.Health{Leader: "a", Eligible: 3, Target: 3, Advice: "any one instance may be stopped"}
@@ -68,8 +69,8 @@ func TestTheHeadlineIsTheWorst(t *testing.T) {
 	}
 }
 
-// The session decides whether the process that answers is the holder. Stopping a process that was
-// restarted under the holder's name would not help.
+// TestHolderFate checks that the session decides whether the process that answers is the holder.
+// Stopping a process that was restarted under the holder's name would not help.
 func TestHolderFate(t *testing.T) {
 	with := func(sessions ...string) func(*guest.Report) {
 		return func(r *guest.Report) { r.Status.Sessions = sessions }
@@ -105,7 +106,8 @@ func TestHolderFate(t *testing.T) {
 	}
 }
 
-// get reports that a name with two sessions in a queue may be two incarnations.
+// TestTwoSessionsOfOneName checks that get reports a name that has two sessions in a queue, because
+// these may be two incarnations.
 func TestTwoSessionsOfOneName(t *testing.T) {
 	if name := otherLives([]mortise.Standing{{Holder: "a", Session: "1"}, {Holder: "b", Session: "2"},
 		{Holder: "a", Session: "3"}}); name != "a" {

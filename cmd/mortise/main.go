@@ -1,18 +1,19 @@
 // Command mortise inspects a mortise cluster, diagnoses its problems, runs commands under a lock,
 // ends holds by force, and serves programs in other languages.
 //
-// # What it is
+// # Overview
 //
-// All commands except agent are guests (internal/guest): they dial instances of the cluster, with
-// the cluster's own secret or certificates, and do not count as instances. So a run that lives for
-// a second gets no vote and takes no part in founding a group. agent is a whole instance with an
-// HTTP API for this machine.
+// All commands except agent are guests (package internal/guest): they connect to instances of the
+// cluster, with the cluster's secret or certificates, and do not count as instances. So a run that
+// lasts a second gets no vote and takes no part in founding a group. The command agent is a
+// complete instance with an HTTP API for this machine.
 //
 // # Guarantees
 //
-// run: the command runs only while run has reason to believe that its lock is held; README.md says
-// what happens when the lock is lost. doctor, status and members need one instance that answers,
-// and no leader or majority. They list every address that does not answer, with the reason.
+// The command of run is executed only while run has reason to believe that its lock is held;
+// README.md describes what happens when the lock is lost. The commands doctor, status and members
+// need one instance that answers, but no leader or majority. They list every address that does not
+// answer, with the reason.
 //
 // # Concurrency
 //
@@ -20,18 +21,18 @@
 //
 // # Failure
 //
-// Every kind of failure has its own exit code, listed in exit.go and README.md. Errors go to
-// standard error, answers to standard output.
+// Every kind of failure has its own exit code, listed in exit.go and README.md. Errors are printed
+// to standard error, results to standard output.
 //
 // # Limits
 //
-// top reads at most 10,000 keys. The agent allows 10,000 leases, and 1,000 for each client. It
-// serves at most 64 derived secrets of programs at a time.
+// The command top reads at most 10,000 keys. The agent allows 10,000 leases, and 1,000 for each
+// client. It serves at most 64 derived secrets of programs at a time.
 //
 // # Refused alternative
 //
-// run is not a whole node, as agent is: internal/guest explains what a node that lives for a second
-// does to a cluster.
+// Starting a whole node in run, as agent does, was rejected: package internal/guest explains the
+// effects on a cluster of a node that exists for a second.
 package main
 
 import (
@@ -47,9 +48,9 @@ type command struct {
 	name, args, about string
 	examples          string // command lines, one on each line, without the word mortise
 	run               func(ctx context.Context, c *call) error
-	flags             func(c *call, fs *flag.FlagSet) // nil means that it has none of its own
-	instance          bool                            // it takes the flags of an instance
-	program           bool                            // what follows -- is a program to run
+	flags             func(c *call, fs *flag.FlagSet) // nil means that the command has no flags of its own
+	instance          bool                            // the command accepts the flags of an instance
+	program           bool                            // the arguments after -- are a program to run
 }
 
 func main() {

@@ -29,8 +29,8 @@ func membersFlags(c *call, fs *flag.FlagSet) {
 type roll struct {
 	members []mortise.Member
 	total   int
-	leader  string // instance ID; empty if the leader itself has not answered the survey
-	next    string // session of the last member, if the list goes on
+	leader  string // the instance ID; empty if the leader itself has not answered the survey
+	next    string // the session of the last member, if there are more members
 }
 
 func members(ctx context.Context, c *call) error {
@@ -76,8 +76,8 @@ func (o membersOptions) from() (*query.SessionCursor, error) {
 	return &query.SessionCursor{At: id, Past: id}, nil
 }
 
-// roll asks the leader for its members page by page, through an instance that knows a leader. It
-// fails if none answers.
+// roll reads the list of members from the leader page by page, through an instance that knows a
+// leader. It fails if no such instance answers.
 func (c *call) roll(ctx context.Context, g *guest.Guest, reports []guest.Report,
 	at *query.SessionCursor,
 ) (all roll, err error) {
@@ -116,14 +116,14 @@ func (c *call) pages(ctx context.Context, g *guest.Guest, addr string, at *query
 	return all, err
 }
 
-// page is an answer with a part of a list of sessions.
+// page is a reply that contains a part of a list of sessions.
 type page interface {
 	GetMore() bool
 	GetFrom() *query.SessionCursor
 }
 
-// paged reads the pages of a list of sessions until it has most of them. Zero means all. more
-// reports whether the list goes on.
+// paged reads the pages of a list of sessions until it has most entries. Zero means all entries.
+// more reports whether there are more entries.
 func paged[T any](most int, at *query.SessionCursor,
 	ask func(*query.SessionCursor) ([]T, page, error),
 ) (all []T, more bool, err error) {
@@ -190,8 +190,8 @@ func (c *call) tableOf(list []mortise.Member, leader string) error {
 	return c.table(memberHeading, rows)
 }
 
-// tellLastRoll prints, if no leader answers, the instances that answer, and the most recent list of
-// members that one of them has seen.
+// tellLastRoll is used if no leader answers. It prints the instances that answer, and the most
+// recent list of members that one of these instances has.
 func (c *call) tellLastRoll(reports []guest.Report, why error) error {
 	if c.json {
 		for _, r := range reports {

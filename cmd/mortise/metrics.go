@@ -12,14 +12,14 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// This file measures what an agent does, in the text format of Prometheus. Names, labels and
-// buckets are those of adapters/mortiseotel, so that its dashboard and its alert rules fit.
+// This file exports metrics of an agent in the text format of Prometheus. Names, labels and buckets
+// are those of adapters/mortiseotel, so that its dashboard and its alert rules can be used.
 
 type measure struct {
 	name, kind, help string
-	label            string    // of a counter: what distinguishes its series; empty means none
-	values           []string  // of label: each series begins at 0, so that a rule sees its first increase
-	bounds           []float64 // of a histogram
+	label            string    // the label of a counter; empty means none
+	values           []string  // the values of label: each series begins at 0, so that a rule sees the first increase
+	bounds           []float64 // the upper bounds of a histogram
 }
 
 const (
@@ -120,12 +120,12 @@ func truth(is bool) float64 {
 	return 0
 }
 
-// meter counts what the hooks of a node report. Safe for concurrent use.
+// meter counts the events that the hooks of a node report. It is safe for concurrent use.
 type meter struct {
 	mu    sync.Mutex                       // guards all series
 	all   map[string]measure               // by name
-	count map[string]map[string]uint64     // per counter, by labels
-	times map[string]map[string]*histogram // per histogram, by labels
+	count map[string]map[string]uint64     // for each counter, by labels
+	times map[string]map[string]*histogram // for each histogram, by labels
 }
 
 type histogram struct {
@@ -176,8 +176,8 @@ func (m *meter) record(name string, value float64, pairs ...string) {
 	h.sum += value
 }
 
-// hooks returns the hooks that feed the meter. There is none for leaks: it would cost something,
-// and an agent leaks no lock.
+// hooks returns the hooks that feed the meter. It does not set the hook for leaked locks, which
+// costs time, because an agent leaks no lock.
 func (m *meter) hooks() *mortise.Hooks {
 	state := func(name string) func(mortise.NodeEvent) {
 		return func(e mortise.NodeEvent) { m.add(name, "state", string(e.State)) }

@@ -11,8 +11,9 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestMistakesAtTheCommandLine lists what a new user types, and the whole output, which names the
-// missing flag and its variable. mistakes_test.go of the root has the list of mistakes.
+// TestMistakesAtTheCommandLine checks the whole output of mistakes that new users make. The output
+// must name the missing flag and its variable. The list of mistakes is in mistakes_test.go of the
+// root package.
 func TestMistakesAtTheCommandLine(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()

@@ -8,15 +8,15 @@ import (
 	"github.com/mortise-lock/mortise/console"
 )
 
-// This file is what an agent shows to people and to Prometheus: the read-only page of package
-// console, and the metrics.
+// This file serves the page of package console, without forced unlocks, and the metrics for
+// Prometheus.
 
 const pagePath = "/console/"
 
 func isPage(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, pagePath) }
 
-// show adds the metrics and the page. They show the whole group, so a derived secret is no access
-// to them.
+// show adds the metrics and the page to mux. They show the whole group, so programs with a derived
+// secret cannot read them.
 func (d *door) show(mux *http.ServeMux, options console.Options) {
 	page := http.StripPrefix(strings.TrimSuffix(pagePath, "/"), console.New(d.node, options))
 	mux.Handle("GET "+pagePath, forAgent(page))
@@ -37,8 +37,8 @@ func forAgent(next http.Handler) http.Handler {
 	})
 }
 
-// observer serves -observe: the metrics, the page, /healthz and /readyz. If the agent has tokens
-// every request must show one, so a request may name any host.
+// observer returns the handler of -observe: the metrics, the page, /healthz and /readyz. If the
+// agent has tokens, every request must have a token, so the Host header may have any name.
 func (d *door) observer(local, tokens bool) http.Handler {
 	mux := http.NewServeMux()
 	var options console.Options

@@ -20,7 +20,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// body returns the code, the body and the challenge of an answer.
+// body returns the status code, the body and the header WWW-Authenticate of a response.
 func body(t *testing.T, method, url string, headers ...string) (code int, text, challenge string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, nil)
@@ -42,8 +42,9 @@ func body(t *testing.T, method, url string, headers ...string) (code int, text, 
 	return answer.StatusCode, string(all), answer.Header.Get("WWW-Authenticate")
 }
 
-// The dashboard and the alert rules of adapters/mortiseotel fit an agent, since every name, type,
-// help, bucket and label value is the same.
+// TestMetricsAreThoseOfTheAdapter checks that names, types, helps, buckets and label values of the
+// metrics are those of adapters/mortiseotel, so that its dashboard and alert rules can be used with
+// an agent.
 func TestMetricsAreThoseOfTheAdapter(t *testing.T) {
 	read := func(path ...string) string {
 		text, err := os.ReadFile(filepath.Join(path...))
@@ -154,8 +155,8 @@ func TestMetricsOfAnAgent(t *testing.T) {
 	}
 }
 
-// The metrics and the page need the same token as the rest of the door, a browser can show a token
-// only for the page, and no other page gets in.
+// TestThePageIsBehindTheDoor checks that the metrics and the page need the same token as the API,
+// that a browser can send a token only for the page, and that pages of other sites are rejected.
 func TestThePageIsBehindTheDoor(t *testing.T) {
 	const token = "0123456789abcdef0123456789abcdef"
 	allowed, err := (&call{}).readTokens("", token)
@@ -208,8 +209,8 @@ func TestThePageIsBehindTheDoor(t *testing.T) {
 	}
 }
 
-// The address of -observe serves the metrics and the page, and nothing else. On an address that is
-// not loopback it needs tokens.
+// TestObserve checks that the address of -observe serves only the metrics, the page and the probes,
+// and that tokens are needed if the address is not a loopback address.
 func TestObserve(t *testing.T) {
 	const token = "0123456789abcdef0123456789abcdef"
 	f := &fleet{t: t}

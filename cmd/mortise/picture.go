@@ -13,13 +13,13 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// seen is one address of a survey, for -o json.
+// seen is the result of a survey for one address, for -o json.
 type seen struct {
 	Address string
 	From    string // where the address was found
 	Outcome guest.Outcome
 	Error   string `json:",omitempty"`
-	Failed  string `json:",omitempty"` // why the instance has failed
+	Failed  string `json:",omitempty"` // the reason why the instance has failed
 	Durable bool
 	Status  *mortise.Status `json:",omitempty"`
 }
@@ -33,7 +33,7 @@ func seenOf(r guest.Report) seen {
 	return s
 }
 
-// survey asks all instances. It fails if none answers, with the reason of each.
+// survey queries all instances. If none answers, it fails with the reasons.
 func (c *call) survey(ctx context.Context, g *guest.Guest) ([]guest.Report, []error, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.within)
 	defer cancel()
@@ -63,12 +63,12 @@ func part(s *mortise.Status) string {
 	return "member"
 }
 
-// healthWithin is how long a leader may take to report on the voters. A slower one has most likely
-// lost its lead.
+// healthWithin is how long a leader may take to report on the voters. A slower leader has most
+// likely lost its leadership.
 const healthWithin = time.Second
 
-// health asks the leader to report on the voters, through any instance that knows a leader. It
-// returns nil if no leader answers.
+// health gets the report on the voters from the leader, through any instance that knows a leader.
+// It returns nil if no leader answers.
 func (c *call) health(ctx context.Context, g *guest.Guest, reports []guest.Report) *mortise.Health {
 	ctx, cancel := context.WithTimeout(ctx, min(c.within, healthWithin))
 	defer cancel()
@@ -109,7 +109,7 @@ func status(ctx context.Context, c *call) error {
 		return c.show(all)
 	}
 	if h != nil {
-		c.printf("%v\n\n", h) // Health escapes its texts itself
+		c.printf("%v\n\n", h) // Health escapes its own texts
 	} else {
 		c.printf("there is no leader; mortise doctor says why\n\n")
 	}

@@ -15,7 +15,7 @@ import (
 
 const pingPrefix = "mortise/ping/"
 
-// maxPings bounds -n, since a ping is a load on the whole group.
+// maxPings is the maximum of -n, because each ping loads the whole group.
 const maxPings = 100_000
 
 type pingOptions struct{ count int }
@@ -32,8 +32,8 @@ type pinged struct {
 	P99    float64 `json:"p99_seconds"`
 }
 
-// ping locks and unlocks a key that no other process uses, -n times. If it fails it first prints
-// what it has measured.
+// ping locks and unlocks a key that no other process uses. It does so -n times. If a ping fails, it
+// prints the measurements before the error.
 func ping(ctx context.Context, c *call) error {
 	prefix, err := c.word(pingPrefix)
 	if err != nil {
@@ -63,8 +63,8 @@ func ping(ctx context.Context, c *call) error {
 	return cmpErr(failed, err)
 }
 
-// pings returns how long each pair of lock and unlock took, until one failed. The first pair also
-// opens the session and is not counted.
+// pings returns the duration of each pair of lock and unlock, up to the first failure. The first
+// pair also opens the session and is not counted.
 func (c *call) pings(ctx context.Context, g *guest.Guest, key string) (took []time.Duration, err error) {
 	opening, cancel := context.WithTimeout(ctx, c.within)
 	defer cancel()
@@ -75,7 +75,7 @@ func (c *call) pings(ctx context.Context, g *guest.Guest, key string) (took []ti
 	defer func() {
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), finalWait)
 		defer cancel()
-		_ = s.Close(closing) // if it fails the session expires
+		_ = s.Close(closing) // if this fails, the session expires
 	}()
 	for i := range c.ping.count + 1 {
 		began := time.Now()
@@ -89,8 +89,8 @@ func (c *call) pings(ctx context.Context, g *guest.Guest, key string) (took []ti
 	return took, nil
 }
 
-// pingOnce locks and unlocks the key once. No other process waits for it, so a missing answer means
-// that the group does not grant locks.
+// pingOnce locks and unlocks the key once. No other process waits for the key, so a missing reply
+// means that the group does not grant locks.
 func (c *call) pingOnce(ctx context.Context, s *guest.Session, key string) error {
 	ctx, cancel := context.WithTimeout(ctx, c.within)
 	defer cancel()
@@ -104,10 +104,10 @@ func (c *call) pingOnce(ctx context.Context, s *guest.Session, key string) error
 	return err
 }
 
-// measured summarizes one or more durations.
+// measured computes the statistics of at least one duration.
 func measured(took []time.Duration, leader string) pinged {
 	slices.Sort(took)
-	rank := func(percent int) float64 { // the nearest rank
+	rank := func(percent int) float64 { // the method of the nearest rank
 		return took[(len(took)*percent+99)/100-1].Seconds()
 	}
 	return pinged{Leader: leader, Locks: len(took), Min: took[0].Seconds(), Median: rank(50), P99: rank(99)}

@@ -16,12 +16,12 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// This file implements asks for a program with a derived secret, by means of its guest.
+// This file implements asks for a program with a derived secret, with its guest.
 
 var errNotForPrograms = errors.New("a program with a derived secret cannot do this")
 
-// begin opens the guest and its session. The first question proves the secret: either the cluster
-// answers, or the handshake fails.
+// begin opens the guest and its session. The first query verifies the secret: if the secret is
+// wrong, the handshake fails.
 func (p *program) begin(ctx context.Context, config mortise.Config) (err error) {
 	if p.guest, err = guest.Open(config); err != nil {
 		return fmt.Errorf("%w: %w", errBadSecret, err)
@@ -40,15 +40,15 @@ func (p *program) begin(ctx context.Context, config mortise.Config) (err error) 
 	return nil
 }
 
-// close releases what the program holds, and closes the guest.
+// close releases the locks of the program, and closes the guest.
 func (p *program) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), closeWithin)
 	defer cancel()
-	_ = p.session.Close(ctx) // if it fails the session expires
+	_ = p.session.Close(ctx) // if this fails, the session expires
 	_ = p.guest.Close()
 }
 
-// here returns the status of the first instance that answers. Where the agent itself has a port,
+// here returns the status of the first instance that answers. If the agent has a port of its own,
 // that is the agent.
 func (p *program) here(ctx context.Context) (*query.HereAnswer, error) {
 	places, errs := p.guest.Places(ctx)
@@ -68,13 +68,13 @@ func (p *program) here(ctx context.Context) (*query.HereAnswer, error) {
 	return nil, fmt.Errorf("%w: no instance answers: %w", mortise.ErrNotReady, err)
 }
 
-// puts asks a question that needs a leader.
+// puts sends a query that needs a leader.
 func puts[Q, A any](ctx context.Context, p *program, method guest.Method[Q, A], q *Q) (*A, error) {
 	a, err := guest.Put(ctx, p.guest, method, q)
 	return a, mended(err)
 }
 
-// mended marks an error that a retry cannot cure as the program's own mistake.
+// mended converts an error that a retry cannot cure to one for a wrong request.
 func mended(err error) error {
 	if failed, ok := errors.AsType[*queries.Failed](err); ok && failed.Kind == query.Failure_WRONG {
 		return bad("%s", strings.TrimPrefix(err.Error(), mortise.ErrBadRequest.Error()+": "))
@@ -91,7 +91,7 @@ func (p *program) acquire(ctx context.Context, r mortise.Request) (holding, erro
 	}
 	lock, err := p.session.Acquire(ctx, r)
 	if err != nil {
-		return nil, err // a nil lock in a holding would not be nil
+		return nil, err // a nil lock in a holding would not be equal to nil
 	}
 	return lock, nil
 }
@@ -142,8 +142,8 @@ func keysIn(a *query.KeysAnswer, err error) (keys []mortise.KeyInfo, _ error) {
 	return keys, json.Unmarshal(a.Keys, &keys)
 }
 
-// watch continues across changes of leader. It ends when ctx does, or with an error when the
-// program lacks the right to see the events.
+// watch continues when the leader changes. It ends when ctx ends, or with an error if the program
+// has no right to see the events.
 func (p *program) watch(ctx context.Context, prefix string, after uint64) iter.Seq2[mortise.Event, error] {
 	return func(yield func(mortise.Event, error) bool) {
 		q := &query.WatchRequest{Prefix: []byte(prefix), After: after}
@@ -152,7 +152,7 @@ func (p *program) watch(ctx context.Context, prefix string, after uint64) iter.S
 			if err = mended(err); ctx.Err() != nil {
 				err = ctx.Err()
 			} else if errors.Is(err, mortise.ErrNotReady) {
-				continue // a leader may come back
+				continue // there may be a leader again
 			}
 			if err != nil {
 				yield(mortise.Event{}, err)

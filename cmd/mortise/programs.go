@@ -15,21 +15,21 @@ import (
 	"github.com/mortise-lock/mortise/internal/guest"
 )
 
-// This file is the pool of guests of an agent. A program that shows a derived secret at the door
-// acts through a guest that the agent opens for that secret, with its own key, link and session. So
-// the leader enforces the rights of the secret, and the agent delegates nothing. All programs with
-// one secret share one guest.
+// This file is the pool of guests of an agent. A program that sends a derived secret to the HTTP
+// API acts through a guest. The agent opens the guest with that secret, and with a separate key,
+// link and session. So the leader enforces the rights of the secret, and the agent delegates none
+// of its own. All programs with the same secret share one guest.
 //
-// The number of guests is limited: each takes a place from the beginning of its opening until it is
-// closed. A failed opening is not remembered. A guest that no request and no lease uses is closed
-// after a while. Secrets are kept as hashes only.
+// The number of guests is limited: each guest occupies a place from the time when the agent begins
+// to open it until it is closed. A failed attempt to open a guest is not cached. A guest that no
+// request and no lease uses is closed after a while. Of the secrets, only hashes are stored.
 
 const (
 	maxPrograms = 64
-	programIdle = time.Minute            // without a request and a lease, until the guest is closed
-	openWithin  = 10 * time.Second       // limit for opening a guest
-	openAgain   = 100 * time.Millisecond // between two attempts to reach the cluster
-	closeWithin = 3 * time.Second        // limit for ending a guest's session; after it the locks expire
+	programIdle = time.Minute            // how long a guest without requests and leases stays open
+	openWithin  = 10 * time.Second       // the limit for opening a guest
+	openAgain   = 100 * time.Millisecond // the pause between two attempts to reach the cluster
+	closeWithin = 3 * time.Second        // the limit for ending a guest's session; after it the locks expire
 )
 
 var (
@@ -42,19 +42,19 @@ var (
 		"for requests to the agent use one that was made with -allow")
 )
 
-// programs are the guests of an agent. Safe for concurrent use.
+// programs are the guests of an agent. programs is safe for concurrent use.
 type programs struct {
 	config  mortise.Config // the configuration of the guests, except for the secret
-	address string         // of the agent's own port; empty if it has none
+	address string         // the address of the agent's own port; empty if it has none
 	limit   int
 	idle    time.Duration
-	ctx     context.Context // its end cancels openings
+	ctx     context.Context // its end cancels the opening of guests
 	end     context.CancelFunc
-	running sync.WaitGroup // openings and closings
+	running sync.WaitGroup // counts guests that are being opened or closed
 
 	mu     sync.Mutex // guards the fields below, and using and timer of each program; never held while blocking
 	all    map[[sha256.Size]byte]*program
-	places int // taken by the programs in all and by those that are being closed
+	places int // the number of programs in all, and of those that are being closed
 	closed bool
 }
 
@@ -62,17 +62,17 @@ type programs struct {
 type program struct {
 	pool    *programs
 	sum     [sha256.Size]byte
-	opened  chan struct{} // closed when the opening is over; the fields from here to using are set before
-	err     error         // why the opening failed
+	opened  chan struct{} // closed when the attempt to open is over; err, guest and session are set before
+	err     error         // the reason why opening failed
 	guest   *guest.Guest
 	session *guest.Session
 
-	using int         // number of requests under way and of leases
-	timer *time.Timer // closes the idle guest; nil while it is in use
+	using int         // the number of running requests and of leases
+	timer *time.Timer // closes the idle guest; nil while the guest is in use
 }
 
-// newPrograms makes the pool. Without a secret in config, or without a way to reach the cluster, it
-// rejects all secrets. The end of ctx cancels openings.
+// newPrograms returns a pool. Without a secret in config, or without a way to reach the cluster,
+// the pool rejects all secrets. When ctx ends, the opening of guests is cancelled.
 func newPrograms(ctx context.Context, config mortise.Config, address string) *programs {
 	ps := &programs{address: address, limit: maxPrograms, idle: programIdle, all: map[[sha256.Size]byte]*program{}}
 	ps.ctx, ps.end = context.WithCancel(ctx)
@@ -89,9 +89,9 @@ func newPrograms(ctx context.Context, config mortise.Config, address string) *pr
 	return ps
 }
 
-// enter returns the guest of a derived secret. The first request opens it. If enter succeeds the
-// caller must call leave. An error wraps errBadSecret, errMemberSecret, errNoPrograms,
-// errManySecrets, mortise.ErrNotReady, mortise.ErrLeaving or the error of ctx.
+// enter returns the guest of a derived secret. The first request with the secret opens it. If enter
+// succeeds, the caller must call leave. An error wraps errBadSecret, errMemberSecret,
+// errNoPrograms, errManySecrets, mortise.ErrNotReady, mortise.ErrLeaving or the error of ctx.
 func (ps *programs) enter(ctx context.Context, secret string) (*program, error) {
 	if ps.limit == 0 {
 		return nil, errNoPrograms
@@ -120,7 +120,7 @@ func (ps *programs) enter(ctx context.Context, secret string) (*program, error) 
 	return p, nil
 }
 
-// check rejects an invalid secret before it takes a place.
+// check rejects an invalid secret before it occupies a place.
 func (ps *programs) check(secret string) error {
 	source, err := credentials.FromSecret(credentials.SecretConfig{Secret: secret, Cluster: ps.config.Cluster})
 	if err != nil {
@@ -138,7 +138,7 @@ func (ps *programs) check(secret string) error {
 	return nil
 }
 
-// find returns the guest of a secret and marks it as used, or returns nil.
+// find returns the guest of a secret and marks it as used. It returns nil if there is none.
 func (ps *programs) find(sum [sha256.Size]byte) (*program, error) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -152,7 +152,7 @@ func (ps *programs) find(sum [sha256.Size]byte) (*program, error) {
 	return p, nil
 }
 
-// place is find. If there is no guest, it begins to open one.
+// place is like find, but if there is no guest, it starts to open one.
 func (ps *programs) place(sum [sha256.Size]byte, secret string) (*program, error) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -197,7 +197,7 @@ func (ps *programs) open(p *program, secret string) {
 	}
 }
 
-// use needs mu.
+// use counts one use of the guest. The caller must hold mu.
 func (p *program) use() {
 	p.using++
 	if p.timer != nil {
@@ -206,8 +206,8 @@ func (p *program) use() {
 	}
 }
 
-// stay counts a lease that begins while the caller is between enter and leave. It must be followed
-// by a leave.
+// stay counts a lease that begins while the caller is between enter and leave. When the lease ends,
+// leave must be called.
 func (ps *programs) stay(p *program) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -222,7 +222,7 @@ func (ps *programs) leave(p *program) {
 	ps.rest(p)
 }
 
-// rest starts the idle timer of an open program that is not used any more. It needs mu.
+// rest starts the idle timer if p is open and not in use. The caller must hold mu.
 func (ps *programs) rest(p *program) {
 	select {
 	case <-p.opened:
@@ -236,14 +236,14 @@ func (ps *programs) rest(p *program) {
 	timer = time.AfterFunc(ps.idle, func() {
 		ps.mu.Lock()
 		defer ps.mu.Unlock()
-		if p.timer == timer { // unused since the timer started
+		if p.timer == timer { // unused since the timer was started
 			ps.remove(p)
 		}
 	})
 	p.timer = timer
 }
 
-// remove closes the guest of an open program in the background. It needs mu.
+// remove closes the guest of an open program in the background. The caller must hold mu.
 func (ps *programs) remove(p *program) {
 	delete(ps.all, p.sum)
 	p.timer = nil
@@ -255,7 +255,7 @@ func (ps *programs) remove(p *program) {
 	})
 }
 
-// close ends all guests and waits for them. All leases must have been dropped before.
+// close closes all guests and waits for that. All leases must have been dropped before.
 func (ps *programs) close() {
 	ps.end()
 	ps.mu.Lock()
@@ -267,7 +267,7 @@ func (ps *programs) close() {
 				p.timer.Stop()
 			}
 			ps.remove(p)
-		default: // its opening fails now
+		default: // the end of ps.ctx cancels its opening
 		}
 	}
 	ps.mu.Unlock()

@@ -45,7 +45,7 @@ type keySaid struct {
 	Queue []mortise.Standing
 }
 
-// inn is an agent's door on a loopback port, with the only instance of a cluster.
+// inn is an agent's HTTP API on a loopback port. Its node is the only instance of a cluster.
 type inn struct {
 	t      *testing.T
 	node   *mortise.Node
@@ -246,7 +246,8 @@ func TestAProgramHasTheRightsOfItsSecret(t *testing.T) {
 	}
 }
 
-// A lease of one program is not found by another, nor by one without a secret, and vice versa.
+// TestProgramsAreApart checks that a program can use only its own leases, also if one of the
+// programs has no secret.
 func TestProgramsAreApart(t *testing.T) {
 	i := openInn(t, nil, standard)
 	one, two := secretFor(t, "one", "lock *"), secretFor(t, "two", "lock *")
@@ -279,7 +280,7 @@ func TestProgramsAreApart(t *testing.T) {
 	if code, p = i.post(one, "/v1/keepalive", object{"lease": mine}, nil); code != http.StatusOK {
 		t.Errorf("%d %+v", code, p)
 	}
-	// The end of the lease releases its lock, and the other program gets it.
+	// The end of the lease releases its lock, which is granted to the other program.
 	i.post(one, "/v1/end", object{"lease": mine}, nil)
 	if code, p = i.post(two, "/v1/lock", object{"lease": theirs, "key": "k", "wait_seconds": patience.Seconds()},
 		&lock); code != http.StatusOK {
@@ -287,7 +288,8 @@ func TestProgramsAreApart(t *testing.T) {
 	}
 }
 
-// A secret that is not a good one of this cluster is rejected with the reason, and takes no place.
+// TestBadSecretsTakeNoPlace checks that an invalid secret is rejected with the reason and occupies
+// no place.
 func TestBadSecretsTakeNoPlace(t *testing.T) {
 	i := openInn(t, nil, standard)
 	good := secretFor(t, "one", "lock *")
@@ -312,7 +314,7 @@ func TestBadSecretsTakeNoPlace(t *testing.T) {
 		"member":        {members, "member", 403},
 		"no tokens":     {"md1_misspelt", "no tokens", 401},
 	} {
-		for range 2 { // a failure is not cached as a success
+		for range 2 { // a failure must not be cached as a success
 			code, p := i.post(c.secret, "/v1/leases", object{}, nil)
 			if code != c.code || !strings.Contains(p.Error, c.text) {
 				t.Errorf("%s: %d %+v", name, code, p)
@@ -328,8 +330,8 @@ func TestBadSecretsTakeNoPlace(t *testing.T) {
 	}
 }
 
-// All places can be taken, even by simultaneous requests. The next secret is rejected with the
-// limit.
+// TestProgramsAreBounded checks that all places can be used, also by concurrent requests, and that
+// one more secret is rejected with an error that states the limit.
 func TestProgramsAreBounded(t *testing.T) {
 	i := openInn(t, nil, func(ps *programs) { ps.idle = time.Hour })
 	secrets := make([]string, maxPrograms+1)
@@ -339,7 +341,7 @@ func TestProgramsAreBounded(t *testing.T) {
 	var all sync.WaitGroup
 	few := make(chan struct{}, 8)
 	for n := range maxPrograms {
-		for range 2 { // two first requests share one opening
+		for range 2 { // two concurrent first requests share one guest
 			few <- struct{}{}
 			all.Go(func() {
 				defer func() { <-few }()
@@ -359,11 +361,12 @@ func TestProgramsAreBounded(t *testing.T) {
 		!strings.HasPrefix(p.Error, errManySecrets.Error()) {
 		t.Errorf("%d %+v", code, p)
 	}
-	i.lease(secrets[0]) // admitted programs continue
+	i.lease(secrets[0]) // programs that have a place continue to work
 	i.lease("")
 }
 
-// A guest that nothing uses frees its place. A guest with a lease keeps it.
+// TestPlacesComeBack checks that an unused guest frees its place, and that a guest with a lease
+// keeps its place.
 func TestPlacesComeBack(t *testing.T) {
 	i := openInn(t, nil, func(ps *programs) { ps.limit, ps.idle = 1, time.Millisecond })
 	one, two := secretFor(t, "one", "lock *"), secretFor(t, "two", "lock *")
@@ -422,8 +425,8 @@ func TestTheAgentsEndClosesPrograms(t *testing.T) {
 	}
 }
 
-// With a token file a derived secret opens the door too. Without its own secret the agent accepts
-// none.
+// TestDerivedSecretsAtTheDoor checks that derived secrets are accepted besides a token file, and
+// that an agent without a secret accepts none.
 func TestDerivedSecretsAtTheDoor(t *testing.T) {
 	const token = "0123456789abcdef0123456789abcdef"
 	allowed, err := (&call{}).readTokens("", token)
@@ -447,7 +450,8 @@ func TestDerivedSecretsAtTheDoor(t *testing.T) {
 	}
 }
 
-// With real agents the leader is another process. It enforces the rights and names the holder.
+// TestProgramsOfAFleet checks programs in a cluster of agent processes. The leader enforces the
+// rights and names the holder.
 func TestProgramsOfAFleet(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, false, "a", "b", "c")

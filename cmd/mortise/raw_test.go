@@ -18,10 +18,12 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// nasty clears a terminal, begins a line, rings the bell, and changes the direction of writing.
+// nasty contains characters that clear a terminal, begin a line, ring the bell, and change the
+// direction of writing.
 const nasty = "x\x1b[2J\r\n\a\u009b\u202ey"
 
-// nothingRaw fails if the output has control characters, or if a foreign text has begun a line.
+// nothingRaw fails the test if the output contains control characters, or if a foreign text begins
+// a line.
 func nothingRaw(t *testing.T, what, text string) {
 	t.Helper()
 	if text == "" || plain.Lines(text) != text {
@@ -34,7 +36,8 @@ func nothingRaw(t *testing.T, what, text string) {
 	}
 }
 
-// The keys, values and data that users of the library set, as every command shows them.
+// TestNothingIsPrintedRaw checks how every command prints keys, values and data that contain
+// control characters.
 func TestNothingIsPrintedRaw(t *testing.T) {
 	const key = "k\u202e\u2066'\\z" // a key cannot contain control characters
 	node, err := mortise.Start(t.Context(), mortise.Config{Name: "n", Bind: "127.0.0.1:0", Grace: -1,
@@ -88,7 +91,8 @@ func TestNothingIsPrintedRaw(t *testing.T) {
 	}
 }
 
-// The answers of hostile instances, which nothing has checked on this side.
+// TestHostileAnswersAreNotPrintedRaw checks how the commands print the replies of hostile
+// instances, whose texts are not validated.
 func TestHostileAnswersAreNotPrintedRaw(t *testing.T) {
 	const forged = "\nFORGED\x1b[1A\u202e"
 	member := mortise.Member{Name: forged, Instance: forged, Address: forged, Zone: forged, Version: forged,

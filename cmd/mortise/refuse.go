@@ -8,7 +8,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// refuse answers with the status code of an error: 400 wrong, 401 a bad derived secret, 403 denied
+// refuse sends the status code for an error: 400 wrong request, 401 bad derived secret, 403 denied
 // by the secret's rights, 404 no such lease or lock, 409 busy, 410 lost, 503 no answer at present.
 func refuse(w http.ResponseWriter, err error) {
 	p, code := problem{Error: err.Error(), Kind: "failed"}, http.StatusInternalServerError

@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/credentials"
 )
 
-// Each command does what the secret grants, and otherwise names the missing right and exits with
-// its code.
+// TestDerivedSecretsOnTheCommandLine checks that each command does what the secret grants, and
+// otherwise names the missing right and exits with exitDenied.
 func TestDerivedSecretsOnTheCommandLine(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, false, "a")

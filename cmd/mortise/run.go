@@ -19,8 +19,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/guest"
 )
 
-// finalWait is how long run tries to end its session after its lock is lost, only to keep lists of
-// sessions short.
+// finalWait is how long run tries to end its session after its lock is lost. Ending the session
+// only keeps lists of sessions short.
 const finalWait = 300 * time.Millisecond
 
 type runOptions struct {
@@ -78,7 +78,7 @@ func runUnderLock(ctx context.Context, c *call) error {
 	code, err := c.under(lock, path, signals)
 	give := c.within
 	if lock.Err() != nil {
-		give = finalWait // the leader may be out of reach
+		give = finalWait // the leader may be unreachable
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), give)
 	defer cancel()
@@ -94,7 +94,7 @@ func runUnderLock(ctx context.Context, c *call) error {
 	return err
 }
 
-// take waits for the lock as long as the flags and the signals allow.
+// take waits for the lock until the time of the flags is over or a signal arrives.
 func (c *call) take(g *guest.Guest, key string, signals <-chan os.Signal) (*guest.Session, *guest.Lock, error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
@@ -107,11 +107,11 @@ func (c *call) take(g *guest.Guest, key string, signals <-chan os.Signal) (*gues
 		case <-asking:
 		}
 	}()
-	heard := sync.OnceFunc(func() { close(asking); <-done }) // from here on it takes no signal
+	heard := sync.OnceFunc(func() { close(asking); <-done }) // the goroutine receives no signal after this call
 	defer heard()
 	wait := c.run.wait
 	if c.run.try {
-		wait = max(c.within, 3*time.Second) // time for the answer
+		wait = max(c.within, 3*time.Second) // enough time for the reply
 	}
 	if wait > 0 {
 		var stop context.CancelFunc
@@ -133,16 +133,16 @@ func (c *call) take(g *guest.Guest, key string, signals <-chan os.Signal) (*gues
 	if err == nil && interrupted(ctx, nil) == nil {
 		return s, lock, nil
 	}
-	if err == nil { // the signal came first, so the command would miss it
+	if err == nil { // the signal arrived before the command was started
 		err = errors.Join(interrupted(ctx, nil), lock.Unlock(ctx))
 	}
 	closing, stop := context.WithTimeout(context.Background(), finalWait)
 	defer stop()
-	_ = s.Close(closing) // if it fails the session expires; it holds nothing
+	_ = s.Close(closing) // if this fails, the session expires; it holds no lock
 	return nil, nil, interrupted(ctx, err)
 }
 
-// interrupted returns err, or the signal that ended ctx.
+// interrupted returns the error for the signal that ended ctx, or else err.
 func interrupted(ctx context.Context, err error) error {
 	var own *exitError
 	if errors.As(context.Cause(ctx), &own) {
@@ -195,8 +195,8 @@ func (c *call) under(lock *guest.Lock, path string, signals <-chan os.Signal) (c
 	}
 }
 
-// outlive waits, once the lock is lost, until the processes that the command has left in its group
-// have ended. It kills them when kill fires.
+// outlive is called when the lock is lost and the command has ended. It waits until the other
+// processes in the command's group have ended, and kills them when kill fires.
 func outlive(cmd *exec.Cmd, terminal bool, kill <-chan time.Time) {
 	often := time.NewTicker(20 * time.Millisecond)
 	defer often.Stop()

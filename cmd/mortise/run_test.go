@@ -35,7 +35,7 @@ func TestRun(t *testing.T) {
 		holder := f.begin("exec sleep 1000", "jobs/2", "-value", "nightly")
 		defer holder.end()
 		f.mortise("run", "-n", "jobs/2", "--", "echo", "never").wants(t, exitBusy, "tester", "nightly")
-		// One second may be too short to ask.
+		// One second may be too short for the query.
 		f.says([]string{"run", "-w", "1s", "jobs/2", "--", "echo", "never"}, exitBusy, "nightly")
 		if s := f.mortise("run", "-w", "1s", "jobs/2", "--", "echo", "never"); strings.Contains(s.out, "never") {
 			t.Error("the command ran without the lock")
@@ -58,7 +58,7 @@ func TestRun(t *testing.T) {
 		if line, err := r.out.ReadString('\n'); line != "set\n" {
 			t.Fatal(line, err)
 		}
-		_ = r.cmd.Process.Signal(syscall.SIGTERM) // the command ignores it
+		_ = r.cmd.Process.Signal(syscall.SIGTERM) // the command ignores this signal
 		_ = r.cmd.Process.Signal(syscall.SIGUSR1)
 		if code := r.code(t); code != 9 {
 			t.Errorf("code %d", code)
@@ -79,7 +79,7 @@ func TestRun(t *testing.T) {
 		r := f.begin("exec sleep 1000", "jobs/8")
 		_ = r.cmd.Process.Kill()
 		_ = r.cmd.Wait()
-		f.mortise("run", "-n", "jobs/8", "--", "true").wants(t, exitBusy) // it lasts until its lease expires
+		f.mortise("run", "-n", "jobs/8", "--", "true").wants(t, exitBusy) // the lock is held until its lease expires
 		eventually(t, "the command ends with it", func() error {
 			if alive(r.pid) {
 				return errors.New("it runs without its lock")
@@ -141,8 +141,8 @@ func (f *fleet) waiting(key string, n int) {
 	})
 }
 
-// How an operator ends a hold that its process does not release: the holder's command gets TERM,
-// then KILL, and the next waiter goes on.
+// TestAStuckHolder checks that an operator can end a hold that its process does not release. The
+// command of the holder gets SIGTERM, then SIGKILL, and the next waiter is granted the lock.
 func TestAStuckHolder(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, false, "a", "b", "c")
@@ -187,7 +187,8 @@ func TestAStuckHolder(t *testing.T) {
 	f.mortise("get", "orders/42").wants(t, exitOK, "is free")
 }
 
-// Without a majority the lease expires, and the command must end.
+// TestTheLockIsLostWithTheCluster checks that the lease expires without a majority, and that run
+// then ends its command.
 func TestTheLockIsLostWithTheCluster(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, false, "a", "b", "c")

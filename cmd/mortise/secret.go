@@ -31,7 +31,7 @@ func secretFlags(c *call, fs *flag.FlagSet) {
 		"or how long from now, as 720h (never)")
 }
 
-// secret prints a new root secret, or one derived from the root secret. It asks no instance.
+// secret prints a new root secret, or one derived from the root secret. It queries no instance.
 func secret(_ context.Context, c *call) error {
 	o := c.secret
 	if len(c.words) > 0 {
@@ -75,7 +75,7 @@ func secret(_ context.Context, c *call) error {
 	return c.tell(derived, rights.Text())
 }
 
-// end parses -until. The zero time means none.
+// end parses -until. The zero time means that the secret does not expire.
 func (o secretOptions) end(now time.Time) (time.Time, error) {
 	if o.until == "" {
 		return time.Time{}, nil
@@ -99,8 +99,8 @@ type secretShown struct {
 	Capability string `json:",omitempty"`
 }
 
-// tell prints only the secret on standard output, so that it can be redirected to a file. Its
-// rights go to standard error.
+// tell prints only the secret to standard output, so that it can be redirected to a file. It prints
+// the rights to standard error.
 func (c *call) tell(secret, rights string) error {
 	if c.json {
 		return c.show(secretShown{secret, rights})

@@ -54,7 +54,7 @@ func TestSecret(t *testing.T) {
 	}
 }
 
-// A derived secret is admitted; its rights are tested elsewhere.
+// TestGuestsOfARealFleet checks that a derived secret is accepted; other tests check its rights.
 func TestGuestsOfARealFleet(t *testing.T) {
 	f := startFleet(t, false, "a")
 	secret := f.mortise("secret", "-allow", "read *", "-for", "laptop").wants(t, exitOK, "msd1_")

@@ -28,7 +28,7 @@ import (
 
 var writeStates = flag.Bool("states", false, "write "+statesFile+" anew")
 
-// statesFile has what each view says of each state: a table, to which docs/OPERATION.md links.
+// statesFile is a table of the output of each view in each state. docs/OPERATION.md links to it.
 const statesFile = "testdata/states.md"
 
 type state struct {
@@ -65,7 +65,7 @@ func states() []state {
 					s.run(func(ctx context.Context) {
 						_ = tick.Run(ctx, node, tick.Job{Name: "report", Schedule: tick.Every(time.Minute),
 							Run: func(context.Context, tick.Tick) error {
-								time.Sleep(time.Second) // fake time
+								time.Sleep(time.Second) // waits in fake time
 								return nil
 							}})
 					})
@@ -78,7 +78,7 @@ func states() []state {
 					s.run(func(ctx context.Context) {
 						for ctx.Err() == nil {
 							_ = node.Do(ctx, "orders/42", func(context.Context, mortise.Token) error {
-								time.Sleep(100 * time.Millisecond) // fake time
+								time.Sleep(100 * time.Millisecond) // waits in fake time
 								return nil
 							})
 						}
@@ -96,7 +96,7 @@ func states() []state {
 				s.follow(1)
 				hold(s, 1, "orders/42")
 				s.wait(0, "orders/42")
-				time.Sleep(time.Minute) // fake time
+				time.Sleep(time.Minute) // waits in fake time
 				s.Kill(1)
 				s.start(1)
 				s.Until("node-1 has a session",
@@ -111,7 +111,7 @@ func states() []state {
 			nodes: 3, dir: true, play: func(s *stage) {
 				hold(s, 0, "orders/42")
 				s.wait(0, "orders/42")
-				time.Sleep(time.Minute) // fake time
+				time.Sleep(time.Minute) // waits in fake time
 				s.Kill(1)
 				s.Kill(2)
 			}},
@@ -156,14 +156,14 @@ type stage struct {
 	all          sync.WaitGroup
 	ctx          context.Context
 	look         int         // the instance whose Status and page are read
-	lives        []*counters // of the last process of each place
+	lives        []*counters // the counters of the last process of each place
 	scrapes      history
 	leaderless   map[int]time.Time
 }
 
-// TestStates puts each state up and compares what Status, the page, mortise doctor and the alert
-// rules say of it with statesFile, which was read in review. With -states it writes the file anew.
-// A calm state raises no alarm anywhere.
+// TestStates creates each state, and compares the output of Status, the page, mortise doctor and
+// the alert rules with statesFile, which was reviewed by hand. With -states it writes the file
+// anew. A calm state must raise no alarm.
 func TestStates(t *testing.T) {
 	table := "| state | what is true | Status | the page | mortise doctor | alerts |\n|---|---|---|---|---|---|\n"
 	for _, state := range states() {
@@ -202,7 +202,7 @@ func newStage(t *testing.T, state state) *stage {
 	t.Cleanup(cancel)
 	state.play(s)
 	lasts := cmp.Or(state.lasts, 12*time.Minute)
-	for began := time.Now(); time.Since(began) < lasts; time.Sleep(min(scrapeEvery, lasts)) { // fake time
+	for began := time.Now(); time.Since(began) < lasts; time.Sleep(min(scrapeEvery, lasts)) { // in fake time
 		s.scrape()
 	}
 	s.scrape()
@@ -225,14 +225,14 @@ func (s *stage) start(i int) { s.Start(i) }
 func (s *stage) follow(i int) {
 	for s.Leader() == i {
 		s.Isolate(i)
-		time.Sleep(20 * time.Second) // fake time
+		time.Sleep(20 * time.Second) // waits in fake time
 		s.Heal()
 		s.Ready()
 	}
-	time.Sleep(time.Minute) // fake time, so that the lost voter is replaced
+	time.Sleep(time.Minute) // waits in fake time until the lost voter is replaced
 }
 
-// others are instances that do not vote, so that nothing depends on them.
+// others returns the instances that do not vote.
 func (s *stage) others() (list []int) {
 	for i := range s.Len() {
 		if !s.Node(i).Status().Votes {
@@ -355,7 +355,7 @@ func (s *stage) pageSays() string {
 	return text + " Next: " + f.Next
 }
 
-// leading returns the instance that leads, as the members see it, or -1.
+// leading returns the running instance whose status says that it leads, or -1.
 func (s *stage) leading() int {
 	for _, i := range s.running() {
 		if s.Node(i).Status().Leading {
@@ -372,8 +372,8 @@ func (s *stage) health() *mortise.Health {
 	return nil
 }
 
-// doctorSays returns the headline, the first step and, for keys that requests wait for, what has
-// become of their holder. It asks in the process what the command asks.
+// doctorSays returns the headline, the first step and, for keys that requests wait for, the fate of
+// their holder. It makes the same diagnosis as the command doctor, in this process.
 func (s *stage) doctorSays() string {
 	f := facts{health: s.health()}
 	for i := range s.Len() {

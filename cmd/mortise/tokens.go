@@ -13,15 +13,15 @@ import (
 	"strings"
 )
 
-// tokenLeast is the minimum length in bytes: 128 bits are 32 hexadecimal digits, or 22 characters
-// in base64.
+// tokenLeast is the minimum length of a token in bytes. 128 bits are 32 hexadecimal digits, or 22
+// characters in base64.
 const tokenLeast = 22
 
-// tokens are the hashes of the tokens that the door accepts, one for each client. Nil means that it
-// asks for none.
+// tokens are the hashes of the accepted tokens, one for each client. Nil means that no token is
+// needed.
 type tokens [][sha256.Size]byte
 
-// readTokens reads a file with one token on each line, or takes the one from the environment.
+// readTokens reads a file with one token on each line, or uses the token one from the environment.
 func (c *call) readTokens(path, one string) (tokens, error) {
 	lines := []string{one}
 	switch {
@@ -61,8 +61,9 @@ func (c *call) readTokens(path, one string) (tokens, error) {
 	return all, nil
 }
 
-// which returns the number of the token that a request shows, counted from 1, or 0 if it shows none
-// of them. A wrong token takes as long as a right one.
+// which returns the number of the token that a request contains, counted from 1, or 0 if the
+// request contains no accepted token. The comparison takes the same time for wrong and right
+// tokens.
 func (ts tokens) which(r *http.Request) (found int) {
 	shown, ok := bearer(r)
 	sum := sha256.Sum256([]byte(shown))
@@ -75,8 +76,8 @@ func (ts tokens) which(r *http.Request) (found int) {
 	return found
 }
 
-// bearer returns what a request shows after Authorization: Bearer. For the page it also accepts the
-// password that a browser asks its user for.
+// bearer returns the token in the header Authorization of a request. For the page it also accepts
+// the password of Basic authentication, which a browser asks its user for.
 func bearer(r *http.Request) (shown string, ok bool) {
 	if _, password, basic := r.BasicAuth(); basic && isPage(r) {
 		return password, true
@@ -92,14 +93,14 @@ func withConn(ctx context.Context, conn net.Conn) context.Context {
 
 type programKey struct{}
 
-// programOf returns the program whose derived secret a request shows, or nil.
+// programOf returns the program whose derived secret a request contains, or nil.
 func programOf(r *http.Request) *program {
 	p, _ := r.Context().Value(programKey{}).(*program)
 	return p
 }
 
-// client returns under what leases are counted together: the derived secret, the token, or else the
-// connection.
+// client returns the key under which the leases of a client are counted: its derived secret, its
+// token, or else its connection.
 func (d *door) client(r *http.Request) any {
 	if p := programOf(r); p != nil {
 		return p

@@ -33,8 +33,8 @@ func topFlags(c *call, fs *flag.FlagSet) {
 
 type hot struct {
 	mortise.KeyInfo
-	HeldFor time.Duration // by its first holder
-	Changes int           // how often two successive looks saw different first holders
+	HeldFor time.Duration // of the first holder
+	Changes int           // how often the first holder differed between two successive readings
 }
 
 func top(ctx context.Context, c *call) error {
@@ -65,7 +65,7 @@ func top(ctx context.Context, c *call) error {
 			return err
 		}
 		if err != nil {
-			c.warn("top", err) // the next look may succeed
+			c.warn("top", err) // the next reading may succeed
 		}
 		if look == c.top.count {
 			return nil
@@ -87,7 +87,7 @@ func topOrders() map[string]func(a, b hot) int {
 	}
 }
 
-// hottest reads the keys once. It compares them with before and updates it.
+// hottest reads the keys once. It compares them with before, and replaces the contents of before.
 func (c *call) hottest(ctx context.Context, g *guest.Guest, prefix string, before map[string]hot) (keys []hot,
 	more bool, err error) {
 	now := time.Now()
@@ -111,7 +111,7 @@ func (c *call) hottest(ctx context.Context, g *guest.Guest, prefix string, befor
 	if err != nil {
 		return nil, false, err
 	}
-	clear(before) // keys that are gone are forgotten
+	clear(before) // forgets keys that no longer exist
 	for _, h := range keys {
 		before[h.Key] = h
 	}
@@ -132,7 +132,7 @@ type topShown struct {
 	Top                 []hot
 }
 
-// showTop prints one look. It clears a terminal first.
+// showTop prints one reading. On a terminal it clears the screen first.
 func (c *call) showTop(prefix string, keys []hot, more bool) error {
 	held, waiting := 0, 0
 	for _, h := range keys {
@@ -167,7 +167,7 @@ func (c *call) showTop(prefix string, keys []hot, more bool) error {
 	return err
 }
 
-// sleep reports false if ctx ends earlier.
+// sleep waits for d. It reports false if ctx ends earlier.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -74,8 +74,8 @@ func unlock(ctx context.Context, c *call) error {
 	return err
 }
 
-// recoverGroup is the command recover: every instance of the group that it reaches gives the group
-// up. If one of them knows a leader it changes nothing.
+// recoverGroup is the command recover. It makes every instance of the group that it reaches give up
+// the group. It changes nothing if one of these instances knows a leader.
 func recoverGroup(ctx context.Context, c *call) error {
 	group, err := c.word("")
 	if err == nil && group == "" {
@@ -88,7 +88,7 @@ func recoverGroup(ctx context.Context, c *call) error {
 	if err != nil {
 		return usageError(plain.Sprintf("%q is not a group ID; mortise doctor shows the ID", group))
 	}
-	group = nodeid.Hex(id) // in the spelling of a status
+	group = nodeid.Hex(id) // spelled as in a status
 	g, err := c.guest()
 	if err != nil {
 		return err
@@ -118,9 +118,10 @@ func recoverGroup(ctx context.Context, c *call) error {
 	return c.giveUp(ctx, g, group, told)
 }
 
-// giveUp asks each instance in turn to give the group up. An instance that does so begins a new
-// incarnation, which may cut off its answer, and the others follow by themselves. So giveUp polls
-// an instance that has not confirmed, until it has left the group.
+// giveUp sends each instance the request to give up the group. An instance that does so begins a
+// new incarnation, which may interrupt its reply, and then the other instances follow by
+// themselves. So giveUp polls each instance that has not confirmed, until the instance has left the
+// group.
 func (c *call) giveUp(ctx context.Context, g *guest.Guest, group string, told []guest.Report) error {
 	why := make([]error, len(told))
 	for i, r := range told {
@@ -151,11 +152,12 @@ func (c *call) giveUp(ctx context.Context, g *guest.Guest, group string, told []
 }
 
 const (
-	followWithin = 5 * time.Second // time for an instance to follow another one that has given the group up
+	followWithin = 5 * time.Second // time for an instance to follow another one that has given up the group
 	followLook   = 100 * time.Millisecond
 )
 
-// hasLeft polls an instance until it is in another group or in none, or until ctx ends.
+// hasLeft polls an instance until it is in another group or in none. It reports false if ctx ends
+// earlier.
 func (c *call) hasLeft(ctx context.Context, g *guest.Guest, addr, group string) bool {
 	for {
 		asking, cancel := context.WithTimeout(ctx, c.within)
@@ -173,7 +175,7 @@ func (c *call) hasLeft(ctx context.Context, g *guest.Guest, addr, group string) 
 	}
 }
 
-// wrong returns an error whose texts are escaped.
+// wrong returns an error. It escapes the texts in the arguments.
 func wrong(format string, args ...any) error { return errors.New(plain.Sprintf(format, args...)) }
 
 func foundedBy(r guest.Report) string {

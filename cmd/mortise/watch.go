@@ -21,11 +21,11 @@ func watchFlags(c *call, fs *flag.FlagSet) {
 		"continue after this position, as -o json shows it; 0 means begin with the present state")
 }
 
-// watchWithin limits one question of a watch. The leader waits for a while before it answers that
-// nothing has happened.
+// watchWithin is the time limit of one query of a watch. If nothing happens, the leader waits for a
+// while before it replies.
 const watchWithin = 10 * time.Second
 
-// happened is a mortise.Event for -o json: large numbers are strings.
+// happened is a mortise.Event for -o json, with large numbers as strings.
 type happened struct {
 	Position   uint64 `json:",string"`
 	What       mortise.EventKind
@@ -39,8 +39,8 @@ type happened struct {
 	Revision   uint64        `json:",omitempty,string"`
 }
 
-// watch continues across changes of leader and of instance. If events may be missing it prints a
-// reset.
+// watch prints events, also when the leader or the instance that it uses changes. If events may be
+// missing, it prints an event of the kind reset.
 func watch(ctx context.Context, c *call) error {
 	prefix, err := c.word("")
 	if err != nil {
@@ -60,7 +60,7 @@ func watch(ctx context.Context, c *call) error {
 		case err != nil && (!told || codeOf(err) != exitNotReady):
 			return err
 		case err != nil:
-			c.warn("watch", err) // a leader may come back
+			c.warn("watch", err) // there may be a leader again
 			continue
 		}
 		told = true
@@ -85,7 +85,7 @@ func nextEvents(ctx context.Context, g *guest.Guest, q *query.WatchRequest) (a *
 	return a, events, err
 }
 
-// tellEvent prints one event. The table omits the event that reports no news.
+// tellEvent prints one event. The table omits events of the kind current.
 func (c *call) tellEvent(e mortise.Event) error {
 	if c.json {
 		return c.show(happenedOf(e))
@@ -107,8 +107,8 @@ func happenedOf(e mortise.Event) happened {
 	return h
 }
 
-// eventTime has the date, since a watch runs for days, and is in UTC, as all times that instances
-// report.
+// eventTime is the format of the time of an event. It contains the date, because a watch can run
+// for days. The time is in UTC, like all times that instances report.
 const eventTime = "2006-01-02 15:04:05Z"
 
 func eventLine(e mortise.Event) string {
