@@ -215,7 +215,7 @@ func TestNoChangeBeforeLeads(t *testing.T) {
 // replaced it by an empty entry.
 func TestRefusedChangeDoesNotStayPending(t *testing.T) {
 	c, l := lone(t)
-	// Raft gets another change directly, so the Core does not know of it. It is applied first.
+	// Raft gets another change directly, so the Core does not know about it. It is applied first.
 	if err := l.core.node.ProposeConfChange(&raftpb.ConfChangeV2{Changes: single(nil, raftpb.ConfChangeAddLearnerNode,
 		8), Context: added(testMembers(8)[0])}); err != nil {
 		t.Fatal(err)

@@ -232,7 +232,7 @@ func TestBadEnvelope(t *testing.T) {
 // TestNoReplicaHasMoreThanALeaderThatChangesVoters checks that during a change of the voters a
 // leader sends entries only after they are durable on its own disk. Otherwise, after a crash of the
 // leader, a follower that has lost its vote could have more entries than the leader. The restarted
-// leader does not know of the change, and needs that vote.
+// leader does not know about the change, and needs that vote.
 func TestNoReplicaHasMoreThanALeaderThatChangesVoters(t *testing.T) {
 	for _, again := range []bool{false, true} { // whether it is elected again before the commit
 		c, l := lone(t)

@@ -217,7 +217,7 @@ func TestNothingIsPromisedBeforeItIsDurable(t *testing.T) {
 	c.verify()
 }
 
-// TestConfirmedWaitsForApply checks that a leader with a slow disk, which knows of more committed
+// TestConfirmedWaitsForApply checks that a leader with a slow disk, which knows about more committed
 // entries than it has applied, confirms a round only after it has applied them.
 func TestConfirmedWaitsForApply(t *testing.T) {
 	c := newCluster(t, 3, 3)
