@@ -21,8 +21,8 @@ func votes(in, who *replica) bool {
 }
 
 // TestALeaderThatDiesLeavesNoVoteThatIsNeeded has a leader remove the vote of a replica and crash
-// while only that replica knows about it. It checks that the others, which still need that vote, can
-// elect a leader.
+// while only that replica knows about it. It checks that the others, which still need that vote,
+// can elect a leader.
 func TestALeaderThatDiesLeavesNoVoteThatIsNeeded(t *testing.T) {
 	for _, demoted := range []bool{false, true} {
 		t.Run(fmt.Sprintf("demoted=%v", demoted), func(t *testing.T) {

@@ -217,8 +217,8 @@ func TestNothingIsPromisedBeforeItIsDurable(t *testing.T) {
 	c.verify()
 }
 
-// TestConfirmedWaitsForApply checks that a leader with a slow disk, which knows about more committed
-// entries than it has applied, confirms a round only after it has applied them.
+// TestConfirmedWaitsForApply checks that a leader with a slow disk, which knows about more
+// committed entries than it has applied, confirms a round only after it has applied them.
 func TestConfirmedWaitsForApply(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
