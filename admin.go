@@ -12,18 +12,18 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// maxByBytes bounds EvictRequest.By. The name of an instance has the same bound.
+// maxByBytes is the largest length of EvictRequest.By, and equals that of Config.Name.
 const maxByBytes = 128
 
-// admin answers admin clients, such as cmd/mortise, with the results of this node's own methods. A
-// query that it forwards to the leader carries the identity and the rights of the program (package
-// queries).
+// admin answers admin clients, such as cmd/mortise, by calling the methods of this node. Package
+// queries adds the identity and the rights of the client to each query that is forwarded to the
+// leader.
 type admin struct {
 	query.UnimplementedAdminServer
 	n *Node
 }
 
-var _ query.AdminServer = admin{} // gRPC would check this only at the start
+var _ query.AdminServer = admin{} // without this line gRPC checks it only when the server starts
 
 func failed(err error) error {
 	if denied := (*NotAllowedError)(nil); errors.As(err, &denied) {
@@ -119,10 +119,11 @@ func eventsAnswer(events []Event, a *query.EventsAnswer) (_ *query.EventsAnswer,
 	return a, err
 }
 
-// maxBegin bounds the holds with which a watch begins: they are sent in one answer.
+// maxBegin is the largest number of events with which a watch may begin, because they are sent in
+// one answer.
 const maxBegin = 20_000
 
-// Watch returns the present state, or what has happened since q.After.
+// Watch returns the present state if q.After is 0, and otherwise the events after that position.
 func (a admin) Watch(ctx context.Context, q *query.WatchRequest) (*query.EventsAnswer, error) {
 	if q.After != 0 {
 		s, err := look(ctx, a.n, query.QueryClient.Watch, q)
@@ -142,7 +143,7 @@ func (a admin) Watch(ctx context.Context, q *query.WatchRequest) (*query.EventsA
 				ErrBadRequest, maxBegin)
 		}
 		if events = append(events, e); e.What == EventReset {
-			events = append(events[:0], e) // the watch has begun again
+			events = append(events[:0], e) // the watch has started over, so the earlier events are void
 		}
 		if answer.Position = e.Position; e.What == EventCurrent {
 			break
@@ -156,8 +157,8 @@ func (a admin) Put(ctx context.Context, q *query.PutRequest) (*query.PutAnswer, 
 	return &query.PutAnswer{Revision: revision}, err
 }
 
-// Evict ends a hold for a program, which names itself. The leader adds the identity that the
-// program has proved.
+// Evict ends a hold on behalf of a program, whose own name for itself is q.By. The leader adds the
+// identity that the program has proved.
 func (a admin) Evict(ctx context.Context, q *query.EvictRequest) (*query.Held, error) {
 	if by := string(q.By); len(by) == 0 || len(by) > maxByBytes || !plain.Is(by) {
 		return nil, fmt.Errorf("%w: By %q is empty, has more than %d bytes, or %s", ErrBadRequest, by, maxByBytes,

@@ -40,8 +40,7 @@ func (c Config) validate() error {
 // minSessionTTL leaves room for renewals and for the lease margin.
 const minSessionTTL = time.Second
 
-// checkEach checks each field without regard to the others, so it also works on an incomplete
-// Config.
+// checkEach checks the fields one by one, so it can be used on an incomplete Config.
 func (cs *configErrors) checkEach(c Config) {
 	cs.checkText("Name", c.Name, 1, 128)
 	cs.checkText("Cluster", c.Cluster, 1, 128)
@@ -179,8 +178,8 @@ func (cs *configErrors) checkFounders(founders []string) {
 	}
 }
 
-// checkAddress returns what is wrong with a host:port, or nil. A reachable address needs a host and
-// a port other than 0.
+// checkAddress returns what is wrong with a host:port, or nil. If reachable is set, the address
+// must have a host and a port other than 0.
 func checkAddress(address string, reachable bool) error {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -214,7 +213,7 @@ func isUnspecified(host string) bool {
 }
 
 // credentials returns the credentials for the configured kind of security, or nil for plain text.
-// Its errors name the field.
+// Its errors name the field of Config.
 func (c Config) credentials(wall func() time.Time, random func([]byte)) (*credentials.Source, error) {
 	names := credentials.Names{Peers: c.TLSPeers, Guests: c.TLSGuests}
 	switch {
@@ -234,9 +233,9 @@ func (c Config) credentials(wall func() time.Time, random func([]byte)) (*creden
 	return nil, nil
 }
 
-// mayStart returns the reason why an instance with these credentials cannot start, or nil. With the
-// credentials of a guest it can never start. With those of a member it can, but it must not be a
-// founder.
+// mayStart returns the reason why an instance with these credentials cannot start, or nil. An
+// instance cannot start with a guest's credentials. With a member's it can start, but neither
+// founds nor votes.
 func (c Config) mayStart(source *credentials.Source) error {
 	if source == nil {
 		return nil
@@ -270,10 +269,10 @@ func (c Config) mayStart(source *credentials.Source) error {
 	return nil
 }
 
-// identityOf returns what peers see in the certificate of this instance.
+// identityOf returns the identity that peers read in the certificate of this instance.
 func identityOf(source *credentials.Source) credentials.Peer {
 	if source != nil {
-		if own, err := source.Own(); err == nil { // an error here has no effect: mayStart has checked the credentials
+		if own, err := source.Own(); err == nil { // mayStart has already refused a source with an error
 			return own
 		}
 	}

@@ -41,21 +41,21 @@ import (
 //	ORDERS_LOCK_TLS_GUESTS_FILE  a file that holds TLSGuests, a name and one right per line
 //	ORDERS_LOCK_INSECURE         Insecure: true or false
 //
-// A line of the TLSGuests file reads as "cron.internal lock cron/*". # begins a comment line, and a
-// name may have several lines.
+// A line of the file TLS_GUESTS_FILE has the form "cron.internal lock cron/*". A line that begins
+// with # is a comment. A name may have several lines.
 //
-// A file of secrets that other users may read or write is used all the same, and a WARN line in
-// [slog.Default] names it. Its group may read it if it belongs to root, as the files of Kubernetes
-// and systemd do.
+// If other users may read or write a file of secrets, the file is used, and Start logs a warning
+// that names it. There is no warning if root owns the file and only its group may read it, as with
+// the files of Kubernetes and systemd.
 //
 // White space around values and around the parts of a list is ignored, and an empty variable counts
 // as unset. JoinFunc, TLS, History, Hooks and Logger have no variables: set them in the result.
 // Neither ConfigFromEnv nor Start reads anything else from the environment.
 //
-// The error names all mistakes at once, by variable. An unknown variable with the prefix is a
+// The error names all mistakes, each with its variable. An unknown variable with the prefix is a
 // mistake, because it is most likely misspelt. Variables that Kubernetes and Docker add for a
-// service of that name (ORDERS_LOCK_SERVICE_HOST, ORDERS_LOCK_PORT_7947_TCP) are ignored. Start
-// checks rules that involve several fields. No error contains a secret.
+// service whose name is the prefix (ORDERS_LOCK_SERVICE_HOST, ORDERS_LOCK_PORT_7947_TCP) are
+// ignored. Rules that involve several fields are checked by Start. No error contains a secret.
 func ConfigFromEnv(prefix string) (Config, error) {
 	return configFromEnv(prefix, os.Environ())
 }
@@ -91,8 +91,9 @@ func configFromEnv(prefix string, environ []string) (Config, error) {
 	return c, nil
 }
 
-// advertise adds the port of Bind to a bare IP address, which Kubernetes passes to a pod. The
-// alternative $(POD_IP):7947 fails with IPv6.
+// advertise returns the value for Config.Advertise. It adds the port of Bind to an IP address
+// without a port, because Kubernetes passes such an address to a pod. The text $(POD_IP):7947 in a
+// manifest would be wrong for IPv6 addresses.
 func (e environment) advertise(bind string) string {
 	text := e.Text("ADVERTISE")
 	ip, err := netip.ParseAddr(strings.Trim(text, "[]"))
@@ -159,8 +160,9 @@ func (e environment) guests() map[string]string {
 	return rights
 }
 
-// check reports, by variable, the mistakes that Start would report by field. Rules that involve
-// several fields are left to Start: the program may still set fields.
+// check reports mistakes that Start would report, but names the variable instead of the field. It
+// does not check rules that involve several fields, because the program may set more fields before
+// Start.
 func (e environment) check(c Config) {
 	secret, old := "SECRET", "OLD_SECRETS"
 	if e.Set("SECRET_FILE") {

@@ -14,18 +14,18 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// scope is the value in the context of a lock.
+// scope is the value that the context of a lock carries.
 type scope struct {
-	lock  *Lock // nil if there is only a token
-	token Token // without a lock
+	lock  *Lock // nil for ContextWithToken
+	token Token // used only if lock is nil
 	outer *scope
 }
 
 type scopeKey struct{}
 
-// TokenFrom returns the fencing token of the innermost lock under which ctx stands, for code deep
-// in a call chain that writes to a resource. It reports false if ctx does not come from
-// [Lock.Context], [Node.Do] or [ContextWithToken].
+// TokenFrom returns the fencing token of the innermost lock from whose context ctx is derived. It
+// is for code deep in a call chain that writes to a resource. It reports false if ctx does not come
+// from [Lock.Context], [Node.Do] or [ContextWithToken].
 func TokenFrom(ctx context.Context) (Token, bool) {
 	s := scopeOf(ctx)
 	switch {
@@ -37,10 +37,10 @@ func TokenFrom(ctx context.Context) (Token, bool) {
 	return s.lock.Token(), true
 }
 
-// ContextWithToken returns a child of parent in which [TokenFrom] finds token. It is for
-// substitutes of a Node: a fake in a test, or a wrapper that chooses among several tokens. It takes
-// no lock, and it ends only with parent. Requests made with it still count as made under the locks
-// of parent.
+// ContextWithToken returns a child of parent in which [TokenFrom] finds token. It is for types that
+// replace a Node: a fake in a test, or a wrapper that chooses among several tokens.
+// ContextWithToken locks nothing, and its result ends only when parent ends. A request with that
+// context is still made under the locks of parent.
 func ContextWithToken(parent context.Context, token Token) context.Context {
 	return context.WithValue(parent, scopeKey{}, &scope{token: token, outer: scopeOf(parent)})
 }
@@ -50,15 +50,15 @@ func scopeOf(ctx context.Context) *scope {
 	return s
 }
 
-// scope finds the lock under which a request is made. It returns a new handle of a lock that covers
-// the request, or else the innermost held lock of the same session. A lock that was entered again
-// counts at the place where it was first entered, because the locks taken after that cannot be
-// released before this request ends. The error means that a lock covers the keys of the request but
-// not its terms.
+// scope searches ctx for the locks under which r is made. If one of them covers r, scope returns a
+// new handle of that lock. Otherwise it returns the request of the innermost held lock of the same
+// session. The position of a lock that was entered again is that of its first handle, because locks
+// that were acquired after the first handle are further in, and stay held while this request waits.
+// An error means that a lock covers r but does not have the terms that r asks for.
 func (n *Node) scope(ctx context.Context, client *client.Client, r *Request) (again *Lock, under *client.Request,
 	err error) {
 	if ctx.Err() != nil {
-		return nil, nil, nil // the request must fail
+		return nil, nil, nil // Acquire fails, so enter no lock
 	}
 	nearest := -1
 	for s, at := scopeOf(ctx), 0; s != nil; s, at = s.outer, at+1 {
@@ -72,7 +72,7 @@ func (n *Node) scope(ctx context.Context, client *client.Client, r *Request) (ag
 			}
 			if l.enter() {
 				again := n.watched(&Lock{node: n, again: l})
-				again.limitTo(r.MaxHold) // this comes last, because its goroutine may end the handle immediately
+				again.limitTo(r.MaxHold) // last, because it starts a goroutine that may end the handle immediately
 				return again, nil, nil
 			}
 		}
@@ -86,8 +86,7 @@ func (n *Node) scope(ctx context.Context, client *client.Client, r *Request) (ag
 	return nil, under, nil
 }
 
-// began returns the number of scopes between s and the scope in which the lock of s was first
-// entered.
+// began returns the number of scopes between s and the outermost scope that has the same lock.
 func (s *scope) began() (further int) {
 	at := 0
 	for o := s; o != nil; o = o.outer {
@@ -99,7 +98,7 @@ func (s *scope) began() (further int) {
 	return further
 }
 
-// first returns the handle that Acquire was granted; the other handles entered it again.
+// first returns the handle of this lock that has the hold and counts the other handles.
 func (l *Lock) first() *Lock {
 	if l.again != nil {
 		return l.again
@@ -123,7 +122,8 @@ func (l *Lock) covers(r *Request) bool {
 	return true
 }
 
-// enter counts one more handle. It reports false if the last one is already unlocked.
+// enter adds one to the number of handles of the lock. It returns false if all handles are already
+// unlocked.
 func (l *Lock) enter() bool {
 	l.counting.Lock()
 	defer l.counting.Unlock()
@@ -135,17 +135,17 @@ func (l *Lock) enter() bool {
 }
 
 const (
-	handleIsLeft uint32 = iota + 1 // other handles hold the lock
+	handleIsLeft uint32 = iota + 1 // unlocked while other handles still held the lock
 	handleWasLast
-	handleIsOverdue // its own MaxHold has passed
+	handleIsOverdue // ended by its own MaxHold
 )
 
-// exit decrements the number of handles on its first call for l. It reports whether other handles
-// still hold the lock, and whether this was the first call. A concurrent call blocks, because it
-// must not return before the handle counts as unlocked.
+// exit subtracts one from the number of handles, on its first call for l. It reports whether other
+// handles still hold the lock, and whether this was the first call. A concurrent call blocks until
+// the handle is marked as unlocked.
 func (l *Lock) exit() (left, first bool) { return l.exitAs(0) }
 
-// exitAs is exit for a handle that ended in the way that how names. Zero means that it was
+// exitAs is exit with how as the way in which the handle ended. Zero means that the handle was
 // unlocked.
 func (l *Lock) exitAs(how uint32) (left, first bool) {
 	f := l.first()
@@ -164,10 +164,10 @@ func (l *Lock) exitAs(how uint32) (left, first bool) {
 }
 
 // The rest of this file is about requests that enter a lock again. Each handle has its own MaxHold.
-// All other terms are those of the request that was granted the hold.
+// All other terms belong to the hold, and its first request set them.
 
-// enterable returns an error if the hold of l does not have the terms that r asks for. A zero field
-// of r asks for nothing.
+// enterable returns an error that names a field of r that asks for more than the hold of l has, or
+// nil. A zero field of r accepts any value in the hold.
 func (l *Lock) enterable(r *Request) error {
 	t := client.Terms{}
 	if had := l.hold.Request().Terms; had != nil {
@@ -195,8 +195,8 @@ func (l *Lock) enterable(r *Request) error {
 // the hold has. errors.Is reports it as ErrBadRequest.
 type EnteredError struct {
 	Key   string
-	Field string // of Request
-	Token Token  // of the hold
+	Field string // the field of Request that asks for more
+	Token Token  // the token of the hold
 }
 
 func (e *EnteredError) Error() string {
@@ -211,7 +211,7 @@ func (e *EnteredError) Is(target error) bool { return target == ErrBadRequest }
 // handleLimit is the MaxHold of one handle.
 type handleLimit struct {
 	until clock.Time
-	text  string        // the reason for errors after it has passed
+	text  string        // the reason of the end, for errors
 	done  chan struct{} // closed when the handle or the hold has ended
 }
 
@@ -226,11 +226,12 @@ func (l *Lock) limitTo(longest time.Duration) {
 			longest),
 	}
 	if !n.engine.Spawn(l.watchLimit) {
-		close(l.limit.done) // the node is closed, so the hold has ended too
+		close(l.limit.done) // the node is closed, so the hold has ended
 	}
 }
 
-// watchLimit ends a handle when its MaxHold has passed. The goroutine ends with the hold.
+// watchLimit ends the handle l when its MaxHold has passed. It returns when it has ended the
+// handle, or when the hold has ended.
 func (l *Lock) watchLimit() {
 	defer close(l.limit.done)
 	hold := l.first().hold.Done()
@@ -246,7 +247,7 @@ func (l *Lock) watchLimit() {
 		case l.endOverdue():
 			return
 		case l.exited.Load() != 0:
-			<-hold // the handle was unlocked in time: like the others, it reports the end of the lock
+			<-hold // the handle was unlocked in time: its Done channel is closed at the end of the hold
 			return
 		}
 	}
@@ -256,9 +257,9 @@ func (l *Lock) pastLimit() bool {
 	return l.limit != nil && !l.node.engine.Now().Before(l.limit.until)
 }
 
-// endOverdue ends a handle whose MaxHold has passed, unless it was unlocked before, and reports
-// whether it ended for that reason. The code under the handle may still run. So if it was the last
-// handle, the hold lapses and the lock stays taken for its LockDelay.
+// endOverdue ends the handle l if its MaxHold has passed and it is not unlocked. It reports whether
+// l was ended by its MaxHold, in this call or before. The code that uses the handle may still run.
+// So if l is the last handle, the hold lapses, and the lock stays taken for its LockDelay.
 func (l *Lock) endOverdue() bool {
 	if !l.pastLimit() {
 		return false

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Permits never cover a request: others may hold permits too.
+// TestWhatALockCovers checks which requests enter a held lock again. Permits never cover a request,
+// because other requests may hold permits of the same key.
 func TestWhatALockCovers(t *testing.T) {
 	n := alone(t, Config{})
 	held := map[string]Request{

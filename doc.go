@@ -9,31 +9,33 @@
 //	defer lock.Unlock(ctx)
 //	charge(lock.Context(ctx), lock.Token()) // the token fences the resource
 //
-// lock.Context ends if the lock is lost.
+// The context that lock.Context returns ends if the lock is lost.
 //
 // [ConfigFromEnv] reads a Config from environment variables. Config.Join takes addresses, DNS
-// names, services (SRV records) and files; what they resolve to may change at any time.
+// names, services (SRV records) and files. The addresses to which these resolve may change at any
+// time.
 //
 // # Kinds of locks
 //
-// [Request] has every kind of lock as a field of one call, [Node.Acquire]: exclusive, shared, a
-// number of permits, and several keys at once, all or none. Requests of all kinds wait in one queue
-// for each key, in order, so no kind starves another. Other fields limit waiting and holding, keep
-// the lock taken after its holder has died, show data to other callers, and notify the holder of
-// waiters. [Node.Lock], [Node.RLock], [Node.LockAll], [Node.TryLock] and [Node.Do] are shorthand
-// for the common cases.
+// [Node.Acquire] takes a [Request], whose fields select the kind of lock: exclusive, shared, a
+// number of permits, or several keys at once, all or none. Requests of all kinds wait in one queue
+// per key, in order, so no kind starves another. Other fields limit the number of waiters and the
+// time of a hold, keep the lock taken after its holder has died, show data to other callers, and
+// notify the holder of waiters. [Node.Lock], [Node.RLock], [Node.LockAll], [Node.TryLock] and
+// [Node.Do] are shorthand for the common cases.
 //
 // A request whose context comes from [Lock.Context], or from Do, is made under that lock. If the
-// lock covers the request, it is entered again. If requests wait for each other in a circle, the
-// last of them fails with a *[DeadlockError]. Without such a context neither happens: two
-// goroutines of one process exclude each other as two machines do.
+// lock covers the request, the request enters the lock again and does not wait. If requests wait
+// for each other in a circle, the last of them fails with a *[DeadlockError]. Without such a
+// context no lock is entered again and no deadlock is found: two goroutines of one process exclude
+// each other as two machines do.
 //
 // [Node.Peek], [Node.List] and [Node.Check] report holders and waiters; [Node.ForceUnlock] ends a
 // hold that does not end by itself. Packages fence, election, tick, flight, stripe and locker build
 // on this API.
 //
 // [Hooks] are for metrics, traces and logs; adapters/mortiseotel has a set for OpenTelemetry.
-// [Node.Status] returns values that metrics should poll instead.
+// [Node.Status] returns values for programs that poll.
 //
 // # Compatibility
 //
@@ -61,14 +63,14 @@
 //
 // # Cancellation
 //
-// A context bounds waiting. If it ends, the call returns at once, even without a quorum. The error
-// names what the call waited for. The request leaves the queue in the background. [Lock.Unlock]
-// releases even if its context has already ended.
+// The context of a call limits how long it waits. If it ends, the call returns immediately, even if
+// the group has no quorum. The error names what the call waited for. The request is removed from
+// its queue in the background. [Lock.Unlock] releases even if its context has already ended.
 //
 // # Failure
 //
-// If the embedded group fails, this node loses its locks, the process goes on, and [Node.Err]
-// returns the cause. [Node.Close] waits for every goroutine that the node has started.
+// If the embedded group fails, this node loses its locks, and [Node.Err] returns the cause. The
+// process keeps running. [Node.Close] waits for every goroutine that the node has started.
 //
 // # Limits
 //
@@ -79,13 +81,14 @@
 // # Refused alternatives
 //
 // Locks based on synchronized clocks of several machines (Redlock), on gossip alone, or on a count
-// of members grant a lock twice when the network is cut. With client-side recipes over a replicated
-// map, waiters infer from reads that they hold a lock. Here the replicated state machine decides,
-// and reports the grant.
+// of members grant a lock twice when the network is cut. In client-side recipes over a replicated
+// map, a waiter concludes from its reads that it holds a lock. In mortise the replicated state
+// machine grants the lock and reports the grant.
 package mortise
 
 const version = "v0.1.0"
 
-// Version returns the release of this code, in the form v1.2.3; between two releases, the next one.
-// The value of a constant would be part of the stable API.
+// Version returns the release of this code, in the form v1.2.3. In code between two releases it is
+// the next release. Version is not a constant, because the value of a constant is part of the
+// stable API.
 func Version() string { return version }

@@ -13,9 +13,9 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// After each of these errors the caller holds nothing. Test with errors.Is; the text says what
-// happened and what to do. If the context of a call ended, errors.Is also reports the context's own
-// error.
+// A caller that gets one of these errors holds no lock. Test for them with errors.Is. The text of
+// an error says what happened and what to do. If the context of a call ended, errors.Is also
+// reports the context's own error.
 var (
 	// ErrHeld means that TryLock found the lock taken. The error is a *HeldError.
 	ErrHeld = errors.New("mortise: the lock is held")
@@ -34,9 +34,9 @@ var (
 	// ErrLeaving means that the node has begun to leave and accepts no new requests.
 	ErrLeaving = client.ErrLeaving
 
-	// ErrVoteLost means that no instance has taken over the vote of a node that left, although
-	// others stay. The text gives the reason. If it was the only vote of a group in memory, the
-	// locks of all instances end.
+	// ErrVoteLost means that a node that voted has left, and none of the remaining instances has
+	// taken over its vote. The text gives the reason. If that vote was the only one of a group in
+	// memory, the locks of all instances end.
 	ErrVoteLost = instance.ErrVoteLost
 
 	// ErrClosed means that the node is closed.
@@ -51,9 +51,9 @@ var (
 	ErrOverloaded = client.ErrOverloaded
 
 	// ErrNoRoom means that the group or this node has reached a limit: data of keys, detached
-	// holds, sessions of NewSession, or bytes. The text names which, and the budget that is used up
-	// (Config.MaxSessionBytes, Config.MaxGroupBytes). The request can succeed again when some of
-	// them are removed.
+	// holds, sessions of NewSession, or bytes. The text names the limit, or the budget that is used
+	// up (Config.MaxSessionBytes, Config.MaxGroupBytes). A later call can succeed when some of
+	// these are removed.
 	ErrNoRoom = client.ErrNoRoom
 
 	// ErrConflict means that the data of a key has changed since the revision given to Put.
@@ -67,7 +67,8 @@ var (
 	ErrBadRequest = instance.ErrBadRequest
 
 	// ErrGuestSecret means that Config.Secret, or the certificate, grants rights on some keys only.
-	// Such a secret or certificate is for a guest: a program that only dials and is never a member.
+	// Such a secret or certificate is for a guest: a program that only opens connections and is
+	// never a member.
 	ErrGuestSecret = errors.New("mortise: a guest's secret cannot start an instance: use it with the commands of " +
 		"mortise, or derive one with -member")
 
@@ -82,7 +83,7 @@ var (
 
 // NotAllowedError names the right that is missing. errors.Is reports it as ErrNotAllowed.
 type NotAllowedError struct {
-	Verb string // the missing right: read, write, lock or force; or "root", which no derived secret grants
+	Verb string // the missing right: read, write, lock, force, or "root", which no derived secret grants
 	Key  string // the key, or a prefix followed by *; empty if the right is for no key
 	For  string // the name in the capability, as given to mortise secret -for
 }
@@ -98,12 +99,12 @@ type HeldError struct {
 	Holder  string            // Name of the instance that holds it, or its ID if it has given no name
 	Token   Token             // of the present hold
 	Since   time.Time         // when it was granted, by the leader's wall clock; for display only
-	Waiters int               // how many wait behind the holder
+	Waiters int               // how many requests wait for the lock
 	Value   string            // Request.Value of the holder
 	Labels  map[string]string // Request.Labels of the holder
 	Session string            // ID of the holder's session: two incarnations of one instance have different ones
 
-	namesake bool // the holder has the name of the instance that asked, but is another incarnation
+	namesake bool // the holder has the name of this instance, but is another incarnation
 }
 
 func (e *HeldError) Error() string {
@@ -126,28 +127,30 @@ func (e *HeldError) Error() string {
 
 func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 
-// DeadlockError reports that a request would have waited, in a circle, for a lock under which it is
-// made itself. The other requests of the circle go on. Unlock what you hold and begin again, or ask
-// for all locks at once with LockAll.
+// DeadlockError reports that a request would have waited, directly or through other requests, for a
+// lock under which the request itself is made. These requests form a circle. The other requests of
+// the circle keep waiting. Unlock the locks that you hold and begin again, or request all of them
+// with one LockAll.
 //
 // Only a request whose context comes from a [Lock.Context] is known to be made under a lock. A
 // circle is found when its last request arrives. A circle of more than 10,000 requests is not
-// found. Neither is a circle through permits whose search takes more than 20,000 steps. A circle
-// through permits of a semaphore is found if nothing outside of the circle can give enough permits
-// back, and only in a group whose instances all know version 2 of the rules.
+// found. A circle through permits of a semaphore is found only if no hold outside of the circle can
+// release enough permits, if the search takes at most 20,000 steps, and if all instances of the
+// group know version 2 of the rules.
 type DeadlockError struct {
-	// Circle begins with the refused request. Each link waits for its key, which the next link
-	// holds or is queued for ahead of it. The last link waits for a lock of the first.
+	// Circle begins with the refused request. Each request waits for the Key of its link. The
+	// request of the next link holds that key, or waits for it further ahead in the queue. The last
+	// request waits for a lock under which the first one is made.
 	Circle []DeadlockLink
 
-	upgrade bool // the request asks exclusively for a key that its own context holds shared
-	permits bool // it is made under a hold of permits of the same key
+	upgrade bool // the request is made under a shared lock of the same key
+	permits bool // the request is made under permits of the same key
 }
 
 // DeadlockLink is one request of a deadlock.
 type DeadlockLink struct {
-	Holder string // Name of its instance
-	Key    string // what it waits for
+	Holder string // Name of the instance that made the request
+	Key    string // the key that the request waits for
 }
 
 func (e *DeadlockError) Error() string {
@@ -165,12 +168,12 @@ func (e *DeadlockError) Error() string {
 	return text
 }
 
-// ForcedError reports that a lock was ended by [Node.ForceUnlock], or resumed elsewhere by
+// ForcedError reports that [Node.ForceUnlock] ended a lock, or that another caller resumed it with
 // [Request.Resume]. errors.Is reports it as ErrLost.
 type ForcedError struct {
-	By      string // Name of the instance on which it was called
+	By      string // Name of the instance, or of the admin client, that did so
 	Reason  string // as given to ForceUnlock
-	Resumed bool   // the other session has the hold now
+	Resumed bool   // the hold continues on the instance By
 }
 
 func (e *ForcedError) Error() string {
@@ -185,7 +188,7 @@ func (e *ForcedError) Is(target error) bool { return target == ErrLost }
 // lossOf turns the error of a hold, from package client, into one of this package.
 func lossOf(err error) error {
 	if err == nil {
-		return nil // the common case of every Unlock: allocate nothing
+		return nil // the common case, in which Unlock must not allocate
 	}
 	var forced *client.ForcedError
 	if errors.As(err, &forced) {

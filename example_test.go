@@ -55,7 +55,7 @@ func ExampleNode_Do() {
 	// <nil>
 }
 
-// TryLock never queues; its error names the holder.
+// TryLock never waits for a holder. Its error names the holder.
 func ExampleNode_TryLock() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{Name: "orders-0"})
@@ -109,7 +109,7 @@ func ExampleConfig() {
 		Bind:     ":7947",
 		Join:     []string{"orders-0.orders:7947", "orders-1.orders:7947", "orders-2.orders:7947"},
 		Founders: []string{"orders-0", "orders-1", "orders-2"}, // or Replicas: 3
-		// `mortise secret` prints one: the same for all founders
+		// a secret that `mortise secret` printed, equal on all founders
 		Secret: os.Getenv("ORDERS_LOCK_SECRET"),
 	}
 	fmt.Println(len(config.Join), "addresses")

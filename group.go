@@ -24,14 +24,14 @@ import (
 // an instance and for deployment programs.
 type Health struct {
 	Leader   string // Name of the instance that leads
-	Eligible int    // instances that could vote
+	Eligible int    // how many instances could vote
 	Target   int    // how many of them should vote
 
 	Missing []MissingVoter // voters from which the leader receives nothing
 	// CannotLose names each instance whose loss now would leave the group without a majority.
 	CannotLose []string
-	Due        bool         // a change of the voters is due or in flight: stop no instance now
-	Change     string       // what the change is, or why there is none, in a sentence
+	Due        bool         // a change of the voters is due or in progress: stop no instance now
+	Change     string       // a sentence that describes the change, or says why there is none
 	Disks      []FaultyDisk // instances that have reported a disk fault to the leader
 	Differs    []string     // settings that are not equal on all instances, one sentence each
 	Advice     string       // the next safe step
@@ -44,8 +44,9 @@ type MissingVoter struct {
 	Silent   time.Duration // time since this leader last received a message from it
 }
 
-// Health asks the leader for the state of the voters. ctx bounds the wait. An error that wraps the
-// context's means that there is no leader, and names the voters that this instance misses.
+// Health asks the leader for the state of the voters. ctx bounds the wait. If ctx ends because
+// there is no leader, the error wraps the context's error and names the voters that this instance
+// does not see.
 func (n *Node) Health(ctx context.Context) (Health, error) {
 	if err := n.Err(); err != nil {
 		return Health{}, err
@@ -86,7 +87,8 @@ func (n *Node) health(p *instance.Picture, r voters.Report, leader nodeid.ID, re
 	return h
 }
 
-// advice returns the next safe step. The argument sole is true if this instance names one founder.
+// advice returns the next safe step. sole means that Config.Founders of this instance has exactly
+// one name.
 func (h *Health) advice(quorum, sole bool) string {
 	faulty := h.faulty()
 	switch {
@@ -141,7 +143,7 @@ func (h *Health) missing() string {
 	return strings.Join(names, ", ")
 }
 
-// diskOf returns the disk fault of an instance if it costs the vote, or nil.
+// diskOf returns the disk fault that keeps an instance from voting, or nil.
 func (h *Health) diskOf(instance string) *FaultyDisk {
 	for i := range h.Disks {
 		if f := &h.Disks[i]; f.Instance == instance && f.State != DiskLow {
@@ -161,8 +163,8 @@ func (h *Health) faulty() string {
 	return strings.Join(list, "; ")
 }
 
-// low names the disks that are almost full, or returns "". The next write that needs space on such
-// a disk ends the vote of its instance.
+// low returns a text that lists the disks that are almost full, or "". When such a disk is full,
+// its voter can no longer vote.
 func (h *Health) low() string {
 	var list []string
 	for _, f := range h.Disks {
@@ -173,7 +175,8 @@ func (h *Health) low() string {
 	return strings.Join(list, "; ")
 }
 
-// String returns the health in a few lines. Texts are escaped, because decoded ones are untrusted.
+// String returns the health in a few lines. Texts are escaped, because the Health may have been
+// decoded from untrusted data.
 func (h Health) String() string {
 	var b strings.Builder
 	line := func(format string, args ...any) { b.WriteString(plain.Sprintf(format, args...)) }
@@ -210,7 +213,7 @@ type DiskState string
 // The states of a [DiskFault].
 const (
 	DiskFailed  DiskState = "failed"  // the disk has returned an error
-	DiskHung    DiskState = "hung"    // a call has not returned yet
+	DiskHung    DiskState = "hung"    // a call of the file system does not return
 	DiskRemoved DiskState = "removed" // the directory was removed or replaced under the running instance
 	DiskLow     DiskState = "low"     // a warning: less than Config.DirFreeBytes is left
 )
@@ -251,39 +254,40 @@ func faultyDisks(list []instance.FaultyDisk) (all []FaultyDisk) {
 	return all
 }
 
-// The rest of this file is about membership. The members are the sessions in the leader's table:
-// every instance and every guest opens a session.
+// The rest of this file is about membership. The members are those in the leader's table of
+// sessions, because every instance and every guest opens a session.
 
-// Member is an instance of the group, or a guest, as the leader knows it. Texts that it reports
-// about itself are escaped: a control character is shown as \u{1b}.
+// Member is one instance of the group, or a guest, as the leader lists it. Texts that a member
+// reports about itself are escaped: a control character is shown as \u{1b}.
 type Member struct {
 	Name     string
 	Instance string // ID of its present incarnation, which it has proved
-	Address  string // "" if it listens nowhere
+	Address  string // "" if it does not listen
 	Zone     string
-	Votes    bool // it is a voter; false for learners
+	Votes    bool // it is a voter, not a learner
 
-	// The fields below are set only in the results of Members and in Status.Members.
+	// The following fields are set only in the results of Node.Members and in Status.Members.
 
-	Version string    `json:",omitempty"` // of this library in its build; "" if it has not reported one
+	Version string    `json:",omitempty"` // of mortise in its build; "" if it has not reported one
 	Tier    Tier      `json:",omitempty"`
 	For     string    `json:",omitempty"` // the name in its derived secret or certificate; "" for the root tier
-	Session string    `json:",omitempty"` // ID of its session: Members can continue after it
+	Session string    `json:",omitempty"` // ID of its session, from which Node.Members can continue
 	Since   time.Time `json:",omitzero"`  // when it became a member, by its own clock; zero if not reported
 	Leaving bool      `json:",omitempty"` // it is about to leave
 
-	// Seen is set only in Status.Voters: this instance is connected to it, or gossip sees it.
+	// Seen means that this instance is connected to the member, or that gossip lists the member as
+	// alive. It is set only in Status.Voters.
 	Seen bool `json:",omitempty"`
 }
 
 // Members returns the members of the group, the oldest session first. It asks the leader for a
-// hundred at a time, and waits for a leader until ctx ends. It begins after the member whose
-// Session is after, or at the first one if after is "". A member that is present during the whole
-// iteration is listed once. An instance that has lost a session and opened another is listed with
-// both until the first one has expired.
+// hundred at a time, and waits for a leader until ctx ends. The list begins after the member whose
+// Session equals after, or with the first member if after is "". A member that is present during
+// the whole iteration is listed once. An instance that has lost its session and opened another is
+// listed once with each session until the lost one has expired.
 //
-// After an error, which comes with a zero Member, the iteration ends. Without a leader, Status has
-// the last page. The list is for display and monitoring: make no decision from it.
+// After an error, which is returned with a zero Member, the iteration ends. While there is no
+// leader, use Status.Members. The list is for display and monitoring: make no decision from it.
 func (n *Node) Members(ctx context.Context, after string) iter.Seq2[Member, error] {
 	return func(yield func(Member, error) bool) {
 		from, err := cursorBehind(after)
@@ -307,7 +311,8 @@ func (n *Node) Members(ctx context.Context, after string) iter.Seq2[Member, erro
 	}
 }
 
-// cursorBehind returns the cursor after a session ID in the form of Member.Session.
+// cursorBehind returns a cursor that points behind the session with this ID, which has the form of
+// Member.Session.
 func cursorBehind(session string) (*query.SessionCursor, error) {
 	if session == "" {
 		return nil, nil
@@ -320,11 +325,11 @@ func cursorBehind(session string) (*query.SessionCursor, error) {
 	return &query.SessionCursor{At: id, Past: id}, nil
 }
 
-// membersPage asks the leader for a page, and caches the first one for Status.
+// membersPage asks the leader for a page of members. It caches the first page for Status.
 func (n *Node) membersPage(ctx context.Context, q *query.PageRequest) (*query.MemberList, error) {
 	page, err := look(ctx, n, query.QueryClient.Members, q)
 	if err == nil {
-		if n.config.unreachable() { // its address is a placeholder, which cannot be dialed
+		if n.config.unreachable() { // the address of this node is a placeholder that cannot be dialed
 			for i := range page.Members {
 				page.Members[i].Addr = ""
 			}
@@ -351,12 +356,12 @@ func membersOf(page *query.MemberList) []Member {
 	return list
 }
 
-// Tier is what the secret or certificate of a process entitles it to.
+// Tier is the class of rights that the secret or certificate of a process grants.
 type Tier string
 
 // The tiers.
 const (
-	TierRoot   Tier = "root"   // the root secret: it may found, vote and serve
-	TierMember Tier = "member" // a derived secret with the word member: it locks, and never votes or serves
+	TierRoot   Tier = "root"   // the root secret: the instance may found, vote and serve
+	TierMember Tier = "member" // a secret derived with -member: the instance locks, but never votes or serves
 	TierGuest  Tier = "guest"  // any other derived secret: a program that only takes locks, not an instance
 )

@@ -11,29 +11,31 @@ import (
 	"github.com/mortise-lock/mortise/internal/trace"
 )
 
-// Hooks are functions that a node calls after an event, for metrics, traces and logs. Each may be
-// nil; then nothing is measured and nothing is allocated for it. Start copies Config.Hooks.
+// Hooks are functions that a node calls after an event, for metrics, traces and logs. A nil hook
+// costs no measurement and no allocation. Start copies Config.Hooks.
 //
-// The goroutine that calls Acquire or Unlock calls Acquired or Unlocked right before it returns.
-// There a slow hook delays only its caller; in Acquired the lock is already held. One goroutine of
-// the node calls all other hooks, one at a time and in the order of the events. If 1,024 calls wait
-// there, further calls are dropped, which is logged and counted in Status.HooksDropped. The two
-// kinds are not ordered against each other, except that Acquired has returned before Lost and
-// Leaked are called for the same lock. A panic in a hook is recovered and logged. Close makes the
-// calls that still wait, and gives up on a hook that has not returned after 5 s. A hook may call
-// Status; it must not call Close or Leave, and should not lock.
+// Mark, Acquired and Unlocked are called on the goroutine that calls Acquire or Unlock, the last
+// two directly before it returns. A slow hook delays only that call; during Acquired the lock is
+// already held. One goroutine of the node calls all other hooks, one at a time and in the order of
+// the events. If 1,024 calls wait for that goroutine, further calls are dropped, which is logged
+// and counted in Status.HooksDropped. Acquired returns before Lost or Leaked is called for the same
+// lock; apart from that, the order between hooks on different goroutines is not defined. A panic in
+// a hook is recovered and logged. Close runs the hook calls that wait, and stops waiting for a hook
+// that has not returned after 5 s. A hook may call Status. It must not call Close or Leave, and
+// should not acquire locks.
 //
-// [Node.Status] has the values that are better polled.
+// [Node.Status] returns values for programs that poll.
 type Hooks struct {
 	// Mark is called at the beginning of every Acquire with the context of the call. It returns up
-	// to 64 bytes that travel with the request and appear as BehindMark on every instance that
-	// meets the lock, so a trace can link to the trace that blocked it. The result is copied. A
-	// mark that is too long is omitted. A mark that does not fit in addition to Request.Value and
-	// Labels is omitted too; that can happen if these take about 700 bytes or more.
+	// to 64 bytes that are stored with the request. An instance whose request finds the lock taken
+	// gets these bytes as LockEvent.BehindMark, so its trace can link to the trace that blocked it.
+	// The result is copied. A mark is dropped if it is too long, or if it does not fit beside
+	// Request.Value and Labels because these take about 700 bytes or more.
 	Mark func(ctx context.Context) []byte
 
-	// Acquired is called at the end of every call that acquires, granted or not, with the context of
-	// the call. Its result, which may be nil, is the Tag of all later events of that lock.
+	// Acquired is called at the end of every call that asks for a lock, also if the call fails,
+	// with the context of the call. Its result, which may be nil, is the Tag of all later events of
+	// that lock.
 	Acquired func(ctx context.Context, e LockEvent) (tag any)
 
 	// Unlocked is called at the end of the first Unlock, UnlockSoon, Detach or Lapse of every handle,
@@ -41,25 +43,27 @@ type Hooks struct {
 	// that the lock was no longer held.
 	Unlocked func(ctx context.Context, e LockEvent)
 
-	// Lost is called when a lock ended that was not unlocked; Outcome is the reason.
+	// Lost is called when a lock has ended before it was unlocked. Outcome is the reason.
 	Lost func(e LockEvent)
 
-	// Leaked is called when a lock is held but no handle of it is reachable, so it cannot be unlocked.
-	// Its code may still run, so the lock stays held until the session or Request.MaxHold ends. The
-	// garbage collector finds the leak, perhaps minutes later or never. A lock whose Lock.Context has
-	// not ended is not leaked. This hook costs eight allocations and a kilobyte per lock; the other
-	// three hooks of locks cost two allocations together.
+	// Leaked is called when a lock is held but no handle of it is reachable, so it cannot be
+	// unlocked. The code that acquired the lock may still run, so the lock stays held until the
+	// session ends or Request.MaxHold passes. The garbage collector finds the leak, perhaps minutes
+	// later or never. A lock is not reported while a context from its Lock.Context has not ended.
+	// This hook costs eight allocations and a kilobyte per lock; the other three hooks of locks
+	// cost two allocations together.
 	Leaked func(e LockEvent)
 
-	// Renewed is called with StateAcknowledged for each answer to a renewal of a session's lease; Took
-	// is the round trip including the confirmation by a majority. It is called with StateUnanswered
-	// for each renewal that was given up because the leader did not answer.
+	// Renewed is called with StateAcknowledged for each answer to a renewal of a session's lease;
+	// Took is the time from the renewal to the answer, which includes the confirmation by a
+	// majority. Renewed is called with StateUnanswered for each renewal that the leader did not
+	// answer in time.
 	Renewed func(e NodeEvent)
 
 	// Session is called when the node's session, or one of NewSession, begins (StateOpened) and
-	// when it ends: StateClosed (by an orderly end), StateExpired (the group has ended it),
+	// when it ends: StateClosed (this instance closed it), StateExpired (the group ended it),
 	// StateRestarted (this instance began a new incarnation) or StateStopped (the node was closed,
-	// and the session runs out).
+	// and the session will expire).
 	Session func(e NodeEvent)
 
 	// Lease is called for each change of a session's lease: StateSafe, StateJeopardy or StateLost, as
@@ -68,16 +72,18 @@ type Hooks struct {
 
 	// Leader is called with StateNew and the leader's Name when this instance learns of another
 	// leader, or of the same one in a new Term; with StateNone when no leader is known; and with
-	// StateAgain when the last one is found again. Only instances that vote know the Term.
+	// StateAgain when the previous leader is found again. Only instances that vote know the Term.
 	Leader func(e NodeEvent)
 
-	// Member is called with StateJoined or StateLeft, with Name and Instance, as gossip reports it.
-	// Not every instance takes part in gossip; Node.Members lists all members.
+	// Member is called with StateJoined or StateLeft, and with Name and Instance, when gossip
+	// reports that an instance has joined or left. Not every instance takes part in gossip;
+	// Node.Members lists all instances.
 	Member func(e NodeEvent)
 
-	// Available is called with StateAvailable or StateUnavailable when this instance begins or ceases
-	// to be able to get locks: its session is attached to a leader, its lease is not lost and the
-	// group is past its grace. Took is how long the previous state lasted.
+	// Available is called with StateAvailable when this instance becomes able to get locks, and
+	// with StateUnavailable when it no longer is. It is able to get locks while its session is
+	// attached to a leader, its lease is not lost and the group is past its grace. Took is how long
+	// the previous state lasted.
 	Available func(e NodeEvent)
 
 	// Synced is called after each append to the log on disk, if this instance votes and Config.Dir is
@@ -86,45 +92,47 @@ type Hooks struct {
 	Synced func(e NodeEvent)
 }
 
-// LockEvent describes the event of a lock. Later versions add fields and words.
+// LockEvent describes an event of a lock. Later versions may add fields, and new values of the
+// string types.
 type LockEvent struct {
-	Key  string // the first in ascending order if there are several
+	Key  string // the first key in ascending order, if the request has several
 	Keys int    // how many keys
 	Kind LockKind
 	Try  bool // Request.Try
-	// Purpose is "election", "tick" or "job" if the label mortise.purpose of the request has that
-	// value: its waits and holds are long by design.
+	// Purpose is the value of the label mortise.purpose of the request, if that is "election",
+	// "tick" or "job". The waits and holds of such requests are long by design.
 	Purpose string
 	Outcome Outcome // how the call ended, or why the lock was lost
-	Err     error   // what the call returns, or Lock.Err
+	Err     error   // the error of the call, or of Lock.Err
 	Token   Token   // of the grant; zero if there was none
 	Where   string  // for Leaked: the function, file and line that acquired it
 	Tag     any     // the result of Acquired for this lock
 
-	// Took is how long the call took: for Acquired the wait, for Unlocked the time until the
-	// confirmation. Zero for others.
+	// Took is how long the call took: for Acquired the wait, and for Unlocked the time until the
+	// confirmation. It is zero for other hooks.
 	Took time.Duration
-	// Held is how long the lock had been held when it was unlocked, lost or found to be leaked.
-	// Zero for Acquired, and for a handle that leaves the lock to other handles.
+	// Held is how long the lock had been held when it was unlocked, lost or found to be leaked. It
+	// is zero for Acquired, and for a handle that is unlocked while other handles hold the lock.
 	Held time.Duration
-	// Behind describes the holder at the moment when the request was decided: the holder because of
-	// which a Try failed, or for which the request began to wait. It is nil if the lock was free or
-	// the request was not decided. If the request waits, Waiters includes it.
+	// Behind describes the holder at the moment when the group decided the request: the holder
+	// because of which a Try failed, or for which the request began to wait. It is nil if the lock
+	// was free or the group did not decide the request. If the request waits, Behind.Waiters
+	// includes it.
 	Behind *HeldError
-	// BehindMark is the result of Hooks.Mark for Behind, on the instance that holds the lock. Nil
-	// means none.
+	// BehindMark is the result of Hooks.Mark for the holder's request, on the holder's instance.
+	// Nil means none.
 	BehindMark []byte
-	// Waiting is how many requests waited before this one; -1 means unknown.
+	// Waiting is how many requests waited ahead of this one. -1 means unknown.
 	Waiting int
 }
 
 // NodeEvent describes an event of a node. Fields that the hook does not mention are zero. Later
 // versions add fields.
 type NodeEvent struct {
-	State    NodeState // see the hook
+	State    NodeState // the hook's comment lists its states
 	Name     string    // of the leader or the member
 	Instance string    // ID of the leader or the member
-	Session  string    // its ID, as Peek reports it
+	Session  string    // ID of the session, in the form that Peek reports
 	Own      bool      // the session is one of NewSession
 	Term     uint64
 	Took     time.Duration
@@ -147,7 +155,7 @@ func lockEvent(e *trace.Event) LockEvent {
 	return l
 }
 
-// outcomes maps each end of a call that needs no further check to its Outcome.
+// outcomes maps each trace.End that alone determines the outcome.
 var outcomes = [...]Outcome{
 	trace.Granted: OutcomeGranted, trace.Entered: OutcomeEntered, trace.Confirmed: OutcomeConfirmed,
 	trace.Soon: OutcomeSoon, trace.Unconfirmed: OutcomeUnconfirmed, trace.Detached: OutcomeDetached,
@@ -279,7 +287,7 @@ type Outcome string
 // Outcomes of Hooks.Acquired.
 const (
 	OutcomeGranted    Outcome = "granted"
-	OutcomeEntered    Outcome = "entered" // a held lock was entered again, under its context
+	OutcomeEntered    Outcome = "entered" // the request was covered by a lock that was already held
 	OutcomeHeld       Outcome = "held"    // a Try found the lock taken
 	OutcomeQueueFull  Outcome = "queue_full"
 	OutcomeDeadlock   Outcome = "deadlock"
@@ -298,7 +306,7 @@ const (
 // NodeState is what a [NodeEvent] reports.
 type NodeState string
 
-// The states that the hooks of a node report. No two hooks share a word.
+// The states that the hooks of a node report. No two hooks use the same value.
 const (
 	StateAcknowledged NodeState = "acknowledged" // Hooks.Renewed
 	StateUnanswered   NodeState = "unanswered"
@@ -333,12 +341,12 @@ const (
 	OutcomeSoon        Outcome = "soon"        // UnlockSoon
 	OutcomeDetached    Outcome = "detached"    // Detach
 	OutcomeLapsed      Outcome = "lapsed"      // Lapse
-	OutcomeLeft        Outcome = "left"        // other handles have entered the lock and still hold it
+	OutcomeLeft        Outcome = "left"        // other handles of the lock still hold it
 	OutcomeLost        Outcome = "lost"        // the lock was no longer held
-	OutcomeUnconfirmed Outcome = "unconfirmed" // the context ended first
+	OutcomeUnconfirmed Outcome = "unconfirmed" // the context ended before the confirmation
 )
 
-// Outcomes of Hooks.Lost. The last one is used by Hooks.Leaked.
+// Outcomes of Hooks.Lost. OutcomeLeaked is the outcome of Hooks.Leaked.
 const (
 	OutcomeLease     Outcome = "lease"     // the lease was not renewed in time
 	OutcomeOverdue   Outcome = "overdue"   // Request.MaxHold
@@ -347,6 +355,6 @@ const (
 	OutcomeExpired   Outcome = "expired"   // the group ended the session
 	OutcomeRestarted Outcome = "restarted" // this instance began a new incarnation
 	OutcomeStopped   Outcome = "stopped"   // the node was closed
-	OutcomeUnknown   Outcome = "unknown"   // the group does not have it
+	OutcomeUnknown   Outcome = "unknown"   // the group does not know the hold
 	OutcomeLeaked    Outcome = "leaked"
 )

@@ -21,11 +21,11 @@ import (
 // KeyInfo lists the holders and waiters of a key at one moment during the call.
 type KeyInfo struct {
 	Key string
-	// Queue lists the holders first, then the waiters, in order: at most 1,000 from Peek and 3 from
-	// List.
+	// Queue lists the holders and then the waiters, in order. It has at most 1,000 entries from
+	// Peek and 3 from List.
 	Queue   []Standing
-	Held    int // how many hold it: more than one if they share it
-	Waiting int // how many wait, including those that Queue omits
+	Held    int // how many requests hold it; more than one if they share it
+	Waiting int // how many requests wait, including those that Queue omits
 
 	Data     []byte // see [Node.Get]
 	Revision uint64 // of Data; zero if there is none
@@ -40,24 +40,25 @@ type Standing struct {
 
 	Token Token     // of the hold; zero if it waits
 	Since time.Time // when it was granted, by the leader's wall clock; zero if it waits
-	// Left is the time until its session ends if its instance sends nothing more. Zero if the
-	// leader does not know it, for example right after its election.
+	// Left is the time until its session ends if its instance sends nothing more. It is zero if the
+	// leader does not know the time, for example directly after the leader's election.
 	Left time.Duration
 
-	Expired     bool     // its session has expired, and only Request.LockDelay keeps the lock, for Left
+	Expired     bool     // its session has expired, and Request.LockDelay keeps the lock for the time Left
 	Shared      bool     // Request.Shared
 	Permits, Of int      // Request.Permits and Of
 	Keys        []string // all keys of the request, if there are several
 
-	// WaitsFor is the index in Queue of the request directly before it, for which it waits. It is
-	// -1 if it holds the lock, or waits for another of its keys, or only for the end of the grace.
+	// WaitsFor is the index in Queue of the request for which this request waits, which is the one
+	// directly before it. It is -1 if this request holds the lock, waits for another of its keys,
+	// or waits only for the end of the grace.
 	WaitsFor int
 }
 
-// Peek returns the holders and waiters of key, in order; Queue is empty if there are none. It asks
-// the leader, and waits for one until ctx ends. Peek is for diagnostics: its answer is stale when
-// it returns. To protect a resource compare tokens. HeldError and the errors of a wait already name
-// the holder.
+// Peek returns the holders and waiters of key, in order; Queue is empty if there are none. Peek
+// asks the leader, and waits for a leader until ctx ends. It is for diagnostics, because its answer
+// is stale when it returns. To protect a resource compare tokens. A HeldError and the error of an
+// interrupted wait already name the holder.
 func (n *Node) Peek(ctx context.Context, key string) (KeyInfo, error) {
 	seen, err := look(ctx, n, query.QueryClient.Peek, &query.KeyRequest{Key: []byte(key)})
 	if err != nil || len(seen.Locks) == 0 {
@@ -95,9 +96,10 @@ func keyInfo(l *query.Lock) KeyInfo {
 }
 
 // List returns all keys that begin with prefix and are held or waited for, or have data, in the
-// order of their creation. A key that exists during the whole iteration is listed once; one that
-// appears or disappears meanwhile may be listed. List asks the leader for a hundred at a time.
-// After an error, which comes with a zero KeyInfo, it ends.
+// order of their creation. A key that exists during the whole iteration is listed once. A key that
+// appears or disappears during the iteration may be listed or not. List asks the leader for a
+// hundred keys at a time. After an error, which is returned with a zero KeyInfo, the iteration
+// ends.
 func (n *Node) List(ctx context.Context, prefix string) iter.Seq2[KeyInfo, error] {
 	return func(yield func(KeyInfo, error) bool) {
 		q := &query.ListRequest{Prefix: []byte(prefix)}
@@ -121,22 +123,22 @@ func (n *Node) List(ctx context.Context, prefix string) iter.Seq2[KeyInfo, error
 type SessionInfo struct {
 	Session string // ID
 	Holder  string // Name of the instance
-	Own     bool   // opened by NewSession or by a guest: not the first session of an instance
+	Own     bool   // opened by NewSession or by a guest, so not the first session of an instance
 	TTL     time.Duration
-	// Left is as in Standing.
+	// Left has the meaning of Standing.Left.
 	Left    time.Duration
 	Leaving bool // its instance is about to leave
-	Expired bool // it has expired, and only Request.LockDelay or Lock.Detach keeps locks in it
+	Expired bool // it has expired, and holds only locks that Request.LockDelay or Lock.Detach keeps
 
-	// Since is when its instance became a member, or its guest began, by the clock there. Zero if
-	// not reported.
+	// Since is when the session's instance became a member, or when the guest started, by the clock
+	// of that process. It is zero if not reported.
 	Since   time.Time
 	Held    int // how many keys it holds
 	Waiting int // how many keys it waits for
 }
 
-// Sessions lists the sessions of the group, the oldest first, at most 1,000. It asks the leader for
-// a hundred at a time, and waits for a leader until ctx ends.
+// Sessions lists the sessions of the group, the oldest first, at most 1,000. Sessions asks the
+// leader for a hundred at a time, and waits for a leader until ctx ends.
 func (n *Node) Sessions(ctx context.Context) ([]SessionInfo, error) {
 	var all []SessionInfo
 	q := &query.PageRequest{}
@@ -169,21 +171,21 @@ func sessionInfos(page *query.SessionList) []SessionInfo {
 }
 
 // Check reports whether key was held with token at a moment during the call: the answer is
-// linearizable. It is for a resource that cannot compare tokens. A resource that can compare tokens
+// linearizable. It is for a resource that cannot compare tokens. A resource that compares tokens
 // needs no query and does not depend on the group.
 func (n *Node) Check(ctx context.Context, key string, token Token) (held bool, err error) {
 	seen, err := look(ctx, n, query.QueryClient.Check, &query.HoldRequest{Key: []byte(key), Token: uint64(token)})
 	return seen.GetHeld(), err
 }
 
-// ForceUnlock ends the hold of key with token, in whatever session it is and with all its keys. It
-// is for an operator who has seen that the hold will not end by itself. Once the holder's instance
-// has learned of it, [Lock.Err] returns a *[ForcedError] with the reason and this instance's name.
-// Until then its code may go on, and only the token protects the resource: if you can, stop the
-// holder first. The leader writes a line into its log.
+// ForceUnlock ends the hold that has this key and token, in any session, and with all its keys. It
+// is for an operator who has seen that the hold will not end by itself. When the holder's instance
+// is notified, its [Lock.Err] begins to return a *[ForcedError] with the reason and the name of
+// this instance. Until then the holder's code may continue, and only the token protects the
+// resource. If you can, stop the holder first. The leader logs the call.
 //
-// ForceUnlock reports whether this call ended the hold, and false if no hold had that token. After
-// an error it may have ended the hold or not; call again.
+// ForceUnlock returns true if this call ended the hold, and false if no hold had that token. After
+// an error, the call may or may not have ended the hold; call ForceUnlock once more.
 func (n *Node) ForceUnlock(ctx context.Context, key string, token Token, reason string) (ended bool, err error) {
 	if err := badForce(uint64(token), reason); err != nil {
 		return false, err
@@ -208,7 +210,7 @@ func badForce(token uint64, reason string) error {
 }
 
 // ForceUnlockAll calls ForceUnlock for every hold of the keys that begin with prefix, and returns
-// how many it has ended. Holds that are granted during the call may also be ended.
+// how many holds it has ended. It may end holds that are granted during the call.
 func (n *Node) ForceUnlockAll(ctx context.Context, prefix, reason string) (ended int, err error) {
 	for info, err := range n.List(ctx, prefix) {
 		if err != nil {
@@ -231,7 +233,7 @@ func (n *Node) ForceUnlockAll(ctx context.Context, prefix, reason string) (ended
 			if told >= info.Held {
 				break
 			}
-			if info, err = n.Peek(ctx, info.Key); err != nil { // the lock is shared, and Queue omits some of its holders
+			if info, err = n.Peek(ctx, info.Key); err != nil { // shared, and Queue omits some of the holders
 				return ended, err
 			}
 		}
@@ -244,7 +246,8 @@ const (
 	maxSessions = 1000
 )
 
-// look sends a query to the leader, again and again until it answers or ctx ends.
+// look sends a query to the leader, and repeats it until the leader answers, ctx ends or the node
+// fails.
 func look[Q, A any](ctx context.Context, n *Node, method queries.Method[query.QueryClient, Q, A], q *Q) (*A, error) {
 	doing := "query the leader"
 	for {
@@ -267,10 +270,10 @@ func look[Q, A any](ctx context.Context, n *Node, method queries.Method[query.Qu
 	}
 }
 
-// Get returns the data of key and its revision, or nil and revision 0 if it has none. The answer is
-// linearizable. Data is for a few bytes that must outlive their writer and be the same for all: the
-// configuration in force, the version of an order, the progress of a job. It is kept in the memory
-// of every voter until Put removes it, and ends with the group.
+// Get returns the data of key and its revision, or nil and revision 0 if the key has no data. The
+// answer is linearizable. Data is for a few bytes that must outlive the process that wrote them and
+// be equal for all readers: the present configuration, the version of an order, the progress of a
+// job. Every voter keeps the data in memory until Put removes it or the group ends.
 func (n *Node) Get(ctx context.Context, key string) (data []byte, revision uint64, err error) {
 	d, err := look(ctx, n, query.QueryClient.Get, &query.KeyRequest{Key: []byte(key)})
 	return d.GetValue(), d.GetRevision(), err
@@ -278,17 +281,17 @@ func (n *Node) Get(ctx context.Context, key string) (data []byte, revision uint6
 
 // Put sets the data of key, at most 4,096 bytes, if revision is the present revision of the data,
 // as [Node.Get] or an earlier Put returned it. Revision 0 means that the key has no data. Put
-// returns the new revision. Empty data removes the data; the new revision is 0 then. Put ignores
+// returns the new revision. Empty data removes the data, and the new revision is 0. Put ignores
 // locks. If several callers put at the same revision, exactly one succeeds and the others fail with
 // ErrConflict. At most 16,384 keys can have data. Beyond that, or if the group's budget
 // (Config.MaxGroupBytes) has no room, Put fails with ErrNoRoom.
 //
-// After any other error, as when ctx ends, the change may have taken effect, or may take effect
-// later; a Get does not settle that. To settle it, put once more at the same revision, and on
-// ErrConflict compare the data. At most one of the two calls takes effect, unless revision is 0 and
-// the data is removed in between. If the leader was lost during the call, and another caller
-// replaced this call's data before the retry, Put returns ErrConflict although it had taken effect
-// for a moment.
+// After any other error, for example when ctx ends, the change may have taken effect or may take
+// effect later, and a Get cannot show which. To find out, call Put with the same revision once
+// more; if that returns ErrConflict, compare the data. At most one of the two calls takes effect,
+// unless revision is 0 and the data is removed between them. If the leader is lost during a call,
+// Put repeats its query. If another caller has replaced the data of the first query before that,
+// Put returns ErrConflict although its change took effect for a moment.
 func (n *Node) Put(ctx context.Context, key string, data []byte, revision uint64) (uint64, error) {
 	var nonce lockfsm.Nonce
 	for nonce == (lockfsm.Nonce{}) {
@@ -297,8 +300,8 @@ func (n *Node) Put(ctx context.Context, key string, data []byte, revision uint64
 	return n.put(ctx, &query.PutRequest{Key: []byte(key), Data: data, Revision: revision, Nonce: nonce[:]})
 }
 
-// put is Put, perhaps for an admin client. Because of the nonce a query whose answer was lost can
-// be repeated.
+// put implements Put for this node and for admin clients. The nonce makes it safe to repeat a query
+// whose answer was lost.
 func (n *Node) put(ctx context.Context, q *query.PutRequest) (uint64, error) {
 	key, data, revision := string(q.Key), q.Data, q.Revision
 	switch {

@@ -11,19 +11,19 @@ import (
 
 // Lock is one grant of one key, or of several at once. It is held from the return of the call that
 // granted it until Unlock, or until it is lost. Only its handle can release it. A lock that was
-// entered again (see [Node.Acquire]) has several handles, each a Lock, and ends with the last of
-// them. A Lock is safe for concurrent use and must not be copied.
+// entered again (see [Node.Acquire]) has several handles, each of which is a Lock, and ends when
+// the last of them is unlocked. A Lock is safe for concurrent use and must not be copied.
 type Lock struct {
 	node  *Node
 	hold  client.Hold
 	call  *trace.Call  // nil without observers
 	watch *trace.Watch // nil without Hooks.Leaked
 
-	again    *Lock         // the first handle of the lock if this is a later one, whose hold and call are unused
-	exited   atomic.Uint32 // how this handle ended; zero means that it has not ended
+	again    *Lock         // the first handle; nil in the first handle itself; other handles use its hold and call
+	exited   atomic.Uint32 // how this handle ended; zero while it has not
 	counting sync.Mutex    // of the first handle: guards others; never held across a wait
-	limit    *handleLimit  // of a handle that entered a lock again with a MaxHold of its own
-	others   int32         // of the first handle: how many other handles are not unlocked; -1 if none is left
+	limit    *handleLimit  // set if this handle entered a lock again with its own MaxHold
+	others   int32         // of the first handle: the number of handles that are not unlocked, minus one
 }
 
 // Key returns the locked key, the first in ascending order if there are several.
@@ -33,8 +33,9 @@ func (l *Lock) Key() string { return l.first().hold.Key() }
 func (l *Lock) Token() Token { return Token(l.first().hold.Token()) }
 
 // Err returns nil while the lock is held, and afterwards ErrLost or ErrUnlocked, with the reason.
-// Each call reads the clock, so a process that was stopped past its lease sees the loss in its
-// first call after it runs again. Once Err has returned an error it never returns nil again.
+// Each call reads the clock. So if the process was stopped until after the end of its lease, the
+// first call after the stop reports the loss. Once Err has returned an error it never returns nil
+// again.
 func (l *Lock) Err() error {
 	switch how := l.exited.Load(); {
 	case how == handleIsLeft:
@@ -45,9 +46,10 @@ func (l *Lock) Err() error {
 	return lossOf(l.first().hold.Err())
 }
 
-// Done returns a channel that is closed when the lock is no longer held, for whatever reason. It
-// may close a little after Err has changed: call Err before an effect that matters. If the lock was
-// entered again, the channel is closed at the end of the lock, not at this handle's Unlock.
+// Done returns a channel that is closed when the lock is no longer held, for any reason. The
+// channel may be closed shortly after Err begins to return an error, so call Err before an effect
+// that matters. If the lock was entered again, the channel is closed at the end of the lock, not at
+// this handle's Unlock.
 func (l *Lock) Done() <-chan struct{} {
 	if l.limit != nil {
 		return l.limit.done
@@ -56,18 +58,19 @@ func (l *Lock) Done() <-chan struct{} {
 }
 
 // Wanted returns a channel that is closed when another request has to wait for this lock, if the
-// lock's own request set [Request.Notice]; otherwise it never closes. The caller of the other
-// request may have given up since. The holder may finish sooner, or unlock at a convenient moment.
+// lock's own request set [Request.Notice]; otherwise the channel is never closed. The other request
+// may have ended its wait since then. The holder need not unlock.
 func (l *Lock) Wanted() <-chan struct{} { return l.first().hold.Wanted() }
 
 // Context returns a child of parent that ends when the lock is lost or released, or when the node
 // begins to leave. Its cause (context.Cause) is ErrLost, ErrUnlocked, ErrLeaving or ErrClosed. If
-// the lock has already ended, so has the context. [TokenFrom] finds the token in it. Each call
-// costs a goroutine until parent or the lock ends: call it once per lock.
+// the lock has already ended, the returned context has ended. [TokenFrom] returns the token from
+// that context. Each call of Context costs a goroutine until parent or the lock ends, so call it
+// once per lock.
 func (l *Lock) Context(parent context.Context) context.Context {
 	ctx, cancel := context.WithCancelCause(context.WithValue(parent, scopeKey{},
 		&scope{lock: l, outer: scopeOf(parent)}))
-	if err := l.over(); err != nil { // no work may begin, even if Done is not closed yet
+	if err := l.over(); err != nil { // checked here because Done may be closed a little later
 		cancel(err)
 		return ctx
 	}
@@ -87,7 +90,7 @@ func (l *Lock) Context(parent context.Context) context.Context {
 	return ctx
 }
 
-// ended returns why Done is closed.
+// ended returns the reason why the channel of Done is closed.
 func (l *Lock) ended() error {
 	if l.exited.Load() == handleIsOverdue {
 		return client.OverdueError{}
@@ -95,7 +98,7 @@ func (l *Lock) ended() error {
 	return lossOf(l.first().hold.Err())
 }
 
-// over returns why no work may begin under the lock, or nil.
+// over returns the reason why no work may begin under the lock, or nil.
 func (l *Lock) over() error {
 	select {
 	case <-l.node.engine.Leaving():
@@ -106,37 +109,37 @@ func (l *Lock) over() error {
 }
 
 // Unlock releases the lock, even if ctx has ended: ctx bounds only the wait for the confirmation.
-// After it returns, with any error, the handle holds nothing. It returns nil once the release is
-// confirmed, also if called again; ErrLost if the lock was lost before; and ErrClosed if the node
-// was closed before the confirmation. If the confirmation did not arrive in time, the error wraps
-// the context's. The release then takes effect when a leader is reached, or else when the session
-// ends.
+// After Unlock returns, with or without an error, the handle holds nothing. It returns nil when the
+// release is confirmed, also in a repeated call. It returns ErrLost if the lock was lost before,
+// and ErrClosed if the node was closed before the confirmation. If ctx ended before the
+// confirmation, the error wraps the context's error. The release then takes effect when a leader is
+// reached, or else when the session ends.
 func (l *Lock) Unlock(ctx context.Context) error { return l.release(ctx, mode{way: trace.Unlock}) }
 
 // Detach gives up this handle without ending the hold. The lock stays taken for
-// [Request.LockDelay], even after the end of this process, until [Request.Resume] takes it over by
-// its token or [Node.ForceUnlock] ends it. A saga can so hold a lock from one process to the next.
-// Without a LockDelay, Detach is Unlock.
+// [Request.LockDelay], even after this process has ended, unless [Request.Resume] takes it over by
+// its token or [Node.ForceUnlock] ends it. So a saga can pass a lock from one process to the next.
+// Without a LockDelay, Detach does the same as Unlock.
 //
-// ctx bounds only the wait for the confirmation. After Detach returns, with any error, the handle
-// holds nothing; if both Unlock and Detach are called, the first call counts. It returns ErrLost if
-// the lock was lost before; the lock stays taken for its LockDelay then as well. It returns
-// ErrNoRoom, and the hold has ended, if the group has too many detached holds (65,536) or sessions,
-// or no room in its budget of bytes. If the lock was entered again, the last handle decides how it
-// ends.
+// ctx bounds only the wait for the confirmation. After Detach returns, with or without an error,
+// the handle holds nothing. If both Unlock and Detach are called, the first call decides. Detach
+// returns ErrLost if the lock was lost before; a lost lock stays taken for its LockDelay. It
+// returns ErrNoRoom if the group has too many detached holds (65,536) or sessions, or no room in
+// its budget of bytes; the hold has then ended. If the lock was entered again, the call on its last
+// handle decides how the lock ends.
 func (l *Lock) Detach(ctx context.Context) error { return l.release(ctx, mode{way: trace.Detach}) }
 
-// Lapse gives up the lock on behalf of a holder that is gone and has not unlocked. It is for a
+// Lapse ends the lock on behalf of a holder that is gone and has not unlocked it. It is for a
 // program that holds locks for others, such as the agent of mortise. The lock stays taken for
-// [Request.LockDelay], and is free at once without one. [Node.Watch] and [Node.Audit] report it as
-// expired, with the first 1,024 bytes of why as the Reason. Until all instances run a build that
-// knows Lapse, the Cause is "released". Lapse returns at once, with the errors of UnlockSoon. If
-// the lock was entered again, the last handle decides how it ends.
+// [Request.LockDelay]. Without a LockDelay it is free immediately. [Node.Watch] and [Node.Audit]
+// report it as expired, with the first 1,024 bytes of why as the Reason. Until all instances run a
+// build that knows Lapse, the Cause is "released". Lapse does not wait, and returns the errors of
+// UnlockSoon. If the lock was entered again, the call on its last handle decides how the lock ends.
 func (l *Lock) Lapse(why string) error {
 	return l.release(context.Background(), mode{way: trace.Lapse, why: why})
 }
 
-// mode is the way in which a handle ends, with the reason if it lapses.
+// mode is the way in which a handle is ended. The field why is the argument of Lapse.
 type mode struct {
 	way trace.Way
 	why string
@@ -144,7 +147,7 @@ type mode struct {
 
 func (l *Lock) release(ctx context.Context, how mode) error {
 	if ctx == nil {
-		ctx = context.Background() // the lock is released in any case
+		ctx = context.Background() // a nil context must not prevent the release
 	}
 	if l.limit != nil && l.endOverdue() {
 		return client.OverdueError{}
@@ -176,7 +179,8 @@ func (l *Lock) releaseHold(ctx context.Context, how mode, left, first bool) erro
 	return err
 }
 
-// watched returns l, or, with Hooks.Leaked, a handle whose loss the garbage collector can find.
+// watched returns l. If Hooks.Leaked is set, it returns a handle of l instead, and the garbage
+// collector reports when that handle is unreachable.
 func (n *Node) watched(l *Lock) *Lock {
 	if !n.trace.FindsLeaks() {
 		return l
@@ -188,8 +192,8 @@ func (n *Node) watched(l *Lock) *Lock {
 	return l
 }
 
-// leave returns the result of Unlock for a handle that leaves the lock to other handles: on its
-// first call ErrLost if the lock is lost, otherwise nil.
+// leave returns the result of Unlock for a handle that is unlocked while other handles hold the
+// lock: ErrLost on its first call if the lock is lost, and otherwise nil.
 func (l *Lock) leave(first bool) error {
 	if err := l.hold.Err(); first && err != ErrUnlocked {
 		return err
@@ -198,14 +202,14 @@ func (l *Lock) leave(first bool) error {
 }
 
 // UnlockSoon releases the lock without waiting for a confirmation. It returns nil, or ErrLost if
-// the lock was lost before. After it returns the handle holds nothing, and the next waiter is
-// granted the lock as soon as after Unlock.
+// the lock was lost before. After it returns, the handle holds nothing. The next waiter is granted
+// the lock as early as with Unlock.
 //
-// It saves a round trip to a majority of the voters, about half of the cost of a short hold. In
-// return, three guarantees of Unlock are missing. UnlockSoon does not report whether the lock was
-// still held: call Err before the last effect, or fence it with the token. If the process dies at
-// that moment, the lock can stay taken until its session ends. And TryLock may still report the
-// lock as held after UnlockSoon has returned. Call Unlock afterwards to wait for the confirmation.
+// It saves a round trip to a majority of the voters, about half of the cost of a short hold. Three
+// guarantees of Unlock are missing. UnlockSoon does not report whether the lock was still held:
+// call Err before the last effect, or fence it with the token. If the process dies directly after
+// the call, the lock can stay taken until its session ends. TryLock may report the lock as held
+// after UnlockSoon has returned. Call Unlock afterwards to wait for the confirmation.
 func (l *Lock) UnlockSoon() error {
 	return l.release(context.Background(), mode{way: trace.UnlockSoon})
 }

@@ -26,19 +26,20 @@ type Node struct {
 	config Config // without secrets
 
 	engine *instance.Instance
-	// These two are set after the engine's start, so its callbacks must not use them.
+	// client and trace are set after the engine has started, so callbacks of the engine must not
+	// use them.
 	client *client.Client
 	trace  *trace.Tracer // nil without observers
 
 	standby  atomic.Int64 // calls that wait for a lock whose purpose makes long waits normal
-	settled  atomic.Bool  // Ready has seen the voters settled, or has given up waiting
-	settleBy atomic.Int64 // clock.Time at which Ready gives up; zero until it is called
+	settled  atomic.Bool  // Ready no longer waits for the voters
+	settleBy atomic.Int64 // clock.Time at which Ready stops waiting for the voters; zero before its first call
 }
 
-// Start starts a node. ctx bounds the start only. When Start returns, the node listens, looks for
-// the others and accepts requests, which wait until there is a leader; see Ready. An error names
-// every mistake in the configuration at once, or the resource of the machine that was not
-// available; then nothing is left running. Close or Leave ends the node.
+// Start starts a node. ctx bounds the start only. When Start returns, the node listens, searches
+// for the other instances and accepts requests. Requests wait until there is a leader; see Ready.
+// An error names every mistake in the configuration, or the resource of the machine that was not
+// available. After an error, nothing is left running. Close or Leave ends the node.
 func Start(ctx context.Context, config Config) (*Node, error) {
 	world := outside.From(ctx)
 	config = config.withDefaults()
@@ -89,38 +90,40 @@ func (n *Node) Err() error { return n.engine.Err() }
 // its leadership to others, closes the session if nothing is held any more, announces its departure
 // and closes the node.
 //
-// If ctx ends first (after 10 s if it has no deadline), Leave stops waiting: a lock whose code may
-// still run is left to expire, and a vote that was not handed over counts as lost. If all instances
-// leave, none waits for a successor. Leave returns nil if nothing was held at the end and no vote
-// was lost. The error wraps [ErrVoteLost] if this instance voted, others stay, and none of them has
-// taken over the vote.
+// Leave stops waiting when ctx ends, or after 10 s if ctx has no deadline. A lock that is not
+// unlocked by that time is left to expire, and a vote that was not handed over counts as lost. If
+// all instances leave, none of them waits for a successor. Leave returns nil if nothing was held at
+// the end and no vote was lost. The error wraps [ErrVoteLost] if this instance voted, others stay,
+// and none of them has taken over the vote.
 //
-// If main returns on SIGTERM (see signal.NotifyContext; examples/service is a whole program):
+// In a main function that returns on SIGTERM (see signal.NotifyContext; examples/service is a
+// complete program):
 //
 //	defer node.Leave(context.Background())
 func (n *Node) Leave(ctx context.Context) error { return n.engine.Leave(ctx) }
 
-// Close stops the node at once and waits until everything that it started has ended. It does not
-// close the session: held locks expire, and are not granted to others before. Use Leave for an
-// orderly end. Close is bounded, and may be called in every state and again.
+// Close stops the node immediately and waits until everything that it started has ended. It does
+// not close the session, so held locks stay taken until they expire. Use Leave for an orderly end.
+// The duration of Close is limited. It may be called in every state, and more than once.
 //
 // If the disk of Config.Dir does not answer, Close stops everything else and returns an error after
 // 20 s at most. A goroutine that is stuck in a system call ends when that call returns, without a
-// further effect; until then this process uses the directory. Hooks that still wait to be called
-// are called before Close returns; see [Hooks].
+// further effect. Until then this process uses the directory. Hook calls that wait are made before
+// Close returns; see [Hooks].
 func (n *Node) Close() error { return n.engine.Close() }
 
-// Recover abandons a group whose majority is lost for good; Status.Group shows its ID. It is
-// manual, because no program can know that the missing voters will not come back. Call it on every
-// remaining instance of that group. Each of them ends its locks and forgets the group. As soon as
-// all instances that Founders or Replicas ask for are reachable (start new instances in the places
-// of the lost ones), they found the next group. Its tokens are above all that any of them has seen,
-// and it grants nothing until its grace is over. Members of the old group that appear later join
-// the new group by themselves.
+// Recover abandons a group whose majority is lost for good. Status.Group shows the ID of the group.
+// An operator must call Recover, because no program can know that the missing voters will not
+// return. Call it on every remaining instance of that group. Each of these instances ends its locks
+// and forgets the group. Start new instances in place of the lost ones. When all instances that
+// Founders or Replicas asks for are reachable, they found the next group. The tokens of the next
+// group are higher than all tokens that its founders have seen, and it grants nothing until its
+// grace has passed. Members of the old group that return later join the next group without a
+// further call.
 //
-// If the majority is only unreachable, two groups then grant the same locks: make sure that the
-// missing instances are gone. Recover fails, and changes nothing, if the group has a leader or is
-// not this instance's group. ctx bounds the wait for the disk.
+// Make sure that the missing instances are stopped: if they are only unreachable, two groups grant
+// the same locks. Recover fails, and changes nothing, if the group has a leader or is not this
+// instance's group. ctx bounds the wait for the disk.
 func (n *Node) Recover(ctx context.Context, group string) error {
 	if err := n.Err(); err != nil {
 		return err
@@ -151,28 +154,29 @@ func (n *Node) Format(f fmt.State, _ rune) {
 // LogValue implements [slog.LogValuer], with the text of Format.
 func (n *Node) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(n)) }
 
-// Acquire returns a lock that is held, or an error, and then the caller holds nothing, now or
-// later. Lock, TryLock and Do are built on it. ctx, which must not be nil, bounds the wait. When it
-// ends, Acquire returns at once with an error that wraps the context's and names what the call
-// waited for. If ctx has already ended, Acquire fails even if the lock is free.
+// Acquire returns a lock that is held, or an error. After an error the caller does not hold the
+// lock, and the request is not granted later. Lock, TryLock and Do are built on Acquire. ctx, which
+// must not be nil, bounds the wait. When ctx ends, Acquire returns immediately with an error that
+// wraps the context's error and names what the call waited for. If ctx has already ended, Acquire
+// fails even if the lock is free.
 //
 // If ctx comes from [Lock.Context] or from Do, the request is made under that lock. If that lock,
-// or a lock under which it was taken, covers the request, the lock is entered again: the result is
-// another handle of the same hold, with the same token. The lock is released when each of its
-// handles is unlocked. An exclusive lock covers an exclusive or a shared request for any of its
-// keys, and a shared lock a shared request; permits of a semaphore are always requested anew. If
-// the request would have to wait, directly or through others, for a lock under which it is made
-// itself, it fails with a *[DeadlockError].
+// or a lock under which that lock was acquired, covers the request, the covering lock is entered
+// again: the result is another handle of the same hold, with the same token. The lock is released
+// when each of its handles is unlocked. An exclusive lock covers an exclusive or a shared request
+// for any of its keys. A shared lock covers a shared request. A request for permits of a semaphore
+// is never covered. If the request would have to wait, directly or through other requests, for a
+// lock under which it is made itself, it fails with a *[DeadlockError].
 //
-// Each handle has its own MaxHold: it ends the handle, and the hold if it is the last one.
-// LockDelay, Notice, Value and Labels belong to the hold. A request for another Value or other
+// Each handle has its own MaxHold, which ends the handle, and the hold if the handle is its last
+// one. LockDelay, Notice, Value and Labels belong to the hold. A request for another Value or other
 // Labels, for a Notice that the hold lacks, or for a longer LockDelay fails with an
 // *[EnteredError].
 func (n *Node) Acquire(ctx context.Context, r Request) (*Lock, error) {
 	return n.acquire(ctx, n.client, r)
 }
 
-// acquire is Acquire in the session of a client.
+// acquire implements Acquire in the session of client.
 func (n *Node) acquire(ctx context.Context, client *client.Client, r Request) (*Lock, error) {
 	if r.Labels != nil && purpose.Lasting(r.Labels) {
 		n.standby.Add(1)
@@ -192,7 +196,7 @@ func (n *Node) acquire(ctx context.Context, client *client.Client, r Request) (*
 	return n.watched(l), nil
 }
 
-// obtain checks the request, and enters a lock again or asks the group for one.
+// obtain checks the request. Then it enters a held lock again, or asks the group for a new hold.
 func (n *Node) obtain(ctx context.Context, client *client.Client, r *Request, call *trace.Call) (*Lock, error) {
 	if err := n.check(ctx, r); err != nil {
 		return nil, err
@@ -228,7 +232,8 @@ func (n *Node) check(ctx context.Context, r *Request) error {
 	return r.badKeys()
 }
 
-// explainUnder is explain for a request made under the lock of under, which may be nil.
+// explainUnder is explain for request r. If under is not nil, r was made under the lock of request
+// under.
 func (n *Node) explainUnder(under *client.Request, r *Request, err error) error {
 	err = n.explain(r.String(), err)
 	var deadlock *DeadlockError
@@ -251,8 +256,8 @@ func (n *Node) admit(ctx context.Context) error {
 	}
 }
 
-// Lock waits its turn and returns the lock, held. Waiters are served in the order in which the
-// group received their requests.
+// Lock waits until the lock of key is granted, and returns it. Waiters are served in the order in
+// which the group received their requests.
 func (n *Node) Lock(ctx context.Context, key string) (*Lock, error) {
 	return n.Acquire(ctx, Request{Key: key})
 }
@@ -262,7 +267,7 @@ func (n *Node) RLock(ctx context.Context, key string) (*Lock, error) {
 	return n.Acquire(ctx, Request{Key: key, Shared: true})
 }
 
-// LockAll waits until all keys can be granted at once and returns them as one lock. See
+// LockAll waits until all keys can be granted together, and returns them as one lock. See
 // [Request.Keys].
 func (n *Node) LockAll(ctx context.Context, keys ...string) (*Lock, error) {
 	if len(keys) == 0 {
@@ -273,14 +278,14 @@ func (n *Node) LockAll(ctx context.Context, keys ...string) (*Lock, error) {
 
 // TryLock returns the lock if it is free, and never queues. A *HeldError, which matches ErrHeld,
 // describes the holder. ErrNotReady means that the group cannot decide, because there has been no
-// leader for 2 s or its grace is not over. A failed TryLock is stale when it returns: Lock with a
-// short context is usually the better choice.
+// leader for 2 s or its grace is not over. The lock may be free again when a failed TryLock
+// returns. Lock with a short timeout is usually the better choice.
 func (n *Node) TryLock(ctx context.Context, key string) (*Lock, error) {
 	return n.Acquire(ctx, Request{Key: key, Try: true})
 }
 
 // Do locks key, runs fn and unlocks, even if fn panics. The context passed to fn ends when the lock
-// is lost, with the reason as its cause; token fences the resource. Do returns the errors of
+// is lost, with the reason as its cause. Use token to fence the resource. Do returns the errors of
 // locking, of fn and of unlocking. A nil error means that fn succeeded and that the lock was held
 // until fn returned.
 func (n *Node) Do(ctx context.Context, key string, fn func(ctx context.Context, token Token) error) (err error) {
@@ -301,19 +306,19 @@ func joined(fn, unlock error) error {
 	return errors.Join(fn, unlock)
 }
 
-// settleTime bounds how long the first Ready waits for the voters. A group without an instance to
+// settleTime is how long the first Ready waits for the voters. A group that has no instance to
 // replace a voter must not block a deployment forever.
 const settleTime = 30 * time.Second
 
 // Ready waits until this node can get locks: its session is attached to a leader and the group is
 // past its grace. The first call also waits, for at most 30 s, until no change of the voters is due
-// or in flight. So a rolling deployment that waits for Ready cannot outpace the replacement of
-// voters.
+// or in progress. So a rolling deployment that waits for Ready cannot stop instances faster than
+// the group replaces voters.
 //
-// If ctx ends first, Ready returns an error that wraps the context's and names what is missing. It
-// returns the node's own error if the node has failed, and ErrLeaving if it has begun to leave. Use
-// Ready for a readiness probe; docs/OPERATION.md explains how, for a service that also has work
-// without locks.
+// If ctx ends before that, Ready returns an error that wraps the context's error and names what is
+// missing. It returns the error of Node.Err if the node has failed, and ErrLeaving if the node has
+// begun to leave. Use Ready for a readiness probe. docs/OPERATION.md explains how, also for a
+// service that has work without locks.
 func (n *Node) Ready(ctx context.Context) error {
 	if err := n.admit(ctx); err != nil {
 		return err
@@ -339,8 +344,8 @@ func (n *Node) Ready(ctx context.Context) error {
 	return nil
 }
 
-// awaitVoters waits until the leader reports that no change of the voters is due. If ctx ends first
-// it returns what it still waited for, otherwise "".
+// awaitVoters waits until the leader reports that no change of the voters is due. If ctx ends
+// before that, it returns what it waited for, and otherwise "".
 func (n *Node) awaitVoters(ctx context.Context) (why string) {
 	why = "no leader has reported within " + settleTime.String() + " that the voters are settled"
 	for ctx.Err() == nil {
@@ -348,7 +353,7 @@ func (n *Node) awaitVoters(ctx context.Context) (why string) {
 		switch {
 		case err != nil:
 			return why
-		case (status.Known || n.engine.Picture().Member) && !status.Due: // members do not count here
+		case (status.Known || n.engine.Picture().Member) && !status.Due: // an instance of TierMember never votes
 			return ""
 		}
 		why = status.Report.Next.Why

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// Tests of whole groups are in internal/e2e. These need at most one node on its own.
+// Tests of whole groups are in internal/e2e. The tests of this package need at most one node on its
+// own.
 
 // alone starts a node on its own, and closes it at the end of the test.
 func alone(t *testing.T, c Config) *Node {
@@ -54,7 +55,8 @@ func TestTokenTravelsInJSONAsAString(t *testing.T) {
 	}
 }
 
-// Hooks of the node add nothing to a lock.
+// TestHooksThatDoNotHearOfLocksCostLocksNothing checks that only hooks of locks cause a lock to be
+// traced.
 func TestHooksThatDoNotHearOfLocksCostLocksNothing(t *testing.T) {
 	for _, c := range []struct {
 		hooks *Hooks

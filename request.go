@@ -37,80 +37,85 @@ func (t *Token) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// Request says what to lock and how. With only Key set it asks for the ordinary exclusive lock and
-// waits its turn. For a request that enters a lock again, see [Node.Acquire].
+// Request describes a lock to acquire. With only Key set it waits for the exclusive lock of that
+// key. For a request that enters a lock again, see [Node.Acquire].
 //
-// All kinds wait in one queue per key and are granted first come, first served. The requests at its
-// head hold the lock as long as their permits together do not exceed the limit of any of them. An
-// exclusive request takes one permit and sets the limit one; a shared request takes one permit and
-// sets no limit. So a waiting writer stops later readers, and a small request never passes a large
-// one.
+// Requests of all kinds wait in one queue per key, and are granted in the order of the queue.
+// Several requests at the head of the queue hold the lock together if the sum of their permits does
+// not exceed the limit Of of any of them. An exclusive request takes one permit with the limit 1. A
+// shared request takes one permit and sets no limit. So a waiting exclusive request blocks later
+// shared requests, and a request for few permits never overtakes a request for many.
 //
-// Requests that hold a lock together have different tokens, and a resource that compares them would
-// refuse all but the newest. So let only writers pass their token: it is above those of all earlier
-// readers and writers. Tokens do not fence the permits of a semaphore.
+// Requests that hold a lock together have different tokens, and a resource that compares tokens
+// would refuse all but the highest. So let only exclusive holders pass their token to a resource:
+// it is higher than the tokens of all earlier shared and exclusive holders. Tokens do not fence the
+// permits of a semaphore.
 type Request struct {
 	// Key is what to lock: 1 to 512 bytes of UTF-8 without control characters.
 	Key string
 
-	// Keys are several keys to lock at once, instead of Key: at most 256, in any order; duplicates
-	// count once. All are granted at the same moment with one token, which is above all earlier
-	// tokens of each key. Such a request queues on every key at once, and may block other requests
-	// for one key while it waits for another. Two such requests cannot deadlock each other.
+	// Keys are several keys to lock together, instead of Key. At most 256 keys, in any order;
+	// duplicates count once. All keys are granted in one moment, with one token that is higher than
+	// all earlier tokens of each key. Such a request is in the queues of all its keys from the
+	// beginning, and may block other requests for one key while it waits for another. Two such
+	// requests cannot deadlock each other.
 	Keys []string
 
-	// Try makes the request never queue: it fails with a *HeldError if the lock is not free.
+	// Try makes the request fail with a *HeldError, instead of waiting, if the lock is not free.
 	Try bool
 
-	// Shared asks for a lock that other shared requests may hold at the same time: a reader's lock.
+	// Shared asks for a lock that other shared requests may hold at the same time, like the lock of
+	// a reader.
 	Shared bool
 
-	// Permits and Of make the lock a semaphore: the request takes Permits out of Of, 1 <= Permits <=
-	// Of. All requests should name the same Of. If holders differ, the lowest counts, so Of can be
-	// changed while the group runs. Zero for both means no semaphore.
+	// Permits and Of make the lock a semaphore: the request takes Permits out of Of, 1 <= Permits
+	// <= Of. All requests should name the same Of. If the holders have different values of Of, the
+	// lowest applies, so Of can be changed while the group runs. If Permits and Of are zero, the
+	// lock is not a semaphore.
 	Permits, Of int
 
 	// MaxWaiting makes the request fail with ErrQueueFull if that many requests already wait for one
 	// of its keys. Zero means only the group's limit of 65,536.
 	MaxWaiting int
 
-	// MaxHold ends the hold after that time, whatever its holder does; Err then returns an ErrLost
-	// with that reason. The time is counted on this instance's boot-time clock from the moment when it
-	// learns of the grant. MaxHold guards against code that hangs; the TTL ends the lease of a dead
-	// process. The code may still run, so the lock stays taken for LockDelay, and [Node.Audit] reports
-	// the end. Zero means no limit.
+	// MaxHold ends the hold after that time, even if the holder has not unlocked it. Then Lock.Err
+	// returns an ErrLost with that reason. The time is measured by this instance's boot-time clock
+	// from the moment when the instance learns of the grant. MaxHold guards against code that
+	// hangs; the TTL ends the lease of a dead process. The holder's code may still run, so the lock
+	// stays taken for LockDelay. [Node.Audit] reports the end. Zero means no limit.
 	MaxHold time.Duration
 
 	// LockDelay keeps the lock taken for that time, at most 7 days, when its holder is gone: its
-	// session has expired, its lease was not renewed, MaxHold has ended the hold, or [Lock.Detach] or
-	// [Lock.Lapse] was called. A few seconds let the holder's effects in flight settle if the resource
-	// cannot compare tokens. Hours are for a hold that must outlive its process: see Resume. The
-	// leader counts the delay from the expiry of the session. A new leader starts the count again, and
-	// a newly founded group does not have the hold. An Unlock that arrives in time leaves no delay. If
-	// the session expires before the Unlock arrives, Unlock returns ErrLost, because the lock may stay
-	// taken.
+	// session has expired, its lease was not renewed, MaxHold has ended the hold, or [Lock.Detach]
+	// or [Lock.Lapse] was called. If the resource cannot compare tokens, a delay of a few seconds
+	// lets writes that the holder has already sent finish. A delay of hours is for a hold that must
+	// outlive its process; see Resume. The leader counts the delay from the expiry of the session.
+	// A new leader counts the whole delay again, and a newly founded group does not have the hold.
+	// After an Unlock that arrives before the session expires, there is no delay. If the session
+	// expires before the Unlock arrives, Unlock returns ErrLost, because the lock may stay taken.
 	LockDelay time.Duration
 
-	// Resume takes over a hold of Key by its token, with all its keys, instead of waiting for the
-	// lock. The hold is one that stays for its LockDelay after its holder is gone, or one whose holder
-	// has passed on its token; that holder's lock ends with a *[ForcedError]. The result has a new,
-	// higher token, which fences off the former holder. LockDelay and Value are kept unless they are
-	// set here. ErrNotHeld means that no hold has this token; [Node.Peek] reports the present one. If
-	// ctx ends first, a hold with a LockDelay stays, but may have another token; one without may have
-	// ended.
+	// Resume takes over the hold of Key that has this token, with all its keys, instead of waiting
+	// for the lock. Either the holder is gone and LockDelay keeps the hold, or the holder has
+	// passed its token to this caller. In the second case the holder's lock ends with a
+	// *[ForcedError]. The resumed lock has a new, higher token, which fences off the former holder.
+	// It keeps LockDelay and Value unless this request sets them. ErrNotHeld means that no hold has
+	// this token; [Node.Peek] reports the present token. If ctx ends before the answer, a hold with
+	// a LockDelay exists but may have another token, and a hold without a LockDelay may have ended.
 	Resume Token
 
-	// Notice closes [Lock.Wanted] when another request waits for one of the keys.
+	// Notice makes the channel of [Lock.Wanted] close when another request waits for one of the
+	// keys.
 	Notice bool
 
-	// Value is shown to other callers in HeldError.Value, for example what the holder does or its
-	// address. At most 1,024 bytes.
+	// Value is a text for other callers, for example the holder's address. They get it in
+	// HeldError.Value. At most 1,024 bytes.
 	Value string
 
-	// Labels are named facts, shown like Value. Value and Labels together may take 1,024 bytes, as
-	// JSON. The label "mortise.purpose" with the value "job" marks holds that last long by design: the
-	// console, mortise doctor and the alerts do not warn about them. Packages election and tick set
-	// the label to "election", "tick" and "job".
+	// Labels are named texts for other callers, in HeldError.Labels. Value and Labels together, as
+	// JSON, may have 1,024 bytes. The label "mortise.purpose" with the value "job" marks a hold
+	// that is long by design, so the console, mortise doctor and the alerts do not warn about it.
+	// Package election sets this label to "election", and package tick to "tick" or "job".
 	Labels map[string]string
 }
 
@@ -144,13 +149,14 @@ func (r *Request) validate() error {
 	return errors.Join(errs...)
 }
 
-// ordinary reports whether r is a request of Lock or TryLock.
+// ordinary reports whether r sets no field but Key and Try, like a request of Lock or TryLock.
 func (r *Request) ordinary() bool {
 	return len(r.Keys) == 0 && !r.Shared && r.Permits == 0 && r.Of == 0 && r.MaxWaiting == 0 && r.MaxHold == 0 &&
 		!r.Notice && r.LockDelay == 0 && r.Resume == 0 && r.Value == "" && len(r.Labels) == 0
 }
 
-// of converts the request for package client, made under the lock of under if that is not nil.
+// of converts r to a request of package client. If under is not nil, the result is made under the
+// lock of that request.
 func (r *Request) of(under *client.Request) client.Request {
 	s := client.Request{Key: r.Key, Try: r.Try}
 	if r.ordinary() && under == nil {
@@ -166,14 +172,14 @@ func (r *Request) of(under *client.Request) client.Request {
 	switch {
 	case r.Shared:
 		t.Permits = 1
-	case r.Of > 1: // one permit of one is the exclusive lock
+	case r.Of > 1: // Of 1 is the exclusive lock
 		t.Permits, t.Of = uint32(r.Permits), uint32(r.Of)
 	}
 	s.Terms = t
 	return s
 }
 
-// String names the keys, for errors.
+// String returns a short description with the keys, for errors.
 func (r *Request) String() string {
 	if r.Resume != 0 {
 		return fmt.Sprintf("resume %s by token %d", shownKey(r.Key), r.Resume)
@@ -215,7 +221,8 @@ func badKey(key string) error {
 	return fmt.Errorf("%w: %s: %s", ErrBadKey, shownKey(key), rule)
 }
 
-// badKeys is badKey for all keys of a request. A Resume must name its key too.
+// badKeys returns the first error of badKey for a key of r, or nil. A request with Resume also
+// needs a valid Key.
 func (r *Request) badKeys() error {
 	if len(r.Keys) == 0 {
 		return badKey(r.Key)
@@ -230,8 +237,9 @@ func (r *Request) badKeys() error {
 
 const maxMarkBytes = 64
 
-// marked adds the mark to a request. It drops a mark that is too long or does not fit: a trace link
-// is no reason to refuse a lock. It also drops it for a Resume that keeps the hold's value.
+// marked adds the result of Hooks.Mark to a request. It drops a mark that is too long or does not
+// fit beside Value and Labels, because a request must not fail for lack of a trace link. It also
+// drops the mark if r resumes a hold and keeps the hold's value.
 func marked(mark []byte, r *Request, s client.Request) client.Request {
 	if len(mark) == 0 || len(mark) > maxMarkBytes || r.Resume != 0 && r.Value == "" && len(r.Labels) == 0 {
 		return s
@@ -241,7 +249,7 @@ func marked(mark []byte, r *Request, s client.Request) client.Request {
 		return s
 	}
 	if s.Terms == nil {
-		s.Terms = &client.Terms{} // the terms of a mutex
+		s.Terms = &client.Terms{} // zero terms mean the exclusive lock
 	}
 	s.Terms.Value = value
 	return s

@@ -9,20 +9,21 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// Session is a lease in addition to that of the node. A short TTL frees its locks sooner after a
-// crash, but a shorter outage loses them. The locks of a session are lost or kept together,
-// independently of the other locks of the node. It ends with its node. All methods are safe for
-// concurrent use.
+// Session is a session in addition to that of its node, with its own lease. With a shorter TTL its
+// locks are free sooner after a crash, but are lost after a shorter outage. All locks of one
+// session are lost or kept together, independently of the locks of other sessions. A session ends
+// when its node ends. All methods are safe for concurrent use.
 type Session struct {
 	node   *Node
 	client *client.Client
 }
 
-// NewSession opens a session with its own TTL, at least 1 s; a TTL above the group's is shortened
-// to it. It waits for a leader until ctx ends. Renewal, loss and replacement of the session work as
-// for the node's own. A lock of one session is never requested under a lock of another, so
-// deadlocks between sessions are not found. A node may have 128 at a time; beyond that NewSession
-// fails with ErrNoRoom. Close the session when done.
+// NewSession opens a session with its own TTL, which must be at least 1 s. A TTL that is longer
+// than the group's is reduced to the group's. NewSession waits for a leader until ctx ends.
+// Renewal, loss and replacement of the session work as for the node's own. A request in one session
+// never counts as made under a lock of another session, so deadlocks between sessions are not
+// found. If a node already has 128 such sessions, NewSession fails with ErrNoRoom. Close the
+// session when you no longer need it.
 func (n *Node) NewSession(ctx context.Context, ttl time.Duration) (*Session, error) {
 	if ttl < minSessionTTL {
 		return nil, fmt.Errorf("%w: NewSession: the TTL is %v; want at least %v", ErrBadRequest, ttl, minSessionTTL)
@@ -42,8 +43,8 @@ func (n *Node) NewSession(ctx context.Context, ttl time.Duration) (*Session, err
 	return s, nil
 }
 
-// Acquire is [Node.Acquire] in this session. A lock that covers the request and under whose context
-// it is made is entered again even if it belongs to another session.
+// Acquire is [Node.Acquire] in this session. If ctx comes from a lock that covers the request, that
+// lock is entered again, even if it belongs to another session.
 func (s *Session) Acquire(ctx context.Context, r Request) (*Lock, error) {
 	return s.node.acquire(ctx, s.client, r)
 }
@@ -56,9 +57,10 @@ func (s *Session) Lock(ctx context.Context, key string) (*Lock, error) {
 // TTL returns the TTL that the group has granted.
 func (s *Session) TTL() time.Duration { return s.client.Status().TTL }
 
-// Close ends the session in the group. Waiting calls fail with ErrClosed. While one of its locks is
-// held, Close fails and keeps the session: unlock them first. After any other error, as when ctx
-// ends before a leader is found, the session is over for this process and expires in the group.
+// Close ends the session in the group. Waiting calls fail with ErrClosed. While one of the
+// session's locks is held, Close fails and the session continues, so unlock all locks first. After
+// any other error, for example when ctx ends before a leader is found, this process no longer uses
+// the session, and the session expires in the group.
 func (s *Session) Close(ctx context.Context) error {
 	err := s.client.CloseSession(ctx)
 	if errors.Is(err, client.ErrStillHeld) {
@@ -76,19 +78,19 @@ type SessionPhase string
 
 // The phases of a session, in order.
 const (
-	SessionSeeking   SessionPhase = "seeking"   // no instance to ask at the moment
-	SessionOpening   SessionPhase = "opening"   // has asked for a session
+	SessionSeeking   SessionPhase = "seeking"   // waits before it asks an instance for a session
+	SessionOpening   SessionPhase = "opening"   // has asked an instance for a session
 	SessionAttaching SessionPhase = "attaching" // has asked the leader to resume its session
-	SessionAttached  SessionPhase = "attached"  // connected to the leader: it can be granted locks
+	SessionAttached  SessionPhase = "attached"  // connected to the leader, which can grant it locks
 )
 
-// LeaseState is the state of a session's lease.
+// LeaseState is the state of the lease of a session.
 type LeaseState string
 
 // The states of a lease.
 const (
-	LeaseSafe LeaseState = "safe" // neither in jeopardy nor lost
+	LeaseSafe LeaseState = "safe" // neither LeaseJeopardy nor LeaseLost
 	// two thirds of the TTL have passed since the last acknowledged renewal
 	LeaseJeopardy LeaseState = "jeopardy"
-	LeaseLost     LeaseState = "lost" // there is none, or its end has passed: nothing is held
+	LeaseLost     LeaseState = "lost" // there is no lease, or it has ended, so no lock is held
 )

@@ -24,12 +24,12 @@ import (
 type Status struct {
 	Name     string // of this instance
 	Instance string // ID of its present incarnation
-	Address  string // at which others reach it; "" if it does not listen
+	Address  string // at which other instances reach it; "" if it does not listen
 	Zone     string // Config.Zone
-	Version  string // of this library in its build
+	Version  string // of mortise in its build
 	Phase    Phase
-	// Tier is what its secret or certificate entitles it to: TierRoot, or TierMember, which never
-	// votes or serves.
+	// Tier is the tier of its secret or certificate: TierRoot, or TierMember for an instance that
+	// never votes or serves.
 	Tier Tier
 
 	Group string // ID of the group; "" without one
@@ -45,37 +45,36 @@ type Status struct {
 	// Promised is Config.Replicas. Zero means that the configuration names Founders, or that the node
 	// is on its own.
 	Promised     int
-	VotersWanted int     // how many instances vote if all configured instances run
-	Health       *Health // the state of the voters, on the leader; nil on others, which call Node.Health
+	VotersWanted int     // how many instances vote when all configured instances run
+	Health       *Health // the state of the voters; nil unless this instance leads: then call Node.Health
 
 	// Members is the first page, at most a hundred, of the last answer to Node.Members on this
-	// instance. Only a call of Members refreshes it; the console and cmd/mortise call it when an
-	// operator looks.
+	// instance. Only a call of Node.Members on this instance refreshes it, for example from the
+	// console or cmd/mortise.
 	Members      []Member
-	MembersAge   time.Duration // age of Members; zero if no call of Members was ever answered
-	MembersTotal int           // number of members at that time; on the leader, the present number
+	MembersAge   time.Duration // how old that answer is; zero if there was none
+	MembersTotal int           // how many members there were then; on the leader, how many there are now
 
 	Session  SessionPhase
 	Lease    LeaseState
 	LeaseFor time.Duration // until the locks of this instance are lost, unless a renewal is acknowledged before
-	// LeaseTightest is the smallest LeaseFor of the node's session and those of NewSession; zero if
-	// one is lost.
+	// LeaseTightest is the shortest remaining lease among the node's session and those of
+	// NewSession. It is zero if one of these leases is lost.
 	LeaseTightest time.Duration
 	Held          int    // locks that this instance holds
-	Waiting       string // what this node waits for and the remedy, in a sentence; "" if nothing
+	Waiting       string // a sentence about what this node waits for, with the remedy; "" if nothing
 	Waiters       int    // calls on this instance that wait for a lock
-	// Standby counts those of Waiters that may wait long by design, by the label mortise.purpose, such
-	// as candidates of an election.
+	// Standby is how many of Waiters may wait long by design, according to the label
+	// mortise.purpose, such as candidates of an election.
 	Standby int
-	// Sessions are the IDs of its sessions in the group, its own first. The Standing.Session of a
-	// lock that this process holds is one of these IDs.
+	// Sessions are the IDs of the node's own session and of those of NewSession, in this order. The
+	// Standing.Session of a lock that this process holds is one of these IDs.
 	Sessions []string
-	// Namesake is a sentence about another instance with the same Name, which is a mistake in the
-	// configuration; "" if none is seen.
+	// Namesake is a warning that another instance has the same Name, or "". Names must be unique.
 	Namesake    string
-	Err         error        // as Node.Err
+	Err         error        // the error of Node.Err
 	Disk        *DiskFault   // the fault of the disk of Config.Dir; nil if there is none
-	FaultyDisks []FaultyDisk // those of all instances that this one knows; instances report faults to all voters
+	FaultyDisks []FaultyDisk // disk faults of all instances that this instance knows; voters know all
 
 	Age time.Duration // since Start
 	// Available is the part of Age in which this instance could be granted locks; see
@@ -135,7 +134,8 @@ func (s *Status) fillSessions(p *instance.Picture) {
 	}
 }
 
-// waiting returns what the node waits for, or "". s.Waiting is the answer of the cluster part.
+// waiting returns what the node waits for, or "". Before the call, s.Waiting is what package
+// cluster waits for.
 func (n *Node) waiting(s *Status, p *instance.Picture) string {
 	mine := &p.Sessions[0]
 	if s.Err == nil && mine.Phase != client.Attached {
@@ -152,8 +152,8 @@ func (n *Node) waiting(s *Status, p *instance.Picture) string {
 	return s.waitsFor(mine, p.Now)
 }
 
-// votersWanted returns how many instances vote if all configured instances are there. It is odd,
-// since one more vote would add no fault tolerance.
+// votersWanted returns how many instances vote when all configured instances run. The number is
+// odd, because one more vote would add no fault tolerance.
 func (c *Config) votersWanted() int {
 	n := c.Voters
 	if c.Replicas > 0 {
@@ -184,7 +184,7 @@ func (s *Status) fill(c *cluster.Status, leader nodeid.ID, people instance.Insta
 	s.Leader = people.Name(leader)
 }
 
-// waitsFor returns what keeps a node that belongs to a group from getting locks, or "".
+// waitsFor returns the reason why a node that belongs to a group cannot get locks, or "".
 func (s *Status) waitsFor(mine *client.Status, now clock.Time) string {
 	switch {
 	case s.Err != nil:
@@ -224,7 +224,8 @@ func (s Status) votersText() string {
 	return strings.Join(list, ", ")
 }
 
-// String returns the status in a few lines. Texts are escaped, because decoded ones are untrusted.
+// String returns the status in a few lines. Texts are escaped, because the Status may have been
+// decoded from untrusted data.
 func (s Status) String() string {
 	var b strings.Builder
 	line := func(format string, args ...any) { b.WriteString(plain.Sprintf(format, args...)) }
@@ -269,8 +270,8 @@ func (n *Node) waitsForLog(s *Status, p *instance.Picture) string {
 		"locks and data of the old one"
 }
 
-// waitsForDisks explains the wait of an instance without a session if disks are the reason, or
-// returns "".
+// waitsForDisks explains why an instance without a session waits, if disk faults are the reason.
+// Otherwise it returns "".
 func (s Status) waitsForDisks() string {
 	var faults []string
 	own := s.Disk != nil && s.Disk.State != DiskLow
@@ -323,15 +324,16 @@ func (n *Node) explain(doing string, err error) error {
 	return fmt.Errorf("%w (%s)", err, doing)
 }
 
-// met is heldError for a caller of this node: an earlier incarnation of it may still hold the lock.
+// met is heldError for a caller of this node. It sets namesake if another incarnation of this node
+// holds the lock.
 func (n *Node) met(e *client.HeldError) *HeldError {
 	h := heldError(e)
 	h.namesake = h.Holder == n.config.Name && !n.isOwn(e.Session)
 	return h
 }
 
-// because returns the end of an error text: what the node itself waits for, or else the holder at
-// the time when the request was queued.
+// because returns the end of an error text about an interrupted wait. It names what the node itself
+// waits for or, if nothing, the holder at the time when the request was queued.
 func (n *Node) because(behind *client.HeldError) string {
 	if waiting := n.Status().Waiting; waiting != "" {
 		return " (" + waiting + ")"
@@ -367,12 +369,12 @@ func (n *Node) isOwn(id lockfsm.SessionID) bool {
 	return false
 }
 
-// The words in Status, Event, LockEvent, NodeEvent and DiskFault have a type each. In JSON they are
-// strings with these values. A later version may add words: a program must ignore a word that it
-// does not know.
+// The kinds and states in Status, Event, LockEvent, NodeEvent and DiskFault are string types, and
+// their JSON form is the string. A later version may add values, so a program must ignore a value
+// that it does not know.
 
-// Phase is the progress of an instance in its present incarnation. It only advances; a new
-// incarnation begins at PhaseNewborn.
+// Phase is the progress of an instance from its start to the membership in a group. It only
+// advances during one incarnation. A new incarnation begins at PhaseNewborn.
 type Phase string
 
 // The phases of an instance.

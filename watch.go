@@ -15,28 +15,29 @@ import (
 
 // Event is one change of one key, as [Node.Watch] and [Node.Audit] report it.
 type Event struct {
-	// Position orders the events of a group and of the groups founded in its place. Watch continues
-	// after it. It is 0 from an EventReset until the present state is reported: a reader that has only
-	// a part of that state must start over.
+	// Position orders the events of a group and of the groups founded in its place. A watch can be
+	// continued after a Position. Position is 0 from an EventReset until the present state is
+	// completely reported, because a reader that has only a part of that state must start over.
 	Position uint64
 
-	// What has happened to Key. EventReset and EventCurrent concern the watch itself and have no key.
+	// What is the kind of the event. EventReset and EventCurrent concern the watch itself and have
+	// no Key.
 	What EventKind
 
 	Key     string
 	Token   Token
 	Holder  string // Name of the instance
 	Session string // ID of its session
-	// At is the time by the leader's wall clock, for display. In the state after a reset it is the
-	// beginning of a hold, and zero for other events.
+	// At is the time of the event by the leader's wall clock, for display. In the present state
+	// that follows an EventReset, At is the beginning of a hold, and zero for other events.
 	At time.Time
 
 	Value  string            // of a hold that began, from its Request
 	Labels map[string]string // of a hold that began, from its Request
 
-	Cause Cause // of EventFreed and EventLeft; not set in the state after a reset
-	// By and Reason of a forced end are the instance on which it was called and the text given.
-	// Request.MaxHold and Lock.Lapse set Reason alone.
+	Cause Cause // of EventFreed and EventLeft; not set in the state after an EventReset
+	// After ForceUnlock, By is the instance on which it was called and Reason is its argument.
+	// After an end by Request.MaxHold or Lock.Lapse only Reason is set.
 	By, Reason string
 
 	Data     []byte
@@ -44,17 +45,18 @@ type Event struct {
 }
 
 // Watch reports every hold and every change of data of the keys that begin with prefix, in order,
-// none omitted and none twice. With after 0 it begins with an EventReset, reports the present
-// state, then an EventCurrent, then changes. To continue an interrupted watch pass the Position of
-// the last event seen, even if that is 0. If the events after it are no longer known, the watch
-// begins with an EventReset too, so a gap is always reported. The leader keeps the last 8,192
-// events of all keys, and none from before it restored a snapshot. EventCurrent follows whenever
-// all changes are reported, and again every few seconds without a change. When a lock passes from
-// one holder to the next, no EventCurrent comes between EventFreed and EventHeld.
+// none omitted and none twice. If after is 0, Watch reports an EventReset, the present state, an
+// EventCurrent, and then changes. To continue an interrupted watch pass the Position of the last
+// event received, even if that is 0. If the leader no longer has the events after that Position,
+// the watch begins with an EventReset, so a gap is always reported. The leader keeps the last 8,192
+// events of all keys, and no events from before it restored a snapshot. Watch reports an
+// EventCurrent whenever all changes are reported, and every few seconds while there is no change.
+// When a lock passes from one holder to the next, there is no EventCurrent between EventFreed and
+// EventHeld.
 //
-// Watch asks the leader and waits for one without a limit. An event may be stale when it is
-// reported: to protect a resource, compare tokens and do not rely on events. Waiters are not
-// reported; see [Node.Peek]. The iteration ends with its loop. It also ends, with an error and a
+// Watch asks the leader, and waits for a leader without a time limit. An event may be stale when it
+// is reported, so use tokens and not events to protect a resource. Waiters are not reported; see
+// [Node.Peek]. The watch ends when the caller leaves the loop. It also ends, with an error and a
 // zero Event, when ctx ends or the node is closed.
 func (n *Node) Watch(ctx context.Context, prefix string, after uint64) iter.Seq2[Event, error] {
 	return n.watchFor(ctx, nil, prefix, after)
@@ -126,10 +128,10 @@ func eventOf(e *query.Event) Event {
 	return told
 }
 
-// Audit returns the last 256 events, the oldest first, in which a hold ended or lost its holder by
-// force, because its session was not renewed in time, by Request.MaxHold or by Lock.Lapse. They are
-// replicated state: they outlive leaders, but not the group. To keep all of them, store what Watch
-// reports.
+// Audit returns the last 256 events, the oldest first, in which a hold ended or lost its holder
+// otherwise than by its holder: by force, because its session was not renewed in time, by
+// Request.MaxHold or by Lock.Lapse. These events are replicated state. They survive a change of the
+// leader, but not the end of the group. To keep all of them, store the events that Watch reports.
 func (n *Node) Audit(ctx context.Context) ([]Event, error) {
 	s, err := look(ctx, n, query.QueryClient.Ends, &query.StateRequest{})
 	return eventsOf(s), err
@@ -141,11 +143,11 @@ type EventKind string
 // The kinds of events. The first four happen to a key.
 const (
 	EventHeld  EventKind = "held"  // a hold began, with Token, by Holder
-	EventLeft  EventKind = "left"  // the holder is gone or has detached it, by Cause; LockDelay keeps the lock taken
+	EventLeft  EventKind = "left"  // the holder is gone or has detached the hold; LockDelay keeps the lock taken
 	EventFreed EventKind = "freed" // a hold ended, by Cause
 	EventData  EventKind = "data"  // the data of the key is now Data, at Revision, or none if that is empty
 	EventReset EventKind = "reset" // forget earlier events: the present state follows
-	// all changes up to Position are reported; it is never between two changes of one moment
+	// everything up to Position is reported; never between changes that happened together
 	EventCurrent EventKind = "current"
 )
 
@@ -155,8 +157,8 @@ type Cause string
 // The causes.
 const (
 	CauseReleased Cause = "released" // by Unlock
-	CauseExpired  Cause = "expired"  // its session, its LockDelay or its MaxHold ran out, or it lapsed
+	CauseExpired  Cause = "expired"  // its session expired, its LockDelay or MaxHold passed, or by Lapse
 	CauseClosed   Cause = "closed"   // with its session, when its instance left
 	CauseForced   Cause = "forced"   // by ForceUnlock
-	CauseResumed  Cause = "resumed"  // another session continues it, by Request.Resume
+	CauseResumed  Cause = "resumed"  // another session continues the hold, by Request.Resume
 )
