@@ -2,10 +2,10 @@
 // facts that the group's leader passes to it.
 //
 // [Reconcile] reads the committed configuration, the registered instances, and which of them are in
-// contact with the leader. It returns the single next step, or none. The leader carries the step
-// out and calls Reconcile again. Reconcile remembers nothing between two steps, so a new leader
-// continues where the last one stopped. [Explain] describes the same state for people. [MayStop]
-// and [AllLeaving] answer an instance that leaves.
+// contact with the leader. It returns the next step, or none. The leader carries the step out and
+// calls Reconcile again. Reconcile remembers nothing, so a new leader continues where the last one
+// stopped. [Explain] describes the same state for people. [MayStop] and [AllLeaving] answer an
+// instance that leaves.
 //
 // # The rules
 //
@@ -39,154 +39,149 @@
 //	      dead, leaving, no founder any more, not needed
 //
 // With E eligible instances there are min(Voters, E) replicas. The largest odd number of them vote.
-// A replica that is left over is a learner that has caught up. So when a third instance arrives,
-// one change makes three voters, and when the only voter leaves, the learner replaces it.
+// A remaining replica is a learner that has caught up. So a third instance makes three voters in
+// one change, and a last voter that leaves has a successor.
 //
-// A change serves these goals, in this order: an odd number of voters, the wanted number of voters,
-// and no voter that is dead or leaving. Except for zones, no change is made that improves none of
-// these goals. Among equally good voters, those in contact with the leader are preferred, then
-// those that vote already, then those that spread the voters better over zones.
+// A change serves these goals, in this order: an odd number of voters, the wanted number, and no
+// voter that is dead or leaving. Except for zones, no change is made that improves none of these.
+// Among equally good voters, those in contact with the leader are preferred, then those that vote
+// already, then those that spread better over zones.
 //
-// A leader that leaves makes no change but transfers its leadership to a voter that stays and has
-// the whole log. If there is no such voter, it first promotes a learner. The new leader removes the
-// old one.
+// A leader that leaves only transfers its leadership to a voter that stays and has the whole log.
+// If there is none, it first promotes a learner. The new leader removes the old one.
 //
 // # Guarantees
 //
 //   - A Change is proposed only if the leader is in contact with a majority of the current voters
 //     and of the new ones.
 //   - The leader is in every configuration that it proposes.
-//   - The number of voters is odd, with one exception. If the only voter leaves and there is only
-//     one successor, both vote until the successor leads.
+//   - The number of voters is odd, with one exception: if the only voter leaves and has only one
+//     successor, both vote until the successor leads.
 //   - A replica gets a vote only when it has the current configuration, and so knows the instance
 //     of every other replica.
 //   - A replica gets no vote if it has no session, has not caught up, is leaving, shares its
-//     process or its founder's name with another voter, or, with Settings.Founders, is no founder.
-//   - A voter does not lose its vote because it has no session, because of gossip, or because of a
-//     silence shorter than the limit.
+//     process or its founder's name with another voter, or is no founder where there are founders.
+//   - A voter does not lose its vote for having no session, for a silence shorter than the limit,
+//     or because of gossip.
 //   - Nothing is proposed while a change is in flight.
-//   - Without new events the group reaches the wanted voters and then makes no further change.
-//   - The number of changes is at most about three for each loss of a replica. If losses are
-//     counted (Registered.Lost), repeated losses of one instance do not increase it: an instance
-//     that was lost three times in two minutes gets a replica only if otherwise fewer than a
-//     majority of the instances present would vote.
+//   - Without new events the group reaches the wanted voters and makes no further change.
+//   - There are at most about three changes for each loss of a replica. If losses are counted
+//     (Registered.Lost), repeated losses do not add changes: an instance that was lost three times
+//     in two minutes gets a replica only if otherwise fewer than a majority of the instances
+//     present would vote.
 //
 // # Concurrency
 //
-// All functions are pure functions of their arguments and may be called from any goroutine. A
-// Reconciler must be used by one goroutine only.
+// All functions are pure and may be called from any goroutine. A Reconciler belongs to one
+// goroutine.
 //
 // # Failure
 //
-// There are no errors. Missing information is no reason for a change. A replica of Config without
-// an entry in Replicas counts as out of contact and not dead. A replica of an unknown instance is
-// in no zone and counts as a founder. Step.Why always contains the reason for waiting.
+// There are no errors. Missing information is no reason for a change. A replica without an entry in
+// View.Replicas counts as out of contact and not dead. A replica of an unknown instance is in no
+// zone and counts as a founder. Step.Why always contains the reason for waiting.
 //
 // # Limits
 //
-// A View contains what one leader has observed, and is up to an election timeout old. If a replica
-// whose vote the change needs fails in that time, the change can hang until a replica returns. With
-// two voters one failure is sufficient. With three or more, another voter must be missing already.
+// A View contains the observations of one leader, up to an election timeout old. If a needed
+// replica fails in that time, a change can hang until one returns. With two voters one failure is
+// sufficient; with three or more, another voter must be missing already.
 //
 // # Decisions where the rules left room
 //
 //   - A voter remains eligible while it is silent for less than the limit. Otherwise half a second
 //     of silence would reduce three voters to one.
-//   - The limit begins when this leader began to lead. Otherwise a new leader could count a silent
+//   - The limit begins when this leader begins to lead. Otherwise a new leader could count a silent
 //     learner as present, change one voter to two, and wait for the learner. The walk test found
 //     this.
 //   - With a directory the end of an incarnation does not make a replica dead, since a restarting
 //     process refuses connections too. The replica only counts as out of contact.
-//   - A voter without a session keeps its vote, but a learner without a session is not promoted,
-//     because rule 8 requires a session.
+//   - A voter without a session keeps its vote, but a learner without one is not promoted: rule 8
+//     requires a session.
 //   - An instance that refused Prepare, or did not answer for 5 s, counts as absent for 5 s more,
-//     and is then asked with another raft ID. Otherwise one instance that cannot start a replica
-//     would prevent the removal of a dead voter forever. During this time Explain sets Due, so that
-//     a rolling restart does not stop the last voter.
-//   - An instance that was lost three times gets a replica if otherwise fewer than a majority of
-//     the instances present would vote. With three instances this is always so. Otherwise three
+//     and is then asked with another ID. Otherwise one instance that cannot start a replica would
+//     keep a dead voter in the configuration forever. Explain sets Due meanwhile, so that a rolling
+//     restart does not stop the last voter.
+//   - An instance that was lost three times still gets a replica if otherwise fewer than a majority
+//     of the instances present would vote. With three instances this is always so. Otherwise three
 //     rolling restarts in two minutes, or one founder that is killed repeatedly, could leave a
 //     single voter, whose restart would end the group. The cost is up to three changes for each
 //     loss.
-//   - An incarnation whose address has refused a connection once, or has answered as another
-//     instance, counts as ended and is not probed, until the leader has a stream with it again. A
-//     firewall that refuses connections can cost a voter its vote. It cannot end the group, because
-//     a change still needs a majority of replicas in contact.
-//   - Each leader counts losses by the instance's name, starting from zero. An instance without a
-//     replica has no losses, so the leader may give it a replica every two minutes to improve the
-//     zones.
-//   - The group does not shrink while a candidate starts its replica or catches up, however slowly.
+//   - An incarnation whose address has refused once, or has answered as another instance, counts as
+//     ended until the leader has a stream with it again, and is not probed meanwhile. A firewall
+//     that refuses can cost a voter its vote, but cannot end the group: a change still needs a
+//     majority of replicas in contact.
+//   - Each leader counts losses by the instance's name, from zero. Losses of an instance without a
+//     replica are not counted, so it may be tried again every two minutes to improve the zones.
+//   - The group does not shrink while a candidate is being added, even if the candidate catches up
+//     slowly.
 //   - A learner above the wanted number is kept while a voter is silent or was lost recently.
 //     Otherwise, if a voter disappears periodically for just over the limit, its replacement would
 //     be added and removed each time.
-//   - A voter is replaced only to improve the zones if all voters are well and were not lost
+//   - Only to improve the zones, a voter is replaced if all voters are well and were not lost
 //     recently, the spread becomes strictly better, and the new voter was not lost recently.
 //     Otherwise an unstable member would be exchanged repeatedly. The leader is never replaced for
-//     this reason, so zones never move the leadership.
-//   - If several voters are dead or leaving, each is replaced as soon as a learner is ready, since
-//     a dead voter is worse than one more change. Learners that are ready at the same time are
-//     promoted in one change.
-//   - If the only voter leaves and there are two learners, both are promoted. Then there are three
+//     its zone.
+//   - Several voters that are dead or leaving are replaced one by one as learners become ready: a
+//     dead voter is worse than one more change. Learners that are ready together are promoted in
+//     one change.
+//   - If the only voter leaves and there are two learners, both are promoted. That makes three
 //     voters instead of the two that rule 12 allows.
-//   - Each founder's name has one vote, as far as this leader has seen registrations. The leader
-//     does not know the name of a replica whose session ended before it began to lead. Two
-//     processes with one name could otherwise outvote the founders, and package founding takes the
-//     newborn state of the founders as proof that no older group exists. A founder that was killed
-//     gets its vote back with a new raft ID as soon as its old incarnation is known to have ended.
-//   - All needed instances are asked with Prepare before a replica is added, since nothing else can
-//     be done while an entry is in flight.
+//   - Each founder's name has one vote, as far as this leader has seen registrations. It does not
+//     know the name of a replica whose session ended before it began to lead. Two processes with
+//     one name could otherwise outvote the founders, whose newborn state proves that no older group
+//     exists. A founder that was killed gets a vote with a new ID as soon as its old incarnation is
+//     known to have ended.
+//   - All needed instances are asked with Prepare before one is added, since nothing else can be
+//     done while an entry is in flight.
 //   - A learner that runs and never catches up is kept. Time alone does not distinguish a large
 //     state from a fault.
-//   - AllLeaving considers only instances in contact. An instance that has ended and whose session
-//     has not expired cannot be a successor either.
-//     succeed either.
+//   - AllLeaving considers only instances in contact. An instance that has ended and has not
+//     expired cannot be a successor either.
 //
 // # What the caller must do
 //
-// Without a Reconciler, the caller must set the state of a raft ID in Prepared to Ended once it was
-// in a configuration, whatever its instance last answered. Otherwise a learner that was removed and
-// does not know it would be added again under the same ID.
+// Without a Reconciler, set the State of an ID in View.Prepared to Ended once the ID was in a
+// configuration, whatever its instance last answered. Otherwise a removed learner that does not
+// know of its removal would be added again under the same ID.
 //
-// With a Reconciler, the caller must do the following:
+// With a Reconciler:
 //
-//   - Call Begin when it begins to lead, before the first Look.
+//   - Call Begin when this instance begins to lead, before the first Look.
 //   - Call Look when a fact may have changed, after Answered, Probed and Retired, and after
 //     Step.Next.
-//   - Call Probes after each Look and send its questions. Stop waiting for an answer after 1.5 s.
+//   - Call Probes after each Look and send its questions. End each after 1.5 s.
 //   - Carry out a Step only while this instance leads.
 //   - Choose fresh IDs at random and never reuse one.
-//   - Have at most one change in flight. Two calls of Look may return the same step before the
-//     first one has taken effect. Drop a step that was computed from a configuration older than the
-//     applied one. This matters most for an AddLearner of an ID that has since been added and
-//     removed.
+//   - Have at most one change in flight, since two calls of Look may return the same step. Drop a
+//     step that was computed from a configuration older than the applied one, above all an
+//     AddLearner of an ID that was added and removed since.
 //
-// If an instance is asked with Prepare again, it ends the replica that it started before, unless a
-// configuration contains that replica. It refuses a Prepare of an earlier term than the last one
+// An instance that receives another Prepare ends the replica of the previous one, unless a
+// configuration contains that replica. It refuses a Prepare from an earlier term than the last one
 // that it answered.
 //
 // After each change the leader proposes an entry of its own if nothing else is proposed, since
-// Replica.Settled needs an entry. Otherwise an instance that leaves waits until its time is over.
+// Replica.Settled needs one. Otherwise a leaver waits until its time is over.
 //
 // # Where this goes beyond the rules
 //
 // A leaver may not stop as soon as another leader has applied a configuration without it. Example:
-// the voters {1,2,3} become {1,2,4}, and the end of the joint configuration is committed by
-// replicas 1, 3 and 4. Replica 2 does not have that entry. Replica 4 has the entry but does not
-// know that it is committed. Leader 1 has applied it, allows replica 3 to stop, and fails. Replica
-// 4 is still in the joint configuration and needs the votes of two of {1,2,3}. Replica 2 cannot
-// win, because its log is shorter. Two of three voters run, and none is ever elected (with raft
-// v3.7.0: none in 5,000 ticks).
+// the voters {1,2,3} become {1,2,4}, and the end of the joint configuration is committed by 1, 3
+// and 4. Replica 2 does not have that entry, and replica 4 does not know that it is committed.
+// Leader 1 has applied it, allows 3 to stop, and fails. Replica 4 is still in the joint
+// configuration and needs the votes of two of {1,2,3}, and replica 2 has the shorter log. Two of
+// three voters run, and none is ever elected (with raft v3.7.0: none in 5,000 ticks).
 //
-// So MayStop also requires that every voter in contact is Settled, because a voter that is not
-// Settled may have the longest log. And it requires that a majority of all voters is Settled.
-// Otherwise a leader without contact to any voter, which still leads for an election timeout, could
-// be the only replica that knows the commit.
+// So MayStop also requires that every voter in contact is Settled, because one that is not may have
+// the longest log. And it requires that a majority of all voters is Settled, because a leader
+// without any contact still leads for an election timeout, and only it knows of the commit.
 //
 // # Refused alternatives
 //
-// Choosing voters by gossip's view of running instances: the view changes with packet loss, and
-// every change would change the configuration.
+// Voters by gossip's view of running instances: it changes with packet loss, and every change would
+// change the configuration.
 //
 // A plan of several steps that the leader stores: it is wrong as soon as anything else happens, and
-// the next leader has to understand it. Computing the next step again costs a few microseconds.
+// the next leader has to understand it. Computing the next step costs a few microseconds.
 package voters
