@@ -15,17 +15,18 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// report adds the median and the 99th percentile of the samples.
+// report reports the median and the 99th percentile of the samples.
 func report(b *testing.B, took []time.Duration) {
 	slices.Sort(took)
 	b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-µs")
 	b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")
 }
 
-// BenchmarkDirSave is one durable append of 256 bytes.
+// BenchmarkDirSave measures a durable append of 256 bytes.
 func BenchmarkDirSave(b *testing.B) { benchSave(b, nil) }
 
-// BenchmarkDirSaveBesideASnapshot saves while snapshots of 100 MB are prepared and named.
+// BenchmarkDirSaveBesideASnapshot measures appends while snapshots of 100 MB are prepared and
+// saved.
 func BenchmarkDirSaveBesideASnapshot(b *testing.B) {
 	data := testData(1, 1, 100<<20)
 	benchSave(b, func(ctx context.Context, s raftlog.Store, index uint64, name chan<- *raftpb.Snapshot) bool {
@@ -34,7 +35,7 @@ func BenchmarkDirSaveBesideASnapshot(b *testing.B) {
 		if s.Prepare(ctx, snap) != nil {
 			return false
 		}
-		for range 2 { // the second time it is named
+		for range 2 { // the second round saves the prepared snapshot
 			select {
 			case name <- snap:
 			case <-ctx.Done():
@@ -94,8 +95,8 @@ func benchSave(b *testing.B, beside func(ctx context.Context, s raftlog.Store, i
 	report(b, took)
 }
 
-// BenchmarkPlainSync measures the disk alone: 256 bytes are written into a reserved file and
-// synced.
+// BenchmarkPlainSync measures the disk alone: it writes 256 bytes into a reserved file and syncs
+// it.
 func BenchmarkPlainSync(b *testing.B) {
 	f, err := os.Create(filepath.Join(b.TempDir(), "f"))
 	if err != nil {

@@ -41,10 +41,10 @@ func openCrash(c *crashFS, seed uint64) (*wal, raftlog.State, error) {
 	return w, st, err
 }
 
-// promise is the acknowledged state of a store at one point of the record.
+// promise is the acknowledged state of a store after a number of recorded operations.
 type promise struct {
-	ops   int           // recorded when Save returned
-	state raftlog.State // durable
+	ops   int           // number of recorded operations when Save returned
+	state raftlog.State // the state that must be durable
 }
 
 // history is a run of a store with its record.
@@ -55,9 +55,9 @@ type history struct {
 	model    *raftlog.MemoryStore
 	w        *wal
 	seed     uint64
-	own      *raftpb.Snapshot // being prepared, or prepared and not named yet
-	ready    *raftpb.Snapshot // the same, once it is prepared
-	failed   error            // of a Save beside a Prepare
+	own      *raftpb.Snapshot // a snapshot that is being prepared, or is prepared and not yet saved
+	ready    *raftpb.Snapshot // the value of own once it is prepared
+	failed   error            // error of a Save that ran during a Prepare
 }
 
 // newHistory begins a run, with an empty record, on a disk that holds st.
@@ -83,7 +83,7 @@ func (h *history) teach(b raftlog.Batch) {
 	}
 }
 
-// batch makes a random batch, of every kind that raft makes.
+// batch returns a random batch, of all kinds that raft creates.
 func (h *history) batch() raftlog.Batch {
 	r, st := h.r, h.state()
 	if st.Empty() {
@@ -101,25 +101,25 @@ func (h *history) batch() raftlog.Batch {
 	size := []int{0, 40, 256, 600, 3000}[r.IntN(5)]
 	var b raftlog.Batch
 	switch k := r.IntN(20); {
-	case k == 0: // another replica's snapshot
+	case k == 0: // a snapshot of another replica
 		term++
 		last += 1 + r.Uint64N(50)
 		b.Snapshot = testSnapshot(last, term, r.IntN(6000))
 		if r.IntN(2) == 0 {
 			b.Entries = testEntries(last+1, term, 2, size)
 		}
-	case k <= 5 && h.ready.GetMetadata().GetIndex() > base: // our own
+	case k <= 5 && h.ready.GetMetadata().GetIndex() > base: // a snapshot of this replica
 		b.Snapshot, b.Prepared = h.ready, true
 		if r.IntN(2) == 0 {
 			b.Entries = testEntries(last+1, term, 1, size)
 		}
-	case k <= 7: // another leader's entries
+	case k <= 7: // entries of a new leader
 		term++
-		applied := max(base, h.own.GetMetadata().GetIndex()) // that is committed
+		applied := max(base, h.own.GetMetadata().GetIndex()) // committed entries are never replaced
 		b.Entries = testEntries(applied+1+r.Uint64N(last-applied+1), term, 1+r.IntN(4), size)
 	case k == 8:
 		return raftlog.Batch{HardState: testHard(term+1, r.Uint64N(5), last)}
-	case k == 9 && st.HardState != nil: // a commit index alone
+	case k == 9 && st.HardState != nil: // only a commit index
 		return raftlog.Batch{HardState: testHard(st.HardState.GetTerm(), st.HardState.GetVote(), last)}
 	case k == 10:
 		b.Entries = testEntries(last+1, term, 2, crashSegment)
@@ -132,7 +132,7 @@ func (h *history) batch() raftlog.Batch {
 	return b
 }
 
-// prepare prepares a snapshot of this replica, at times with a Save in the middle.
+// prepare prepares a snapshot of this replica, sometimes with a Save during the Prepare.
 func (h *history) prepare() error {
 	st := h.state()
 	if len(st.Entries) == 0 {
@@ -153,17 +153,17 @@ func (h *history) prepare() error {
 	}
 	err := h.w.Prepare(context.Background(), s)
 	h.fs.beside = nil
-	h.ready = h.own // nil if another snapshot has overtaken it
+	h.ready = h.own // nil if another snapshot was saved during the Prepare
 	return cmp.Or(h.failed, err)
 }
 
-// save saves one batch, records the promise, and reports whether Save succeeded.
+// save saves one batch, records the promise, and returns the error of Save.
 func (h *history) save(b raftlog.Batch) error {
 	if b.Snapshot != nil {
 		h.own, h.ready = nil, nil
 	}
 	if err := h.w.Save(b); err != nil {
-		// it may be durable
+		// The failed batch may or may not be durable.
 		h.promises = append(h.promises, promise{math.MaxInt, h.after(b)})
 		return err
 	}
@@ -176,7 +176,7 @@ func (h *history) after(b raftlog.Batch) raftlog.State {
 	return h.state()
 }
 
-// run opens the store and saves batches. At times it closes or kills the store, and reopens it.
+// run opens the store and saves batches. Sometimes it closes or kills the store and reopens it.
 func (h *history) run(saves int) error {
 	var err error
 	if h.w, _, err = openCrash(h.fs, h.seed); err != nil {
@@ -206,8 +206,9 @@ func (h *history) run(saves int) error {
 	return nil
 }
 
-// check compares a store after a crash behind the first ops operations with its promises: it must
-// hold the last one, or that and the whole batch that was under way.
+// check compares a store after a crash that followed the first ops operations with its promises.
+// The store must hold the last promised state, either without or with the whole batch of the
+// interrupted Save.
 func (h *history) check(ops int, got raftlog.State) error {
 	k := 0
 	for k+1 < len(h.promises) && h.promises[k+1].ops <= ops {
@@ -248,8 +249,8 @@ func sameState(got, want raftlog.State) error {
 	return nil
 }
 
-// tryImage opens one image and checks it. The store must then continue, also through a second
-// crash.
+// tryImage opens one image and checks it. The store must then continue to work, even through a
+// second crash.
 func (h *history) tryImage(ops int, image map[string][]byte, seed uint64, deep bool) error {
 	fs := newCrashFS(image)
 	w, got, err := openCrash(fs, seed)
@@ -287,8 +288,8 @@ func noneLeft(fs *crashFS, w *wal) error {
 	return nil
 }
 
-// campaign crashes runs at every point, until that many images have been opened. The lies are
-// mutants.
+// campaign simulates a crash at every point of its runs, until the given number of images have been
+// opened. Operations of the kinds in lies are not recorded, so that the test must fail.
 func campaign(images int, seed uint64, lies ...opKind) (opened int, err error) {
 	for ; opened < images; seed++ {
 		h := newHistory(seed, nil, raftlog.State{})
@@ -328,7 +329,7 @@ func TestCrashImages(t *testing.T) {
 	}
 }
 
-// An FS that omits syncs is caught.
+// TestCrashImagesCatch checks that the campaign detects an FS that omits syncs.
 func TestCrashImagesCatch(t *testing.T) {
 	for _, lie := range []opKind{opSync, opSyncDir} {
 		opened, err := campaign(4000, 1, lie)
@@ -360,7 +361,7 @@ func testEntries(first, term uint64, n, size int) (out []*raftpb.Entry) {
 	return out
 }
 
-// testData returns bytes that are unique to an entry.
+// testData returns bytes that no other entry has.
 func testData(index, term uint64, size int) []byte {
 	if size == 0 {
 		return nil

@@ -11,22 +11,22 @@ import (
 	"slices"
 )
 
-// crashFS is an FS in memory that records its operations. From the record it builds what a power
-// loss may leave at any point: everything synced, and any part of the rest. It is not safe for
-// concurrent use.
+// crashFS is an FS in memory that records its operations. From the record it builds the possible
+// contents of the disk after a power loss at any point: everything that was synced, and any part of
+// the rest. It is not safe for concurrent use.
 type crashFS struct {
-	base  map[string][]byte // what was durable when the record began
+	base  map[string][]byte // the durable files when the record began
 	names map[string]*inode
 	ops   []op
 	made  int
 
-	// before runs before each operation, which returns its error. half makes a failing write write
-	// its first half.
+	// before runs before each operation, which returns the error of before. half makes a failing
+	// write write the first half of its data.
 	before func(o op) error
 	half   bool
-	// beside runs before each operation, in the place of another goroutine. It may use the FS.
+	// beside runs before each operation, in the role of another goroutine. It may use the FS.
 	beside func()
-	// lies are kinds of operations that are not recorded: mutants.
+	// lies are kinds of operations that are not recorded, as if the disk ignored them.
 	lies []opKind
 }
 
@@ -145,7 +145,7 @@ func (c *crashFS) Free(string) (uint64, bool) { return 0, false }
 
 func (c *crashFS) SyncDir(string) error { return c.do(op{kind: opSyncDir}) }
 
-// live returns what a process finds after a kill: everything.
+// live returns the files that a process finds after a kill, which loses nothing.
 func (c *crashFS) live() map[string][]byte {
 	out := map[string][]byte{}
 	for name, n := range c.names {
@@ -208,10 +208,10 @@ func overwrite(data, b []byte, at int64) []byte {
 	return data
 }
 
-// sectorBytes is how much a disk writes atomically.
+// sectorBytes is the number of bytes that a disk writes atomically.
 const sectorBytes = 512
 
-// chance decides which unsynced operations, and which sectors of unsynced writes, are on the disk.
+// chance decides whether an unsynced operation, or a sector of an unsynced write, is on the disk.
 type chance func() bool
 
 func never() bool  { return false }
@@ -220,7 +220,7 @@ func sometimes(r *rand.Rand, p float64) chance {
 	return func() bool { return r.Float64() < p }
 }
 
-// image returns what a power loss may leave after the first n operations.
+// image returns possible files after a power loss that follows the first n operations.
 func (c *crashFS) image(n int, on chance) map[string][]byte {
 	ops := c.ops[:n]
 	synced, dirSynced := map[int]int{}, 0
@@ -237,7 +237,7 @@ func (c *crashFS) image(n int, on chance) map[string][]byte {
 	for i, name := range slices.Sorted(maps.Keys(c.base)) {
 		names[name], files[i+1] = i+1, slices.Clone(c.base[name])
 	}
-	lost := map[string]bool{} // names whose later changes are also lost
+	lost := map[string]bool{} // names whose later changes are lost, as an earlier one is
 	for i, o := range ops {
 		durable := i < synced[o.inode]
 		switch o.kind {

@@ -18,18 +18,18 @@ import (
 
 // Config configures a Dir. A zero field means its documented default.
 type Config struct {
-	// Path of the directory. Required. It is created if it does not exist; its parent must exist.
-	// Nothing else may put files there.
+	// Path of the directory. Required. Open creates the directory if it does not exist; its parent
+	// must exist. No other program may put files into it.
 	Path string
 
 	// Files does the file operations of the log. Default OSFS().
 	Files FS
 
-	// SegmentBytes is the size of the log's files, which are reserved whole. 16 KiB to 1 GiB,
-	// default 8 MiB.
+	// SegmentBytes is the size of the log's segment files. The whole size is reserved when a file
+	// is created. 16 KiB to 1 GiB, default 8 MiB.
 	SegmentBytes int
 
-	// Logger receives few lines. Default slog.Default().
+	// Logger receives the few log messages of a Dir. Default slog.Default().
 	Logger *slog.Logger
 }
 
@@ -42,12 +42,12 @@ const (
 	segmentBytesMin = 16 << 10
 	maxSegmentBytes = 1 << 30
 
-	// maxCloseWait is how long Close waits for another method, and then for the log.
+	// maxCloseWait is how long Close waits for another method, and after that for the log.
 	maxCloseWait = 5 * time.Second
 )
 
-// Dir is the directory in which an instance keeps what must outlive its process: the log of one
-// replica at a time, and small records of other packages.
+// Dir is the directory in which an instance keeps the data that must survive its process: the log
+// of one replica at a time, and small records of other packages.
 //
 //	lock               held while the directory is open
 //	origin             tells a copied directory from the one that was made here
@@ -60,35 +60,35 @@ const (
 //
 // All methods are safe for concurrent use. Put, Log, DropLog and Close wait for the disk.
 //
-// These are refused with a message that explains what to do:
+// Dir refuses each of the following with a message that explains what to do:
 //
 //   - a second process
-//   - a copy of the directory, by the inode number of a file; not on Windows, FUSE and 9p, nor if a
-//     whole disk or volume was restored
+//   - a copy of the directory, which it recognizes by the inode number of a file; not on Windows,
+//     FUSE and 9p, nor if a whole disk or volume was restored
 //   - files of two directories in one
 //   - a log whose files are missing
 //   - damage that a crash cannot have caused
 //
-// If a directory was restored as a whole to an earlier state of its own, the group's members detect
-// it: this replica has less than they have heard from it.
+// If the whole directory was restored to an earlier state of itself, Dir cannot detect it. The
+// other members of the group do: this replica lacks data that it has acknowledged to them.
 type Dir struct {
 	cfg  Config
 	lock io.Closer
 
-	lockPath string      // absolute
-	identity os.FileInfo // of the lock file, as it was opened
+	lockPath string      // absolute path
+	identity os.FileInfo // the lock file when it was opened
 	numbered bool
-	looking  atomic.Bool // a Look has not returned
+	looking  atomic.Bool // a call of Look has not returned
 
-	mu     timedMutex // guards the rest; held while waiting for the disk
+	mu     timedMutex // guards the fields below; held while waiting for the disk
 	meta   *meta
-	log    *wal             // open
+	log    *wal             // the open log, or nil
 	failed map[uint64]error // raft ID -> error that ended its log in this process
 	closed bool
 	hung   error // result of Close if the log hung
 }
 
-// Open opens a directory, and creates it if it does not exist. The caller must close it.
+// Open opens a directory, and creates it if necessary. The caller must close it.
 func Open(cfg Config) (_ *Dir, err error) {
 	cfg.SegmentBytes = cmp.Or(cfg.SegmentBytes, 8<<20)
 	if cfg.Path == "" || cfg.SegmentBytes < segmentBytesMin || cfg.SegmentBytes > maxSegmentBytes {
@@ -148,18 +148,18 @@ func makeDir(path string) error {
 	return syncDir(filepath.Dir(path))
 }
 
-// warnOpen warns if other users may enter the directory: with write permission they can replace the
-// log.
+// warnOpen logs a warning if other users may enter the directory. With write permission they can
+// replace the log.
 func warnOpen(cfg Config) {
 	info, err := os.Stat(cfg.Path)
-	if err != nil || noFollow == 0 || info.Mode().Perm()&0o077 == 0 { // the system has no such modes
+	if err != nil || noFollow == 0 || info.Mode().Perm()&0o077 == 0 { // Windows has no such modes
 		return
 	}
 	cfg.Logger.Warn("the directory is open to other users of this machine; close it with chmod 700",
 		"path", cfg.Path, "mode", fmt.Sprintf("%04o", info.Mode().Perm()))
 }
 
-// openMeta opens meta.db. It may be missing only in a directory without a log.
+// openMeta opens meta.db. It creates a missing one only if the directory has no log.
 func (d *Dir) openMeta() (*meta, error) {
 	path := filepath.Join(d.cfg.Path, metaName)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
@@ -180,9 +180,10 @@ func (d *Dir) openMeta() (*meta, error) {
 	return openMeta(path)
 }
 
-// Put stores records under their names, all of them or none, and returns when they are durable. A
-// nil value removes a record. Names are 1 to 255 bytes long; all records together may take 4 MiB.
-// The first disk error is final: every later call of Put, Get, Log and DropLog returns it.
+// Put stores the records under their names, all of them or none, and returns when they are durable.
+// A nil value removes a record. Names are 1 to 255 bytes long, and all records together take at
+// most 4 MiB. The first disk error is final: every later call of Put, Get, Log and DropLog returns
+// it.
 func (d *Dir) Put(records map[string][]byte) error {
 	d.mu.lock()
 	defer d.mu.unlock()
@@ -192,7 +193,7 @@ func (d *Dir) Put(records map[string][]byte) error {
 	return d.meta.put(records)
 }
 
-// Get returns a record, or nil if there is none of that name. The record must not be changed.
+// Get returns the record with this name, or nil if there is none. The caller must not change it.
 func (d *Dir) Get(name string) ([]byte, error) {
 	d.mu.lock()
 	defer d.mu.unlock()
@@ -224,7 +225,7 @@ func (d *Dir) Close() error {
 	d.mu.unlock()
 	var err error
 	if log != nil {
-		err = log.Close() // it locks mu
+		err = log.Close() // the log's Close calls back and locks mu
 	}
 	if !d.mu.lockWithin(maxCloseWait) {
 		return hangs

@@ -93,7 +93,7 @@ func TestDirRecords(t *testing.T) {
 	check(map[string]string{"a": ""})
 	value := []byte("one")
 	put(map[string][]byte{"a": value, "b": []byte("two")})
-	value[0] = 'x' // the caller may reuse it
+	value[0] = 'x' // Put must have copied the value
 	check(map[string]string{"a": "one", "b": "two", "c": ""})
 	large := strings.Repeat("large", 1<<16)
 	put(map[string][]byte{"a": nil, "c": []byte(large)})
@@ -136,7 +136,7 @@ func TestDirLogs(t *testing.T) {
 	_, err = d.Log(8, 1)
 	refused(t, err, raftlog.ErrIdentity, "another raft ID")
 
-	// Another replica: the first one's log ends, and its files are reused.
+	// When another replica begins, the log of the first one ends, and its files are reused.
 	s = beginLog(t, d, 8, 2)
 	st, err := s.Load()
 	if err != nil || st.Identity != (raftlog.Identity{Group: 8, ID: 2}) || len(st.Entries) != 0 {
@@ -168,7 +168,7 @@ func TestDirLogs(t *testing.T) {
 	_, err = d.Log(8, 2)
 	refused(t, err, ErrEnded)
 	beginLog(t, d, 8, 3)
-	closeDir(t, d) // also closes the log
+	closeDir(t, d) // this closes the log too
 	d = mustDir(t, path)
 	if s, err = d.Log(8, 3); err != nil {
 		t.Fatal(err)
@@ -178,7 +178,7 @@ func TestDirLogs(t *testing.T) {
 	}
 }
 
-// Files that meta.db records are removed.
+// TestMissingLog removes files of a log that meta.db records.
 func TestMissingLog(t *testing.T) {
 	for name, c := range map[string]struct {
 		pattern string
@@ -215,7 +215,7 @@ func TestMissingLog(t *testing.T) {
 	}
 }
 
-// The log of one directory is copied into another.
+// TestMixedDirs copies the log of one directory into another.
 func TestMixedDirs(t *testing.T) {
 	a, b := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")
 	for i, path := range []string{a, b} {
@@ -231,7 +231,7 @@ func TestMixedDirs(t *testing.T) {
 	refused(t, err, raftlog.ErrCorrupt, "does not record", "remove the whole directory")
 }
 
-// A copy is refused until the operator has removed the file origin.
+// TestCopiedDir checks that a copy is refused until the operator has removed the file origin.
 func TestCopiedDir(t *testing.T) {
 	path, other := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")
 	d := mustDir(t, path)
@@ -259,7 +259,8 @@ func TestCopiedDir(t *testing.T) {
 	mustDir(t, moved)
 }
 
-// A damaged log stays refused, but the instance can join under another ID.
+// TestDamagedLogCanBeGivenUp checks that a damaged log is always refused, but that the instance can
+// use the directory under another raft ID.
 func TestDamagedLogCanBeGivenUp(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "d")
 	d := mustDir(t, path)
@@ -283,7 +284,8 @@ func TestDamagedLogCanBeGivenUp(t *testing.T) {
 	beginLog(t, d, 7, 2)
 }
 
-// An error of a log is final for its ID, but not for the directory.
+// TestFailedLogStaysFailed checks that an error of a log is final for its raft ID, but not for the
+// directory.
 func TestFailedLogStaysFailed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "d")
 	d := mustDir(t, path)
@@ -304,10 +306,10 @@ func TestFailedLogStaysFailed(t *testing.T) {
 	beginLog(t, d, 7, 2)
 }
 
-// stuckFS is a disk whose syncs hang until they are released.
+// stuckFS is an FS whose syncs hang until they are released.
 type stuckFS struct {
 	FS
-	stuck chan struct{} // receives when a sync waits
+	stuck chan struct{} // receives a value when a sync hangs
 	free  chan struct{}
 }
 
@@ -330,7 +332,7 @@ func (f stuckFile) Sync() error {
 	return f.File.Sync()
 }
 
-// A hanging disk blocks the Save and nothing else.
+// TestDirHangs checks that a hanging disk blocks the Save and no other call.
 func TestDirHangs(t *testing.T) {
 	fs := stuckFS{OSFS(), make(chan struct{}), make(chan struct{})}
 	d, err := Open(Config{Path: filepath.Join(t.TempDir(), "d"), Files: fs, Logger: slog.New(slog.DiscardHandler)})

@@ -2,8 +2,8 @@ package storage
 
 import "errors"
 
-// The kinds of error of a Dir, besides raftlog.ErrStorage and raftlog.ErrCorrupt. Match them with
-// errors.Is; the messages have the path and what to do.
+// Errors of a Dir, besides raftlog.ErrStorage and raftlog.ErrCorrupt. Match them with errors.Is.
+// The messages name the path and what to do.
 var (
 	// ErrInUse is returned by Open if this or another process has the directory open.
 	ErrInUse = errors.New("storage: the directory is in use")
@@ -11,13 +11,13 @@ var (
 	// ErrLost is returned by Dir.Look if the directory was removed or replaced.
 	ErrLost = errors.New("storage: the directory was removed or replaced")
 
-	// ErrCopied is returned by Open if the directory is a copy, or was restored from one.
+	// ErrCopied is returned by Open if the directory is a copy or was restored from a copy.
 	ErrCopied = errors.New("storage: the directory is a copy")
 
 	// ErrEnded is returned by Dir.Log for a raft ID whose log has ended in that directory.
 	ErrEnded = errors.New("storage: the log of this raft ID has ended")
 
-	// ErrLogOpen is returned by Dir.Log and Dir.DropLog while a log that Log returned is not
+	// ErrLogOpen is returned by Dir.Log and Dir.DropLog if a log that Log has returned is not
 	// closed.
 	ErrLogOpen = errors.New("storage: the directory's log is open")
 )

@@ -7,18 +7,18 @@ import (
 	"os"
 )
 
-// FS does the file operations of a Dir's log. A test can wrap it to record, fail or delay them and
-// to simulate a power loss. Paths are absolute or relative like Config.Path. An FS must be safe for
-// concurrent use on different files. An error is final for the log that called it. bbolt does not
-// use the FS, except for the rename and the directory sync when meta.db is created.
+// FS performs the file operations of a Dir's log. A test can wrap it to record, fail or delay them
+// and to simulate a power loss. Paths are absolute or relative, as Config.Path is. An FS must be
+// safe for concurrent use on different files. An error is final for the log whose operation failed.
+// bbolt does not use the FS, except for the rename and the directory sync when meta.db is created.
 type FS interface {
-	// Create creates an empty file for reading and writing, and replaces any of that name.
+	// Create creates an empty file for reading and writing. It replaces an existing file.
 	Create(path string) (File, error)
 
 	// Open opens an existing file for reading and writing.
 	Open(path string) (File, error)
 
-	// Rename renames a closed file, and replaces any of the new name.
+	// Rename renames a closed file. It replaces a file that has the new name.
 	Rename(from, to string) error
 
 	// Remove deletes a closed file.
@@ -30,33 +30,33 @@ type FS interface {
 	// SyncDir makes creations, renames and removals in a directory durable.
 	SyncDir(dir string) error
 
-	// Free returns how many bytes this process may still write to the file system of a directory.
-	// known is false where the system does not report it.
+	// Free returns the number of bytes that this process may still write to the file system of a
+	// directory. known is false if the system does not report the number.
 	Free(dir string) (bytes uint64, known bool)
 }
 
-// File is an open file of an FS. One goroutine uses it at a time.
+// File is an open file of an FS. Only one goroutine at a time uses it.
 type File interface {
 	io.ReaderAt
 	io.WriterAt
 	io.Closer
 
 	// Allocate extends the file to size bytes and reserves the space. Where the file system
-	// supports it, later writes to them cannot fail for lack of space. Unwritten bytes read as
+	// supports it, later writes below size cannot fail for lack of space. Unwritten bytes read as
 	// zeros.
 	Allocate(size int64) error
 
 	// Size returns the length in bytes.
 	Size() (int64, error)
 
-	// Sync makes contents and length durable.
+	// Sync makes the contents and the length durable.
 	Sync() error
 }
 
 // osFS is the FS of the operating system.
 type osFS struct{}
 
-// OSFS returns the FS of the operating system, the default of a Dir. A test double may wrap it.
+// OSFS returns the FS of the operating system, the default of a Dir. A test may wrap it.
 func OSFS() FS { return osFS{} }
 
 const (
@@ -88,8 +88,8 @@ func (osFS) List(dir string) ([]string, error) {
 	return names, nil
 }
 
-// createOS creates an empty file. It removes an existing one and does not open it: the target of a
-// symbolic link would be truncated.
+// createOS creates an empty file. It removes an existing file instead of opening it, because
+// opening a symbolic link would truncate its target.
 func createOS(path string) (*os.File, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -118,7 +118,7 @@ func (f osFile) Size() (int64, error) {
 	return info.Size(), nil
 }
 
-// zeroFill extends a file where the system cannot reserve space.
+// zeroFill extends a file by writing zeros, on a system that cannot reserve space.
 func zeroFill(f *os.File, size int64) error {
 	info, err := f.Stat()
 	if err != nil {

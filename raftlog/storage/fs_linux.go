@@ -6,7 +6,8 @@ import (
 	"syscall"
 )
 
-// syncData calls fdatasync. A sync of the file's times would cost a second write for each append.
+// syncData calls fdatasync. A full sync would also write the file's times, a second write per
+// append.
 func syncData(f *os.File) error {
 	for {
 		err := syscall.Fdatasync(int(f.Fd()))
@@ -34,15 +35,15 @@ func allocate(f *os.File, size int64) error {
 	}
 }
 
-// File systems by their magic numbers.
+// Magic numbers of file systems.
 const (
 	magicTmpfs = 0x01021994
-	magicFUSE  = 0x65735546 // virtiofs, too
+	magicFUSE  = 0x65735546 // FUSE and virtiofs
 	magic9P    = 0x01021997
 )
 
 // mount reports whether a directory's file system is in memory, and whether a file keeps its inode
-// number for life.
+// number as long as it exists.
 func mount(dir string) (volatile, keepsNumbers bool) {
 	var st syscall.Statfs_t
 	if syscall.Statfs(dir, &st) != nil {
@@ -52,7 +53,7 @@ func mount(dir string) (volatile, keepsNumbers bool) {
 	return kind == magicTmpfs, kind != magicFUSE && kind != magic9P
 }
 
-// freeBytes returns how much a user without privileges may still write.
+// freeBytes returns the number of bytes that a user without privileges may still write.
 func freeBytes(dir string) (bytes uint64, known bool) {
 	var st syscall.Statfs_t
 	if syscall.Statfs(dir, &st) != nil || st.Bsize <= 0 {

@@ -7,12 +7,12 @@ import (
 	"runtime"
 )
 
-// syncData is a full sync; on darwin Go uses F_FULLFSYNC, which flushes the drive.
+// syncData does a full sync. On darwin Go uses F_FULLFSYNC, which flushes the drive.
 func syncData(f *os.File) error { return f.Sync() }
 
 func allocate(f *os.File, size int64) error { return zeroFill(f, size) }
 
-// mount trusts of the other systems only darwin to keep a file's inode number.
+// mount reports for darwin only that a file keeps its inode number.
 func mount(string) (volatile, keepsNumbers bool) { return false, runtime.GOOS == "darwin" }
 
 func freeBytes(string) (bytes uint64, known bool) { return 0, false }

@@ -1,5 +1,5 @@
 package storage
 
-// syncDir does nothing: Windows cannot sync a directory, and NTFS journals directory changes in
+// syncDir does nothing, because Windows cannot sync a directory. NTFS journals directory changes in
 // order.
 func syncDir(string) error { return nil }

@@ -2,15 +2,15 @@ package storage
 
 import "time"
 
-// timedMutex is a mutex with a timeout, because its holder may wait for a disk. Its one slot is
-// full while it is locked.
+// timedMutex is a mutex that can be locked with a timeout, because its holder may wait for a disk.
+// The channel has one slot, which is full while the mutex is locked.
 type timedMutex chan struct{}
 
 func (g timedMutex) lock() { g <- struct{}{} }
 
 func (g timedMutex) unlock() { <-g }
 
-// lockWithin reports whether it could lock the mutex within the limit.
+// lockWithin locks the mutex if it can within the limit, and reports whether it did.
 func (g timedMutex) lockWithin(limit time.Duration) bool {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()

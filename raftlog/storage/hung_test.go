@@ -8,12 +8,12 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// A method that waits for a hanging disk must not block Close, neither by the mutex nor while Close
-// waits for the log.
+// TestDirCloseDoesNotWaitForAHungMethod checks that a method that waits for a hanging disk does not
+// block Close, whether Close waits for the mutex or for the log.
 func TestDirCloseDoesNotWaitForAHungMethod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := mustDir(t, t.TempDir()+"/d")
-		d.mu.lock() // as Put does while it writes
+		d.mu.lock() // Put holds it while it writes
 		began := time.Now()
 		for range 2 {
 			refused(t, d.Close(), raftlog.ErrHung, d.cfg.Path)

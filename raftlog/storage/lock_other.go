@@ -9,7 +9,8 @@ import (
 
 const noFollow = 0
 
-// lockFile only creates the file. On these systems bbolt's lock on its own file must suffice.
+// lockFile only creates the file. On these systems only bbolt's lock on meta.db excludes a second
+// process.
 func lockFile(path string) (io.Closer, error) {
 	return os.OpenFile(path, os.O_RDWR|os.O_CREATE, filePerm)
 }

@@ -9,12 +9,12 @@ import (
 	"syscall"
 )
 
-// noFollow makes open fail on a symbolic link: files of a Dir are opened for writing, and a link
+// noFollow makes open fail on a symbolic link. Files of a Dir are opened for writing, and a link
 // could name any file of this user.
 const noFollow = syscall.O_NOFOLLOW
 
-// lockFile locks a directory for as long as the file is open. The system releases the lock when the
-// process ends, however it ends.
+// lockFile locks a directory until the returned file is closed. The system releases the lock when
+// the process ends for any reason.
 func lockFile(path string) (io.Closer, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|noFollow, filePerm)
 	if err != nil {
@@ -35,14 +35,14 @@ func lockFile(path string) (io.Closer, error) {
 	return f, nil
 }
 
-// abandon unlocks and closes a file that bbolt has locked and mapped. Without the unlock the
-// mapping would keep the lock.
+// abandon unlocks and closes a file that bbolt has locked and mapped. Without the unlock, the
+// mapping would keep the file locked.
 func abandon(f *os.File) {
 	syscall.Flock(int(f.Fd()), syscall.LOCK_UN)
 	f.Close()
 }
 
-// fileNumber returns a file's inode number. A copy has another.
+// fileNumber returns a file's inode number. A copy of the file has another number.
 func fileNumber(info os.FileInfo) (uint64, bool) {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

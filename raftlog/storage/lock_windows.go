@@ -9,7 +9,8 @@ import (
 
 const noFollow = 0
 
-// lockFile locks a directory for as long as the file is open, by opening it without sharing.
+// lockFile locks a directory until the returned file is closed, by opening the file without
+// sharing.
 func lockFile(path string) (io.Closer, error) {
 	name, err := syscall.UTF16PtrFromString(path)
 	if err != nil {

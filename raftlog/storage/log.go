@@ -16,25 +16,25 @@ type logState uint8
 const (
 	logMade  logState = iota
 	logBegun          // its first batch is durable, so its files must exist
-	logEnded          // it must not be opened again
+	logEnded          // it must never be opened again
 )
 
-// logRecord is one log that has been in a directory.
+// logRecord is the record of one log that has been in a directory.
 type logRecord struct {
 	raftlog.Identity
 	state logState
 }
 
-// maxLogRecords bounds how many logs a directory remembers; the oldest are forgotten.
+// maxLogRecords is the number of logs that a directory remembers. It forgets the oldest first.
 const maxLogRecords = 256
 
 // Log opens the log of a replica, or creates an empty one. Any other log in the directory ends: its
-// files are reused, and Log of its ID fails with ErrEnded from then on. One log can be open at a
-// time. The caller must close it; Close of the Dir does so, too.
+// files are reused, and Log fails with ErrEnded for its raft ID from then on. Only one log can be
+// open at a time. The caller must close it, or close the Dir.
 //
 // An error of the Store that wraps raftlog.ErrStorage or raftlog.ErrCorrupt is final until this
-// process ends: Log returns it, too. A log that fails with raftlog.ErrCorrupt can only be given up,
-// by DropLog or by Log of another ID.
+// process ends: later calls of Log for this raft ID return the same error. A log that fails with
+// raftlog.ErrCorrupt can only be replaced, by DropLog or by Log of another ID.
 func (d *Dir) Log(group, id uint64) (raftlog.Store, error) {
 	d.mu.lock()
 	defer d.mu.unlock()
@@ -62,7 +62,7 @@ func (d *Dir) Log(group, id uint64) (raftlog.Store, error) {
 	}
 	if err := w.open(l); err != nil {
 		if w.file != nil {
-			w.file.Close() // the first error counts
+			w.file.Close() // return the first error only
 		}
 		d.failed[id] = err
 		return nil, err
@@ -71,8 +71,8 @@ func (d *Dir) Log(group, id uint64) (raftlog.Store, error) {
 	return w, nil
 }
 
-// DropLog ends the log in the directory, if there is one. Its ID is never accepted again, and its
-// files are reused. The log must be closed.
+// DropLog ends the log in the directory, if there is one. Log never accepts its raft ID again, and
+// its files are reused. The log must be closed.
 func (d *Dir) DropLog() error {
 	d.mu.lock()
 	defer d.mu.unlock()
@@ -101,7 +101,7 @@ func (d *Dir) ready() error {
 	return nil
 }
 
-// files lists the files of logs. It fails if meta.db does not record one of them.
+// files lists the files of logs. It fails if they include a log that meta.db does not record.
 func (d *Dir) files() (listing, error) {
 	l, err := list(d.cfg.Files, d.cfg.Path)
 	if err != nil {
@@ -117,7 +117,7 @@ func (d *Dir) files() (listing, error) {
 	return l, nil
 }
 
-// admit records durably that this log, and no other, is in the directory.
+// admit makes the record durable that this log, and no other, is in the directory.
 func (d *Dir) admit(want raftlog.Identity, l listing) error {
 	rec := d.meta.find(want.ID)
 	switch {
@@ -144,7 +144,7 @@ func (d *Dir) admit(want raftlog.Identity, l listing) error {
 	})
 }
 
-// recycle turns the segments of all logs but one into spares and removes their other files.
+// recycle turns the segments of all logs except keep into spares, and removes their other files.
 func (d *Dir) recycle(l listing, keep uint64, spares *[]string) error {
 	var segments, others []string
 	for _, id := range slices.Sorted(maps.Keys(l.segments)) {
@@ -167,7 +167,7 @@ func (d *Dir) recycle(l listing, keep uint64, spares *[]string) error {
 	return nil
 }
 
-// begun records that a log's first batch is durable: from now on its files must exist.
+// begun records that a log's first batch is durable, so that its files must exist from now on.
 func (d *Dir) begun(id raftlog.Identity) error {
 	d.mu.lock()
 	defer d.mu.unlock()

@@ -13,36 +13,36 @@ import (
 
 // View is the result of Dir.Look.
 type View struct {
-	FreeBytes uint64 // how much this process may still write to the file system
+	FreeBytes uint64 // number of bytes that this process may still write to the file system
 	FreeKnown bool   // FreeBytes is known
 }
 
 // Look checks that the path still leads to the directory that was opened, and reads the free space.
-// With write it also writes and syncs one byte, so that a broken disk is detected while nothing
-// else is written. Its errors do not end the log.
+// If write is set it also writes and syncs one byte, so that a broken disk is detected even if
+// nothing else is written. Errors of Look do not end the log.
 //
-// The error wraps ErrLost if the directory was removed or replaced, so that what is written from
-// then on is lost. It wraps raftlog.ErrHung if the disk does not answer within the limit, and
-// raftlog.ErrStorage if the write fails. Look takes no lock, so it returns also while Put or Log
-// waits for the disk.
+// The error wraps ErrLost if the directory was removed or replaced: later writes would be lost. It
+// wraps raftlog.ErrHung if the disk does not answer within the limit, and raftlog.ErrStorage if the
+// write fails. Look takes no lock, so it does not wait for Put or Log.
 func (d *Dir) Look(within time.Duration, write bool) (View, error) {
 	hung := fmt.Errorf("%w: %s has not answered for %v", raftlog.ErrHung, d.cfg.Path, within)
 	if !d.looking.CompareAndSwap(false, true) {
-		return View{}, hung // an earlier look has not returned
+		return View{}, hung // an earlier call has not returned
 	}
 	type result struct {
 		view View
 		err  error
 	}
 	done := make(chan result, 1)
-	go func() { // not waited for: a system call that hangs cannot be ended
+	go func() { // Look does not wait for it, because a hanging system call cannot be ended
 		var r result
 		r.err = d.stillThere()
 		r.view.FreeBytes, r.view.FreeKnown = d.cfg.Files.Free(d.cfg.Path)
 		if r.err == nil && write {
 			r.err = d.tryWrite()
 		}
-		d.looking.Store(false) // before the answer: the caller may look again at once
+		// first, because the caller may call Look again as soon as it has the answer
+		d.looking.Store(false)
 		done <- r
 	}()
 	limit := time.NewTimer(within)
@@ -55,8 +55,8 @@ func (d *Dir) Look(within time.Duration, write bool) (View, error) {
 	}
 }
 
-// tryWrite writes the probe file in place. Once the file exists that needs no space, so a full disk
-// does not fail it.
+// tryWrite overwrites the probe file. If the file exists, that needs no space, so tryWrite succeeds
+// on a full disk.
 func (d *Dir) tryWrite() error {
 	path := filepath.Join(d.cfg.Path, probeName)
 	f, err := d.cfg.Files.Open(path)
@@ -76,8 +76,8 @@ func (d *Dir) tryWrite() error {
 	return nil
 }
 
-// identify stores the identity of the lock file. The file stays open, so no other can get the same
-// inode.
+// identify stores the identity of the lock file. The file stays open, so that no other file can get
+// its inode number.
 func (d *Dir) identify() error {
 	path, err := filepath.Abs(filepath.Join(d.cfg.Path, lockName))
 	if err != nil {
@@ -87,12 +87,12 @@ func (d *Dir) identify() error {
 	if d.identity, err = os.Stat(path); err != nil {
 		return err
 	}
-	os.SameFile(d.identity, d.identity) // makes Windows read the file's number now
+	os.SameFile(d.identity, d.identity) // on Windows this call reads and stores the file's number
 	return nil
 }
 
 // stillThere returns an error if the path no longer leads to the lock file that was opened. It
-// ignores other errors, which a write will report.
+// ignores other errors of the file system, which the next write will return.
 func (d *Dir) stillThere() error {
 	now, err := os.Stat(d.lockPath)
 	switch {

@@ -11,7 +11,7 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// An open directory is removed, moved or replaced by a copy of itself.
+// TestLookNoticesALostDirectory removes, moves or replaces an open directory.
 func TestLookNoticesALostDirectory(t *testing.T) {
 	for name, lose := range map[string]func(t *testing.T, path string){
 		"removed": func(t *testing.T, path string) { wantNil(t, os.RemoveAll(path)) },
@@ -43,7 +43,7 @@ func TestLookNoticesALostDirectory(t *testing.T) {
 	}
 }
 
-// Each Look writes, and one that has returned does not prevent the next.
+// TestLooksFollowEachOther checks that Look can be called repeatedly and writes each time.
 func TestLooksFollowEachOther(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "d")
 	d, err := Open(Config{Path: path})
@@ -60,10 +60,10 @@ func TestLooksFollowEachOther(t *testing.T) {
 	_, err = d.Look(time.Minute, true)
 	wantIs(t, err, raftlog.ErrStorage)
 	_, err = d.Log(1, 2)
-	wantNil(t, err) // an error of Look is not final
+	wantNil(t, err) // an error of Look is not final for the log
 }
 
-// silentFS hangs until it is released.
+// silentFS is an FS that hangs until it is released.
 type silentFS struct {
 	FS
 	let chan struct{}
@@ -74,7 +74,8 @@ func (f silentFS) Free(dir string) (uint64, bool) {
 	return f.FS.Free(dir)
 }
 
-// Look has at most one system call under way, and succeeds again once that has returned.
+// TestLookDoesNotWaitForAHungDisk checks that Look has at most one pending system call, and
+// succeeds again once that call has returned.
 func TestLookDoesNotWaitForAHungDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files := silentFS{OSFS(), make(chan struct{})}

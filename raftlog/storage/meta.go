@@ -15,34 +15,35 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// metaTimeout bounds bbolt's wait for its own lock, which is free because the directory is locked.
+// metaTimeout limits bbolt's wait for its own lock. The lock is free, because the directory is
+// locked.
 const metaTimeout = 2 * time.Second
 
-// meta is meta.db, the only use of bbolt. bbolt has no checksums on its data, panics on damage, and
-// reads through a memory map that can fault. So:
+// meta is the file meta.db, the only use of bbolt. bbolt has no checksums on its data, panics on
+// damage, and reads through a memory map that can fault. Therefore:
 //
-//   - all records are one value with a CRC32C, decoded once at open and served from memory. One
-//     value also needs no branch pages, which damage could turn into a cycle that overflows the
-//     stack;
-//   - every access runs under guarded;
-//   - each change is committed twice: if the newer of bbolt's two meta pages is damaged it uses the
-//     older, so both must have the change;
-//   - the free list is kept in the file, since bbolt rebuilds a missing one on a goroutine whose
-//     panic cannot be recovered;
-//   - the file is created under another name, since bbolt's own creation does not survive a power
-//     loss;
-//   - the first error is final.
+//   - All records are one value with a CRC32C, which is decoded once at open and served from
+//     memory. One value needs no branch pages, which damage could turn into a cycle that overflows
+//     the stack.
+//   - Every access runs in guarded.
+//   - Each change is committed twice. If the newer of bbolt's two meta pages is damaged, bbolt uses
+//     the older one, so both must contain the change.
+//   - The free list is kept in the file. bbolt rebuilds a missing one on a goroutine whose panic
+//     cannot be recovered.
+//   - The file is created under another name and renamed, because a power loss during bbolt's own
+//     creation leaves an unusable file.
+//   - The first error is final.
 //
-// Not safe for concurrent use.
+// A meta is not safe for concurrent use.
 type meta struct {
 	metaState
 	path   string
 	db     *bbolt.DB
-	file   *os.File // of db, to be closed if db has failed
+	file   *os.File // file of db, to be closed if db has failed
 	failed error
 }
 
-// metaState is the content. A change works on a copy.
+// metaState is the content of meta.db. A change works on a copy.
 type metaState struct {
 	generation uint64
 	logs       []logRecord
@@ -54,7 +55,7 @@ const (
 	metaKey    = "records"
 )
 
-// guarded runs an access to bbolt, and returns a panic or a fault in mapped memory as an error.
+// guarded runs f, which uses bbolt, and returns a panic or a fault in mapped memory as an error.
 func guarded(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -77,7 +78,7 @@ func openBolt(path string) (db *bbolt.DB, file *os.File, err error) {
 		return err
 	})
 	if errors.Is(err, raftlog.ErrPanic) && file != nil {
-		abandon(file) // bbolt's own close could wait for its locks forever
+		abandon(file) // do not use bbolt's Close, which could wait for its locks forever
 	}
 	return db, file, err
 }
@@ -110,7 +111,7 @@ func createMeta(fsys FS, dir string) error {
 func openMeta(path string) (*meta, error) {
 	if info, err := os.Stat(path); err != nil {
 		return nil, fmt.Errorf("%w: %w", raftlog.ErrStorage, err)
-	} else if info.Size() == 0 { // bbolt would initialize it
+	} else if info.Size() == 0 { // bbolt would initialize an empty file
 		return nil, fmt.Errorf("%w: %s is empty; %s", raftlog.ErrCorrupt, path, recoveryHint)
 	}
 	db, file, err := openBolt(path)
@@ -127,7 +128,7 @@ func openMeta(path string) (*meta, error) {
 			if b == nil {
 				return errors.New("the records are missing")
 			}
-			// A copy, since the decoded values outlive the transaction.
+			// Decode a copy, because the values are used after the transaction has ended.
 			m.metaState, err = decodeMeta(slices.Clone(b.Get([]byte(metaKey))))
 			return err
 		})
@@ -155,7 +156,7 @@ func (m *meta) put(records map[string][]byte) error {
 	})
 }
 
-// change makes one change durable, all of it or nothing.
+// change makes one change durable, completely or not at all.
 func (m *meta) change(f func(*metaState)) error {
 	if m.failed != nil {
 		return m.failed
@@ -193,7 +194,7 @@ func (m *meta) commit(value []byte) error {
 	})
 }
 
-// close closes the file. After a failure it does not call bbolt's own close, which may wait for its
+// close closes the file. After a failure it does not call bbolt's Close, which may wait for its
 // locks forever. The mapping of a few pages then stays until the process ends.
 func (m *meta) close() error {
 	if m.failed != nil {
@@ -213,12 +214,12 @@ func (m *metaState) find(id uint64) *logRecord {
 	return nil
 }
 
-// alone reports whether all logs but one have ended.
+// alone reports whether all logs except but have ended.
 func (m *metaState) alone(but raftlog.Identity) bool {
 	return !slices.ContainsFunc(m.logs, func(l logRecord) bool { return l.Identity != but && l.state != logEnded })
 }
 
-// end ends all logs but one.
+// end ends all logs except but.
 func (m *metaState) end(but raftlog.Identity) {
 	for i := range m.logs {
 		if m.logs[i].Identity != but {

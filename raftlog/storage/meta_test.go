@@ -60,8 +60,8 @@ func readFile(t *testing.T, path string) []byte {
 	return data
 }
 
-// Any flipped bit is refused or harmless, also for later writes, and never ends the process.
-// MORTISE_DAMAGE=200 tries about every bit.
+// TestMetaBitFlips checks that a flipped bit is either refused or harmless, for later writes too,
+// and never ends the process. MORTISE_DAMAGE=200 tries about every bit.
 func TestMetaBitFlips(t *testing.T) {
 	path := testMeta(t)
 	whole := readFile(t, path)
@@ -124,8 +124,8 @@ func TestMetaTruncated(t *testing.T) {
 	}
 }
 
-// bbolt's memory map loses its file: the next write fails, the error is final, and the process
-// survives.
+// TestMetaTruncatedWhileOpen truncates the file that bbolt has mapped into memory. The next write
+// must fail with a final error, and the process must survive.
 func TestMetaTruncatedWhileOpen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "d")
 	d := mustDir(t, path)
@@ -151,7 +151,7 @@ func TestMetaTruncatedWhileOpen(t *testing.T) {
 	refused(t, err, raftlog.ErrCorrupt, metaName)
 }
 
-// A disk error is final, although bbolt might continue.
+// TestMetaWriteFails checks that a disk error is final, although bbolt might continue.
 func TestMetaWriteFails(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "d")
 	d := mustDir(t, path)
@@ -162,7 +162,7 @@ func TestMetaWriteFails(t *testing.T) {
 	if again := d.Put(nil); again != err {
 		t.Errorf("then %v", again)
 	}
-	// The log's own files are valid; it fails with its next use of meta.db.
+	// The log's own files are valid. The log fails when it uses meta.db the next time.
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
@@ -174,9 +174,10 @@ func TestMetaWriteFails(t *testing.T) {
 	}
 }
 
-// bbolt writes to its file directly, so operations cannot be recorded. But a commit is known to
-// write its pages, sync, write a meta page, and sync. So the images of a power loss are built from
-// what a commit has changed.
+// TestMetaCrashImages checks all states in which a power loss can leave meta.db. bbolt does not use
+// an FS, so its operations cannot be recorded. But a commit is known to write its pages, sync,
+// write a meta page, and sync. So the test builds the images from the bytes that a commit has
+// changed.
 func TestMetaCrashImages(t *testing.T) {
 	path := testMeta(t)
 	m, err := openMeta(path)
@@ -219,8 +220,8 @@ func TestMetaCrashImages(t *testing.T) {
 	}
 }
 
-// commitImage returns a file between two states: for even numbers before the first sync, for odd
-// ones between the first and the second.
+// commitImage returns a file between two states: before the first sync for even n, and between the
+// first and the second for odd n.
 func commitImage(r *rand.Rand, before, after []byte, n int) []byte {
 	out := bytes.Clone(before)
 	if n%2 == 1 || r.IntN(2) == 0 {
@@ -236,7 +237,7 @@ func commitImage(r *rand.Rand, before, after []byte, n int) []byte {
 	return out
 }
 
-// An interrupted creation of meta.db does not prevent the next.
+// TestMetaBegunAnew checks that an interrupted creation of meta.db does not prevent the next one.
 func TestMetaBegunAnew(t *testing.T) {
 	whole := readFile(t, testMeta(t))
 	for _, left := range [][]byte{{}, whole[:5000], make([]byte, 32<<10), whole} {
@@ -253,7 +254,7 @@ func TestMetaBegunAnew(t *testing.T) {
 	}
 }
 
-// cutFS fails the rename of meta.db, as if the power was lost before it.
+// cutFS fails the rename of meta.db, as a power loss before the rename would.
 type cutFS struct{ FS }
 
 func (c cutFS) Rename(from, to string) error {
@@ -263,8 +264,8 @@ func (c cutFS) Rename(from, to string) error {
 	return c.FS.Rename(from, to)
 }
 
-// No file has the name meta.db before it is complete and durable, since bbolt cannot tell a torn
-// new file from a damaged old one.
+// TestMetaMadeAside checks that the file gets the name meta.db only when it is complete and
+// durable, because bbolt cannot distinguish a torn new file from a damaged old one.
 func TestMetaMadeAside(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "d")
 	_, err := Open(Config{Path: path, Files: cutFS{OSFS()}})

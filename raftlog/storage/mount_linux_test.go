@@ -13,7 +13,7 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// Needs the right to mount a file system.
+// TestReadOnlyAndFullDisk needs the right to mount a file system.
 func TestReadOnlyAndFullDisk(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m")
 	if err := os.Mkdir(path, 0o700); err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// originText is the content of the file origin, with the file's own inode number. A copy has
-// another number than its text.
+// originText is the beginning of the file origin. The file's own inode number follows. In a copy
+// the number in the text differs from the file's own.
 const originText = "mortise made this directory here. If it was copied or restored, this number is not the file's " +
 	"own: %d\n"
 
@@ -44,7 +44,7 @@ func checkOrigin(dir string) error {
 		ErrCopied, dir, path)
 }
 
-// writeOrigin creates the file atomically, so that a crash leaves none or a whole one.
+// writeOrigin creates the file atomically: a crash leaves no file or a complete one.
 func writeOrigin(dir, path string) error {
 	f, err := createOS(path + ".tmp")
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// A lone voter's log continues where it ended, across snapshots and segments.
+// TestReplicaOnDir checks that a single voter continues its log after a restart, across snapshots
+// and segments.
 func TestReplicaOnDir(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "d")
 	term := uint64(1)
@@ -42,7 +43,7 @@ func TestReplicaOnDir(t *testing.T) {
 			term = now
 		}
 		s.mu.Lock()
-		before := s.applied // since the snapshot
+		before := s.applied // bytes applied since the snapshot
 		s.mu.Unlock()
 		for i := range 60 {
 			l.Propose(term, make([]byte, 1000))
@@ -53,7 +54,7 @@ func TestReplicaOnDir(t *testing.T) {
 		}
 		if life%2 == 0 {
 			closeDir(t, d)
-		} else if err := d.lock.Close(); err != nil { // as a kill does
+		} else if err := d.lock.Close(); err != nil { // a kill releases the lock in the same way
 			t.Fatal(err)
 		} else if err := d.meta.close(); err != nil {
 			t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"github.com/mortise-lock/mortise/raftlog/storage"
 )
 
-// Small segments, so that the conformance suite uses many.
+// TestDirStore runs the conformance suite with small segments, so that it uses many.
 func TestDirStore(t *testing.T) {
 	for name, size := range map[string]int{"small segments": 16 << 10, "larger ones": 128 << 10} {
 		t.Run(name, func(t *testing.T) {
@@ -30,7 +30,8 @@ func TestDirStore(t *testing.T) {
 					}
 					t.Cleanup(func() { dir.Close() })
 					id := raftlog.Identity{Group: 1 << 63, ID: 5}
-					if strings.HasSuffix(t.Name(), "/joined") { // the suite begins that one under another name
+					// the suite begins this log under another test name
+					if strings.HasSuffix(t.Name(), "/joined") {
 						id = raftlog.Identity{Group: 3, ID: 1<<64 - 9}
 					}
 					s, err := dir.Log(id.Group, id.ID)
@@ -44,7 +45,7 @@ func TestDirStore(t *testing.T) {
 	}
 }
 
-// noSync is the disk without syncs, which the suite does not need.
+// noSync is an FS without syncs, which the suite does not need.
 type noSync struct{ storage.FS }
 
 func (noSync) SyncDir(string) error { return nil }

@@ -12,88 +12,90 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// wal is the Store of a Dir: the log of one replica in segment files of fixed size, which are
-// reserved in advance and reused, and its snapshot in a separate file.
+// wal is the Store of a Dir. It keeps the log of one replica in segment files of fixed size, which
+// are reserved in advance and reused, and its snapshot in a separate file.
 //
 //	segment:  header (4096 bytes) │ frame │ frame │ ... │ seal │ free     wal_header.go, wal_frame.go
 //	frame:    head (32 bytes) │ identity, hard state, snapshot, entries     wal_items.go
 //
-// A Save is one frame: one write and one sync. After a crash all of it is there or nothing. Reading
-// folds all frames in order (wal_fold.go): an entry replaces the one at its index and all behind
-// it. A new commit index alone waits for the next frame, or for Close.
+// A Save is one frame: one write and one sync. After a crash the frame exists completely or not at
+// all. Reading replays all frames in order (wal_fold.go): an entry replaces the entry at its index
+// and all entries after it. A batch with only a new commit index waits in memory for the next
+// frame, or for Close.
 //
 // # Steps, and a crash between any two of them
 //
-//   - A snapshot: 1. its file is written and synced piece by piece, then the directory is synced;
-//     2. the frame that names it is written and synced; 3. the segments without entries behind it
-//     become spares, and the file of the previous snapshot is removed. Open removes a file that no
-//     frame names, and completes step 3. Step 1 is Prepare, concurrent with any number of Saves.
-//     The next Prepare removes the old file and surplus spares. Only a snapshot of another replica,
-//     which everything else waits for, is written within its Save.
+//   - A snapshot: 1. its file is written and synced in pieces, then the directory is synced; 2. the
+//     frame that names the file is written and synced; 3. the segments without entries after the
+//     snapshot become spares, and the file of the previous snapshot is removed. Open removes a file
+//     that no frame names, and completes step 3. Step 1 is Prepare, concurrent with any number of
+//     Saves. The next Prepare removes the old file and surplus spares. A snapshot of another
+//     replica is written within its Save, because nothing can proceed without it.
 //   - The next segment: 1. the header is written to a spare or a new file and synced; 2. the file
 //     is renamed and the directory synced; 3. the seal is written to the old segment and synced; 4.
-//     frames are written to the new one. Open does step 3 if it finds a last segment without frames
-//     behind one without a seal.
-//   - A segment is renamed to a spare and the directory synced before its header is overwritten.
+//     frames are written to the new segment. If the last segment has no frames and the one before
+//     it has no seal, Open does step 3.
+//   - A reused segment: it is renamed to a spare and the directory is synced, and only then is its
+//     header overwritten.
 //
 // # A torn frame, or a damaged one?
 //
-// A frame is written only after the one before it is durable and acknowledged. So a crash leaves at
-// most the last frame incomplete, which was never acknowledged and may be cut. All other damage
-// must be refused, since a cut would take back a vote or an entry that others rely on. So an
-// invalid frame is damaged, and not torn by a crash, if
+// A frame is written only after the frame before it is durable and acknowledged. So a crash leaves
+// at most the last frame incomplete. That frame was never acknowledged and may be cut off. All
+// other damage must be refused, because a cut would remove a vote or an entry on which other
+// replicas rely. So an invalid frame is damaged, and not torn by a crash, if
 //
-//   - a head with a higher number and the salt of the segment follows anywhere behind it, since
-//     that was written only after this frame was durable,
-//   - the segment is sealed or another follows it that has frames,
-//   - it differs from the expected frame in one bit, which is not the effect of a lost sector
-//     because payloads are whitened, or
-//   - its head is intact but does not fit.
+//   - a head with a higher number and the salt of the segment exists anywhere after it, because
+//     that head was written only after this frame was durable,
+//   - the segment is sealed, or a later segment has frames,
+//   - it differs from the expected frame in one bit; a lost sector cannot cause this, because
+//     payloads are whitened, or
+//   - its head is intact but impossible at this place.
 //
-// The last frame has nothing behind it. Therefore Close writes two marks behind it, the second in
-// another block of the disk, and so does the next open, before anything else. Three cases are still
-// not detected: damage of more than one bit to the last frame between a crash and the next open,
-// which looks torn; a disk that acknowledges a sync and then loses the data; and a directory whose
-// files were all restored to an earlier state together (see Dir for copies).
+// Nothing follows the last frame. Therefore Close writes two marks after it, the second in another
+// block of the disk. The next open does the same before anything else. Three cases are not
+// detected: damage of more than one bit to the last frame between a crash and the next open, which
+// looks torn; a disk that acknowledges a sync and then loses the data; and a directory whose files
+// were all restored to an earlier state together (see Dir for copies).
 //
-// A disk is assumed to change no other bytes than those written, to keep what was synced, and to
-// leave a partly written sector old, new, or different from both in more than one bit.
+// A disk is assumed to change only the bytes that are written and to keep synced bytes. A partly
+// written sector is assumed to be old, new, or different from both in more than one bit.
 //
-// After a failed sync the kernel may hold pages as clean that the disk does not have. The store
-// then accepts nothing more. The next open, in the same boot or later, rewrites and syncs the last
-// frame, and then writes the marks.
+// After a failed sync the kernel may treat pages as clean although the disk does not have them. The
+// store then accepts nothing more. The next open, in the same boot or later, rewrites and syncs the
+// last frame, and then writes the marks.
 type wal struct {
 	fs      FS
 	dir     string
 	id      raftlog.Identity
-	segment int64              // bytes of a new segment
-	random  func([]byte)       // for salts
-	begun   func() error       // called once, after the first batch is durable
+	segment int64              // size of a new segment
+	random  func([]byte)       // generates salts
+	begun   func() error       // called once, when the first batch is durable
 	closed  func(failed error) // called by Close
 	logger  *slog.Logger
 	spares  []string
 
-	// Save and Load hold busy, which guards the fields below. Prepare holds preparing, and locks busy
-	// briefly after it. Close may be called from another goroutine and waits for neither lock: the
-	// disk may never answer.
+	// Save and Load hold busy, which guards the fields below. Prepare holds preparing, and briefly
+	// locks busy while it holds preparing. Close may be called from another goroutine and waits for
+	// neither lock, because the disk may never answer.
 	busy, preparing sync.Mutex
 
-	files    uint64    // highest number of a snapshot file so far
-	prepared *prepared // nil if there is none
-	stale    []string  // names of files that are no longer needed
+	files    uint64    // highest number of a snapshot file
+	prepared *prepared // snapshot that no frame names yet, or nil
+	stale    []string  // names of files to be removed
 
 	replay
-	lowest   uint64 // sequence of the oldest segment that is kept
-	file     File   // of the current segment; nil before the first
+	lowest   uint64 // sequence of the oldest segment of the log
+	file     File   // the current segment; nil before the first one
 	header   header
 	at       int64  // offset of the next frame
-	next     uint64 // its number; 1 is the first
+	next     uint64 // number of the next frame; the first is 1
 	buf      []byte
-	failed   error // final
-	finished bool  // closed
+	failed   error // the first error, which is final
+	finished bool  // the log is closed
 }
 
-// recoveryHint ends the message of each error for an unreadable log.
+// recoveryHint is the end of each error message about an unreadable log.
 const recoveryHint = "this replica cannot go on under its raft ID: remove the whole directory and start the instance " +
 	"again, it then comes back as a new member, which may get a vote again; do not restore an older copy, since " +
 	"the other replicas rely on what this one has acknowledged since"
@@ -105,7 +107,7 @@ func (w *wal) refuse(name string, err error) error {
 	return fmt.Errorf("%w: %s: %w; %s", raftlog.ErrCorrupt, filepath.Join(w.dir, name), err, recoveryHint)
 }
 
-// Volatile reports false: Save waits for the disk.
+// Volatile returns false, because Save waits for the disk.
 func (w *wal) Volatile() bool { return false }
 
 func (w *wal) Load() (raftlog.State, error) {
@@ -139,7 +141,7 @@ func (w *wal) state(s *scanned) (st raftlog.State, err error) {
 	return st, err
 }
 
-// fail makes an error final.
+// fail makes err final and returns it with its context.
 func (w *wal) fail(doing string, err error) error {
 	if w.failed == nil {
 		w.failed = fmt.Errorf("%w: %s in %s: %w; nothing more is written to this log: free or repair the disk and "+
@@ -167,7 +169,7 @@ func (w *wal) Save(b raftlog.Batch) error {
 	return nil
 }
 
-// accepts validates a batch before anything is written. An error is a bug of the caller.
+// accepts validates a batch before anything is written. An error means a bug of the caller.
 func (w *wal) accepts(b raftlog.Batch) error {
 	if (b.Identity != nil) == w.replay.begun {
 		return errors.New("the first batch of a log must name it, and no other")
@@ -233,7 +235,7 @@ func (w *wal) saved(b raftlog.Batch, it items, entries []*raftpb.Entry) error {
 	if len(entries) > 0 {
 		it.first = entries[0].GetIndex()
 	}
-	// The sequence is read only now: the write may have begun a segment.
+	// Read the sequence only now, because the write may have begun a new segment.
 	if err := w.apply(it, w.id, w.header.sequence); err != nil {
 		return err
 	}
@@ -248,7 +250,7 @@ func (w *wal) saved(b raftlog.Batch, it items, entries []*raftpb.Entry) error {
 	return w.release(old, it.snapshot)
 }
 
-// keepBuffer keeps a frame's memory for the next one, up to 1 MiB.
+// keepBuffer keeps the memory of a frame for the next frame, up to 1 MiB.
 func (w *wal) keepBuffer(frame []byte) {
 	if w.buf = frame[:0]; cap(frame) > 1<<20 {
 		w.buf = nil
@@ -274,9 +276,9 @@ func (w *wal) write(frame []byte) error {
 	return nil
 }
 
-// Close writes the marks behind the last frame, so that its loss would be detected, and closes the
-// files. Acknowledged data is safe without the marks. While a Save, Load or Prepare has not
-// returned, Close does nothing and returns ErrHung.
+// Close writes the marks after the last frame, so that a loss of this frame would be detected, and
+// closes the files. Acknowledged data is safe without the marks. While a Save, Load or Prepare has
+// not returned, Close does nothing and returns ErrHung.
 func (w *wal) Close() error {
 	hangs := fmt.Errorf("%w: the disk of %s has not answered yet", raftlog.ErrHung, w.dir)
 	if !w.preparing.TryLock() {
@@ -307,10 +309,10 @@ func (w *wal) Close() error {
 	return err
 }
 
-// markBytes is the distance of the two marks: damage to one block of a disk must not affect both.
+// markBytes is the distance of the two marks. Damage to one block of a disk must not affect both.
 const markBytes = 4096
 
-// mark writes two frames without content, each durable before the next.
+// mark writes two frames without content. The first is durable before the second is written.
 func (w *wal) mark() error {
 	frame := make([]byte, frameHeadBytes, frameHeadBytes+64+markBytes)
 	frame = append(frame, itemMark)

@@ -14,8 +14,8 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// damaged returns the files of a log with several segments, a snapshot and spares. With killed
-// there are no marks behind the last frame.
+// damaged returns the files of a log with several segments, a snapshot and spares. If killed is
+// set, the log was not closed, so there are no marks after the last frame.
 func damaged(t *testing.T, seed uint64, killed bool) (files map[string][]byte, want raftlog.State) {
 	t.Helper()
 	h := newHistory(seed, nil, raftlog.State{})
@@ -30,7 +30,7 @@ func damaged(t *testing.T, seed uint64, killed bool) (files map[string][]byte, w
 	return h.fs.live(), h.promises[len(h.promises)-1].state
 }
 
-// harmless opens damaged files. They must be refused, or yield exactly what was promised.
+// harmless opens damaged files. They must be refused, or yield exactly the state want.
 func harmless(files map[string][]byte, want raftlog.State) error {
 	_, got, err := openCrash(newCrashFS(files), 5)
 	if err != nil {
@@ -45,7 +45,7 @@ func harmless(files map[string][]byte, want raftlog.State) error {
 	return nil
 }
 
-// damageRounds returns how much damage is tried. MORTISE_DAMAGE multiplies it.
+// damageRounds returns how many damages a test tries: n, or more if MORTISE_DAMAGE multiplies it.
 func damageRounds(n int) int {
 	if m, err := strconv.Atoi(os.Getenv("MORTISE_DAMAGE")); err == nil {
 		return n * m
@@ -53,7 +53,7 @@ func damageRounds(n int) int {
 	return max(n/slowly, 1)
 }
 
-// No flipped bit in any file may be misread.
+// TestBitFlips checks that a flipped bit in any file never leads to a wrong state.
 func TestBitFlips(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	refused := 0
@@ -87,7 +87,7 @@ func TestBitFlipsInHeaders(t *testing.T) {
 				continue
 			}
 			data := files[name]
-			for bit := round % 5; bit < 160*8; bit += 5 { // every byte of it
+			for bit := round % 5; bit < 160*8; bit += 5 { // each byte of the header's fields
 				data[bit/8] ^= 1 << (bit % 8)
 				if _, _, err := openCrash(newCrashFS(files), 5); !errors.Is(err, raftlog.ErrCorrupt) {
 					t.Fatalf("round %d, bit %d of byte %d of %s: %v, want it refused", round, bit%8, bit/8, name, err)
@@ -101,7 +101,8 @@ func TestBitFlipsInHeaders(t *testing.T) {
 	}
 }
 
-// There is nothing behind the last frame before a kill, so the flip itself must be detected.
+// TestBitFlipsInLastFrame flips bits in the last frame before a kill. Nothing follows that frame,
+// so the flip itself must be detected.
 func TestBitFlipsInLastFrame(t *testing.T) {
 	for seed := range uint64(4) {
 		h := newHistory(seed, nil, raftlog.State{})
@@ -137,7 +138,8 @@ func TestBitFlipsInLastFrame(t *testing.T) {
 	}
 }
 
-// After Close the marks behind the last frame show that overwritten bytes were acknowledged.
+// TestGarbage overwrites bytes of a closed log. The marks after the last frame must show that those
+// bytes were acknowledged.
 func TestGarbage(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))
 	for round := range damageRounds(4) {
@@ -148,7 +150,7 @@ func TestGarbage(t *testing.T) {
 				data := slices.Clone(whole)
 				at := r.IntN(len(data))
 				for i := range data[at:min(len(data), at+1+r.IntN(600))] {
-					data[at+i] = byte(r.Uint32()) & byte(-(round & 1)) // random, or zeros
+					data[at+i] = byte(r.Uint32()) & byte(-(round & 1)) // random bytes or zeros
 				}
 				files[name] = data
 				if err := harmless(files, want); err != nil {
@@ -184,8 +186,8 @@ func TestTruncatedAndMissing(t *testing.T) {
 	}
 }
 
-// If the newest segment is older than it was, and not the only one, the log must be refused unless
-// nothing was lost.
+// TestOlderSegments replaces the newest of several segments by an older version of it. The log must
+// be refused unless nothing was lost.
 func TestOlderSegments(t *testing.T) {
 	caught := 0
 	for seed := range uint64(20) {
@@ -249,7 +251,7 @@ func putChecksum(b []byte) {
 }
 
 // lastSegment returns a log that can be opened without the frames of its last segment, and the name
-// and header of that one.
+// and the header of this segment.
 func lastSegment(t *testing.T) (files map[string][]byte, last string, h header) {
 	t.Helper()
 	for seed := range uint64(100) {
@@ -273,7 +275,7 @@ func lastSegment(t *testing.T) (files map[string][]byte, last string, h header) 
 	return nil, "", header{}
 }
 
-// The last segment gets valid headers that do not follow the previous segment.
+// TestSegmentsMustFit gives the last segment valid headers that do not follow the previous segment.
 func TestSegmentsMustFit(t *testing.T) {
 	files, last, h := lastSegment(t)
 	for name, change := range map[string]func(*header){
@@ -289,7 +291,8 @@ func TestSegmentsMustFit(t *testing.T) {
 	} {
 		h := h
 		change(&h)
-		files[last] = extend(h.encode(), int64(h.size)) // without frames, which would be refused
+		// without frames, which would be refused anyway
+		files[last] = extend(h.encode(), int64(h.size))
 		_, _, err := openCrash(newCrashFS(files), 5)
 		if good := name == "as it is"; good != (err == nil) || !good && !errors.Is(err, raftlog.ErrCorrupt) {
 			t.Errorf("%s: %v", name, err)

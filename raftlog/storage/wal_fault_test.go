@@ -10,8 +10,9 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// The n-th operation of a run fails, for every n. The store must return the error, and again from
-// every later call. Everything promised must be there after a kill and after a power loss.
+// TestErrorAtEveryOperation makes the n-th operation of a run fail, for every n. The failed call
+// and every later one must return the error. All promised data must exist after a kill and after a
+// power loss.
 func TestErrorAtEveryOperation(t *testing.T) {
 	for _, cause := range []error{syscall.EIO, syscall.ENOSPC} {
 		for n := 0; ; n += slowly {
@@ -36,7 +37,7 @@ func TestErrorAtEveryOperation(t *testing.T) {
 				t.Fatalf("operation %d: %v, want ErrStorage with its cause and what to do", n, err)
 			}
 			h.fs.before = nil
-			if h.w != nil { // otherwise it failed while it was opened
+			if h.w != nil { // nil if opening it failed
 				if again := h.w.Save(raftlog.Batch{HardState: testHard(1000, 0, 0)}); again == nil ||
 					h.w.failed != nil && again.Error() != err.Error() {
 					t.Fatalf("operation %d: after the error Save returns %v", n, again)
@@ -54,8 +55,9 @@ func TestErrorAtEveryOperation(t *testing.T) {
 	}
 }
 
-// After a failed sync the kernel may keep the data in memory, as clean. A restarted process reads
-// it from there, and may rely on it only after writing it again.
+// TestFailedSyncIsNotTrusted checks a restart after a failed sync. The kernel may keep the data in
+// memory, as clean. The restarted process reads it from there, and may rely on it only after
+// writing it again.
 func TestFailedSyncIsNotTrusted(t *testing.T) {
 	h := newHistory(1, nil, raftlog.State{})
 	if err := h.run(10); err != nil {
@@ -101,8 +103,9 @@ func TestFailedSyncIsNotTrusted(t *testing.T) {
 	}
 }
 
-// Also at open each frame is synced before the next is written. Otherwise a crash could leave a
-// mark behind a lost frame, which counts as damage.
+// TestNothingIsWrittenBehindWhatIsNotDurable checks that each frame is synced before the next one
+// is written, during open too. Otherwise a crash could leave a mark after a lost frame, which
+// counts as damage.
 func TestNothingIsWrittenBehindWhatIsNotDurable(t *testing.T) {
 	h := newHistory(1, nil, raftlog.State{})
 	if err := h.run(10); err != nil {
@@ -112,7 +115,7 @@ func TestNothingIsWrittenBehindWhatIsNotDurable(t *testing.T) {
 	if _, _, err := openCrash(fs, 9); err != nil {
 		t.Fatal(err)
 	}
-	written := map[int]bool{} // and not synced
+	written := map[int]bool{} // written and not synced
 	writes := 0
 	for _, o := range fs.ops {
 		switch o.kind {
@@ -229,7 +232,8 @@ func foundedCrash(t *testing.T, fs *crashFS) *wal {
 	return w
 }
 
-// A new commit index alone is durable, since the log saves one only if it must be.
+// TestCommitAlone checks that a new commit index alone is durable. The log saves one only if it
+// must be durable.
 func TestCommitAlone(t *testing.T) {
 	fs := newCrashFS(nil)
 	w := foundedCrash(t, fs)

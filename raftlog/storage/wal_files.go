@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Names of files in a directory. Those of a log hold its raft ID, so that a damaged file of an
+// Names of files in a directory. Those of a log contain its raft ID, so that a damaged file of an
 // ended log does not affect another log.
 const (
 	tempFile      = "new.tmp"
@@ -15,7 +15,7 @@ const (
 	snapPrefix    = "snap-"
 	sparePrefix   = "spare-"
 
-	// sparesKept is the minimum of spares; sparesFor adds more behind a large snapshot.
+	// sparesKept is the minimum number of spares. With a large snapshot, sparesFor returns more.
 	sparesKept = 2
 )
 
@@ -40,8 +40,8 @@ func parseName(prefix, name string) (id, n uint64, ok bool) {
 
 // listing is the files of logs in a directory.
 type listing struct {
-	segments  map[uint64][]uint64 // raft ID -> sequences, ascending
-	snapshots map[uint64][]uint64 // raft ID -> files, ascending
+	segments  map[uint64][]uint64 // raft ID -> sequence numbers, ascending
+	snapshots map[uint64][]uint64 // raft ID -> file numbers, ascending
 	spares    []string
 }
 
@@ -64,9 +64,9 @@ func list(fsys FS, dir string) (l listing, err error) {
 	return l, nil
 }
 
-// retire turns segments into spares until there are kept of them, removes the remaining ones and
-// the others, and syncs the directory. A spare must not be used before that sync: after a crash the
-// old name could come back with the header of the new use.
+// retire turns segments into spares until there are kept spares, removes the remaining segments and
+// the other files, and syncs the directory. A spare must not be used before that sync. Otherwise
+// the old name could return after a crash, with the header of the new use.
 func retire(fsys FS, dir string, spares *[]string, kept int, segments, others []string) error {
 	if len(segments)+len(others) == 0 {
 		return nil

@@ -12,25 +12,25 @@ import (
 // span is a run of entries of one term whose newest version is in one segment. It ends where the
 // next span begins.
 type span struct {
-	first   uint64 // index
+	first   uint64 // index of the first entry
 	term    uint64
-	segment uint64 // sequence
+	segment uint64 // sequence of the segment
 }
 
-// replay is the result of a sequence of frames. Writing and reading share this code, so that they
-// agree.
+// replay is the result of applying a sequence of frames. Writing and reading share this code, so
+// that both compute the same state.
 type replay struct {
 	checkpoint
 
-	// floor is the index up to which the entries are unknown because the fold began at a checkpoint
-	// behind them. The snapshot must cover them.
+	// floor is the index up to which the entries are unknown, because the replay began at a
+	// checkpoint after them. The snapshot must cover these entries.
 	floor uint64
 	spans []span
 }
 
 func resume(c checkpoint) replay { return replay{checkpoint: c, floor: c.lastIndex} }
 
-// termAt returns the term of an entry, if the fold knows it.
+// termAt returns the term of an entry, if it is known.
 func (f *replay) termAt(index uint64) (term uint64, ok bool) {
 	if index <= f.floor || index > f.lastIndex {
 		return 0, false
@@ -41,7 +41,7 @@ func (f *replay) termAt(index uint64) (term uint64, ok bool) {
 	return 0, false
 }
 
-// spanOf returns the position of the span that holds an index, or -1 if the index is before all.
+// spanOf returns the position of the span that contains index, or -1 if all spans begin after it.
 func (f *replay) spanOf(index uint64) int {
 	return sort.Search(len(f.spans), func(i int) bool { return f.spans[i].first > index }) - 1
 }
@@ -54,7 +54,8 @@ func (f *replay) base() uint64 {
 	return f.snapshot.index
 }
 
-// install applies a snapshot. It drops the entries up to it if keeps is set, otherwise all.
+// install applies a snapshot. It drops the entries that the snapshot covers, or all if keeps is not
+// set.
 func (f *replay) install(m snapshotMark, keeps bool) {
 	f.snapshot = &m
 	if !keeps || m.index >= f.lastIndex {
@@ -70,7 +71,7 @@ func (f *replay) install(m snapshotMark, keeps bool) {
 	f.floor = max(f.floor, m.index)
 }
 
-// extend applies entries, which replace all entries at and after the first index.
+// extend applies entries. They replace all entries from the first index on.
 func (f *replay) extend(first uint64, entries []*raftpb.Entry, segment uint64) error {
 	if err := f.gap(first); err != nil {
 		return err
@@ -118,7 +119,7 @@ func (f *replay) apply(it items, id raftlog.Identity, segment uint64) error {
 	return nil
 }
 
-// oldest returns the first segment with an entry behind the snapshot, or the current one.
+// oldest returns the first segment with an entry after the snapshot, or else the current segment.
 func (f *replay) oldest(current uint64) uint64 {
 	if f.lastIndex <= f.base() {
 		return current
@@ -126,5 +127,5 @@ func (f *replay) oldest(current uint64) uint64 {
 	if i := f.spanOf(f.base() + 1); i >= 0 {
 		return f.spans[i].segment
 	}
-	return 0 // in a segment from before this fold
+	return 0 // the entry is in a segment before those that were replayed
 }

@@ -23,7 +23,7 @@ const (
 	frameHeadBytes = 32
 	frameAlign     = 8
 
-	// maxFrameBytes also bounds the memory for reading a frame.
+	// maxFrameBytes limits the length of a frame and the memory for reading it.
 	maxFrameBytes = 1 << 30
 )
 
@@ -35,7 +35,7 @@ type frameHead struct {
 	length  uint32
 	number  uint64
 	salt    uint64
-	payload uint32 // checksum of the payload
+	payload uint32 // CRC32C of the payload
 }
 
 func (h frameHead) put(b []byte) {
@@ -49,7 +49,7 @@ func (h frameHead) put(b []byte) {
 }
 
 // readFrameHead decodes the head at the beginning of b. It reports whether the head is intact and
-// of the segment with this salt.
+// has the given salt.
 func readFrameHead(b []byte, salt uint64) (frameHead, bool) {
 	le := binary.LittleEndian
 	if len(b) < frameHeadBytes || le.Uint32(b) != frameMagic || le.Uint64(b[16:]) != salt ||
@@ -59,8 +59,8 @@ func readFrameHead(b []byte, salt uint64) (frameHead, bool) {
 	return frameHead{length: le.Uint32(b[4:]), number: le.Uint64(b[8:]), salt: salt, payload: le.Uint32(b[24:])}, true
 }
 
-// sealFrame completes a frame. b holds room for the head, which it writes, and then the payload,
-// which it pads and whitens.
+// sealFrame completes a frame. b has room for the head, followed by the payload. sealFrame writes
+// the head, and pads and whitens the payload.
 func sealFrame(b []byte, number, salt uint64) []byte {
 	for len(b)%frameAlign != 0 {
 		b = append(b, 0)
@@ -72,10 +72,10 @@ func sealFrame(b []byte, number, salt uint64) []byte {
 	return b
 }
 
-// whiten combines a payload with a bit stream of its own; a second call undoes it. Payloads, and
-// the old content of the file, are mostly zeros and counters. Once whitened, a sector that was not
-// written differs from the right one in about half of its bits, not in only one, which oneBitOff
-// takes for damage.
+// whiten combines a payload with a pseudo-random bit stream. A second call restores the payload.
+// Payloads and the old content of the file are mostly zeros and counters. After whitening, a sector
+// that was not written differs from the right one in about half of its bits, and not in a single
+// bit, which oneBitOff would take for damage.
 func (h frameHead) whiten(payload []byte) {
 	le := binary.LittleEndian
 	x := h.salt ^ h.number<<32 ^ uint64(h.payload)
@@ -87,18 +87,20 @@ func (h frameHead) whiten(payload []byte) {
 	}
 }
 
-// verdict is the state of the place where the next frame could be.
+// verdict is the state of the bytes where the next frame may begin.
 type verdict uint8
 
 const (
-	frameWhole   verdict = iota // the frame that is expected
-	frameAbsent                 // no part of it: not written, or the write did not reach the disk
-	frameTorn                   // a part of it: the write did not reach the disk completely
-	frameDamaged                // it was written completely and has changed since
+	frameWhole verdict = iota // the expected frame
+	// no part of it: not written, or no byte of the write reached the disk
+	frameAbsent
+	frameTorn    // a part of it: the write did not completely reach the disk
+	frameDamaged // it was written completely and has changed since
 )
 
 // readFrame reads the frame with this number from b, the rest of a segment. It returns a copy of
-// the payload and the length of the frame. See wal for the difference between torn and damaged.
+// the payload and the length of the frame. The comment of wal explains the difference between torn
+// and damaged.
 func readFrame(b []byte, number, salt uint64) (payload []byte, size int, v verdict) {
 	head, ok := readFrameHead(b, salt)
 	if ok && head.number == number && head.length%frameAlign == 0 &&
@@ -115,7 +117,7 @@ func readFrame(b []byte, number, salt uint64) (payload []byte, size int, v verdi
 		return nil, 0, frameTorn
 	}
 	switch {
-	case ok: // intact, but not possible here: a crash does not cause that
+	case ok: // an intact but wrong head, which a crash cannot cause
 		return nil, 0, frameDamaged
 	case headOneBitOff(b, number, salt), laterFrame(b, number, salt):
 		return nil, 0, frameDamaged
@@ -123,7 +125,7 @@ func readFrame(b []byte, number, salt uint64) (payload []byte, size int, v verdi
 	return nil, 0, frameAbsent
 }
 
-// laterFrame reports whether a frame with a higher number begins anywhere in b. Its head is enough.
+// laterFrame reports whether the head of a frame with a higher number begins anywhere in b.
 func laterFrame(b []byte, number, salt uint64) bool {
 	le := binary.LittleEndian
 	for at := 0; at+frameHeadBytes <= len(b); at += frameAlign {
@@ -153,9 +155,9 @@ func headOneBitOff(b []byte, number, salt uint64) bool {
 	return false
 }
 
-// oneBitOff reports whether two texts of n bytes that differ in one bit can have checksums with
-// this difference. A CRC is linear, so the difference depends only on the distance of the bit from
-// the end.
+// oneBitOff reports whether two texts of n bytes that differ in a single bit can have checksums
+// with this difference. A CRC is linear, so the difference depends only on the distance of the bit
+// from the end.
 func oneBitOff(n int, difference uint32) bool {
 	table := castagnoli()
 	var flip [8]uint32

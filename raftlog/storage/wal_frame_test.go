@@ -6,9 +6,10 @@ import (
 	"testing"
 )
 
-// A sector with a single bit set did not reach the disk, where zeros were. If that counted as a
-// flipped bit, an undamaged log would be refused after a power loss. The same holds for the remains
-// of another attempt at the same frame.
+// TestLostSectorIsNoFlip checks a frame that differs from the expected one in a single bit because
+// a sector did not reach the disk. If it counted as a flipped bit, an undamaged log would be
+// refused after a power loss. The test does the same with the remains of an earlier attempt at the
+// frame.
 func TestLostSectorIsNoFlip(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 2000 {

@@ -8,7 +8,8 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// FuzzItems: any payload is refused, or encodes to the same content again.
+// FuzzItems checks that any payload is refused, or has the same content after decoding and
+// encoding.
 func FuzzItems(f *testing.F) {
 	f.Add(appendIdentity(nil, raftlog.Identity{Group: 1, ID: 2}))
 	f.Add(appendHardState(appendIdentity(nil, crashID), testHard(1, 2, 3)))
@@ -32,8 +33,7 @@ func FuzzItems(f *testing.F) {
 	})
 }
 
-// FuzzFrame: of any bytes in a segment only a whole frame with the right number and salt is
-// accepted.
+// FuzzFrame checks that readFrame accepts only a whole frame with the right number and salt.
 func FuzzFrame(f *testing.F) {
 	frame := func(number, salt uint64, payload []byte) []byte {
 		return sealFrame(append(make([]byte, frameHeadBytes), payload...), number, salt)
@@ -41,8 +41,8 @@ func FuzzFrame(f *testing.F) {
 	f.Add(frame(1, 2, []byte{itemMark}), uint64(1), uint64(2))
 	f.Add(append(frame(1, 2, appendIdentity(nil, crashID)), frame(2, 2, []byte{itemMark})...), uint64(1), uint64(2))
 	f.Add(frame(1, 2, nil)[:20], uint64(1), uint64(2))
-	f.Add(frame(2, 2, []byte{itemMark}), uint64(1), uint64(2)) // another number
-	f.Add(frame(1, 3, []byte{itemMark}), uint64(1), uint64(2)) // another salt
+	f.Add(frame(2, 2, []byte{itemMark}), uint64(1), uint64(2)) // a frame with another number
+	f.Add(frame(1, 3, []byte{itemMark}), uint64(1), uint64(2)) // a frame with another salt
 	f.Fuzz(func(t *testing.T, b []byte, number, salt uint64) {
 		payload, size, v := readFrame(b, number, salt)
 		if v == frameWhole && !bytes.Equal(frame(number, salt, payload), b[:size]) {
@@ -51,11 +51,12 @@ func FuzzFrame(f *testing.F) {
 	})
 }
 
-// segmentHead is longer than the used part of a header.
+// segmentHead is a length that exceeds the used part of a header.
 const segmentHead = 256
 
-// FuzzSegment opens a log with any bytes behind a valid header, and with any header. A short header
-// is padded with zeros and gets its checksum, so that an input need not be 4 KiB long.
+// FuzzSegment opens a log with arbitrary bytes after a valid header, and with an arbitrary header.
+// It pads a short header with zeros and adds the checksum, so that an input can be shorter than 4
+// KiB.
 func FuzzSegment(f *testing.F) {
 	h := newHistory(1, nil, raftlog.State{})
 	if err := h.run(3); err != nil {
@@ -74,7 +75,7 @@ func FuzzSegment(f *testing.F) {
 		if short {
 			putChecksum(data[:headerBytes])
 		}
-		if sign { // otherwise the checksums stop most inputs
+		if sign { // without this, the checksums reject most inputs
 			putChecksum(data[:headerBytes])
 			if hd, err := decodeHeader(data); err == nil {
 				at, number := headerBytes, hd.first
@@ -100,7 +101,7 @@ func FuzzSegment(f *testing.F) {
 	})
 }
 
-// FuzzSnapshot decodes any bytes as the snapshot that a log names.
+// FuzzSnapshot decodes arbitrary bytes as the snapshot that a log names.
 func FuzzSnapshot(f *testing.F) {
 	fs := newCrashFS(nil)
 	w := &wal{fs: fs, dir: "d", id: crashID, next: 3}
@@ -118,7 +119,7 @@ func FuzzSnapshot(f *testing.F) {
 	})
 }
 
-// FuzzMeta decodes any bytes as the records of meta.db.
+// FuzzMeta decodes arbitrary bytes as the records of meta.db.
 func FuzzMeta(f *testing.F) {
 	m := metaState{generation: 3, logs: []logRecord{{crashID, logBegun}}, records: map[string][]byte{"a": []byte("b"),
 		"c": nil}}

@@ -11,7 +11,8 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// headerBytes is the size of a segment's header: a whole block, so that no append writes to it.
+// headerBytes is the size of a segment's header. It is a whole block, so that no append writes to
+// that block.
 const headerBytes = 4096
 
 const (
@@ -19,8 +20,8 @@ const (
 	formatVersion = 1
 )
 
-// checkpoint is the state of the log at one place in it, so that earlier segments are only needed
-// for their entries.
+// checkpoint is the state of the log at the beginning of a segment. With it, earlier segments are
+// needed only for their entries.
 type checkpoint struct {
 	begun     bool // an Identity was saved
 	hard      *raftpb.HardState
@@ -29,17 +30,17 @@ type checkpoint struct {
 	lastTerm  uint64
 }
 
-// header is the beginning of a segment file.
+// header is the decoded header of a segment file.
 type header struct {
 	id       raftlog.Identity
-	sequence uint64 // counts up by one from segment to segment
+	sequence uint64 // increases by one from segment to segment
 	salt     uint64
-	size     uint64 // of the file
+	size     uint64 // length of the file
 	first    uint64 // number of the first frame
 	begins   checkpoint
 }
 
-// Flags of a header.
+// Flags in a header.
 const (
 	flagBegun = 1 << iota
 	flagHardState

@@ -33,14 +33,14 @@ const (
 
 const entryHeadBytes = 8 + 1 + 4
 
-// snapshotMark names the snapshot in effect, with the number, length and checksum of its file.
+// snapshotMark names the snapshot in effect, and gives the number, length and checksum of its file.
 type snapshotMark struct {
 	index, term  uint64
 	file, length uint64
 	sum          uint32
 }
 
-// items is the payload of a frame, decoded.
+// items is the decoded payload of a frame.
 type items struct {
 	identity *raftlog.Identity
 	hard     *raftpb.HardState
@@ -48,7 +48,7 @@ type items struct {
 	keeps    bool
 	first    uint64 // index of the first entry
 	entries  []*raftpb.Entry
-	seal     uint64 // zero means none
+	seal     uint64 // sequence of the next segment. Zero means no seal
 }
 
 func appendIdentity(b []byte, id raftlog.Identity) []byte {
@@ -96,7 +96,8 @@ func appendSeal(b []byte, next uint64) []byte {
 	return binary.LittleEndian.AppendUint64(append(b, itemSeal), next)
 }
 
-// reader takes fields off the front of b. Once b is too short, bad is set and it returns zeros.
+// reader reads fields from the beginning of b. If b is too short, it sets bad and returns zeros
+// from then on.
 type reader struct {
 	b   []byte
 	bad bool
@@ -137,8 +138,8 @@ func (r *reader) mark() (m snapshotMark) {
 	return snapshotMark{index: r.u64(), term: r.u64(), file: r.u64(), length: r.u64(), sum: r.u32()}
 }
 
-// decodeItems decodes a payload. Its memory is proportional to the payload's size, whatever that
-// holds. The entries do not refer to the payload.
+// decodeItems decodes a payload. For any payload, it allocates memory in proportion to the length
+// only. The entries do not refer to the payload.
 func decodeItems(payload []byte) (it items, err error) {
 	r := reader{b: payload}
 	for !r.bad && len(r.b) > 0 {

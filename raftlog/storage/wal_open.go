@@ -7,7 +7,7 @@ import (
 // sealBytes is the space that a segment reserves for its seal.
 const sealBytes = frameHeadBytes + 16
 
-// open reads the log in the directory, if there is one, cuts a torn frame, and prepares for the
+// open reads the log in the directory, if there is one, cuts a torn frame off, and prepares for the
 // next frame.
 func (w *wal) open(l listing) error {
 	w.next = 1
@@ -22,7 +22,7 @@ func (w *wal) open(l listing) error {
 	if err != nil {
 		return err
 	}
-	if _, err := w.state(s); err != nil { // an unreadable snapshot must be detected now
+	if _, err := w.state(s); err != nil { // read the snapshot now, to detect an unreadable one
 		return err
 	}
 	if err := w.resume(s); err != nil {
@@ -43,7 +43,8 @@ func (w *wal) resume(s *scanned) error {
 			last.path, "offset", last.end)
 	}
 	if n := len(s.segments); n > 1 && s.segments[n-2].sealed == 0 {
-		// The crash was between the header of the new segment and the seal of the old one.
+		// The crash happened after the header of the new segment and before the seal of the old
+		// one.
 		if err := w.use(&s.segments[n-2]); err != nil {
 			return err
 		}
@@ -57,8 +58,8 @@ func (w *wal) resume(s *scanned) error {
 	return w.mark()
 }
 
-// use makes a segment the current one. It rewrites and syncs the last frame, since the disk may not
-// have what the kernel returned.
+// use makes a segment the current one. It rewrites and syncs the last frame, because the disk may
+// lack data that the kernel has returned.
 func (w *wal) use(s *segment) error {
 	if w.file != nil {
 		if err := w.file.Close(); err != nil {
@@ -81,7 +82,7 @@ func (w *wal) use(s *segment) error {
 }
 
 // tidy retires the segments and snapshots that are no longer needed, as release would have done
-// before a crash.
+// without the crash.
 func (w *wal) tidy(l listing, s *scanned) error {
 	segments := s.stale
 	w.lowest = w.oldest(w.header.sequence)
@@ -99,8 +100,8 @@ func (w *wal) tidy(l listing, s *scanned) error {
 	return retire(w.fs, w.dir, &w.spares, w.sparesFor(w.snapshot), segments, others)
 }
 
-// release retires what a new snapshot has made superfluous. The removal of large files would delay
-// appends, so all segments become spares, which only renames them. If this snapshot was prepared,
+// release retires the files that a new snapshot makes unnecessary. Removing large files would delay
+// appends, so release only renames all such segments to spares. If the new snapshot was prepared,
 // the next Prepare removes the previous snapshot's file and surplus spares.
 func (w *wal) release(old, now *snapshotMark) error {
 	var segments, others []string
@@ -113,7 +114,7 @@ func (w *wal) release(old, now *snapshotMark) error {
 	}
 	p := w.prepared
 	w.prepared = nil
-	if p == nil || p.mark.file != now.file { // this one was not prepared
+	if p == nil || p.mark.file != now.file { // the snapshot now was not prepared
 		if p != nil {
 			w.stale = append(w.stale, w.snapshotName(p.mark.file))
 		}
@@ -129,9 +130,9 @@ func (w *wal) release(old, now *snapshotMark) error {
 	return nil
 }
 
-// sparesFor returns how many spares are kept: as many as the log needs until the next snapshot,
-// which comes after one to one and a half times the bytes of this one. So a log of any size reuses
-// the same files, and its space stays reserved.
+// sparesFor returns the number of spares to keep: as many as the log needs until the next snapshot.
+// That snapshot is made after the log has grown by one to one and a half times the size of this
+// one. So a log of any size reuses the same files, and its space stays reserved.
 func (w *wal) sparesFor(now *snapshotMark) int {
 	if now == nil {
 		return sparesKept
@@ -139,8 +140,8 @@ func (w *wal) sparesFor(now *snapshotMark) int {
 	return sparesKept + int(now.length/2*3/uint64(w.segment))
 }
 
-// reserve ensures that the current segment has space for a frame of n bytes and the seal, or begins
-// a new one.
+// reserve ensures that the current segment has space for a frame of n bytes and the seal. Otherwise
+// it begins a new segment.
 func (w *wal) reserve(n int64) error {
 	n += frameAlign
 	if w.file != nil && w.at+n+sealBytes <= int64(w.header.size) {
@@ -178,7 +179,7 @@ func (w *wal) seal(next uint64) error {
 	return w.file.Sync()
 }
 
-// create creates the file of a segment, from a spare if one is large enough.
+// create creates the file of a segment. It uses a spare if one is large enough.
 func (w *wal) create(h *header) (path string, err error) {
 	from := filepath.Join(w.dir, tempFile)
 	var file File
@@ -208,8 +209,8 @@ func (w *wal) create(h *header) (path string, err error) {
 	return path, w.fs.SyncDir(w.dir)
 }
 
-// prepare reserves the space and writes the header. A spare may be longer than h.size, which is
-// then set to its length.
+// prepare reserves the space and writes the header. A spare may be longer than h.size; prepare then
+// sets h.size to the length of the spare.
 func (w *wal) prepare(file File, h *header) error {
 	size, err := file.Size()
 	if err != nil {

@@ -17,8 +17,8 @@ type prepared struct {
 	snap *raftpb.Snapshot
 }
 
-// Prepare makes a snapshot durable beside the log. It blocks a Save only while it uses shared
-// fields.
+// Prepare makes a snapshot durable concurrently with the log. It blocks a Save only while it uses
+// shared fields.
 func (w *wal) Prepare(ctx context.Context, s *raftpb.Snapshot) error {
 	w.preparing.Lock()
 	defer w.preparing.Unlock()
@@ -31,7 +31,7 @@ func (w *wal) Prepare(ctx context.Context, s *raftpb.Snapshot) error {
 		mark, err = w.writeSnapshot(ctx, file, s)
 	}
 	if err != nil && ctx.Err() != nil {
-		// A file that cannot be removed is removed at the next open.
+		// If the removal fails, the next open removes the file.
 		return errors.Join(context.Cause(ctx), w.fs.Remove(filepath.Join(w.dir, w.snapshotName(file))))
 	}
 	w.busy.Lock()
@@ -43,8 +43,8 @@ func (w *wal) Prepare(ctx context.Context, s *raftpb.Snapshot) error {
 	return nil
 }
 
-// beginPrepare returns the number of the file to write, and the files to remove first: those of
-// earlier snapshots, and of one that was never named.
+// beginPrepare returns the number of the snapshot file to write, and the files to remove first:
+// those of earlier snapshots, and the file of a snapshot that was prepared but never named.
 func (w *wal) beginPrepare() (file uint64, stale []string, err error) {
 	w.busy.Lock()
 	defer w.busy.Unlock()
@@ -60,7 +60,7 @@ func (w *wal) beginPrepare() (file uint64, stale []string, err error) {
 	return w.files, stale, nil
 }
 
-// snapshotOf returns the mark of the snapshot of a batch. The snapshot is durable when it returns.
+// snapshotOf returns the mark of the snapshot in b, after it has made the snapshot durable.
 func (w *wal) snapshotOf(b raftlog.Batch) (snapshotMark, error) {
 	if !b.Prepared {
 		w.files++

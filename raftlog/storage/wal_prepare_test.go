@@ -14,10 +14,10 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// heldFS is a disk on which only a snapshot's writes block, until they are released.
+// heldFS is an FS on which the writes of a snapshot block until they are released.
 type heldFS struct {
 	FS
-	held chan struct{} // receives when a write waits
+	held chan struct{} // receives a value when a write blocks
 	free chan struct{}
 }
 
@@ -52,7 +52,8 @@ func snapshotFiles(t *testing.T, d *Dir) []string {
 	return names
 }
 
-// Neither the log nor its directory can be closed meanwhile, since the write may still happen.
+// TestSaveGoesOnBesideAPrepare checks that a blocked Prepare does not delay a Save. The log and its
+// directory cannot be closed meanwhile, because the write may still happen.
 func TestSaveGoesOnBesideAPrepare(t *testing.T) {
 	hold := heldFS{OSFS(), make(chan struct{}), make(chan struct{})}
 	d := mustDir(t, filepath.Join(t.TempDir(), "d"))
@@ -89,7 +90,8 @@ func TestSaveGoesOnBesideAPrepare(t *testing.T) {
 	}
 }
 
-// Such a snapshot is removed with the next one of any kind, at the next open, and with the log.
+// TestWhatIsPreparedAndNotNamedGoes checks that a prepared snapshot that was never named is removed
+// with the next snapshot of any kind, at the next open, and when the log ends.
 func TestWhatIsPreparedAndNotNamedGoes(t *testing.T) {
 	for name, after := range map[string]func(t *testing.T, d *Dir, s raftlog.Store){
 		"another is prepared": func(t *testing.T, d *Dir, s raftlog.Store) {
@@ -103,7 +105,7 @@ func TestWhatIsPreparedAndNotNamedGoes(t *testing.T) {
 			if err := s.Save(raftlog.Batch{Snapshot: other, Prepared: true}); err != nil {
 				t.Fatal(err)
 			}
-			// The founding snapshot is removed with the next one.
+			// The first snapshot is removed with the next one.
 			if n := len(snapshotFiles(t, d)); n != 2 {
 				t.Errorf("%d files", n)
 			}
@@ -159,7 +161,8 @@ func TestWhatIsPreparedAndNotNamedGoes(t *testing.T) {
 	}
 }
 
-// Prepare removes its file when ctx ends, which is not a disk error.
+// TestPrepareStops checks that Prepare removes its file when ctx ends, and that this is not a disk
+// error.
 func TestPrepareStops(t *testing.T) {
 	hold := heldFS{OSFS(), make(chan struct{}), make(chan struct{})}
 	d := mustDir(t, filepath.Join(t.TempDir(), "d"))
@@ -211,8 +214,8 @@ func TestPrepareSyncsPieceByPiece(t *testing.T) {
 	}
 }
 
-// A Save can only name the snapshot that was prepared last, and an error of Prepare is final like
-// one of Save.
+// TestPrepareFaults checks that a Save can name only the snapshot that was prepared last, and that
+// an error of Prepare is final like an error of Save.
 func TestPrepareFaults(t *testing.T) {
 	a, b := testSnapshot(1, 1, 10), testSnapshot(1, 1, 10)
 	for name, prepare := range map[string][]*raftpb.Snapshot{"nothing": nil, "another": {a}, "another since": {b, a}} {

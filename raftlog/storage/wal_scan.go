@@ -10,30 +10,30 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// segment is one segment file after reading.
+// segment is a segment file that has been read.
 type segment struct {
 	header
 	path   string
 	end    int64  // offset of the next frame
-	next   uint64 // its number
-	tail   int64  // offset of the last frame; zero means there is none
+	next   uint64 // number of the next frame
+	tail   int64  // offset of the last frame. Zero means none
 	last   []byte // the bytes of the last frame
-	torn   bool   // a torn frame is at end
-	sealed uint64 // the sequence that its seal names; zero means there is no seal
+	torn   bool   // a torn frame begins at end
+	sealed uint64 // sequence that its seal names. Zero means no seal
 }
 
-// scanned is a log after reading.
+// scanned is a log that has been read.
 type scanned struct {
 	replay
-	entries  []*raftpb.Entry // behind the snapshot
-	segments []segment       // in order
+	entries  []*raftpb.Entry // entries after the snapshot
+	segments []segment       // in ascending order of sequence
 	stale    []string        // names of unneeded files before a gap
 }
 
-// scan reads the segments with these ascending sequences, and changes nothing.
+// scan reads the segments with these ascending sequences. It changes no file.
 func (w *wal) scan(sequences []uint64) (*scanned, error) {
-	// Segments before a gap are left from a removal that a crash has interrupted. If they were needed
-	// after all, complete refuses the log, which does not reach down to its snapshot.
+	// Segments before a gap remain from a removal that a crash has interrupted. If they are needed
+	// after all, complete refuses the log, because entries after the snapshot are missing.
 	from := 0
 	for i := 1; i < len(sequences); i++ {
 		if sequences[i] != sequences[i-1]+1 {
@@ -96,7 +96,7 @@ func (s *scanned) read(w *wal, sequence uint64, first bool) error {
 		seg.end += int64(size)
 		seg.next++
 	}
-	// A copy, so that the whole file does not stay in memory.
+	// Keep only a copy of the frame, so that the whole file does not stay in memory.
 	seg.last = slices.Clone(seg.last)
 	s.segments = append(s.segments, seg)
 	return nil
@@ -123,7 +123,7 @@ func (s *scanned) take(it items, id raftlog.Identity, sequence uint64) error {
 		return err
 	}
 	if it.snapshot != nil {
-		// Entries before the snapshot are dropped here and not at the end, so that a long log does not
+		// Drop entries before the snapshot here and not at the end, so that a long log does not
 		// fill the memory.
 		if !it.keeps {
 			s.entries = nil
@@ -135,7 +135,7 @@ func (s *scanned) take(it items, id raftlog.Identity, sequence uint64) error {
 	if len(it.entries) == 0 {
 		return nil
 	}
-	// in place: a copy for each frame would make a long log take minutes
+	// Append in place. With a copy for each frame, reading a long log would take minutes.
 	s.entries = append(s.entries[:s.upTo(it.first-1)], it.entries...)
 	return nil
 }
@@ -156,7 +156,7 @@ func (s *scanned) complete() error {
 	if n > 1 && s.segments[n-2].sealed == 0 && last.tail != 0 {
 		return fmt.Errorf("%s has lost its end although it had been acknowledged", s.segments[n-2].path)
 	}
-	// Entries up to the snapshot are not needed; all above it are.
+	// Entries up to the snapshot are not needed. All entries after it are.
 	if s.floor > s.base() {
 		return fmt.Errorf("the entries from %d to %d are missing, with the segments that held them", s.base()+1,
 			s.floor)

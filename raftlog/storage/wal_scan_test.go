@@ -9,9 +9,10 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// Earlier entries are not copied for each frame.
+// TestALongLogIsReadInProportion checks that reading a log does not copy the earlier entries for
+// each frame.
 func TestALongLogIsReadInProportion(t *testing.T) {
-	const frames = 20_000 // copies for each would take 1.6 GB
+	const frames = 20_000 // a copy for each frame would take 1.6 GB
 	id := raftlog.Identity{Group: 7, ID: 1}
 	s := &scanned{}
 	var before, after runtime.MemStats

@@ -6,7 +6,7 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// largeLog is a log of entries of 1 KB with prepared snapshots.
+// largeLog is a log with entries of 1 KB and prepared snapshots.
 type largeLog struct {
 	t     *testing.T
 	fs    *crashFS
@@ -14,8 +14,8 @@ type largeLog struct {
 	index uint64
 }
 
-// cycle appends entries, prepares a snapshot of that many bytes and names it. It returns the disk
-// operations of the Save that names it.
+// cycle appends entries, prepares a snapshot of the given number of bytes and saves it. It returns
+// the disk operations of the Save that names the snapshot.
 func (l *largeLog) cycle(entries, bytes int) (kinds []opKind) {
 	l.t.Helper()
 	for range entries {
@@ -50,8 +50,8 @@ func (l *largeLog) count(kind opKind) (n int) {
 	return n
 }
 
-// No append waits for the removal of a file, and none is created after the log has once had its
-// greatest length.
+// TestALargeLogUsesItsFilesAgain checks that no append waits for the removal of a file, and that no
+// file is created after the log has once had its greatest length.
 func TestALargeLogUsesItsFilesAgain(t *testing.T) {
 	l := &largeLog{t: t, fs: newCrashFS(nil), index: 1}
 	l.w = foundedCrash(t, l.fs)
@@ -70,7 +70,7 @@ func TestALargeLogUsesItsFilesAgain(t *testing.T) {
 	if again := l.count(opAllocate); again != made {
 		t.Errorf("the log has %d files after two snapshots and %d after eight", made, again)
 	}
-	// The state becomes small. Surplus files are removed beside the log.
+	// The state becomes small, and Prepare removes the surplus files.
 	for cycle := range 3 {
 		for _, kind := range l.cycle(10, 100) {
 			if kind == opRemove {
