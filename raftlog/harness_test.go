@@ -310,8 +310,8 @@ type disk struct {
 	saves   int
 	closed  int
 	writing func(ctx context.Context) error // called by Prepare
-	// number of prepared snapshots that a Save has named
-	written *raftpb.Snapshot   int
+	written *raftpb.Snapshot                // the last prepared snapshot
+	named   int                             // number of prepared snapshots that a Save has named
 	preps   int                             // number of calls of Prepare that have not returned
 	inline  bool
 	loadErr error
