@@ -46,9 +46,9 @@ type gathered struct {
 	calls    []*call
 	byID     map[callID]*call
 	accounts map[lockfsm.Token]*account
-	owners   map[lockfsm.Token]*call   // the call that returned each token as its own
+	owners   map[lockfsm.Token]*call // the call that returned each token as its own
 	// the stream of each session, if one of its tokens was returned to a call
-	streams  map[lockfsm.SessionID]int
+	streams map[lockfsm.SessionID]int
 }
 
 func gather(events []history.Event) (*gathered, error) {

@@ -11,8 +11,8 @@ type stream struct {
 
 // call is one call for keys, and the events of its lock. A missing event is -1.
 type call struct {
-	set                                   int32 // index of the set that the call requests
-	called, ret, unlock, unlocked, lost   int32 // indexes of events
+	set                                 int32 // index of the set that the call requests
+	called, ret, unlock, unlocked, lost int32 // indexes of events
 	// the times of these events; was is the time of unlocked
 	begun, returned, released, until, was int64
 }

@@ -72,9 +72,9 @@ type Event struct {
 	Node    string `json:"node,omitempty"` // written in headers only; Read sets it in every event
 	// Stream is the number of the header before the event, from 1, set by Read. Each incarnation of
 	// a node has its own stream.
-	Stream  int               `json:"-"`
-	Op      uint64            `json:"op,omitempty"`
-	Key     string            `json:"key,omitempty"`
+	Stream int    `json:"-"`
+	Op     uint64 `json:"op,omitempty"`
+	Key    string `json:"key,omitempty"`
 	// further keys of the request, ascending, all greater than Key
 	Keys    []string          `json:"keys,omitempty"`
 	Permits uint32            `json:"permits,omitempty"`

@@ -8,8 +8,8 @@ import (
 )
 
 type grant struct {
-	set       int32 // the granted set
-	event     int32
+	set   int32 // the granted set
+	event int32
 	// when the first voter recorded the grant, and when the first voter recorded its end
 	at, ended int64
 	end       int32 // the End event; -1 if none

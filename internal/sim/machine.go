@@ -20,9 +20,9 @@ type machine struct {
 	zone string
 	dns  string // the address to which its name resolves; later than addr after a move
 
-	rate        float64       // rate of its boot-time clock
-	origin      clock.Time    // time of that clock at the beginning of the run
-	skew        time.Duration // error of its wall clock
+	rate   float64       // rate of its boot-time clock
+	origin clock.Time    // time of that clock at the beginning of the run
+	skew   time.Duration // error of its wall clock
 	// nothing runs before this time, as in a suspended process or virtual machine
 	pausedUntil time.Duration
 

@@ -23,7 +23,7 @@ type onlooker struct {
 	token lockfsm.Token
 	// caller that believes that it holds the lock. Nil means that the release of token was
 	// confirmed before the query
-	by    *call
+	by *call
 }
 
 // gone is a hold whose release was confirmed to its caller.

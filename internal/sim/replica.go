@@ -25,10 +25,10 @@ type ownReplica struct {
 	*replica.View
 	glue *replica.Core
 
-	log    actor // owns core and glue
-	core   *raftlog.Core
-	store  *raftlog.MemoryStore
-	snap   snapshotting
+	log   actor // owns core and glue
+	core  *raftlog.Core
+	store *raftlog.MemoryStore
+	snap  snapshotting
 	// the batch that is being written; a crash now loses it or keeps all of it
 	saving *raftlog.Batch
 	outbox []*raftpb.Message

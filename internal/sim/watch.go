@@ -31,12 +31,12 @@ type watch struct {
 	foundings check.Groups
 	served    check.Served
 	holdings
-	members    check.Members
-	names      map[nodeid.ID]string // name of the machine of each instance
-	groups     map[uint64]*group
+	members check.Members
+	names   map[nodeid.ID]string // name of the machine of each instance
+	groups  map[uint64]*group
 	// for each key, the calls whose caller believes that it holds the lock
-	believers  map[string][]*call
-	leaders    int                  // number of replicas that lead now, in any group
+	believers map[string][]*call
+	leaders   int // number of replicas that lead now, in any group
 	// since when no voter leads, if leaders is 0. Zero means that none has led yet
 	leaderless time.Duration
 	gaveUp     map[uint64]bool      // groups that operators gave up

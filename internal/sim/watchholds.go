@@ -27,7 +27,7 @@ type holdings struct {
 	longest check.Longest
 	delayed map[lockfsm.Token]time.Duration // expiry delay of each hold that has not ended
 	// expiry delay of each hold that was ended by force and may be resumed
-	handed  map[lockfsm.Token]time.Duration
+	handed map[lockfsm.Token]time.Duration
 	// shortest expiry delay in the requests to resume a hold
 	shorter map[lockfsm.Token]time.Duration
 }
