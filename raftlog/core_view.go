@@ -17,8 +17,8 @@ const entryOverheadBytes = 32
 type view struct {
 	*raft.MemoryStorage
 	snap      *raftpb.Snapshot // nil if there is none
-	confIndex uint64           // last applied configuration entry
-	wanted    bool             // raft asked for a snapshot newer than snap
+	confIndex uint64           // index of the last applied configuration entry
+	wanted    bool             // raft requested a snapshot newer than snap
 }
 
 func newView() *view { return &view{MemoryStorage: raft.NewMemoryStorage()} }

@@ -25,7 +25,7 @@ type world struct {
 	watch    *watch
 	nemesis  nemesis
 	insider  *insider // nil means none
-	told     int64    // MaxSessionBytes of the instances that start from now on. Zero means the default
+	told     int64    // MaxSessionBytes of instances that start now. Zero means the default
 	calm     bool     // no more faults are caused
 	quiet    bool     // callers make no new calls
 	nonce    uint64
