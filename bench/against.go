@@ -11,9 +11,9 @@ import (
 )
 
 // against compares this build with another build of this program, o.against, and writes a section
-// of docs/SPEED.md. In each round both builds measure one peer directly after each other, in an
-// order that changes with every round. So the machine differs as little as possible between the two
-// runs of a pair, and each ratio is of such a pair.
+// of docs/SPEED.md. In each round the two builds measure one peer directly after each other, in an
+// order that changes with every round. So the machine changes as little as possible between the two
+// runs of a pair. Each ratio is computed from one pair.
 func against(ctx context.Context, o options, progress, out io.Writer) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -60,7 +60,7 @@ func against(ctx context.Context, o options, progress, out io.Writer) error {
 	return err
 }
 
-// pair is one workload of one peer, measured by the other build and by this one.
+// pair is the results of one workload of one peer with the other build and with this build.
 type pair struct{ old, new Result }
 
 // ratios returns the median, the lowest and the highest ratio of a figure, new to old.

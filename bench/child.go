@@ -16,27 +16,28 @@ import (
 	"time"
 )
 
-// A child is this program again, to measure one peer in a process of its own: what one leaves
-// behind on the heap, or in goroutines, does not weigh on the next.
+// A child is this program, started as a separate process to measure one peer. So the heap and the
+// goroutines that one peer leaves do not slow down the next peer.
 
-// childResult is what a child prints.
+// childResult is the output of a child.
 type childResult struct {
 	Version string
 	Results []Result
 }
 
-// childOptions say what a child shall do.
+// childOptions are the instructions for a child.
 type childOptions struct {
 	Peer      string
 	Workloads []string
 	Dir       string
 	Duration  time.Duration
 	Quick     bool
-	Profile   string // where profiles go, or ""
+	Profile   string // the directory for profiles, or ""
 }
 
-// runChild runs program, this program or another build of it, as a child and waits for its end. The
-// results count the processor time of all other processes meanwhile.
+// runChild runs program, which is this program or another build of it, as a child, and waits until
+// it has ended. The field Others of the results is the number of processor cores that all other
+// processes used at the same time.
 func runChild(ctx context.Context, program string, o childOptions) (childResult, error) {
 	text, err := json.Marshal(o)
 	if err != nil {
@@ -63,7 +64,7 @@ func runChild(ctx context.Context, program string, o childOptions) (childResult,
 
 func firstLines(text []byte) []byte { return text[:min(len(text), 2000)] }
 
-// measure is what a child does.
+// measure runs the workloads of a child.
 func measure(ctx context.Context, o childOptions) (c childResult, err error) {
 	peer, ok := peerNamed(o.Peer)
 	if !ok {
@@ -98,8 +99,8 @@ func measure(ctx context.Context, o childOptions) (c childResult, err error) {
 	return c, nil
 }
 
-// profiled runs a workload and writes what the processor and the heap did meanwhile, if dir is not
-// "".
+// profiled runs a workload. If dir is not "", it writes profiles of the processor and of
+// allocations to dir.
 func profiled(ctx context.Context, w Workload, r *Run, dir string) Result {
 	stop := func() error { return nil }
 	var err error
@@ -117,7 +118,7 @@ func profiled(ctx context.Context, w Workload, r *Run, dir string) Result {
 	return result
 }
 
-// oneLine is an error for a cell of a table.
+// oneLine returns the text of an error for a cell of a table.
 func oneLine(err error) string {
 	text, _, _ := strings.Cut(err.Error(), "\n")
 	if len(text) > 160 {
@@ -126,8 +127,8 @@ func oneLine(err error) string {
 	return text
 }
 
-// startProfiles writes base.cpu, base.allocs.before and base.allocs; the two last are to be
-// compared: go tool pprof -base.
+// startProfiles writes base.cpu, base.allocs.before and base.allocs. To see the allocations,
+// compare the last two with go tool pprof -base.
 func startProfiles(base string) (stop func() error, err error) {
 	cpu, err := os.Create(base + ".cpu")
 	if err != nil {

@@ -9,8 +9,9 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// coldstart starts n instances in this process at once; three of them found the group. Took is
-// until the last of them is ready; the group's grace, which is none here, comes on top of that.
+// coldstart starts n instances in this process at the same time; three of them found the group. The
+// field Took is the time until all instances are ready. Here the group has no grace, which would be
+// added to this time.
 func coldstart(n int) func(ctx context.Context, r *Run) (Result, error) {
 	return func(ctx context.Context, r *Run) (Result, error) {
 		n := r.scaled(n)
@@ -32,7 +33,7 @@ func closeNode(node *mortise.Node) error {
 	return node.Close()
 }
 
-// openAtOnce starts n nodes at the same time, and waits until all are ready.
+// openAtOnce starts n nodes concurrently, and waits until all are ready.
 func openAtOnce(ctx context.Context, p Peer, n int) ([]*mortise.Node, error) {
 	if err := roomFor(uint64(n)*memberSockets, uint64(n)*memberBytes); err != nil {
 		return nil, err
@@ -56,8 +57,8 @@ func openAtOnce(ctx context.Context, p Peer, n int) ([]*mortise.Node, error) {
 	})
 }
 
-// beside is one caller on three members beside n idle instances. Least is how much
-// longer the 99th percentile of Lock is than without the n.
+// beside runs one caller on a group of three members and n idle instances. The field Least is the
+// ratio of the 99th percentile of Lock to that without the n instances.
 func beside(n int) func(ctx context.Context, r *Run) (Result, error) {
 	return func(ctx context.Context, r *Run) (Result, error) {
 		n := r.scaled(n)
@@ -71,14 +72,14 @@ func beside(n int) func(ctx context.Context, r *Run) (Result, error) {
 	}
 }
 
-// aloneBeside measures one caller that locks by turns on two of n instances.
+// aloneBeside measures one caller that locks alternately on two of n instances.
 func aloneBeside(ctx context.Context, r *Run, n int) (Result, error) {
 	nodes, err := openIdle(ctx, r.Peer, n)
 	defer func() { _ = together(len(nodes), func(i int) error { return nodes[i].Close() }) }()
 	if err != nil {
 		return Result{}, err
 	}
-	time.Sleep(2*time.Second + time.Duration(n)*10*time.Millisecond) // what the start has stirred up
+	time.Sleep(2*time.Second + time.Duration(n)*10*time.Millisecond) // until the work of the start is done
 	var l loop
 	return l.run(ctx, 1, r.Duration, func(ctx context.Context, _, turn int) error {
 		return l.pair(ctx, mortiseMember{nodes[turn%2]}, "beside")

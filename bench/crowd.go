@@ -15,18 +15,18 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// A crowd is light sessions of this process. It notes who is attached.
+// A crowd is a number of light sessions in this process. It records which sessions are attached.
 type crowd struct {
 	lights []*light
 
-	mu       sync.Mutex // guards all below
-	attached []int      // those that were attached since reset
+	mu       sync.Mutex // guards the fields below
+	attached []int      // the sessions that were attached since reset
 	isIn     []bool
-	last     time.Time // when the last of them was
+	last     time.Time // when the last session was attached
 	all      chan struct{}
 }
 
-// openCrowd begins n sessions, numbered from first, and waits until all are attached.
+// openCrowd opens n sessions, numbered from first, and waits until all are attached.
 func openCrowd(ctx context.Context, g groupAnswer, encrypted bool, first, n int) (c *crowd, err error) {
 	if err := roomFor(uint64(n)*3+1000, uint64(n)*lightBytes); err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func openCrowd(ctx context.Context, g groupAnswer, encrypted bool, first, n int)
 	c = &crowd{lights: make([]*light, n)}
 	c.reset()
 	var next atomic.Int64
-	// 16 at a time: about as many connections as the processors can set up at once
+	// 16 at a time, because the processors can set up about as many connections concurrently
 	err = together(16, func(int) error {
 		for i := int(next.Add(1)) - 1; i < n && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
 			l, err := openLight(g, security, first+i, func(p client.Phase) { c.changed(i, p) })
@@ -58,7 +58,7 @@ func openCrowd(ctx context.Context, g groupAnswer, encrypted bool, first, n int)
 	return c, err
 }
 
-// changed notes the phase of session i.
+// changed records the phase of session i.
 func (c *crowd) changed(i int, p client.Phase) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -71,14 +71,14 @@ func (c *crowd) changed(i int, p client.Phase) {
 	}
 }
 
-// reset begins to count anew who is attached.
+// reset makes the crowd record the attached sessions from the beginning.
 func (c *crowd) reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.attached, c.isIn, c.all = nil, make([]bool, len(c.lights)), make(chan struct{})
 }
 
-// one returns a session that is attached, or nil.
+// one returns an attached session, or nil.
 func (c *crowd) one() *light {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -92,14 +92,14 @@ func (c *crowd) close() {
 	_ = together(len(c.lights), func(i int) error { return c.lights[i].close() })
 }
 
-// returned is what a crowd has seen of a storm.
+// returned is what a crowd measures in the workload storm.
 type returned struct {
 	Last  time.Time       // when the last session was attached again
-	Waits []time.Duration // for a free lock, of callers whose session was attached again
+	Waits []time.Duration // the times to get a free lock in sessions that were attached again
 }
 
-// returns waits until all sessions are attached, and meanwhile has callers on those that are lock
-// and unlock free keys.
+// returns waits until all sessions are attached. Until then, callers lock and unlock free keys in
+// the sessions that are attached.
 func (c *crowd) returns(ctx context.Context, first int) (r returned, err error) {
 	var mu sync.Mutex
 	err = together(4, func(caller int) error {
@@ -135,15 +135,16 @@ func (c *crowd) returns(ctx context.Context, first int) (r returned, err error) 
 	return r, err
 }
 
-// crowdOptions say which crowd a process is.
+// crowdOptions describes the crowd of a process.
 type crowdOptions struct {
 	Group     groupAnswer
 	Encrypted bool
 	First, N  int
 }
 
-// serveCrowd is a process with a crowd: it says "attached" when all are, and does what the lines of
-// in ask for until they end.
+// serveCrowd is the main function of a process with a crowd. It executes the commands that it reads
+// as lines from in, until in ends. After the command open it answers "attached" when all sessions
+// are attached.
 func serveCrowd(ctx context.Context, text string, in io.Reader, out io.Writer) error {
 	var o crowdOptions
 	if err := json.Unmarshal([]byte(text), &o); err != nil {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A crowd attaches to a leader, with TLS and without, finds it again, and its callers are granted
-// locks.
+// TestACrowdAttaches checks that a crowd attaches to a leader, with TLS and without, attaches again
+// after reset, and that its callers are granted locks.
 func TestACrowdAttaches(t *testing.T) {
 	for _, name := range []string{"mortise", "mortise-tls"} {
 		t.Run(name, func(t *testing.T) {

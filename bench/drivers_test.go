@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// TestDriversLockAndExclude starts every peer that is there, lets callers of all instances into one
-// key, and looks whether two are inside.
+// TestDriversLockAndExclude starts every installed peer. It checks that callers of all instances
+// never hold one key at the same time.
 func TestDriversLockAndExclude(t *testing.T) {
 	for _, p := range peers() {
 		t.Run(p.Name, func(t *testing.T) {
@@ -24,7 +24,7 @@ func TestDriversLockAndExclude(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			// not t.TempDir: PostgreSQL runs as another user, which may not read that
+			// not t.TempDir, because PostgreSQL runs as another user that may not read it
 			dir, err := os.MkdirTemp("", "mortise-bench-")
 			if err != nil {
 				t.Fatal(err)
@@ -50,8 +50,8 @@ func TestDriversLockAndExclude(t *testing.T) {
 	}
 }
 
-// exclude fails the test if two of six callers get into one key at once, or if a caller that may
-// not wait gets in anyway.
+// exclude fails the test if two of six callers hold one key at the same time, or if a caller whose
+// context ends gets the lock.
 func exclude(t *testing.T, ctx context.Context, cluster Cluster) {
 	callers, err := callersOf(ctx, cluster, 6, true)
 	if err != nil {
@@ -65,7 +65,7 @@ func exclude(t *testing.T, ctx context.Context, cluster Cluster) {
 				return err
 			}
 			most.Store(max(most.Load(), inside.Add(1)))
-			time.Sleep(time.Millisecond) // so that another would come in meanwhile, if it could
+			time.Sleep(time.Millisecond) // gives another caller time to lock the key
 			most.Store(max(most.Load(), inside.Add(-1)+1))
 			turns.Add(1)
 			if err := hold.Unlock(ctx); err != nil {
@@ -81,7 +81,7 @@ func exclude(t *testing.T, ctx context.Context, cluster Cluster) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := callers[1].Lock(ctx, "b") // another key does not wait
+	b, err := callers[1].Lock(ctx, "b") // a lock of another key is granted immediately
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func exclude(t *testing.T, ctx context.Context, cluster Cluster) {
 	}
 }
 
-// broken is a peer that grants every call.
+// broken is a peer that grants every request immediately.
 type broken struct{}
 
 func (broken) Instances() []Instance                        { return []Instance{broken{}, broken{}, broken{}} }
@@ -103,14 +103,15 @@ func (broken) Caller(context.Context, bool) (Locker, error) { return broken{}, n
 func (broken) Lock(context.Context, string) (Hold, error)   { return broken{}, nil }
 func (broken) Unlock(context.Context) error                 { return nil }
 
-// TestWorkloadsNoticeTwoInside: the workloads in which callers share keys must fail with a peer
-// that does not exclude.
+// TestWorkloadsNoticeTwoInside checks that the workloads in which callers share keys fail with a
+// peer that does not exclude.
 func TestWorkloadsNoticeTwoInside(t *testing.T) {
 	r := &Run{Cluster: broken{}, Duration: 100 * time.Millisecond, Quick: true}
 	for _, name := range []string{"handover64", "zipf", "waiters"} {
 		w, _ := workloadNamed(name)
 		var err error
-		// two must be inside at the same instant, which takes two cores that are free
+		// repeat it, because two callers hold the key at the same instant only if two cores are
+		// free
 		for tries := 0; err == nil && tries < 20; tries++ {
 			_, err = w.Run(t.Context(), r)
 		}
@@ -120,7 +121,8 @@ func TestWorkloadsNoticeTwoInside(t *testing.T) {
 	}
 }
 
-// TestMemberAnswers is the dialogue of the kill workload, without the processes.
+// TestMemberAnswers checks the commands that a member process of the workload kill answers, without
+// processes.
 func TestMemberAnswers(t *testing.T) {
 	p, _ := peerNamed("mortise")
 	addresses, err := freeAddresses(membersOf * addressesEach)

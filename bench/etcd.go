@@ -16,7 +16,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// etcdPeer is three embedded members, used in process or by gRPC over loopback TCP.
+// etcdPeer is three embedded members of etcd, used in process or by gRPC over loopback TCP.
 func etcdPeer(name string, durable, remote bool) Peer {
 	p := Peer{
 		Name: name, Kind: "etcd", Durable: durable,
@@ -52,8 +52,8 @@ func etcdConfig(dir string, addresses []string, i int, durable bool) *embed.Conf
 
 func httpURL(address string) url.URL { return url.URL{Scheme: "http", Host: address} }
 
-// etcdMember is one embedded server, a client of it, and one session. Callers that never want the
-// same key share that session.
+// etcdMember is one embedded server with a client and a session. Callers that never lock the same
+// key share that session.
 type etcdMember struct {
 	server *embed.Etcd
 	remote bool
@@ -89,7 +89,7 @@ func (m *etcdMember) Ready(ctx context.Context) (err error) {
 	return err
 }
 
-// newSession opens a session with the TTL that mortise has too.
+// newSession opens a session with a TTL of 10 s, which is the default of mortise.
 func (m *etcdMember) newSession() (*concurrency.Session, error) {
 	return concurrency.NewSession(m.client, concurrency.WithTTL(10))
 }
@@ -97,8 +97,8 @@ func (m *etcdMember) newSession() (*concurrency.Session, error) {
 func (m *etcdMember) Leads() bool     { return m.server.Server.Leader() == m.server.Server.MemberID() }
 func (m *etcdMember) Version() string { return version.Version }
 
-// Caller gives a shared caller a session of its own: two mutexes of one session do not exclude each
-// other.
+// Caller opens a new session for a shared caller, because two mutexes of one session do not exclude
+// each other.
 func (m *etcdMember) Caller(_ context.Context, shared bool) (Locker, error) {
 	if shared {
 		session, err := m.newSession()
@@ -107,7 +107,7 @@ func (m *etcdMember) Caller(_ context.Context, shared bool) (Locker, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	select {
-	case <-m.session.Done(): // an overload before has cost it its lease
+	case <-m.session.Done(): // the session has expired in an earlier overload
 		session, err := m.newSession()
 		if err != nil {
 			return nil, err
@@ -120,13 +120,13 @@ func (m *etcdMember) Caller(_ context.Context, shared bool) (Locker, error) {
 
 func (m *etcdMember) Close() error {
 	if m.session != nil {
-		m.session.Orphan() // the members go too: none is left to tell
+		m.session.Orphan() // the members are stopped too, so the lease need not be revoked
 	}
 	var err error
 	if m.client != nil {
 		err = m.client.Close()
 	}
-	m.server.Server.HardStop() // all go at once: there is no member to hand the lead to
+	m.server.Server.HardStop() // all members stop at the same time, so do not transfer the leadership
 	m.server.Close()
 	if errors.Is(err, context.Canceled) {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// shortTime shows a duration with three digits at most.
+// shortTime formats a duration with at most three digits.
 func shortTime(d time.Duration) string {
 	switch {
 	case d == 0:
@@ -22,7 +22,7 @@ func shortTime(d time.Duration) string {
 	return threeDigits(d.Seconds()) + " s"
 }
 
-// shortNumber shows a number with three digits or as thousands, 12.3K.
+// shortNumber formats a number with about three digits, large ones in thousands as in 12.3K.
 func shortNumber(v float64) string {
 	switch {
 	case v >= 999_500:
@@ -35,7 +35,7 @@ func shortNumber(v float64) string {
 	return threeDigits(v)
 }
 
-// shortBytes shows a size in decimal units.
+// shortBytes formats a size in decimal units.
 func shortBytes(v float64) string {
 	switch {
 	case v >= 999_500:
@@ -48,7 +48,7 @@ func shortBytes(v float64) string {
 
 func shortRatio(v float64) string { return "×" + threeDigits(v) }
 
-// threeDigits shows as many digits as say something.
+// threeDigits formats a number with three significant digits.
 func threeDigits(v float64) string {
 	switch {
 	case v >= 99.95:

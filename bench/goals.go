@@ -2,19 +2,20 @@ package main
 
 import "time"
 
-// A goal is one row of what a merge may not fall below (must) and where it shall get (reach).
+// A goal is one row of the table of goals. The field must is the limit for every merge, and the field
+// reach is the target.
 type goal struct {
 	about       string
 	workload    string
-	ours        string // peer; with TLS, which is how it is meant to be run
-	theirs      string // peer to compare with. Empty means that the value counts by itself
+	ours        string // the peer of mortise, with TLS as in production
+	theirs      string // the peer to compare with; empty means that the value itself is compared with the limits
 	value       func(Result) float64
 	lower       bool // lower values are better
 	must, reach float64
 	show        func(float64) string
 }
 
-// Values that goals are about.
+// The figures of a result that goals concern.
 func rate(r Result) float64        { return r.Rate }
 func halfTime(r Result) float64    { return float64(r.P50) }
 func allocsPair(r Result) float64  { return r.Allocs }
@@ -31,7 +32,7 @@ func showBytes(v float64) string   { return shortBytes(v) }
 func showRate(v float64) string    { return shortNumber(v) + "/s" }
 func showPlainly(v float64) string { return shortNumber(v) }
 
-// goals are all, in the order of the table.
+// goals returns all goals in the order of the table.
 func goals() []goal {
 	var list []goal
 	versus := func(ours, theirs, workload string, must, reach float64) {
@@ -99,7 +100,7 @@ func goals() []goal {
 	return list
 }
 
-// Verdicts of a goal.
+// The verdicts of a goal.
 const (
 	reached     = "reach"
 	met         = "must"
@@ -108,7 +109,7 @@ const (
 	notMeasured = "not measured"
 )
 
-// measured is what stands in the table: the ratio to the peer, or the value itself.
+// measured returns the text in the table: the ratio to the other peer, or the value itself.
 func (g goal) measured(r Record) string {
 	v, ok := g.compared(r)
 	if !ok {
@@ -117,7 +118,7 @@ func (g goal) measured(r Record) string {
 	return g.limit(v)
 }
 
-// verdict says how a goal stands.
+// verdict returns the verdict for the results in r.
 func (g goal) verdict(r Record) string {
 	v, ok := g.compared(r)
 	if !ok {
@@ -126,7 +127,8 @@ func (g goal) verdict(r Record) string {
 	return g.judge(v)
 }
 
-// compared is what the limits are compared with, and whether it was measured.
+// compared returns the number that is compared with the limits, and reports whether it was
+// measured.
 func (g goal) compared(r Record) (float64, bool) {
 	ours, ok := r.find(g.ours, g.workload)
 	if !ok || g.theirs == "" {
@@ -143,7 +145,7 @@ func (g goal) compared(r Record) (float64, bool) {
 	return ratio, true
 }
 
-// judge compares with the limits; ratios are such that more is better. A limit of 0 does not exist.
+// judge compares v with the limits. A higher ratio is better. A limit of 0 means no limit.
 func (g goal) judge(v float64) string {
 	meets := func(limit float64) bool {
 		if g.lower && g.theirs == "" {

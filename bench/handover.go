@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// handover runs n callers that all want one key. Measured is the gap: from one holder's call of
-// Unlock to the next holder's return from Lock. Two inside at once are an error.
+// handover runs n callers that all lock one key. The measured time begins when one holder calls
+// Unlock and ends when Lock returns to the next holder. If two callers hold the key at the same
+// time, the workload fails.
 func handover(n int) func(ctx context.Context, r *Run) (Result, error) {
 	return func(ctx context.Context, r *Run) (Result, error) {
 		callers, err := callersOf(ctx, r.Cluster, n, true)
@@ -20,7 +21,7 @@ func handover(n int) func(ctx context.Context, r *Run) (Result, error) {
 		var l loop
 		var inside, unlocking atomic.Int64
 		began := time.Now()
-		turns := make([]int64, n) // each is its caller's
+		turns := make([]int64, n) // each caller writes only its own element
 		result, err := l.run(ctx, n, r.Duration, func(ctx context.Context, i, _ int) error {
 			hold, err := callers[i].Lock(ctx, "handover")
 			if err != nil {
@@ -45,8 +46,8 @@ func handover(n int) func(ctx context.Context, r *Run) (Result, error) {
 	}
 }
 
-// waiters is a long queue: one holds the key while all the others ask for it, and then each gets it
-// once.
+// waiters measures a long queue: one caller holds the key while all others queue, and then each of
+// them holds it once.
 func waiters(ctx context.Context, r *Run) (Result, error) {
 	n := r.scaled(10_000)
 	callers, err := callersOf(ctx, r.Cluster, n+1, true)
@@ -76,12 +77,12 @@ func waiters(ctx context.Context, r *Run) (Result, error) {
 			now := int64(time.Since(clock))
 			latency.add(time.Duration(now - began.Swap(now)))
 			served.Add(1)
-			runtime.Gosched() // so that another would come in meanwhile, if it could
+			runtime.Gosched() // gives another caller the chance to lock the key
 			inside.Add(-1)
 			return hold.Unlock(ctx)
 		})
 	}()
-	time.Sleep(2 * time.Second) // until they stand in line, as far as one can tell from outside
+	time.Sleep(2 * time.Second) // enough for all to be in the queue, which cannot be seen from outside
 	start := time.Now()
 	began.Store(int64(time.Since(clock)))
 	if err := first.Unlock(ctx); err != nil {
@@ -96,7 +97,7 @@ func waiters(ctx context.Context, r *Run) (Result, error) {
 		return Result{}, err
 	}
 	cancel()
-	select { // not forever: some cannot be canceled
+	select { // with a limit, because the calls of some peers ignore the context
 	case <-ended:
 	case <-time.After(5 * time.Second):
 	}

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// held takes locks and keeps them, as many as fit into its patience, and gives them back. Its heap
-// is that of this process: all three replicas and the handles, where they are in it.
+// held takes n locks, or as many as r.patience allows, and then unlocks them. The measured heap is
+// that of this process. It contains the handles, and the three replicas if they run in this
+// process.
 func held(ctx context.Context, r *Run) (Result, error) {
 	n := r.scaled(100_000)
 	callers, err := callersOf(ctx, r.Cluster, len(r.Cluster.Instances()), false)
@@ -44,16 +45,16 @@ func held(ctx context.Context, r *Run) (Result, error) {
 	})
 }
 
-// heap is what is live in this process.
+// heap returns the size of the live heap of this process.
 func heap() int64 {
 	runtime.GC()
-	runtime.GC() // what pools had kept over the first
+	runtime.GC() // the first collection does not free the contents of pools
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
 }
 
-// inParallel does n things, 1,024 at a time, until the first error.
+// inParallel calls do for every i below n, 1,024 calls at a time, until the first error.
 func inParallel(n int, do func(i int) error) error {
 	var next atomic.Int64
 	var failed atomic.Bool

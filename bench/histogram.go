@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// histogram counts durations in buckets 3% wide. Adding costs one atomic addition and no memory, so
-// that measuring is not what is measured.
+// histogram counts durations in buckets that are 3% wide. add takes one atomic addition and no
+// memory, so that it does not influence the measurement.
 type histogram struct {
 	buckets [64 * subBuckets]atomic.Uint32
 }
@@ -17,7 +17,8 @@ const subBuckets = 32
 // add counts d.
 func (h *histogram) add(d time.Duration) { h.buckets[bucketOf(uint64(max(d, 0)))].Add(1) }
 
-// bucketOf is the bucket of n: linear up to subBuckets, then subBuckets for each power of two.
+// bucketOf returns the bucket of n. Buckets are linear up to subBuckets; then there are subBuckets
+// for each power of two.
 func bucketOf(n uint64) int {
 	if n < subBuckets {
 		return int(n)
@@ -26,7 +27,7 @@ func bucketOf(n uint64) int {
 	return shift*subBuckets + int(n>>shift)
 }
 
-// middle is the duration that stands for a bucket.
+// middle returns the duration in the middle of a bucket.
 func middle(bucket int) time.Duration {
 	if bucket < 2*subBuckets {
 		return time.Duration(bucket)
@@ -36,7 +37,7 @@ func middle(bucket int) time.Duration {
 	return time.Duration(low + 1<<shift/2)
 }
 
-// quantile is the duration that a share q of all is not above; 0 if nothing was counted.
+// quantile returns the quantile q of the durations, or 0 if nothing was counted.
 func (h *histogram) quantile(q float64) time.Duration {
 	total := uint64(0)
 	for i := range h.buckets {

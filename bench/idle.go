@@ -13,8 +13,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// idle is unused instances: what they cost in processor time, bytes over loopback and
-// memory. All are in this process.
+// idle measures n unused instances: their processor time, their memory, and the bytes that they
+// send over loopback. All instances are in this process.
 func idle(n int) func(ctx context.Context, r *Run) (Result, error) {
 	return func(ctx context.Context, r *Run) (Result, error) {
 		if r.Quick && n > 100 {
@@ -23,14 +23,14 @@ func idle(n int) func(ctx context.Context, r *Run) (Result, error) {
 		if err := roomFor(uint64(n)*memberSockets, uint64(n)*memberBytes); err != nil {
 			return Result{}, err
 		}
-		debug.FreeOSMemory() // or the runtime gives back meanwhile what the workloads before have used
+		debug.FreeOSMemory() // otherwise the runtime would return memory of earlier workloads during the measurement
 		before := heap()
 		nodes, err := openIdle(ctx, r.Peer, n)
 		defer func() { _ = together(len(nodes), func(i int) error { return nodes[i].Close() }) }()
 		if err != nil {
 			return Result{}, err
 		}
-		time.Sleep(2*time.Second + time.Duration(n)*100*time.Millisecond) // what the start has stirred up
+		time.Sleep(2*time.Second + time.Duration(n)*100*time.Millisecond) // until the work of the start is done
 		cpu, wire, began := used(syscall.RUSAGE_SELF), loopbackBytes(), time.Now()
 		time.Sleep(max(5*time.Second, r.Duration))
 		took := time.Since(began)
@@ -43,8 +43,8 @@ func idle(n int) func(ctx context.Context, r *Run) (Result, error) {
 	}
 }
 
-// openSockets is how many sockets this process has. Both ends of a connection of two instances are
-// here: half of them are those of a member.
+// openSockets returns the number of sockets of this process. The two ends of a connection between
+// instances are both in this process, so half of these sockets belong to each side.
 func openSockets() (n int) {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -58,7 +58,7 @@ func openSockets() (n int) {
 	return n
 }
 
-// openIdle starts n nodes: the first three found the group; one stands alone.
+// openIdle starts n nodes. The first three found the group; a single node is a group by itself.
 func openIdle(ctx context.Context, p Peer, n int) ([]*mortise.Node, error) {
 	founders := membersOf
 	if n < membersOf {
@@ -71,7 +71,7 @@ func openIdle(ctx context.Context, p Peer, n int) ([]*mortise.Node, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute+time.Duration(n)*100*time.Millisecond)
 	defer cancel()
 	var nodes []*mortise.Node
-	for from := 0; from < n; from = len(nodes) { // the founders first, then a few at a time, as a deployment does
+	for from := 0; from < n; from = len(nodes) { // the founders first, then a few at a time, as in a deployment
 		for i := from; i < min(n, max(founders, from+idleAtOnce*min(from, 1))); i++ {
 			c := mortiseConfig(strings.HasSuffix(p.Name, "-tls"), addresses, i)
 			c.Join = c.Join[:founders]
@@ -91,15 +91,15 @@ func openIdle(ctx context.Context, p Peer, n int) ([]*mortise.Node, error) {
 	return nodes, nil
 }
 
-// What a member at rest may take, twice its goals: the ends of its connections that are its own,
-// and memory. It has a link to the leader and connections for questions to a few others, and only
-// founders have links to each other.
+// The sockets and the memory of a member without locks, at most. The limits are twice the goals for
+// such a member. It has a link to the leader and connections for queries to a few other members;
+// only founders have links to each other.
 const (
 	memberSockets = 20
 	memberBytes   = 2400 << 10
 )
 
-// roomFor says whether this process can have so many more sockets and bytes.
+// roomFor returns an error if this process cannot get so many more sockets and bytes.
 func roomFor(sockets, bytes uint64) error {
 	if free, ok := availableBytes(); ok && free < bytes {
 		return fmt.Errorf("this needs some %s of memory, and %s are free", shortBytes(float64(bytes)),
@@ -117,7 +117,7 @@ func roomFor(sockets, bytes uint64) error {
 	return nil
 }
 
-// availableBytes is the memory that programs could still get.
+// availableBytes returns the memory that programs can still allocate.
 func availableBytes() (bytes uint64, ok bool) {
 	text, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
@@ -131,10 +131,11 @@ func availableBytes() (bytes uint64, ok bool) {
 	return kib << 10, true
 }
 
-// idleAtOnce is how many instances are started at a time once the group is there.
+// idleAtOnce is the number of instances that are started concurrently after the group is founded.
 const idleAtOnce = 20
 
-// loopbackBytes is what the loopback interface has carried so far, for all processes.
+// loopbackBytes returns the number of bytes that the loopback interface has carried for all
+// processes.
 func loopbackBytes() uint64 {
 	text, err := os.ReadFile("/proc/net/dev")
 	if err != nil {

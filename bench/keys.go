@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// pair locks and unlocks, and counts how long Lock took.
+// pair locks and unlocks a key, and records the duration of Lock.
 func (l *loop) pair(ctx context.Context, by Locker, key string) error {
 	began := time.Now()
 	hold, err := by.Lock(ctx, key)
@@ -23,8 +23,8 @@ func (l *loop) pair(ctx context.Context, by Locker, key string) error {
 	return nil
 }
 
-// serial alternates between two instances, so that neither locks a key that it has just unlocked.
-// The workload relock measures that case.
+// serial runs one caller that alternates between two instances, so that no instance locks a key
+// that it has just unlocked. The workload relock measures that case.
 func serial(ctx context.Context, r *Run) (Result, error) {
 	callers, err := callersOf(ctx, r.Cluster, 2, false)
 	if err != nil {
@@ -46,7 +46,7 @@ func relock(ctx context.Context, r *Run) (Result, error) {
 		func(ctx context.Context, _, _ int) error { return l.pair(ctx, callers[0], "relock") })
 }
 
-// parallel is many callers that do not disturb each other.
+// parallel runs n callers, each with its own key.
 func parallel(n int) func(ctx context.Context, r *Run) (Result, error) {
 	return func(ctx context.Context, r *Run) (Result, error) {
 		callers, err := callersOf(ctx, r.Cluster, len(r.Cluster.Instances()), false)
@@ -61,8 +61,8 @@ func parallel(n int) func(ctx context.Context, r *Run) (Result, error) {
 	}
 }
 
-// zipf is many callers that want few keys often and many keys rarely. Two at once in one key are an
-// error.
+// zipf runs callers that lock a few keys often and many keys rarely. It fails if two callers hold
+// one key at the same time.
 func zipf(ctx context.Context, r *Run) (Result, error) {
 	const callers, keyCount, s = 256, 10_000, 1.1
 	lockers, err := callersOf(ctx, r.Cluster, callers, true)

@@ -17,8 +17,8 @@ import (
 
 var errTooLong = errors.New("left out, since it has to be quick")
 
-// kill starts three members as processes, kills the one that leads, and measures until another has
-// been granted a free lock. It does so a few times, each time with new members.
+// kill starts three members as processes, kills the leader, and measures the time until another
+// member has been granted a free lock. It repeats this a few times, each time with new members.
 func kill(ctx context.Context, r *Run) (Result, error) {
 	times := 3
 	if r.Quick {
@@ -34,7 +34,7 @@ func kill(ctx context.Context, r *Run) (Result, error) {
 	}
 	result := median(gaps)
 	for _, g := range gaps {
-		result.P99 = max(result.P99, g.P99) // the worst, of so few
+		result.P99 = max(result.P99, g.P99) // the maximum, because there are so few
 	}
 	result.Count = float64(times)
 	return result, nil
@@ -62,7 +62,7 @@ func killOnce(ctx context.Context, p Peer, dir string) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	time.Sleep(time.Second) // until all of them serve as usual
+	time.Sleep(time.Second) // until all members have finished starting
 	var leader *memberProcess
 	var others []*memberProcess
 	for _, m := range processes {
@@ -97,7 +97,7 @@ func killOnce(ctx context.Context, p Peer, dir string) (time.Duration, error) {
 	}
 }
 
-// memberProcess is this program, started again as one member.
+// memberProcess is this program, started as a process with one member.
 type memberProcess struct {
 	cmd     *exec.Cmd
 	in      io.Writer
@@ -109,7 +109,7 @@ func startMember(ctx context.Context, peer, dir string, addresses []string, i in
 		strings.Join(addresses, ","))
 }
 
-// startSelf starts this program, which then answers lines.
+// startSelf starts this program as a process that answers lines.
 func startSelf(ctx context.Context, args ...string) (*memberProcess, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -126,7 +126,7 @@ func startSelf(ctx context.Context, args ...string) (*memberProcess, error) {
 	return &memberProcess{cmd: cmd, in: in, answers: bufio.NewReader(out)}, nil
 }
 
-// ask sends one line and returns the line that comes back.
+// ask sends one line and returns the line of the answer.
 func (m *memberProcess) ask(question string) (string, error) {
 	if _, err := fmt.Fprintln(m.in, question); err != nil {
 		return "", err
@@ -139,17 +139,17 @@ func (m *memberProcess) ask(question string) (string, error) {
 	return answer, err
 }
 
-// kill is kill -9, and waits until it has taken effect.
+// kill kills the process as kill -9 does, and waits until it has ended.
 func (m *memberProcess) kill() {
 	if m == nil || m.cmd.ProcessState != nil {
 		return
 	}
 	_ = m.cmd.Process.Kill()
-	_ = m.cmd.Wait() // it was killed
+	_ = m.cmd.Wait() // the error is that it was killed
 }
 
-// serveMember is the other side: it opens member i and does what the lines of in ask for, until
-// they end.
+// serveMember is the main function of a member process. It opens member i and executes the commands
+// that it reads as lines from in, until in ends.
 func serveMember(ctx context.Context, p Peer, dir string, addresses []string, i int, in io.Reader,
 	out io.Writer) error {
 	m, err := p.Member(ctx, dir, addresses, i)
@@ -160,7 +160,7 @@ func serveMember(ctx context.Context, p Peer, dir string, addresses []string, i 
 	return errors.Join(err, m.Close())
 }
 
-// answerLines answers each line of in with one of out, until they end.
+// answerLines writes to out one line for each line of in, until in ends.
 func answerLines(in io.Reader, out io.Writer, answer func(question string) (string, error)) error {
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {
@@ -194,7 +194,7 @@ func answerAsMember(ctx context.Context, m Member, question string) (string, err
 		return "locked", hold.Unlock(ctx)
 	case "group":
 		return describeGroup(m)
-	case "heap": // with stacks, since a connection has goroutines
+	case "heap": // with stacks, because a connection has goroutines
 		bytes := heap()
 		var stats runtime.MemStats
 		runtime.ReadMemStats(&stats)
@@ -207,8 +207,9 @@ func answerAsMember(ctx context.Context, m Member, question string) (string, err
 	return "", fmt.Errorf("what is %q?", question)
 }
 
-// probe begins a call for a new key every 50 ms until one is granted: a call that begins while
-// there is no leader may hang, or fail, much longer than it takes until the next one is served.
+// probe starts a call for a new key every 50 ms until one of them is granted. A call that starts
+// while there is no leader may hang or fail for much longer than it takes until a new call is
+// granted.
 func probe(ctx context.Context, m Member, key string) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()

@@ -19,28 +19,28 @@ import (
 	"github.com/mortise-lock/mortise/transport"
 )
 
-// lightBytes is what a light session takes here, generously, and about what it takes in the
-// leader's process too.
+// lightBytes is a generous limit for the memory of a light session in this process. The session
+// takes about as much in the leader's process.
 const lightBytes = 200 << 10
 
-// lightTTL is the lease of a light session, that of a node by default.
+// lightTTL is the TTL of a light session, the default of a node.
 const lightTTL = 10 * time.Second
 
-// A light is an instance with nothing but a session: a port that does not listen, and a client. To
-// the leader it is as any other instance that does not vote: a connection and an ID of its own.
+// A light is an instance that consists of a session only: a client, and a port that does not
+// listen. To the leader it looks like any instance without a vote, with its own connection and ID.
 type light struct {
 	port   *transport.Port
 	client *client.Client
 	voters []nodeid.Endpoint
 }
 
-// groupAnswer is what a member says of its group.
+// groupAnswer describes the group of a member.
 type groupAnswer struct {
 	Group  string
 	Voters []nodeid.Endpoint
 }
 
-// groupOf asks a member for its group.
+// groupOf queries a member process for its group.
 func groupOf(m *memberProcess) (g groupAnswer, err error) {
 	text, err := m.ask("group")
 	if err == nil {
@@ -49,7 +49,7 @@ func groupOf(m *memberProcess) (g groupAnswer, err error) {
 	return g, err
 }
 
-// describeGroup is the answer to that.
+// describeGroup returns the answer to that query.
 func describeGroup(m Member) (string, error) {
 	member, ok := m.(mortiseMember)
 	if !ok {
@@ -68,7 +68,8 @@ func describeGroup(m Member) (string, error) {
 	return string(text), err
 }
 
-// lightSecurity is what all light sessions of this process share; nil without TLS.
+// lightSecurity returns the credentials that all light sessions of this process share, or nil
+// without TLS.
 func lightSecurity(encrypted bool) (transport.Security, error) {
 	if !encrypted {
 		return nil, nil
@@ -76,8 +77,8 @@ func lightSecurity(encrypted bool) (transport.Security, error) {
 	return credentials.FromSecret(credentials.SecretConfig{Secret: benchSecret, Cluster: "mortise"})
 }
 
-// openLight begins the session of number i. changed is told each change of its phase, on a
-// goroutine that must not be held up.
+// openLight opens session i. changed is called with each new phase of the session, on a goroutine
+// that must not block.
 func openLight(g groupAnswer, security transport.Security, i int, changed func(client.Phase)) (*light, error) {
 	group, err := strconv.ParseUint(g.Group, 16, 64)
 	if err != nil {
@@ -118,7 +119,7 @@ func (l *light) close() error {
 	return l.port.Close()
 }
 
-// lightHandler hears replies to the session, and nothing else.
+// lightHandler receives replies to the session. It ignores everything else.
 type lightHandler struct{ *light }
 
 var errLight = errors.New("a light session answers nothing")

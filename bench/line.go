@@ -12,12 +12,12 @@ import (
 
 const (
 	lineKeys     = 1000
-	lineSessions = 20 // one of them may have 65,536 calls under way
+	lineSessions = 20 // a session may have at most 65,536 calls in progress
 )
 
-// line is many waiters on many keys: each key has a queue, whose places are taken one after the
-// other, so that the next one is always known. Then the queues are served once through. It fails if
-// one is served out of its turn.
+// line measures many waiters on many keys. The waiters of a key enter its queue one after the
+// other, so the order of grants is known. Then every waiter is granted the key once. The workload
+// fails if a waiter is granted the key in a wrong order.
 func line(n int) func(ctx context.Context, r *Run) (Result, error) {
 	return func(ctx context.Context, r *Run) (Result, error) {
 		rounds := r.scaled(n) / lineKeys
@@ -53,7 +53,7 @@ func line(n int) func(ctx context.Context, r *Run) (Result, error) {
 				wait.join(by, &holds[k], k, int64(round), &turns[k])
 			}
 			for k := range holds {
-				for holds[k].Behind() == nil { // until it stands in line
+				for holds[k].Behind() == nil { // until it is in the queue
 					if err := wait.failed(); err != nil {
 						return Result{}, err
 					}
@@ -76,10 +76,10 @@ func line(n int) func(ctx context.Context, r *Run) (Result, error) {
 
 func lineKey(k int) string { return fmt.Sprintf("line-%d", k) }
 
-// waitingLine is the waiters of all keys.
+// waitingLine is the set of the waiters of all keys.
 type waitingLine struct {
 	ctx   context.Context
-	ended chan struct{} // closed when all are served or one has failed
+	ended chan struct{} // closed when all waiters were granted their key or one has failed
 	left  atomic.Int64
 	first atomic.Pointer[error]
 }
@@ -90,8 +90,8 @@ func newLine(ctx context.Context, n int) *waitingLine {
 	return w
 }
 
-// join has a waiter take its place in the queue of key k. turn is the turn of the key: it must be
-// place when the waiter is served.
+// join makes a waiter enter the queue of key k. turn counts the grants of the key: it must be equal
+// to place when the waiter is granted the key.
 func (w *waitingLine) join(by *client.Client, h *client.Hold, k int, place int64, turn *atomic.Int64) {
 	go func() {
 		err := by.AcquireInto(w.ctx, h, client.Request{Key: lineKey(k)})
@@ -114,7 +114,7 @@ func (w *waitingLine) failed() error {
 	return w.ctx.Err()
 }
 
-// all waits until all are served.
+// all waits until all waiters were granted their key.
 func (w *waitingLine) all() error {
 	select {
 	case <-w.ended:

@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// loop runs callers over and over, and measures between a warm-up and the end.
+// loop runs callers repeatedly, and measures from the end of a warm-up for some time.
 type loop struct {
-	measuring atomic.Bool // the warm-up is over, and the end is not reached
-	stopping  atomic.Bool // no caller begins again
+	measuring atomic.Bool // set between the warm-up and the end of the measurement
+	stopping  atomic.Bool // callers must not start another call
 	pairs     atomic.Int64
 	latency   histogram
 	failure   atomic.Pointer[error]
 }
 
-// done counts a pair whose measured part took d.
+// done records a pair whose measured part took d.
 func (l *loop) done(d time.Duration) {
 	if l.measuring.Load() {
 		l.pairs.Add(1)
@@ -27,14 +27,14 @@ func (l *loop) done(d time.Duration) {
 	}
 }
 
-// fail stops all callers; the first reason counts.
+// fail stops all callers. Only the first error is kept.
 func (l *loop) fail(err error) {
 	l.failure.CompareAndSwap(nil, &err)
 	l.stopping.Store(true)
 }
 
-// run calls call(i, turn) for every i below callers, each on a goroutine of its own with a context
-// of its own, again and again for the duration; then it waits until all have returned.
+// run calls call(i, turn) for every i below callers repeatedly during the duration. Each i has its
+// own goroutine and its own context. run returns when all calls have returned.
 func (l *loop) run(ctx context.Context, callers int, duration time.Duration,
 	call func(ctx context.Context, i, turn int) error) (Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*duration+30*time.Second)
@@ -42,7 +42,7 @@ func (l *loop) run(ctx context.Context, callers int, duration time.Duration,
 	var all sync.WaitGroup
 	for i := range callers {
 		all.Go(func() {
-			ctx, cancel := context.WithCancel(ctx) // one for all would be a lock that all contend for
+			ctx, cancel := context.WithCancel(ctx) // a shared context would be a mutex for which all callers contend
 			defer cancel()
 			for turn := 0; !l.stopping.Load(); turn++ {
 				if err := call(ctx, i, turn); err != nil {
@@ -77,11 +77,11 @@ func (l *loop) run(ctx context.Context, callers int, duration time.Duration,
 	}, nil
 }
 
-// callersOf makes n callers, spread over the instances.
+// callersOf returns n callers, distributed over the instances.
 func callersOf(ctx context.Context, c Cluster, n int, shared bool) ([]Locker, error) {
 	instances := c.Instances()
 	callers := make([]Locker, n)
-	const atOnce = 64 // some open a session for each
+	const atOnce = 64 // some peers open a session for each caller
 	err := together(min(n, atOnce), func(from int) (err error) {
 		for i := from; i < n && err == nil; i += atOnce {
 			callers[i], err = instances[i%len(instances)].Caller(ctx, shared)

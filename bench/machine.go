@@ -12,20 +12,20 @@ import (
 	"time"
 )
 
-// Machine is where a run took place, and when.
+// Machine describes the machine and the time of a run.
 type Machine struct {
 	When       string
 	CPU        string
 	Cores      int
 	Kernel, Go string
-	Disk       string        // kind of file system of the directories
-	Sync       time.Duration // median of one fdatasync of 256 bytes there
-	Quiet      bool          // no other process kept it busy when the benchmark began
-	Busy       float64       // cores that others kept busy then
-	Waited     time.Duration // for it to become quiet
+	Disk       string        // the kind of the file system of the directories
+	Sync       time.Duration // the median time of an fdatasync of 256 bytes in that file system
+	Quiet      bool          // others used at most quietCores when the benchmark began
+	Busy       float64       // the number of cores that others used then
+	Waited     time.Duration // the time until it was quiet, or until the limit
 }
 
-// look describes this machine and its disk at dir.
+// look returns a description of this machine and of its disk at dir.
 func look(dir string) Machine {
 	m := Machine{When: time.Now().UTC().Format("2 January 2006, 15:04 MST"), CPU: "unknown", Cores: runtime.NumCPU(),
 		Go: runtime.Version()}
@@ -41,7 +41,7 @@ func look(dir string) Machine {
 	return m
 }
 
-// disk says what kind of file system dir is on and how long a sync takes there.
+// disk returns the kind of the file system of dir and the duration of a sync.
 func disk(dir string) (kind string, sync time.Duration) {
 	kind = "unknown"
 	var st syscall.Statfs_t
@@ -74,8 +74,8 @@ func disk(dir string) (kind string, sync time.Duration) {
 	return kind, times[len(times)/2]
 }
 
-// busy is the processor time that all processes on this machine have used, what the hypervisor gave
-// to others included.
+// busy returns the processor time that all processes on this machine have used. It includes the
+// time that the hypervisor gave to other machines.
 func busy() time.Duration {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {
@@ -92,7 +92,7 @@ func busy() time.Duration {
 	return time.Duration(total) * (time.Second / 100) // USER_HZ
 }
 
-// used is the processor time of this process, or of its children that have ended.
+// used returns the processor time of this process, or of its children that have ended.
 func used(who int) time.Duration {
 	var r syscall.Rusage
 	if syscall.Getrusage(who, &r) != nil {
@@ -101,8 +101,8 @@ func used(who int) time.Duration {
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
-// othersMeter measures how many cores others keep busy. What our children use counts as ours once
-// they have ended.
+// othersMeter measures the number of cores that other processes use. The time of a child of this
+// process counts as that of others until the child has ended.
 type othersMeter struct {
 	began       time.Time
 	busy, owned time.Duration
@@ -113,16 +113,16 @@ func newOthersMeter() othersMeter {
 		used(syscall.RUSAGE_CHILDREN)}
 }
 
-// cores is what it was on average since the meter was made.
+// cores returns the average number of cores since the meter was created.
 func (m othersMeter) cores() float64 {
 	owned := used(syscall.RUSAGE_SELF) + used(syscall.RUSAGE_CHILDREN) - m.owned
 	return max(0, float64(busy()-m.busy-owned)/float64(time.Since(m.began)))
 }
 
-// quietCores is how much others may use of a quiet machine.
+// quietCores is the number of cores that others may use on a quiet machine.
 const quietCores = 0.1
 
-// awaitQuiet waits until others leave the machine alone, for at most atMost.
+// awaitQuiet waits until other processes use at most quietCores, but not longer than atMost.
 func awaitQuiet(atMost time.Duration) (quiet bool, cores float64, waited time.Duration) {
 	began := time.Now()
 	for {

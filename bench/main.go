@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// options are the command line.
+// options contains the flags of the command line.
 type options struct {
 	quick    bool
 	only     *regexp.Regexp
@@ -30,7 +30,7 @@ type options struct {
 	dir      string
 	install  bool
 
-	child, member, crowd, addresses string // started by ourselves
+	child, member, crowd, addresses string // set only in processes that this program starts
 	index                           int
 }
 
@@ -48,7 +48,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if o.out != "" { // now, and not after half an hour of measuring
+	if o.out != "" { // now, because an error after half an hour would be too late
 		if err := os.MkdirAll(o.out, 0o755); err != nil {
 			return err
 		}
@@ -60,7 +60,8 @@ func run(ctx context.Context, args []string) error {
 			return err
 		}
 		if c.Profile != "" {
-			// often enough to count by function, and rare enough not to be what is seen
+			// often enough to attribute allocations to functions, and rarely enough not to slow the
+			// program down
 			runtime.MemProfileRate = 16 << 10
 		}
 		result, err := measure(ctx, c)

@@ -10,7 +10,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// only for the benchmark, on loopback
+// used only by the benchmark, on loopback
 const benchSecret = "msk1_a2bfff9c6250151c2086c5b899140b6f977fb1d9f63fc3653490576867a23bdeaa83737c"
 
 // mortisePeer is mortise in memory or on disk, with or without TLS.
@@ -36,7 +36,7 @@ func mortisePeer(name string, durable, encrypted bool) Peer {
 	return p
 }
 
-// soonPeer is mortise in memory with callers that do not wait for their unlocks.
+// soonPeer is mortise in memory with callers that use UnlockSoon.
 func soonPeer() Peer {
 	p := mortisePeer("mortise-soon", false, false)
 	p.Promise = "as mortise, but Unlock does not report whether the lock was held until the end (UnlockSoon)"
@@ -75,12 +75,13 @@ func (m soonMember) Lock(ctx context.Context, key string) (Hold, error) {
 
 func (h soonHold) Unlock(context.Context) error { return h.UnlockSoon() }
 
-// mortiseConfig is what instance i of those at addresses, addressesEach for each, is told.
+// mortiseConfig returns the configuration of instance i. Each instance has addressesEach of the
+// addresses.
 func mortiseConfig(encrypted bool, addresses []string, i int) mortise.Config {
 	c := mortise.Config{
 		Name: fmt.Sprintf("node-%d", i), Bind: addresses[i*addressesEach], Grace: -1,
 		Logger:        slog.New(slog.DiscardHandler),
-		MaxGroupBytes: 1 << 30, // a million waiters take more than the default
+		MaxGroupBytes: 1 << 30, // a million waiters need more than the default
 	}
 	for m := range membersOf {
 		c.Join = append(c.Join, addresses[m*addressesEach])
@@ -114,7 +115,7 @@ func (m mortiseMember) Lock(ctx context.Context, key string) (Hold, error) {
 	return lock, nil
 }
 
-// Version is the commit, since what is measured is the tree that stands here.
+// Version returns the commit, because the benchmark measures the code in this work tree.
 func (m mortiseMember) Version() string {
 	commit, err := exec.Command("git", "rev-parse", "--short", "HEAD").Output()
 	if err != nil {

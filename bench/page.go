@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// page is docs/SPEED.md: a record as text for people.
+// page returns docs/SPEED.md, the record as a text for readers.
 func page(r Record) string {
 	var b strings.Builder
 	b.WriteString("# How fast it is, beside others\n\n")
@@ -55,7 +55,8 @@ func writeMachine(b *strings.Builder, r Record) {
 	b.WriteString("\n")
 }
 
-// writeFailures says what could not be measured as it should, unless a cell of a table says it.
+// writeFailures writes the measurements that have failed or are doubtful, except those that a table
+// already shows.
 func writeFailures(b *strings.Builder, r Record) {
 	warnings := slices.DeleteFunc(slices.Clone(r.Warnings), func(w string) bool {
 		return slices.ContainsFunc(r.Results, func(x Result) bool {
@@ -72,8 +73,8 @@ func writeFailures(b *strings.Builder, r Record) {
 	}
 }
 
-// wrapped breaks a text at the width of the page. The first line begins with a mark, the others
-// with a margin.
+// wrapped breaks a text into lines of the width of the page. The first line begins with mark, the
+// others with margin.
 func wrapped(mark, margin, text string) string {
 	const width = 100
 	var b strings.Builder
@@ -90,7 +91,7 @@ func wrapped(mark, margin, text string) string {
 	return b.String() + line + "\n"
 }
 
-// medians says what a figure is.
+// medians returns a phrase that describes what a figure is.
 func (r Record) medians() string {
 	if r.Rounds == 1 {
 		return "One round"
@@ -98,8 +99,8 @@ func (r Record) medians() string {
 	return fmt.Sprintf("Medians of %d rounds", r.Rounds)
 }
 
-// others is how many cores others kept busy during the measurements: the median, and in the worst
-// of them.
+// others returns the number of cores that other processes used during the measurements: the median,
+// and the maximum.
 func (r Record) others() (usual, most float64) {
 	var all []float64
 	for _, x := range r.Results {
@@ -127,7 +128,7 @@ func writeGoals(b *strings.Builder, r Record) {
 	writeTable(b, []string{"", "must", "reach", "mortise"}, rows)
 }
 
-// writeRatios writes the goals that compare: a row for each workload, a column for each peer.
+// writeRatios writes the goals that compare peers: a row for each workload, a column for each peer.
 func writeRatios(b *strings.Builder, r Record) {
 	b.WriteString("How many times as good as others (must, reach), on disk against etcd, in memory against the " +
 		"rest:\n\n")
@@ -156,7 +157,7 @@ func writeRatios(b *strings.Builder, r Record) {
 	writeTable(b, head, rows)
 }
 
-// marked is a figure as its verdict has it.
+// marked returns a figure in the typeface for its verdict.
 func marked(figure, verdict string) string {
 	switch verdict {
 	case reached:
@@ -167,7 +168,7 @@ func marked(figure, verdict string) string {
 	return cmp.Or(figure, verdict)
 }
 
-// writeTable writes a table in Markdown, without columns that are empty.
+// writeTable writes a table in Markdown, without empty columns.
 func writeTable(b *strings.Builder, head []string, rows [][]string) {
 	keep := func(i int) bool {
 		return i == 0 || slices.ContainsFunc(rows, func(row []string) bool { return row[i] != "" })
@@ -188,7 +189,7 @@ func writeTable(b *strings.Builder, head []string, rows [][]string) {
 	b.WriteString("\n")
 }
 
-// workloadTitle is what a table calls a workload.
+// workloadTitle returns the name of a workload in tables.
 func workloadTitle(name string) string {
 	switch name {
 	case "serial":
@@ -211,7 +212,7 @@ func workloadTitle(name string) string {
 	return name
 }
 
-// measured are the peers that have a result for any of the workloads.
+// measured returns the peers that have a result for at least one of the workloads.
 func (r Record) measured(workloads ...string) (list []PeerRecord) {
 	for _, p := range r.Peers {
 		if slices.ContainsFunc(workloads, func(w string) bool { _, ok := r.find(p.Name, w); return ok }) {
@@ -221,7 +222,7 @@ func (r Record) measured(workloads ...string) (list []PeerRecord) {
 	return list
 }
 
-// whyNot is what stands in a cell without a result.
+// whyNot returns the text of a cell that has no result.
 func (r Record) whyNot(p PeerRecord, workload string) string {
 	if why := p.Lacks[workload]; why != "" {
 		return "no: " + why

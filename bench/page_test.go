@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestPageAndPicture compares both with what they were for a fixed record. After a wanted change:
-// go test -run PageAndPicture -update.
+// TestPageAndPicture compares the page and the picture of a fixed record with files in testdata.
+// After an intended change run go test -run PageAndPicture -update.
 func TestPageAndPicture(t *testing.T) {
 	record, err := readRecord("testdata/speed.json")
 	if err != nil {
@@ -51,7 +51,7 @@ func TestPictureIsXML(t *testing.T) {
 	}
 }
 
-// TestPageOfNothing: who has none of the peers gets a page anyhow.
+// TestPageOfNothing checks that a page can be made if no peer was measured.
 func TestPageOfNothing(t *testing.T) {
 	var empty Record
 	if text := page(empty); !strings.Contains(text, "not measured") {

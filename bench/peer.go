@@ -5,13 +5,12 @@ import (
 	"slices"
 )
 
-// A Peer is one way to get a lock from three instances of a service, with one choice of what is
-// kept where.
+// A Peer is one kind of lock for a service with three instances, in one configuration.
 type Peer struct {
-	Name    string // what tables and flags call it
-	Kind    string // peers of one kind share a colour
-	Durable bool   // a lock is on disk before it counts
-	Promise string // what it survives, in which order it serves, how a loss is noticed
+	Name    string // the name in tables and flags
+	Kind    string // peers of one kind have the same colour
+	Durable bool   // a lock is on disk before it is granted
+	Promise string // which failures it survives, in which order it grants, how a loss is noticed
 	Missing func() string
 	Open    func(ctx context.Context, dir string) (Cluster, error)
 
@@ -19,27 +18,27 @@ type Peer struct {
 	// told. Nil: there are no members, or they are no Go.
 	Member func(ctx context.Context, dir string, addresses []string, i int) (Member, error)
 
-	// Lacks says why a workload cannot be run, by the workload's name.
+	// Lacks maps the name of a workload that the peer cannot run to the reason.
 	Lacks map[string]string
 }
 
-// A Cluster is a running service with three instances of a user. The instance whose member leads,
-// if members are in the instances, is the last.
+// A Cluster is a running service with three instances of a user. If the instances contain the
+// members, the instance of the leader is the last.
 type Cluster interface {
 	Instances() []Instance
 	Version() string
 	Close() error
 }
 
-// An Instance is one process of a user, as far as the peer can tell.
+// An Instance stands for one process of a user. The peer treats it as such.
 type Instance interface {
-	// Caller returns what one goroutine locks by. If it is shared, the goroutine locks keys that
-	// others of this instance lock too, at the same time; some peers exclude only whole connections
-	// or sessions.
+	// Caller returns the Locker of one goroutine. shared means that other goroutines of this
+	// instance lock the same keys at the same time. It matters because some peers exclude only
+	// whole connections or sessions from each other.
 	Caller(ctx context.Context, shared bool) (Locker, error)
 }
 
-// A Locker waits its turn and returns the lock.
+// A Locker waits for a lock and returns it.
 type Locker interface {
 	Lock(ctx context.Context, key string) (Hold, error)
 }
@@ -49,7 +48,7 @@ type Hold interface {
 	Unlock(ctx context.Context) error
 }
 
-// A Member is one of the three of a replicated peer, with the instance that lives beside it.
+// A Member is one of the three members of a replicated peer, with the instance that uses it.
 type Member interface {
 	Instance
 	Ready(ctx context.Context) error
@@ -58,10 +57,10 @@ type Member interface {
 	Close() error
 }
 
-// members are three Members in one process.
+// members are three members in one process.
 type members []Member
 
-// openMembers opens three in this process, over loopback TCP.
+// openMembers opens three members in this process, which communicate over loopback TCP.
 func openMembers(ctx context.Context, p Peer, dir string) (Cluster, error) {
 	addresses, err := freeAddresses(membersOf * addressesEach)
 	if err != nil {
@@ -107,5 +106,5 @@ func (m members) Close() error {
 
 const (
 	membersOf     = 3
-	addressesEach = 2 // of a member: etcd wants one for its peers and one for its clients
+	addressesEach = 2 // addresses of a member: etcd needs one for its peers and one for its clients
 )

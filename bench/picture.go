@@ -7,21 +7,21 @@ import (
 	"strings"
 )
 
-// Measures of the picture, in its own units.
+// Lengths in the units of the picture.
 const (
 	namesWidth = 132
 	panelWidth = 188
-	barsWidth  = 132 // of a panel; the rest is for the figure behind the longest bar
+	barsWidth  = 132 // of a panel; the rest is for the figure beside the longest bar
 	rowHeight  = 22
 	headHeight = 66
 	footHeight = 58
-	gapHeight  = 16 // between durable and not
+	gapHeight  = 16 // between durable peers and others
 	axisFrom   = 10.0
 	axisTo     = 1e6
 )
 
-// style has the colours, for light and for dark pages: a picture in a page follows what the
-// reader's system prefers.
+// style contains the colours for light and dark pages. In a page, the picture uses the mode that
+// the reader's system prefers.
 const style = `<style>
 text { font: 12px system-ui, sans-serif; fill: #1f2328 }
 .title { font-size: 15px; font-weight: 600 } .head { font-weight: 600 } .small { font-size: 11px; fill: #59636e }
@@ -36,8 +36,8 @@ text { fill: #e6edf3 } .small { fill: #9198a1 } .axis { stroke: #3d444d }
 </style>
 `
 
-// picture is docs/speed.svg: a row for each peer, a panel for each workload, bars on a logarithmic
-// scale.
+// picture returns docs/speed.svg: a row for each peer, a panel for each workload, and bars on a
+// logarithmic scale.
 func picture(r Record) string {
 	panels := []string{"serial", "parallel64", "parallel1024", "handover3", "handover64"}
 	peers := r.measured(panels...)
@@ -99,7 +99,7 @@ func writeBars(b *strings.Builder, r Record, peers []PeerRecord, panels []string
 	}
 }
 
-// along is how far a rate is along the axis.
+// along returns the length of the bar for a rate.
 func along(rate float64) float64 {
 	return barsWidth * max(0.01, math.Log10(rate/axisFrom)/math.Log10(axisTo/axisFrom))
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// postgresPeer is advisory locks of one PostgreSQL server, whose tables are not used: nothing of a
-// lock is on disk.
+// postgresPeer is advisory locks on one PostgreSQL server. It uses no tables, and no lock is on
+// disk.
 func postgresPeer() Peer {
 	const connection = "a connection for each"
 	return Peer{
@@ -39,7 +39,7 @@ func postgresPeer() Peer {
 	}
 }
 
-// postgresPrograms is where the newest version's programs are, or "".
+// postgresPrograms returns the directory with the programs of the newest version, or "".
 func postgresPrograms() string {
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	if len(found) == 0 {
@@ -49,7 +49,8 @@ func postgresPrograms() string {
 	return filepath.Dir(found[len(found)-1])
 }
 
-// postgresUser is whom the server runs as, since it refuses to be root: nil for ourselves.
+// postgresUser returns the user of the server, because PostgreSQL refuses to run as root. Nil means
+// the user of this process.
 func postgresUser() (*syscall.Credential, string) {
 	if os.Getuid() != 0 {
 		return nil, ""
@@ -71,8 +72,8 @@ type postgresCluster struct {
 	instances []Instance
 }
 
-// connectionsEach is how many connections the pool of one instance may have: what a server is
-// usually allowed.
+// connectionsEach is the maximum number of connections of one instance's pool, a usual limit of
+// servers.
 const connectionsEach = 32
 
 func openPostgres(ctx context.Context, dir string) (_ Cluster, err error) {

@@ -8,17 +8,17 @@ import (
 	"path/filepath"
 )
 
-// states is the last section of the page, which scripts/states measures.
+// states is the last section of the page. scripts/states measures its figures.
 //
 //go:embed states.md
 var states string
 
-// earlier is the section before it, which -against measures.
+// earlier is the section before states. The flag -against writes it.
 //
 //go:embed against.md
 var earlier string
 
-// publish writes the record, the page and the picture to dir, or prints the page.
+// publish writes the record, the page and the picture to dir. If dir is "", it prints the page.
 func publish(r Record, dir string) error {
 	page := page(r) + "\n" + earlier + "\n" + states
 	if dir == "" {

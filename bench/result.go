@@ -7,30 +7,30 @@ import (
 	"time"
 )
 
-// A Result is what one workload gave for one peer: of one run, or the medians of several.
+// A Result is the figures of one workload for one peer: of one run, or the medians of several runs.
 type Result struct {
 	Peer     string
 	Workload string
 
-	Rate       float64       `json:",omitempty"` // pairs of Lock and Unlock, hand-overs or grants a second
-	P50, P99   time.Duration `json:",omitempty"` // of Lock; of the gap, where a lock is handed over
-	Least      float64       `json:",omitempty"` // turns of the waiter that had fewest
-	Most       float64       `json:",omitempty"` // and of the one that had most
-	CPU        time.Duration `json:",omitempty"` // of this process for a pair; in Idle for a second
+	Rate       float64       `json:",omitempty"` // pairs of Lock and Unlock, hand-overs or grants, per second
+	P50, P99   time.Duration `json:",omitempty"` // of Lock; in hand-overs, of the time from Unlock to the next grant
+	Least      float64       `json:",omitempty"` // the turns of the waiter that had the fewest
+	Most       float64       `json:",omitempty"` // the turns of the waiter that had the most
+	CPU        time.Duration `json:",omitempty"` // of this process for a pair; in the workload idle, for a second
 	Allocs     float64       `json:",omitempty"` // of this process for a pair
-	Heap       float64       `json:",omitempty"` // bytes for a lock that is held
-	Count      float64       `json:",omitempty"` // how many were held, or served
-	Took       time.Duration `json:",omitempty"` // the whole of it
-	Wire       float64       `json:",omitempty"` // bytes a second over loopback
-	Sockets    float64       `json:",omitempty"` // per instance, counted at both ends of its connections
-	Runs       int           // how many runs this is of
-	Others     float64       // cores that others kept busy meanwhile
-	OthersMost float64       // in the worst of the runs
-	Failed     string        `json:",omitempty"` // why there is no result
+	Heap       float64       `json:",omitempty"` // bytes for each lock that is held
+	Count      float64       `json:",omitempty"` // the number of locks, waiters, instances or sessions
+	Took       time.Duration `json:",omitempty"` // the duration of the whole workload
+	Wire       float64       `json:",omitempty"` // bytes per second over loopback
+	Sockets    float64       `json:",omitempty"` // per instance; the sockets at both ends of a connection are counted
+	Runs       int           // the number of runs
+	Others     float64       // cores that other processes used during the run
+	OthersMost float64       // the maximum of the runs
+	Failed     string        `json:",omitempty"` // the reason why there is no result
 }
 
-// median puts the runs of one workload of one peer together, field by field. A run that failed
-// counts only if all have.
+// median returns the median of the runs of one workload of one peer, field by field. It ignores
+// failed runs, unless all runs have failed.
 func median(runs []Result) Result {
 	good := slices.DeleteFunc(slices.Clone(runs), func(r Result) bool { return r.Failed != "" })
 	if len(good) == 0 {
@@ -56,7 +56,8 @@ func median(runs []Result) Result {
 	return m
 }
 
-// middleOf is the median of a field; of an even number the lower one.
+// middleOf returns the median of a field. Of an even number of values it is the lower of the middle
+// two.
 func middleOf[T cmp.Ordered](runs []Result, field func(Result) T) T {
 	values := make([]T, len(runs))
 	for i, r := range runs {
@@ -66,26 +67,26 @@ func middleOf[T cmp.Ordered](runs []Result, field func(Result) T) T {
 	return values[(len(values)-1)/2]
 }
 
-// A Record is everything that one run of the benchmark found out; docs/speed.json is one.
+// A Record is the results of one run of the benchmark; docs/speed.json contains one.
 type Record struct {
 	Machine  Machine
 	Peers    []PeerRecord
 	Results  []Result
 	Rounds   int
-	Duration time.Duration // per measurement
-	Quick    bool          // fewer held locks and waiters, so not what the goals are about
+	Duration time.Duration // of each measurement
+	Quick    bool          // with fewer held locks and waiters than the goals require
 	Warnings []string
 }
 
-// PeerRecord is what a table needs about a peer that it cannot ask.
+// PeerRecord is the description of a peer for tables.
 type PeerRecord struct {
 	Name, Kind, Version, Promise string
 	Durable                      bool
-	Missing                      string `json:",omitempty"` // why it was not measured
+	Missing                      string `json:",omitempty"` // the reason why it was not measured
 	Lacks                        map[string]string
 }
 
-// find returns the result of a workload for a peer.
+// find returns the result of a workload for a peer. It ignores failed results.
 func (r Record) find(peer, workload string) (Result, bool) {
 	i := slices.IndexFunc(r.Results, func(x Result) bool {
 		return x.Peer == peer && x.Workload == workload &&

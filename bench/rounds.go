@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// waitForQuiet is how long a run waits for others to leave the machine alone.
+// waitForQuiet is the maximum time that a run waits for a quiet machine.
 const waitForQuiet = time.Minute
 
-// rounds measures every peer in turn, as often as there are rounds, and puts the runs together.
+// rounds measures every peer in each round, and returns the medians.
 func rounds(ctx context.Context, o options, progress io.Writer) (Record, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -26,7 +26,7 @@ func rounds(ctx context.Context, o options, progress io.Writer) (Record, error) 
 		return Record{}, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	_ = os.Chmod(dir, 0o711) // PostgreSQL runs as another user, and its directory is below
+	_ = os.Chmod(dir, 0o711) // PostgreSQL runs as another user and needs access to a directory below dir
 	record := Record{Machine: look(dir), Rounds: o.rounds, Duration: o.duration, Quick: o.quick}
 	fmt.Fprintf(progress, "waiting up to %v until others leave the machine alone\n", waitForQuiet)
 	record.Machine.Quiet, record.Machine.Busy, record.Machine.Waited = awaitQuiet(waitForQuiet)
@@ -85,13 +85,13 @@ func othersOf(results []Result) float64 {
 	return results[0].Others
 }
 
-// warn keeps what a reader of the figures has to know, and says it now.
+// warn adds a warning for readers of the figures to the record, and prints it.
 func (r *Record) warn(progress io.Writer, text string) {
 	r.Warnings = append(r.Warnings, text)
 	fmt.Fprintln(progress, "***", text)
 }
 
-// choose returns the peers that are asked for and there, and notes all.
+// choose returns the requested peers that are installed. It adds all requested peers to the record.
 func (r *Record) choose(o options, progress io.Writer) (chosen []Peer) {
 	for _, p := range peers() {
 		if len(o.peers) > 0 && !slices.Contains(o.peers, p.Name) {
@@ -117,7 +117,7 @@ func (r *Record) versionOf(peer, version string) {
 	}
 }
 
-// workloadsFor lists what p can do of what is asked for.
+// workloadsFor returns the requested workloads that p can run.
 func workloadsFor(p Peer, o options) (names []string) {
 	for _, w := range workloads() {
 		if p.Lacks[w.Name] == "" && (w.Only == nil || w.Only(p)) && o.only.MatchString(w.Name) {
@@ -152,7 +152,7 @@ func workloadNamed(name string) (Workload, bool) {
 	return list[i], true
 }
 
-// install installs what the other peers are, without starting any of it as a service.
+// install installs the programs of the other peers. It starts no services.
 func install(ctx context.Context) error {
 	if os.Getuid() != 0 {
 		return errors.New("-install needs root")
@@ -160,7 +160,7 @@ func install(ctx context.Context) error {
 	for _, args := range [][]string{{"update"}, {"install", "-y", "--no-install-recommends", "redis-server",
 		"zookeeper", "default-jre-headless", "postgresql"}} {
 		cmd := exec.CommandContext(ctx, "apt-get", args...)
-		// in run level 1 no service starts
+		// in run level 1 no service is started
 		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "RUNLEVEL=1")
 		cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 		if err := cmd.Run(); err != nil {

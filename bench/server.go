@@ -14,16 +14,16 @@ import (
 	"time"
 )
 
-// server is a process of a peer's that we have started.
+// server is a process of a peer that the benchmark has started.
 type server struct {
 	cmd    *exec.Cmd
 	log    string
-	exited chan struct{} // closed when it has ended
-	err    error         // why, once it has
+	exited chan struct{} // closed when the process has ended
+	err    error         // the result of Wait, set before exited is closed
 }
 
-// startServer starts a program that writes its output to a file in dir, as another user unless as
-// is nil. It dies with us.
+// startServer starts a program that writes its output to a file in dir. If as is not nil, the
+// program runs as that user. The program is killed when this process ends.
 func startServer(dir string, as *syscall.Credential, program string, args ...string) (*server, error) {
 	s := &server{cmd: exec.Command(program, args...), log: filepath.Join(dir, "log"), exited: make(chan struct{})}
 	log, err := os.Create(s.log)
@@ -43,7 +43,7 @@ func startServer(dir string, as *syscall.Credential, program string, args ...str
 	return s, nil
 }
 
-// await tries until try succeeds, the server ends, or half a minute is over.
+// await calls try until it succeeds, the server ends, or half a minute is over.
 func (s *server) await(ctx context.Context, try func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -63,7 +63,7 @@ func (s *server) await(ctx context.Context, try func() error) error {
 	}
 }
 
-// stop asks it to end and insists after five seconds.
+// stop tells the server to end, and kills it after five seconds.
 func (s *server) stop() error {
 	_ = s.cmd.Process.Signal(syscall.SIGTERM)
 	select {
@@ -72,14 +72,14 @@ func (s *server) stop() error {
 		_ = s.cmd.Process.Kill()
 		<-s.exited
 	}
-	return nil // how a server ends that is told to is its own affair
+	return nil // the exit code of a stopped server does not matter
 }
 
 func stopAll(servers []*server) error {
 	return together(len(servers), func(i int) error { return servers[i].stop() })
 }
 
-// needs returns a Peer.Missing for a program that has to be in the path.
+// needs returns a function for Peer.Missing that reports whether a program is in the path.
 func needs(program string) func() string {
 	return func() string {
 		if _, err := exec.LookPath(program); err != nil {
@@ -89,8 +89,8 @@ func needs(program string) func() string {
 	}
 }
 
-// freeAddresses returns addresses on loopback at which no process listens now. Their ports are
-// below those that outgoing connections get.
+// freeAddresses returns loopback addresses on which no process listens now. Their ports are below
+// those of outgoing connections.
 func freeAddresses(n int) (addresses []string, err error) {
 	for tries := 0; len(addresses) < n && tries < 1000+10*n; tries++ {
 		l, listenErr := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(20_000)))
@@ -98,7 +98,7 @@ func freeAddresses(n int) (addresses []string, err error) {
 			err = listenErr
 			continue
 		}
-		defer func() { _ = l.Close() }() // all at the end, so that none is given twice
+		defer func() { _ = l.Close() }() // close all at the end, so that no address is returned twice
 		addresses = append(addresses, l.Addr().String())
 	}
 	if len(addresses) < n {
@@ -107,14 +107,14 @@ func freeAddresses(n int) (addresses []string, err error) {
 	return addresses, nil
 }
 
-// memberDir makes the directory of member i.
+// memberDir creates the directory of member i and returns its path.
 func memberDir(dir string, i int) string {
 	path := filepath.Join(dir, fmt.Sprint(i))
-	_ = os.MkdirAll(path, 0o700) // its user reports that it is missing
+	_ = os.MkdirAll(path, 0o700) // the user of the directory reports an error
 	return path
 }
 
-// together runs n calls at once and joins their errors.
+// together makes n calls concurrently and joins their errors.
 func together(n int, call func(i int) error) error {
 	errs := make([]error, n)
 	var all sync.WaitGroup

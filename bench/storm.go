@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// crowdEach is how many sessions one process has, so that it needs no more files than processes
-// usually may open.
+// crowdEach is the number of sessions in one process, so that the process does not need more files
+// than a process usually may open.
 const crowdEach = 4000
 
-// A gathering is three members, each in a process of its own, and many light sessions in some more.
+// A gathering is three member processes, and further processes with many light sessions.
 type gathering struct {
 	members []*memberProcess
 	leader  *memberProcess
 	crowds  []*memberProcess
-	before  map[*memberProcess]float64 // heap of each member without sessions
+	before  map[*memberProcess]float64 // the heap of each member before sessions were opened
 }
 
 func (g *gathering) close() {
@@ -28,7 +28,7 @@ func (g *gathering) close() {
 	}
 }
 
-// gather starts three members and n sessions, and waits until all are attached.
+// gather starts three members and n sessions, and waits until all sessions are attached.
 func gather(ctx context.Context, r *Run, n int) (g *gathering, err error) {
 	g = &gathering{members: make([]*memberProcess, membersOf), before: map[*memberProcess]float64{}}
 	defer func() {
@@ -80,12 +80,12 @@ func gather(ctx context.Context, r *Run, n int) (g *gathering, err error) {
 	if err := g.tell("open"); err != nil {
 		return g, err
 	}
-	time.Sleep(lightTTL)                // what the beginning has stirred up; renewals are spread by then
-	g.leader, err = leaderOf(g.members) // a busy machine may have changed it
+	time.Sleep(lightTTL)                // until the work of the start is done and the renewals are spread over time
+	g.leader, err = leaderOf(g.members) // the leader may have changed on a busy machine
 	return g, err
 }
 
-// tell has all crowds do something.
+// tell sends a command to all crowds.
 func (g *gathering) tell(what string) error {
 	return together(len(g.crowds), func(i int) error {
 		_, err := g.crowds[i].ask(what)
@@ -93,7 +93,7 @@ func (g *gathering) tell(what string) error {
 	})
 }
 
-// leaderOf asks each member whether it leads.
+// leaderOf returns the member that leads.
 func leaderOf(members []*memberProcess) (*memberProcess, error) {
 	for _, m := range members {
 		if _, err := m.ask("lock warm"); err != nil {
@@ -108,7 +108,7 @@ func leaderOf(members []*memberProcess) (*memberProcess, error) {
 	return nil, errors.New("none of the members leads")
 }
 
-// number asks for a number.
+// number sends a question whose answer is a number.
 func (m *memberProcess) number(question string) (float64, error) {
 	text, err := m.ask(question)
 	if err != nil {
@@ -117,11 +117,11 @@ func (m *memberProcess) number(question string) (float64, error) {
 	return strconv.ParseFloat(text, 64)
 }
 
-// attachTime bounds how long n sessions may take to be attached.
+// attachTime is the time limit for attaching n sessions.
 func attachTime(n int) time.Duration { return 3*time.Minute + time.Duration(n)*20*time.Millisecond }
 
-// sessions is a leader with many sessions at rest: its memory for each of them, stacks included,
-// and its processor time in a second.
+// sessions measures a leader with n idle sessions: its memory per session, including stacks, and
+// its processor time per second.
 func sessions(n int) func(ctx context.Context, r *Run) (Result, error) {
 	return func(ctx context.Context, r *Run) (Result, error) {
 		n := r.scaled(n)
@@ -134,7 +134,7 @@ func sessions(n int) func(ctx context.Context, r *Run) (Result, error) {
 		}
 		defer g.close()
 		result := Result{Count: float64(n), Took: time.Since(began)}
-		time.Sleep(lightTTL) // until no link remembers its beginning
+		time.Sleep(lightTTL) // until buffers of the start are freed
 		heap, err := g.leader.number("heap")
 		if err != nil {
 			return result, err
@@ -152,9 +152,9 @@ func sessions(n int) func(ctx context.Context, r *Run) (Result, error) {
 	}
 }
 
-// storm kills the leader under many attached sessions. Took is until the last of them is attached
-// again; P50 and P99 are of the waits for a free lock, from the kill to the last attachment, of
-// callers whose session is attached again.
+// storm kills the leader while n sessions are attached. The field Took is the time until the last
+// session is attached again. P50 and P99 are quantiles of the time to get a free lock, in sessions
+// that are attached again, between the kill and the last attachment.
 func storm(n int) func(ctx context.Context, r *Run) (Result, error) {
 	return func(ctx context.Context, r *Run) (Result, error) {
 		n := r.scaled(n)

@@ -31,7 +31,7 @@ func writeRates(b *strings.Builder, r Record, durable bool) {
 	}
 }
 
-// rateCell shows rate and latency.
+// rateCell formats the rate and the latency.
 func rateCell(r Record, p PeerRecord, workload string) string {
 	x, ok := r.find(p.Name, workload)
 	if !ok {
@@ -40,7 +40,7 @@ func rateCell(r Record, p PeerRecord, workload string) string {
 	return fmt.Sprintf("%s (%s)", shortNumber(x.Rate), lockTimes(x))
 }
 
-// lockTimes shows the median and the 99th percentile.
+// lockTimes formats the median and the 99th percentile.
 func lockTimes(x Result) string { return shortTime(x.P50) + ", " + shortTime(x.P99) }
 
 func writeHandovers(b *strings.Builder, r Record) {
@@ -74,7 +74,7 @@ func writeCounts(b *strings.Builder, r Record) {
 	if len(r.measured("held", "waiters", "kill")) == 0 {
 		return
 	}
-	peers := r.measured("serial", "held", "waiters", "kill") // those too that can do none of the three
+	peers := r.measured("serial", "held", "waiters", "kill") // also peers that can run none of the last three
 	b.WriteString("Locks that are taken and kept, and by how much the heap of all three members and the handles grows\n" +
 		"for each; a queue for one key; kill -9 of the leading process to the next grant in another (median,\n" +
 		"worst):\n\n")
@@ -159,7 +159,7 @@ func writeFleet(b *strings.Builder, r Record) {
 	writeTable(b, head, rows)
 }
 
-// A fleetRow is a row about many instances or sessions. # in its title is how many.
+// A fleetRow is a row about many instances or sessions. In the title, # stands for their number.
 type fleetRow struct {
 	workload, about string
 	show            func(Result) string

@@ -10,21 +10,21 @@ type Workload struct {
 	Name  string
 	About string
 	Run   func(ctx context.Context, r *Run) (Result, error)
-	Alone bool // it makes its own cluster, or several
-	Fleet bool // it is about many instances or sessions of mortise
+	Alone bool // it opens its own clusters
+	Fleet bool // it concerns many instances or sessions of mortise
 	Only  func(p Peer) bool
 }
 
 // A Run is one measurement of one peer.
 type Run struct {
 	Peer     Peer
-	Cluster  Cluster // nil for what is alone
+	Cluster  Cluster // nil for a workload with Alone
 	Dir      string
 	Duration time.Duration
 	Quick    bool
 }
 
-// scaled is n, or a tenth of it if it has to be quick.
+// scaled returns n, or a tenth of n in a quick run.
 func (r *Run) scaled(n int) int {
 	if r.Quick {
 		return n / 10
@@ -32,7 +32,7 @@ func (r *Run) scaled(n int) int {
 	return n
 }
 
-// patience is how long one workload that counts, rather than lasts, may take.
+// patience is the time limit of a workload that makes a fixed number of calls.
 func (r *Run) patience() time.Duration {
 	if r.Quick {
 		return 5 * time.Second
@@ -40,7 +40,7 @@ func (r *Run) patience() time.Duration {
 	return 15 * time.Second
 }
 
-// workloads are all, in the order of the tables.
+// workloads returns all workloads in the order of the tables.
 func workloads() []Workload {
 	return []Workload{
 		{Name: "serial", About: "one caller, by turns on two instances whose members do not lead", Run: serial},
@@ -79,7 +79,7 @@ func workloads() []Workload {
 
 func isMortise(p Peer) bool { return p.Kind == "mortise" && !p.Durable }
 
-// peers are all, in the order of the tables.
+// peers returns all peers in the order of the tables.
 func peers() []Peer {
 	return []Peer{
 		mortisePeer("mortise-dir", true, false),

@@ -17,7 +17,7 @@ import (
 
 const zookeeperJar = "/usr/share/java/zookeeper.jar"
 
-// zookeeperPeer is an ensemble of three servers and go-zookeeper's lock.
+// zookeeperPeer is an ensemble of three ZooKeeper servers, with the lock of go-zookeeper.
 func zookeeperPeer() Peer {
 	return Peer{
 		Name: "zookeeper", Kind: "zookeeper", Durable: true,
@@ -39,7 +39,7 @@ func zookeeperPeer() Peer {
 
 type zookeeperCluster struct {
 	servers   []*server
-	clients   []string // addresses
+	clients   []string // addresses of the servers for clients
 	instances []Instance
 }
 
@@ -61,7 +61,7 @@ func openZookeeper(ctx context.Context, dir string) (_ Cluster, err error) {
 		}
 		c.servers = append(c.servers, s)
 	}
-	var last Instance // of the leader
+	var last Instance // the instance of the leader
 	for i := range membersOf {
 		instance, err := c.connect(ctx, i)
 		if err != nil {
@@ -79,8 +79,8 @@ func openZookeeper(ctx context.Context, dir string) (_ Cluster, err error) {
 	return c, nil
 }
 
-// startZookeeper starts server i; of addresses the first three are for clients, the next for the
-// log, the last for elections.
+// startZookeeper starts server i. Of addresses, the first three are for clients, the next three for
+// the log, and the last three for elections.
 func startZookeeper(dir string, addresses []string, i int) (*server, error) {
 	_, port, _ := net.SplitHostPort(addresses[i])
 	var b strings.Builder
@@ -100,7 +100,7 @@ func startZookeeper(dir string, addresses []string, i int) (*server, error) {
 		"org.apache.zookeeper.server.quorum.QuorumPeerMain", config)
 }
 
-// connect waits until server i serves.
+// connect waits until server i serves, and connects to it.
 func (c *zookeeperCluster) connect(ctx context.Context, i int) (Instance, error) {
 	err := c.servers[i].await(ctx, func() error {
 		if text := fourLetters(c.clients[i], "srvr"); !strings.Contains(text, "Mode:") {
@@ -124,13 +124,13 @@ func (c *zookeeperCluster) connect(ctx context.Context, i int) (Instance, error)
 	})
 }
 
-// silence drops what the client logs.
+// silence discards the log of the client.
 type silence struct{}
 
 // Printf implements zk.Logger.
 func (silence) Printf(string, ...any) {}
 
-// fourLetters asks a server one of ZooKeeper's four-letter questions.
+// fourLetters sends a server one of ZooKeeper's four-letter commands.
 func fourLetters(address, word string) string {
 	conn, err := net.DialTimeout("tcp", address, time.Second)
 	if err != nil {
@@ -164,7 +164,7 @@ type zookeeperInstance struct{ conn *zk.Conn }
 
 func (i zookeeperInstance) Caller(context.Context, bool) (Locker, error) { return i, nil }
 
-// Lock cannot be broken off: the recipe knows no context.
+// Lock ignores its context, because go-zookeeper's lock has none.
 func (i zookeeperInstance) Lock(_ context.Context, key string) (Hold, error) {
 	lock := zk.NewLock(i.conn, "/locks/"+key, zk.WorldACL(zk.PermAll))
 	if err := lock.Lock(); err != nil {

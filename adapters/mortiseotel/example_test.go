@@ -17,7 +17,7 @@ import (
 	"github.com/mortise-lock/mortise/adapters/mortiseotel"
 )
 
-// This is a service that Prometheus scrapes.
+// A service that Prometheus scrapes.
 func Example() {
 	ctx := context.Background()
 	registry := prometheus.NewRegistry()
@@ -28,7 +28,7 @@ func Example() {
 	meters := sdkmetric.NewMeterProvider(sdkmetric.WithReader(exporter))
 	telemetry, err := mortiseotel.New(mortiseotel.Options{
 		MeterProvider: meters,
-		// Return few classes, and never the keys.
+		// The classes must be few, so never return the keys themselves.
 		Class: func(key string) string { class, _, _ := strings.Cut(key, "/"); return class },
 	})
 	if err != nil {
@@ -39,7 +39,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer node.Leave(ctx)
-	stop, err := telemetry.Observe(node) // the gauges
+	stop, err := telemetry.Observe(node) // for the gauges
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -8,8 +8,9 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestHoldsThatHaveEndedAreKeptForAWhile: a waiter looks for the hold after it has ended. What is
-// kept is bounded, even if holds never end.
+// TestHoldsThatHaveEndedAreKeptForAWhile checks that the span of a hold is kept after the hold has
+// ended, because a waiter needs it then. It also checks that the number of kept spans is limited,
+// even if holds never end.
 func TestHoldsThatHaveEndedAreKeptForAWhile(t *testing.T) {
 	h := &holds{spans: map[mortise.Token]trace.SpanContext{}}
 	span := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}})

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestOnlyTheAPIIsImported checks what users of this package get into their builds besides mortise.
+// TestOnlyTheAPIIsImported checks which packages a program needs for this package besides mortise.
 func TestOnlyTheAPIIsImported(t *testing.T) {
 	may := []string{
 		"go.opentelemetry.io/otel/attribute", "go.opentelemetry.io/otel/codes", "go.opentelemetry.io/otel/metric",

@@ -11,7 +11,7 @@ import (
 	"github.com/mortise-lock/mortise/adapters/mortiseotel/internal/table"
 )
 
-// meter has the instruments, by their names in the table.
+// meter contains the instruments by their names in the table.
 type meter struct {
 	made       bool
 	meter      metric.Meter
@@ -21,7 +21,7 @@ type meter struct {
 	gauges     map[string]metric.Float64Observable
 }
 
-// make makes all instruments of the table.
+// make creates all instruments of the table.
 func (m *meter) make(from metric.Meter, attributes []attribute.KeyValue) (err error) {
 	*m = meter{
 		made: true, meter: from, attributes: slices.Clone(attributes),
@@ -49,8 +49,8 @@ func (m *meter) make(from metric.Meter, attributes []attribute.KeyValue) (err er
 	return nil
 }
 
-// zero sets every counter to 0. Otherwise a rule that asks for an increase would miss the first
-// event of a new series.
+// zero sets every counter to 0. Otherwise an alert rule for an increase would miss the first event
+// of a new series.
 func (m *meter) zero() {
 	for _, row := range table.Metrics() {
 		if row.Kind != table.Counter {
@@ -131,7 +131,7 @@ func (m *meter) synced(e mortise.NodeEvent) {
 	m.record(context.Background(), table.Sync, e.Took.Seconds(), nil, attribute.String("outcome", string(e.State)))
 }
 
-// observe makes the gauges read status.
+// observe makes the gauges read the function status at each collection.
 func (m *meter) observe(status func() mortise.Status) (metric.Registration, error) {
 	var all []metric.Observable
 	for _, row := range table.Metrics() {
@@ -148,7 +148,7 @@ func (m *meter) observe(status func() mortise.Status) (metric.Registration, erro
 	}, all...)
 }
 
-// figures returns the values that are read from a status.
+// figures returns the values of the gauges for a status.
 func figures(s mortise.Status) map[string]float64 {
 	voters := 0
 	for _, v := range s.Voters {
@@ -172,7 +172,7 @@ func figures(s mortise.Status) map[string]float64 {
 	if s.Leading {
 		f[table.Members] = float64(s.MembersTotal)
 	}
-	// A removed voter that has no replacement counts as missing too, although the group no longer
+	// A removed voter that has no replacement also counts as missing, although the group no longer
 	// waits for it.
 	if s.Health != nil {
 		f[table.Missing] = float64(max(len(s.Health.Missing), s.VotersWanted-voters, 0))

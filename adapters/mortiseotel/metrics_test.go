@@ -13,7 +13,8 @@ import (
 	"github.com/mortise-lock/mortise/adapters/mortiseotel/internal/table"
 )
 
-// TestNamesPassPrometheusLinter compares what the exporter prints with promlint and with the table.
+// TestNamesPassPrometheusLinter checks the output of the exporter with promlint, and compares it
+// with the table.
 func TestNamesPassPrometheusLinter(t *testing.T) {
 	r := newRig(t)
 	r.live(t)
@@ -39,7 +40,7 @@ func TestNamesPassPrometheusLinter(t *testing.T) {
 	}
 }
 
-// TestKeysAreNoLabels: whatever is locked, no label value is a key or contains one.
+// TestKeysAreNoLabels checks that no label value is or contains a key.
 func TestKeysAreNoLabels(t *testing.T) {
 	for _, classed := range []bool{false, true} {
 		r := newRig(t, func(o *mortiseotel.Options) {
@@ -74,10 +75,10 @@ func TestKeysAreNoLabels(t *testing.T) {
 	}
 }
 
-// TestFiguresAreThoseOfTheNode compares counters and gauges with what was done.
+// TestFiguresAreThoseOfTheNode checks that counters and gauges agree with what the node did.
 func TestFiguresAreThoseOfTheNode(t *testing.T) {
 	r := newRig(t)
-	// A rule sees an increase only if the series existed before.
+	// An alert rule sees an increase only if the series existed before.
 	for _, reason := range []string{"lease", "overdue", "forced", "expired"} {
 		if f := r.gather(t)["mortise_lock_losses_total"]; len(f.GetMetric()) != 8 ||
 			r.value(t, "mortise_lock_losses_total", "reason", reason) != 0 {
@@ -86,7 +87,7 @@ func TestFiguresAreThoseOfTheNode(t *testing.T) {
 	}
 	r.live(t)
 	held := r.acquire(t, t.Context(), mortise.Request{Key: "k", Shared: true})
-	// The leader counts at its next look.
+	// The leader counts members at intervals.
 	for end := time.Now().Add(10 * time.Second); r.node.Status().MembersTotal != 1; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the leader does not count its own session")
@@ -138,7 +139,8 @@ func TestFiguresAreThoseOfTheNode(t *testing.T) {
 	unlock(t, held)
 }
 
-// TestHistogramsAreInSeconds: a hold of a few milliseconds counts as a few thousandths.
+// TestHistogramsAreInSeconds checks that a hold of a few milliseconds is recorded as a few
+// thousandths.
 func TestHistogramsAreInSeconds(t *testing.T) {
 	r := newRig(t)
 	r.live(t)

@@ -17,7 +17,7 @@ import (
 	"github.com/mortise-lock/mortise/adapters/mortiseotel/internal/table"
 )
 
-// TestPagesAreCurrent: if it fails, run go run ./generate.
+// TestPagesAreCurrent checks that both files are current. If it fails, run go run ./generate.
 func TestPagesAreCurrent(t *testing.T) {
 	dashboard, err := pages.Dashboard()
 	if err != nil {
@@ -36,20 +36,21 @@ func TestPagesAreCurrent(t *testing.T) {
 }
 
 var (
-	// named finds metrics in an expression, with their matchers. matcher finds a label and its value.
+	// named matches a metric and its matchers in an expression. matcher matches a label and its
+	// value.
 	named   = regexp.MustCompile(`\b(mortise_[a-z_]+)(\{[^}]*\})?`)
 	matcher = regexp.MustCompile(`([a-z]+)(=~|!~|!=|=)"([^"]*)"`)
 	grouped = regexp.MustCompile(`by \(([^)]*)\)`)
 )
 
-// TestPagesAskForWhatIsThere checks every query against what the exporter prints for a running
-// node: its metric exists and has its labels.
+// TestPagesAskForWhatIsThere checks that the metric of every query exists, and has the labels in
+// the query, when the exporter runs with a node.
 func TestPagesAskForWhatIsThere(t *testing.T) {
 	r := newRig(t)
 	r.live(t)
 	labels := map[string][]string{}
 	for name, f := range r.gather(t) {
-		of := []string{"job", "instance"} // which Prometheus adds
+		of := []string{"job", "instance"} // Prometheus adds these
 		for _, m := range f.GetMetric() {
 			for _, l := range m.GetLabel() {
 				of = append(of, l.GetName())
@@ -92,7 +93,7 @@ func TestPagesAskForWhatIsThere(t *testing.T) {
 	}
 }
 
-// faults returns what a query asks for that does not exist.
+// faults returns the metrics and labels in a query that do not exist.
 func faults(query string, labels map[string][]string) (faults []string) {
 	found := named.FindAllStringSubmatch(query, -1)
 	if len(found) == 0 {
@@ -120,7 +121,7 @@ func faults(query string, labels map[string][]string) (faults []string) {
 	return faults
 }
 
-// collect finds all "expr" of a dashboard.
+// collect adds every "expr" of a dashboard to into.
 func collect(t *testing.T, dashboard []byte, into map[string]bool) {
 	t.Helper()
 	var page struct {
@@ -160,7 +161,7 @@ func TestAlertsSayWhatToDo(t *testing.T) {
 	}
 }
 
-// runbook returns the anchors of docs/OPERATION.md, which GitHub makes of its headings.
+// runbook returns the anchors that GitHub makes from the headings of docs/OPERATION.md.
 func runbook(t *testing.T) (anchors []string, written bool) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "OPERATION.md"))
 	if err != nil {
@@ -176,7 +177,7 @@ func runbook(t *testing.T) (anchors []string, written bool) {
 	return anchors, true
 }
 
-// TestFoldedTextsAreWhole: a long text is folded, which YAML reads as single spaces.
+// TestFoldedTextsAreWhole checks that folding does not change the texts of the rules.
 func TestFoldedTextsAreWhole(t *testing.T) {
 	rules := strings.Join(strings.Fields(string(pages.AlertRules())), " ")
 	for _, a := range pages.Alerts() {
@@ -188,7 +189,7 @@ func TestFoldedTextsAreWhole(t *testing.T) {
 	}
 }
 
-// TestAlertRulesAreValid has promtool check the rules.
+// TestAlertRulesAreValid checks the rules with promtool.
 func TestAlertRulesAreValid(t *testing.T) {
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/mortise-lock/mortise/adapters/mortiseotel/internal/pages"
 )
 
-// TestCandidatesAreNoAlarm: a call that waits for a lock that is held long by design is counted
-// separately, so that MortiseStuck ignores it. Its wait has its own kind, which MortiseQueueLong
-// excludes. Unknown purposes make no series.
+// TestCandidatesAreNoAlarm checks that calls that wait for a lock that is held long by design are
+// counted separately, so that MortiseStuck ignores them. Their waits have a kind of their own,
+// which MortiseQueueLong excludes. Unknown purposes must make no series.
 func TestCandidatesAreNoAlarm(t *testing.T) {
 	r := newRig(t)
 	labels := func(purpose string) map[string]string { return map[string]string{"mortise.purpose": purpose} }

@@ -19,15 +19,15 @@ import (
 	"github.com/mortise-lock/mortise/adapters/mortiseotel"
 )
 
-// rig is a solo node with a directory. Its metrics go to a Prometheus registry and its spans to
-// memory.
+// rig is a group of one node with a directory. The metrics of the node go to a Prometheus registry
+// and its spans to memory.
 type rig struct {
 	node     *mortise.Node
 	registry *prometheus.Registry
 	spans    *tracetest.SpanRecorder
 }
 
-// newRig starts a solo node with a directory and waits until it is ready.
+// newRig starts a node with a directory that is a group by itself, and waits until it is ready.
 func newRig(t *testing.T, change ...func(*mortiseotel.Options)) *rig {
 	t.Helper()
 	dir := t.TempDir() + "/d"
@@ -97,7 +97,7 @@ func unlock(t *testing.T, l *mortise.Lock) {
 	}
 }
 
-// live does a little of everything with the node.
+// live makes calls of all kinds on the node, so that every metric has values.
 func (r *rig) live(t *testing.T) {
 	t.Helper()
 	l := r.acquire(t, t.Context(), mortise.Request{Key: "orders/1"})
@@ -121,7 +121,7 @@ func (r *rig) live(t *testing.T) {
 	}
 }
 
-// gather returns what the exporter prints, by name.
+// gather returns the metric families that the exporter exports, by name.
 func (r *rig) gather(t *testing.T) map[string]*dto.MetricFamily {
 	t.Helper()
 	families, err := r.registry.Gather()
@@ -135,8 +135,8 @@ func (r *rig) gather(t *testing.T) map[string]*dto.MetricFamily {
 	return all
 }
 
-// value adds up a metric over all series whose label has the value; for a histogram it adds the
-// counts.
+// value returns the sum of a metric over all series whose label has the value. For a histogram it
+// is the sum of the counts.
 func (r *rig) value(t *testing.T, name, label, value string) (sum float64) {
 	t.Helper()
 	for _, m := range r.gather(t)[name].GetMetric() {

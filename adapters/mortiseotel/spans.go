@@ -13,10 +13,10 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// Limits of what is remembered for links.
+// The numbers of holds whose spans are kept for links.
 const (
 	maxHolds = 16_384 // current holds
-	maxEnded = 1_024  // ended holds: a waiter looks for its holder's span just after that hold has ended
+	maxEnded = 1_024  // ended holds, because a wait ends just after the hold that it waited for
 )
 
 // hold is the span of a held lock.
@@ -28,7 +28,7 @@ type hold struct {
 
 // holds maps tokens of this process to the spans of their holds.
 type holds struct {
-	mu    sync.Mutex // guards the rest; never held while blocking
+	mu    sync.Mutex // guards the fields below; never held while blocking
 	spans map[mortise.Token]trace.SpanContext
 	live  int
 	ended []mortise.Token // a ring
@@ -50,7 +50,7 @@ func (h *holds) get(token mortise.Token) trace.SpanContext {
 	return h.spans[token]
 }
 
-// end moves the hold to the last ones that have ended.
+// end moves a hold to the list of ended holds.
 func (h *holds) end(token mortise.Token) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -67,7 +67,7 @@ func (h *holds) end(token mortise.Token) {
 	h.next = (h.next + 1) % maxEnded
 }
 
-// waited makes the span of a call that has just ended.
+// waited creates the span of a call for a lock that has ended.
 func (t *Telemetry) waited(ctx context.Context, e mortise.LockEvent) {
 	now := time.Now()
 	attributes := t.attributes(e, attribute.String("mortise.outcome", string(e.Outcome)),
@@ -94,14 +94,15 @@ func (t *Telemetry) waited(ctx context.Context, e mortise.LockEvent) {
 	span.End(trace.WithTimestamp(now))
 }
 
-// hold begins the span of a granted lock.
+// hold starts the span of a granted lock.
 func (t *Telemetry) hold(ctx context.Context, e mortise.LockEvent) *hold {
 	_, span := t.tracer.Start(ctx, "mortise.hold", trace.WithAttributes(t.attributes(e)...))
 	t.holds.put(e.Token, span.SpanContext())
 	return &hold{token: e.Token, span: span}
 }
 
-// release ends the span of a lock. It may be called twice, by Unlock and by the loss of the lock.
+// release ends the span of a lock. It may be called twice, because Unlock and the loss of the lock
+// both call it.
 func (t *Telemetry) release(e mortise.LockEvent) {
 	h, ok := e.Tag.(*hold)
 	if !ok {
@@ -128,19 +129,20 @@ func (t *Telemetry) attributes(e mortise.LockEvent, more ...attribute.KeyValue) 
 	return append(list, t.options.Attributes...)
 }
 
-// tokenIs returns a token as text, since not every store of traces holds 64-bit numbers.
+// tokenIs returns an attribute with a token as text, because some trace stores cannot hold 64-bit
+// integers.
 func tokenIs(key string, token mortise.Token) attribute.KeyValue {
 	return attribute.String(key, strconv.FormatUint(uint64(token), 10))
 }
 
-// linkTo links to what a wait was behind: the span of the hold, or the span under which its holder
-// asked for the lock.
+// linkTo returns a link to the span of the hold that a wait waited for, or to the span in which
+// that hold was requested.
 func linkTo(span trace.SpanContext, what string) []trace.Link {
 	return []trace.Link{{SpanContext: span, Attributes: []attribute.KeyValue{attribute.String("mortise.link", what)}}}
 }
 
-// mark implements Hooks.Mark: it encodes the caller's span in 25 bytes. The span of the hold cannot
-// travel, since it begins with the grant.
+// mark implements Hooks.Mark: it encodes the caller's span in 25 bytes. It cannot encode the span
+// of the hold, which begins with the grant.
 func (t *Telemetry) mark(ctx context.Context) []byte {
 	span := trace.SpanContextFromContext(ctx)
 	if !span.IsValid() {
@@ -150,7 +152,7 @@ func (t *Telemetry) mark(ctx context.Context) []byte {
 	return append(append(traceID[:], spanID[:]...), byte(span.TraceFlags()))
 }
 
-// decodeMark is the inverse of mark. It returns no span for data that mark has not made.
+// decodeMark is the inverse of mark. It returns an invalid span for data of another length.
 func decodeMark(mark []byte) trace.SpanContext {
 	var c trace.SpanContextConfig
 	if len(mark) != len(c.TraceID)+len(c.SpanID)+1 {

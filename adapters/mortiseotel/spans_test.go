@@ -25,7 +25,7 @@ func attr(s sdktrace.ReadOnlySpan, key string) string {
 	return s.Attributes()[at].Value.Emit()
 }
 
-// span waits for an ended span of that name whose attribute has the value.
+// span waits until a span with this name has ended whose attribute key has the value.
 func (r *rig) span(t *testing.T, name, key, value string) sdktrace.ReadOnlySpan {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
@@ -39,8 +39,8 @@ func (r *rig) span(t *testing.T, name, key, value string) sdktrace.ReadOnlySpan 
 	return nil
 }
 
-// TestAWaitLinksToTheHold: the link is to the hold that it was behind, even if that ended before
-// the wait did.
+// TestAWaitLinksToTheHold checks that a wait has a link to the hold that it waited for, even if
+// that hold ended before the wait.
 func TestAWaitLinksToTheHold(t *testing.T) {
 	r := newRig(t)
 	tracer := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(tracetest.NewSpanRecorder())).Tracer("test")
@@ -83,7 +83,8 @@ func TestAWaitLinksToTheHold(t *testing.T) {
 	}
 }
 
-// TestALossEndsTheHold: it ends once, although Unlock reports it too.
+// TestALossEndsTheHold checks that the span of a lost hold ends only once, although Unlock also
+// reports the loss.
 func TestALossEndsTheHold(t *testing.T) {
 	r := newRig(t)
 	l := r.acquire(t, t.Context(), mortise.Request{Key: "k", MaxHold: time.Millisecond})
@@ -109,8 +110,8 @@ func TestALossEndsTheHold(t *testing.T) {
 	unlock(t, held)
 }
 
-// TestAWaitLinksToAnotherInstance: the link is to the span under which the lock was requested
-// there.
+// TestAWaitLinksToAnotherInstance checks that a wait for a hold of another instance has a link to
+// the span in which the lock was requested on that instance.
 func TestAWaitLinksToAnotherInstance(t *testing.T) {
 	var addresses []string
 	for range 2 {

@@ -14,24 +14,25 @@ import (
 // scope is the name of the instrumentation.
 const scope = "github.com/mortise-lock/mortise/adapters/mortiseotel"
 
-// Options say where metrics and spans go. The zero value measures nothing.
+// Options configure a Telemetry. With the zero value it measures nothing.
 type Options struct {
-	// MeterProvider makes the instruments. Nil means no metrics.
+	// MeterProvider provides the instruments. Nil means no metrics.
 	MeterProvider metric.MeterProvider
 
-	// TracerProvider makes the spans. Nil means no spans.
+	// TracerProvider provides the tracer. Nil means no spans.
 	TracerProvider trace.TracerProvider
 
-	// Class sorts keys into a few classes, for example "orders" for "orders/42". The class becomes a
-	// label of the metrics of locks. Class is called on the goroutines of the lock's callers and must
-	// be fast. Its results must have few values. Nil means no such label.
+	// Class returns the class of a key, for example "orders" for "orders/42". The class becomes a
+	// label of the metrics of locks. Class is called on the goroutines of the lock's callers and
+	// must be fast. There must be only a few classes. Nil means that the metrics do not have this
+	// label.
 	Class func(key string) string
 
-	// Attributes are added to all metrics and spans, for a process with several nodes.
+	// Attributes are added to all metrics and spans. They distinguish the nodes of one process.
 	Attributes []attribute.KeyValue
 }
 
-// Telemetry turns the events of a node into metrics and spans. Make one with New.
+// Telemetry turns the events of a node into metrics and spans. Use New to create a Telemetry.
 type Telemetry struct {
 	options Options
 	meter   meter // the zero meter makes no metrics
@@ -39,7 +40,7 @@ type Telemetry struct {
 	holds   holds
 }
 
-// New makes the instruments.
+// New returns a Telemetry with its instruments.
 func New(o Options) (*Telemetry, error) {
 	t := &Telemetry{options: o}
 	if o.MeterProvider != nil {
@@ -54,8 +55,8 @@ func New(o Options) (*Telemetry, error) {
 	return t, nil
 }
 
-// Hooks returns the value for Config.Hooks. The caller owns it, and may wrap or remove functions.
-// Without Leaked, locks do not have the cost of leak detection.
+// Hooks returns the value for Config.Hooks. The caller may change the value, for example wrap
+// functions or set them to nil. If Leaked is nil, mortise does not spend time on detecting leaks.
 func (t *Telemetry) Hooks() *mortise.Hooks {
 	h := &mortise.Hooks{Acquired: t.acquired, Unlocked: t.unlocked, Lost: t.lost, Leaked: t.leaked}
 	if t.tracer != nil {
@@ -70,8 +71,8 @@ func (t *Telemetry) Hooks() *mortise.Hooks {
 }
 
 // Observe makes the gauges read node.Status whenever they are collected, until stop is called. Call
-// stop before you drop the node. Without a MeterProvider Observe does nothing. An error comes from
-// the provider.
+// stop when you no longer use the node. Without a MeterProvider, Observe does nothing. It returns
+// the error of the provider.
 func (t *Telemetry) Observe(node *mortise.Node) (stop func() error, err error) {
 	if !t.meter.made {
 		return func() error { return nil }, nil
@@ -83,7 +84,7 @@ func (t *Telemetry) Observe(node *mortise.Node) (stop func() error, err error) {
 	return r.Unregister, nil
 }
 
-// acquired implements Hooks.Acquired. Its tag is a *hold, or nil.
+// acquired implements Hooks.Acquired. It returns a *hold or nil.
 func (t *Telemetry) acquired(ctx context.Context, e mortise.LockEvent) any {
 	class := t.class(e.Key)
 	if t.meter.made {
@@ -115,7 +116,7 @@ func (t *Telemetry) lost(e mortise.LockEvent) {
 	t.release(e)
 }
 
-// leaked records the leak in the span of the hold. The lock stays held.
+// leaked records the leak in the span of the hold. The lock remains held.
 func (t *Telemetry) leaked(e mortise.LockEvent) {
 	if t.meter.made {
 		t.meter.leaked(t.class(e.Key))
@@ -125,7 +126,7 @@ func (t *Telemetry) leaked(e mortise.LockEvent) {
 	}
 }
 
-// class returns the label of a key, or none.
+// class returns the attribute for the class of a key, or nil if Options.Class is nil.
 func (t *Telemetry) class(key string) []attribute.KeyValue {
 	if t.options.Class == nil {
 		return nil

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// broken is a file with one text replaced, and a part of the fault that must be found.
+// broken is a file in which one text is replaced, and a part of the message that check must report
+// for it.
 type broken struct{ file, old, new, fault string }
 
 const (
@@ -16,7 +17,7 @@ const (
 	unit  = "orders.service"
 )
 
-// breaks breaks every rule, one at a time.
+// breaks contains at least one violation of every rule.
 var breaks = []broken{
 	{set, "replicas: 3", "replica: 3", "unknown field"},
 	{set, "podManagementPolicy", "podmanagementpolicy", "unknown field"},
@@ -153,7 +154,7 @@ func TestEveryRuleIsNoticed(t *testing.T) {
 	}
 }
 
-// TestProgramCounts: the same files are wrong for another program.
+// TestProgramCounts checks that the unchanged files have faults if the program differs.
 func TestProgramCounts(t *testing.T) {
 	for name, change := range map[string]func(*Program){
 		"a longer end":   func(p *Program) { p.End = time.Minute },

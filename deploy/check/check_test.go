@@ -10,10 +10,10 @@ import (
 
 const (
 	root     = "../.."
-	maxLines = 72 // longer files are copied without being read
+	maxLines = 72 // users copy longer files without reading them
 )
 
-// checks maps each file of deploy to its checks.
+// checks maps each file in deploy to the function that checks it.
 var checks = map[string]func(string, Program) []error{
 	"kubernetes-statefulset.yaml": StatefulSet,
 	"kubernetes-deployment.yaml":  Deployment,
@@ -64,8 +64,8 @@ func TestFilesAreRight(t *testing.T) {
 	}
 }
 
-// TestSystemdAgrees has systemd-analyze verify the unit if it is installed, with an existing
-// program in place of the unit's.
+// TestSystemdAgrees checks the unit with systemd-analyze if that is installed. An existing program
+// replaces the program of the unit.
 func TestSystemdAgrees(t *testing.T) {
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {

@@ -1,15 +1,17 @@
-// Package check checks the files of deploy against the program that they run, and against the rules
+// Package check compares the files in deploy with the program that they run, and checks the rules
 // that keep a group whole. It is a separate module, so that users of mortise do not depend on the
 // types of Kubernetes.
 //
-// The manifests are decoded strictly, as the API server does in strict mode: an unknown, misspelt
-// or repeated field is a fault. What the files state about the program (probes, variables, ports,
-// how long it takes to end) is compared with the program's source, so neither can change alone.
+// The manifests are decoded as in the strict mode of the API server: an unknown, misspelt or
+// repeated field is a fault. The statements of the files about the program (probes, variables,
+// ports, and how long it takes to end) are compared with the program's source, so a change of only
+// one of them is a fault.
 //
-// Guarantees: if a file breaks a rule, the fault names the reason for the rule. The package's test
-// breaks every rule, one by one, and checks that the fault is found. Concurrency: all functions
-// depend on their arguments only. Failure: all faults are returned at once, as errors. Limits: no
-// cluster is asked, so admission, quotas and defaults are not seen. compose.yaml and the unit are
-// checked against tables of the keys that they use. Refused alternative: a schema checker, which
+// Guarantees: if a file breaks a rule, the fault contains the reason for the rule. The package's
+// test breaks every rule, one by one, and checks that the fault is reported. Concurrency: all
+// functions depend on their arguments only. Failure: all faults of a file are returned together, as
+// errors. Limits: no cluster is queried, so admission, quotas and defaults are not checked.
+// compose.yaml and the unit are checked against tables of the keys that they use. Refused
+// alternative: a schema checker, because it does not know why a field is set.
 // knows fields but not why they are set.
 package check

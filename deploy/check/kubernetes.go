@@ -13,8 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// manifest is one file: the objects around the workload, and the workload itself, which is one of
-// the last two fields.
+// manifest contains the objects of one file. The workload is either set or deployment.
 type manifest struct {
 	service    corev1.Service
 	budget     policyv1.PodDisruptionBudget
@@ -22,8 +21,8 @@ type manifest struct {
 	deployment *appsv1.Deployment
 }
 
-// decode decodes every document strictly into its type. Names of fields are case-sensitive, as in
-// the API server.
+// decode decodes every document strictly into its type. Field names are case-sensitive, as in the
+// API server.
 func decode(file string) (m manifest, err error) {
 	var kinds []string
 	for _, document := range strings.Split(file, "\n---\n") {
@@ -63,17 +62,17 @@ func decode(file string) (m manifest, err error) {
 	return m, nil
 }
 
-// faults collects the broken rules of a file, with their reasons.
+// faults collects the violations of rules in a file, with the reasons for the rules.
 type faults []error
 
-// must records a fault unless the rule is kept.
+// must records a fault if kept is false.
 func (f *faults) must(kept bool, format string, args ...any) {
 	if !kept {
 		*f = append(*f, fmt.Errorf(format, args...))
 	}
 }
 
-// around checks the Service and the PodDisruptionBudget of a workload with these pods.
+// around checks the Service and the PodDisruptionBudget of a workload whose pods have these labels.
 func (f *faults) around(m manifest, p Program, labels map[string]string, selector *metav1.LabelSelector) {
 	s := m.service.Spec
 	f.must(s.ClusterIP == corev1.ClusterIPNone,

@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// compose has the keys of the Compose Specification that compose.yaml uses, so that any other key
-// is a fault.
+// compose has a field for each key of the Compose Specification that compose.yaml uses. Any other
+// key is a fault.
 type compose struct {
 	Template service             `json:"x-orders"`
 	Services map[string]service  `json:"services"`
@@ -70,7 +70,7 @@ func Compose(file string, p Program) []error {
 	return f
 }
 
-// one checks what is the same in all services.
+// one checks the rules that are the same for all services.
 func (f *faults) one(name string, s service, p Program) {
 	for variable := range s.Environment {
 		f.must(p.Variables[variable], "%s: the program does not read the variable %s", name, variable)

@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// pod checks what both workloads have in common. It returns the values of the variables of its
-// container.
+// pod checks the rules that are the same for both workloads. It returns the container and the
+// values of its variables.
 func (f *faults) pod(spec corev1.PodSpec, p Program) (variables map[string]string, container corev1.Container) {
 	grace := time.Duration(0)
 	if spec.TerminationGracePeriodSeconds != nil {
@@ -43,8 +43,8 @@ func (f *faults) pod(spec corev1.PodSpec, p Program) (variables map[string]strin
 	return variables, container
 }
 
-// secret checks that the secret is a file of a Secret that must exist, and that only the program's
-// user can read it.
+// secret checks that path is in a volume of a Secret that must exist, and that only the program's
+// user and group can read it.
 func (f *faults) secret(spec corev1.PodSpec, container corev1.Container, path string) {
 	f.must(path != "", "there is no secret: the program refuses to start")
 	mounted := slices.ContainsFunc(container.VolumeMounts, func(m corev1.VolumeMount) bool {
@@ -73,7 +73,8 @@ func (f *faults) probe(kind string, probe *corev1.Probe, p Program, path string)
 		probe.HTTPGet.Port.String(), p.HTTPPort)
 }
 
-// variables checks names, the secret and the advertised address.
+// variables checks the names of the variables, the secret and the advertised address. It returns
+// their values.
 func (f *faults) variables(container corev1.Container, p Program) map[string]string {
 	values := map[string]string{}
 	for _, v := range container.Env {

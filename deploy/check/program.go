@@ -11,24 +11,24 @@ import (
 	"time"
 )
 
-// Program is what the files of deploy state about the program that they run.
+// Program contains the facts about the program that the files in deploy also state.
 type Program struct {
-	Paths     map[string]bool // that the program serves
-	Variables map[string]bool // that the program reads
-	Ready     time.Duration   // limit of its readiness answer
-	End       time.Duration   // the longest time from SIGTERM to its end
-	LockPort  int             // default
-	HTTPPort  int             // default
+	Paths     map[string]bool // the paths that the program serves
+	Variables map[string]bool // the variables that the program reads
+	Ready     time.Duration   // the time limit of its readiness probe
+	End       time.Duration   // the longest time from SIGTERM to the end of the program
+	LockPort  int             // the default port for locks
+	HTTPPort  int             // the default port for HTTP
 }
 
-// closeTime is how long Node.Close may wait for a hanging disk, as its comment says.
+// closeTime is how long Node.Close may wait for a hanging disk, as its comment documents.
 const closeTime = 20 * time.Second
 
 // prefix begins the names of the variables that configure mortise.
 const prefix = "ORDERS_LOCK_"
 
-// ReadProgram reads the program's source. It takes the default port and the variables of
-// ConfigFromEnv from the library's source.
+// ReadProgram reads the facts from the program's source. It reads the default port and the
+// variables of ConfigFromEnv from the library's source.
 func ReadProgram(root string) (Program, error) {
 	p := Program{Paths: map[string]bool{}, Variables: map[string]bool{}}
 	service, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "examples", "service", "main.go"), nil, 0)
@@ -75,7 +75,7 @@ func ReadProgram(root string) (Program, error) {
 	return p, nil
 }
 
-// take records what a call reveals: a served path, a variable, a default.
+// take records a served path, a variable or a default if the call contains one.
 func (p *Program) take(call *ast.CallExpr) {
 	if len(call.Args) == 0 {
 		return
@@ -98,7 +98,7 @@ func (p *Program) take(call *ast.CallExpr) {
 	}
 }
 
-// variable records a variable that ConfigFromEnv reads by e.text("NAME") and similar calls.
+// variable records the variable that ConfigFromEnv reads with e.text("NAME") or a similar call.
 func (p *Program) variable(call *ast.CallExpr) {
 	f, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok || len(call.Args) == 0 {
@@ -121,7 +121,7 @@ func text(e ast.Expr) string {
 	return ""
 }
 
-// duration evaluates n * time.Second and time.Second.
+// duration evaluates an expression of the form n * time.Second or time.Second.
 func duration(values []ast.Expr) (time.Duration, bool) {
 	if len(values) != 1 {
 		return 0, false

@@ -10,7 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// StatefulSet returns the faults of a file of Founders.
+// StatefulSet returns the faults of a file with a StatefulSet, whose program is configured with
+// Founders.
 func StatefulSet(file string, p Program) []error {
 	var f faults
 	m, err := decode(file)
@@ -35,8 +36,8 @@ func StatefulSet(file string, p Program) []error {
 	return f
 }
 
-// founders checks that the founders are pods, by name and by address, and that an odd number of
-// them votes.
+// founders checks that the names and addresses of the founders are those of pods, and that the
+// number of founders is odd.
 func (f *faults) founders(m manifest, p Program, variables map[string]string) {
 	founders := split(variables[prefix+"FOUNDERS"])
 	replicas := 1
@@ -57,7 +58,7 @@ func (f *faults) founders(m manifest, p Program, variables map[string]string) {
 	f.must(!both, "there are Founders and Replicas: the program refuses to start")
 }
 
-// apart checks that no machine can hold two voters, and that zones are used if there are any.
+// apart checks that no machine can run two voters, and that the pods are spread over zones.
 func (f *faults) apart(spec corev1.PodSpec, labels map[string]string) {
 	machines := spec.Affinity != nil && spec.Affinity.PodAntiAffinity != nil &&
 		slices.ContainsFunc(spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution,
@@ -74,7 +75,8 @@ func spreads(spec corev1.PodSpec, key string, labels map[string]string) bool {
 	})
 }
 
-// directory checks that the directory is on a volume that belongs to the pod and outlives it.
+// directory checks that the directory is on a volume that belongs to one pod and is kept when the
+// pod ends.
 func (f *faults) directory(set appsv1.StatefulSetSpec, container corev1.Container, dir string) {
 	kept := slices.ContainsFunc(container.VolumeMounts, func(v corev1.VolumeMount) bool {
 		return strings.HasPrefix(dir, v.MountPath+"/") && slices.ContainsFunc(set.VolumeClaimTemplates,
@@ -91,7 +93,8 @@ func (f *faults) directory(set appsv1.StatefulSetSpec, container corev1.Containe
 		"must be kept")
 }
 
-// Deployment returns the faults of a file of Replicas.
+// Deployment returns the faults of a file with a Deployment, whose program is configured with
+// Replicas.
 func Deployment(file string, p Program) []error {
 	var f faults
 	m, err := decode(file)

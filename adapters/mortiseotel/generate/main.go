@@ -1,5 +1,5 @@
-// Command generate writes dashboard.json and alerts.yml into its working directory: go run
-// ./generate.
+// Command generate writes dashboard.json and alerts.yml to its working directory. Run it with go
+// run ./generate.
 package main
 
 import (

@@ -1,5 +1,5 @@
 // Package pages makes the Prometheus alert rules and the Grafana dashboard. The names of the
-// metrics come from the table, so that renaming a metric there renames it here.
+// metrics come from package table, so that renaming a metric there renames it here.
 package pages
 
 import (
@@ -11,22 +11,23 @@ import (
 	"github.com/mortise-lock/mortise/adapters/mortiseotel/internal/table"
 )
 
-// Runbook is the page that says what to do. The anchor of an alert is its name in lower case.
+// Runbook is the address of the page that describes what to do. The anchor of an alert is its name
+// in lower case.
 const Runbook = "https://github.com/mortise-lock/mortise/blob/main/docs/OPERATION.md#"
 
-// Alert is one rule.
+// Alert is one alert rule.
 type Alert struct {
 	Name string
 	Expr string
 	For  string
-	// "critical" means that no locks can be had, or that exclusion is at stake. "warning" means that
-	// an operator should look within a day.
+	// Severity is "critical" if no locks are granted, or if two processes may hold the same lock.
+	// It is "warning" if an operator should look at the problem within a day.
 	Severity    string
 	Summary     string // one line
 	Description string
 }
 
-// Link returns the address of its runbook.
+// Link returns the address of the section of the runbook for this alert.
 func (a Alert) Link() string { return Runbook + strings.ToLower(a.Name) }
 
 // Alerts returns all rules.
@@ -106,7 +107,7 @@ func Alerts() []Alert {
 	}
 }
 
-// AlertRules returns the rules as a file for Prometheus.
+// AlertRules returns the rules as a Prometheus rule file.
 func AlertRules() []byte {
 	var b strings.Builder
 	b.WriteString("# Made by go run ./generate; change internal/pages/alerts.go instead.\n" +
@@ -123,11 +124,11 @@ func AlertRules() []byte {
 	return []byte(b.String())
 }
 
-// width is the widest line of the rules, without addresses.
+// width is the maximum width of the lines of the rules, except those that contain addresses.
 const width = 100
 
-// writeText writes a key and its text. A text that is too long for one line becomes a folded block,
-// which YAML reads as the same text: each line end is one space.
+// writeText writes a key and its text. A text that is too long for one line becomes a folded block.
+// YAML reads a folded block as the same text, because each line end is read as one space.
 func writeText(b *strings.Builder, indent int, key, text string) {
 	margin := strings.Repeat(" ", indent)
 	if line := margin + key + ": " + strconv.Quote(text); utf8.RuneCountInString(line) <= width {

@@ -9,17 +9,17 @@ import (
 
 type panel struct {
 	title string
-	unit  string // in Grafana's spelling
+	unit  string // the name of the unit in Grafana
 	lines []line
 }
 
 // line is one query and the legend of its series.
 type line struct{ expr, legend string }
 
-// chosen selects the instances that the reader of the dashboard has chosen.
+// chosen is a label matcher for the instances that the user of the dashboard has chosen.
 const chosen = `{job=~"$job", instance=~"$instance"}`
 
-// rows are the rows of the dashboard from top to bottom.
+// rows returns the rows of the dashboard from top to bottom.
 func rows() []struct {
 	title  string
 	panels []panel

@@ -12,20 +12,20 @@ type Kind uint8
 
 // The kinds of instruments.
 const (
-	Counter   Kind = iota + 1 // added to by hooks
-	Histogram                 // recorded by hooks
-	Gauge                     // observed from Node.Status
-	Sum                       // observed from Node.Status, and never falls
+	Counter   Kind = iota + 1 // hooks add to it
+	Histogram                 // hooks record values in it
+	Gauge                     // its value is read from Node.Status
+	Sum                       // its value is read from Node.Status, and never decreases
 )
 
-// Metric is one row.
+// Metric is one row of the table.
 type Metric struct {
-	Name   string // name in OpenTelemetry, without unit and without _total
+	Name   string // the name in OpenTelemetry, without the unit and without _total
 	Kind   Kind
-	Unit   string // UCUM; "s", or a word in braces
+	Unit   string // a UCUM unit: "s", or a word in braces
 	Help   string
-	Label  string   // besides the class of the key; empty means none
-	Values []string // for a Counter: all values of Label, so that each begins at 0
+	Label  string   // the label besides the class of the key; empty means none
+	Values []string // all values of Label, so that each series begins at 0; only for a Counter
 	Bounds []float64
 }
 
@@ -62,7 +62,7 @@ const (
 	Dropped     = "mortise.hooks.dropped"
 )
 
-// Metrics returns the table. The caller owns it.
+// Metrics returns the table. The caller may change it.
 func Metrics() []Metric {
 	fast := []float64{.0001, .0002, .0005, .001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5}
 	slow := []float64{.001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 30, 60, 300, 1800}
@@ -113,7 +113,7 @@ func Metrics() []Metric {
 	}
 }
 
-// Find returns the row of that name. It panics if there is none, which is a bug that the tests
+// Find returns the row with this name. It panics if there is none, which is a bug that the tests
 // find.
 func Find(name string) Metric {
 	all := Metrics()
