@@ -15,7 +15,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// losing is a Local that records its calls, and whose lock is lost when lose is closed.
+// losing is a Local that records its calls, and that loses its locks when the channel lose is
+// closed.
 type losing struct {
 	Local
 	name string
@@ -48,7 +49,7 @@ func (l *losing) Do(ctx context.Context, key string, fn func(context.Context, mo
 	})
 }
 
-// bothBench is two lockers that can lose locks, and a record of the calls.
+// bothBench contains two lockers that can lose locks, and a record of their calls.
 type bothBench struct {
 	first, second *losing
 	notes         []string
@@ -59,7 +60,7 @@ func newBothBench() *bothBench {
 	note := func(what string) { b.notes = append(b.notes, what) }
 	b.first = &losing{name: "first", note: note, lose: make(chan struct{})}
 	b.second = &losing{name: "second", note: note, lose: make(chan struct{})}
-	_ = b.second.Local.Do(context.Background(), "ahead", nothing) // so that tokens differ
+	_ = b.second.Local.Do(context.Background(), "ahead", nothing) // so that the tokens of the two differ
 	return b
 }
 
@@ -109,7 +110,7 @@ func TestBothLocksInOrderAndUnlocksInReverse(t *testing.T) {
 	}
 }
 
-// An error of Second fails the call, and First is unlocked.
+// TestBothRequired checks that an error of Second fails the call, and that First is unlocked.
 func TestBothRequired(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBothBench()
@@ -129,8 +130,8 @@ func TestBothRequired(t *testing.T) {
 	})
 }
 
-// Without Observe fn learns of the loss of either lock, with Observe only of First's; OnSecond gets
-// Second's.
+// TestBothEndsWithEitherLock checks that the context of fn ends when either lock is lost. With
+// Observe it ends only when First is lost, and OnSecond gets the loss of Second.
 func TestBothEndsWithEitherLock(t *testing.T) {
 	for _, c := range []struct {
 		observe, first bool
@@ -162,8 +163,8 @@ func TestBothEndsWithEitherLock(t *testing.T) {
 	}
 }
 
-// The work waits for Second no longer than Wait and runs once. Only OnSecond gets the errors of
-// Second, and only the caller gets the error of fn.
+// TestBothObserves checks that the work waits for Second no longer than Wait and runs once, that
+// only OnSecond gets the errors of Second, and that only the caller gets the error of fn.
 func TestBothObserves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBothBench()
@@ -214,9 +215,9 @@ func TestBothObserves(t *testing.T) {
 	})
 }
 
-// Two instances with the same order run beside callers that use only the old or only the new
-// service. A deadlock would end the bubble; each pair of adjacent migration steps excludes each
-// other.
+// TestBothDoesNotDeadlock runs two instances with the same order beside callers that use only the
+// old or only the new service. It checks that each pair of adjacent migration steps excludes each
+// other. A deadlock would make synctest fail.
 func TestBothDoesNotDeadlock(t *testing.T) {
 	for seed := range uint64(50) {
 		synctest.Test(t, func(t *testing.T) {
@@ -262,8 +263,8 @@ func TestBothDoesNotDeadlock(t *testing.T) {
 	}
 }
 
-// Via reports a Breaker under First as well as one under Second, and a nested call reports its own
-// path.
+// TestViaTellsOfBothLocks checks that Via reports a Breaker under First and one under Second, and
+// that a nested call reports its own path.
 func TestViaTellsOfBothLocks(t *testing.T) {
 	fallen := func() Locker {
 		b, err := NewBreaker(BreakerConfig{Locker: failing(errors.New("down")), Wait: time.Second, Failures: 1,

@@ -11,56 +11,63 @@ import (
 )
 
 // ErrOpen means that a Breaker without a Fallback is open: the Locker was not called, fn did not
-// run, and nothing is held.
+// run, and the call holds no lock.
 var ErrOpen = errors.New("locker: the breaker is open")
 
 // BreakerConfig configures a Breaker.
 type BreakerConfig struct {
 	Locker Locker
 
-	// Wait is how long fn may take to begin; longer is a failure, [ErrWait]. It does not bound fn
-	// itself. Required, because no default fits: a lock that is held for long looks like a locker that
-	// is down. Set it well above the longest wait in a healthy queue, and below the deadlines of the
-	// callers: a caller that gives up earlier does not count.
+	// Wait is the time within which fn must begin. If fn has not begun then, the call fails with
+	// [ErrWait]. Wait does not limit how long fn runs. Required: no default fits, because a lock
+	// that is held for a long time looks like a locker that is down. Set it well above the longest
+	// wait in a healthy queue, and below the deadlines of the callers: a call whose own context
+	// ends first does not count as a failure.
 	Wait time.Duration
 
-	// Failures is how many calls in a row must fail to open the breaker: 1 to 1,000,000. Default: 5.
+	// Failures is the number of consecutive failures that opens the breaker: 1 to 1,000,000.
+	// Default: 5.
 	Failures int
 
-	// Pause is how long it stays open before one call is let through as a probe. Default: 10s.
+	// Pause is how long the breaker is open before one call reaches the Locker as a probe. Default:
+	// 10s.
 	Pause time.Duration
 
-	// Fallback is called while the breaker is open. It gives up the guarantee of Locker: holders of
-	// the two do not exclude each other. While it is in use, and until the last holder of each side
-	// has ended, two calls may work under one key: on two instances that each fall back to a Local; on
-	// an instance that falls back and one that still reaches the Locker; and in this process, before
-	// and after the change. That can happen even if the Locker works, when a lock is held for longer
-	// than Wait.
+	// Fallback is called while the breaker is open. Holders of the Fallback and holders of the
+	// Locker do not exclude each other. So while the Fallback is in use, and until the last holder
+	// on each side has ended, two calls may work under one key: on two instances that each use
+	// their own Local; on an instance that uses the Fallback and one that still uses the Locker;
+	// and in this process, before and after the change. This can happen even if the Locker works,
+	// when a lock is held for longer than Wait.
 	//
-	// Use a Fallback where a lock saves work, and never alone where it protects data: there fence with
-	// tokens. The tokens of a Local are below every node's, so the resource refuses its holders. [Via]
-	// tells fn which Locker holds its lock. Default: none, calls fail with ErrOpen.
+	// Use a Fallback where a lock only saves work. Where a lock protects data, the resource must
+	// also compare tokens: those of a Local are below every token of a node, so the resource
+	// refuses them after one of a node. In fn, [Via] reports which Locker holds the lock. Default:
+	// no Fallback, and calls fail with ErrOpen.
 	Fallback Locker
 
-	// OnChange is called with every change of the state, on the goroutine of the call that caused it,
-	// which waits for its return. Several goroutines may call it at once; Number orders the changes.
-	// Default: none.
+	// OnChange is called with every change of the state. It runs on the goroutine of the call that
+	// caused the change, which waits until OnChange returns. Several goroutines may call it
+	// concurrently; the field Number of a Change gives the order. Default: none.
 	OnChange func(Change)
 }
 
-// Breaker is a Locker that stops calling a failing one. It only counts whether fn begins:
+// Breaker is a Locker that stops calling a failing Locker. Each call of the Locker has one of three
+// results:
 //
-//   - success: fn has begun. Its error, a panic and the loss of the lock do not count against the
-//     Locker.
+//   - success: fn has begun. An error of fn, a panic of fn and the loss of the lock do not change
+//     that.
 //   - failure: fn has not begun within Wait, or the Locker returned an error or panicked.
-//   - neither: ctx ended; or a working Locker refused this call (see [Temporary], except
+//   - neither: ctx ended; or the Locker works and refused this call (see [Temporary], except
 //     ErrNotReady); or the error is mortise.ErrBadKey, ErrBadRequest, *DeadlockError, ErrLeaving or
-//     ErrClosed. A fallback must not undo the last two, which come from the program itself.
+//     ErrClosed. The last two mean that the program itself is closing its node, which a Fallback
+//     must not bypass.
 //
-// After Failures failures in a row it opens. Then calls go to the Fallback, or fail with ErrOpen.
-// After Pause one call is let through as the probe: success closes the breaker, failure opens it
-// for another pause. A call that fails while the breaker is open, or that opens it, goes to the
-// Fallback as well. It is safe for concurrent use.
+// The breaker opens after Failures consecutive failures. While it is open, calls use the Fallback,
+// or fail with ErrOpen. After Pause, one call reaches the Locker as the probe: its success closes
+// the breaker, its failure opens the breaker for another Pause. A failed call that opens the
+// breaker, or that ends while the breaker is open, uses the Fallback as well. Breaker is safe for
+// concurrent use.
 type Breaker struct {
 	config  BreakerConfig
 	mu      sync.Mutex
@@ -93,15 +100,15 @@ func NewBreaker(c BreakerConfig) (*Breaker, error) {
 	return &Breaker{config: c, circuit: circuit{failures: c.Failures, pause: c.Pause}}, nil
 }
 
-// State becomes HalfOpen only when a call arrives.
+// State returns the state. After Pause it is still Open until a call makes it HalfOpen.
 func (b *Breaker) State() State {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.circuit.state
 }
 
-// Do calls the Locker or the Fallback, depending on the state. It returns the result of that call,
-// ErrWait or ErrOpen.
+// Do calls the Locker or the Fallback, depending on the state. It returns the result of the last of
+// these calls, ErrWait or ErrOpen.
 func (b *Breaker) Do(ctx context.Context, key string, fn func(ctx context.Context, token mortise.Token) error) error {
 	if b.config.Locker == nil {
 		return unmade("Breaker")
@@ -122,7 +129,7 @@ func (b *Breaker) try(ctx context.Context, key string, turn uint64,
 	verdict, cause := failure, errors.New("locker: the Locker panicked")
 	defer func() { b.report(turn, verdict, cause) }()
 	a := attempt{wait: b.config.Wait, admit: func() error {
-		b.report(turn, success, nil) // now, not when fn returns, which may be an hour later
+		b.report(turn, success, nil) // now, because fn may run for an hour
 		verdict = neither
 		return nil
 	}}
@@ -136,14 +143,13 @@ func (b *Breaker) try(ctx context.Context, key string, turn uint64,
 	return began, err
 }
 
-// harmless reports whether the error of a call whose fn did not begin is not held against the
-// Locker.
+// harmless reports whether err, from a call that did not begin fn, does not count as a failure.
 func harmless(err error) bool {
 	return deadlocked(err) || is(err, mortise.ErrBadKey, mortise.ErrBadRequest, mortise.ErrLeaving, mortise.ErrClosed,
 		mortise.ErrHeld, mortise.ErrOverloaded, mortise.ErrQueueFull, mortise.ErrNoRoom)
 }
 
-// fallBack calls the Fallback; without one it returns why.
+// fallBack calls the Fallback. Without a Fallback it returns why.
 func (b *Breaker) fallBack(ctx context.Context, key string, why error,
 	fn func(context.Context, mortise.Token) error) error {
 	if b.config.Fallback == nil {
@@ -155,7 +161,7 @@ func (b *Breaker) fallBack(ctx context.Context, key string, why error,
 	return err
 }
 
-// enter reports whether to call the Locker. The result of that call is reported with turn.
+// enter reports whether to call the Locker. The caller must pass turn to report with the result.
 func (b *Breaker) enter() (turn uint64, ok bool) {
 	b.mu.Lock()
 	turn, ok, change := b.circuit.enter(time.Now())

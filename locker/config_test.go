@@ -10,7 +10,7 @@ func TestConfigurationsTellAllMistakes(t *testing.T) {
 	made := func(_ any, err error) error { return err }
 	for _, c := range []struct {
 		err  error
-		want string // fields, "" for no mistake
+		want string // the fields with mistakes; "" for no mistake
 	}{
 		{made(NewRetry(RetryConfig{})), "Locker"},
 		{made(NewRetry(RetryConfig{Locker: new(Local)})), ""},

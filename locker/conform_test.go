@@ -11,7 +11,8 @@ import (
 	"github.com/mortise-lock/mortise/locker/lockertest"
 )
 
-// make1 returns a wrapper or fails the test: make1(t)(locker.NewRetry(…)).
+// make1 returns a function that returns a new wrapper or fails the test. Call it as
+// make1(t)(locker.NewRetry(…)).
 func make1[L locker.Locker](t testing.TB) func(L, error) L {
 	return func(l L, err error) L {
 		t.Helper()
@@ -22,7 +23,7 @@ func make1[L locker.Locker](t testing.TB) func(L, error) L {
 	}
 }
 
-// A node, a Local and every wrapper around a Local keep the contract of a Locker.
+// TestLockersConform checks that a node, a Local and every wrapper keep the contract of Locker.
 func TestLockersConform(t *testing.T) {
 	for name, fresh := range map[string]func(t *testing.T) locker.Locker{
 		"Node":  soloNode,
@@ -103,7 +104,8 @@ func failing(err error) locker.Locker {
 	})
 }
 
-// ahead returns a Local that has granted n tokens, so that its own differ from another's.
+// ahead returns a Local that has granted n tokens, so that its tokens differ from those of another
+// Local.
 func ahead(t testing.TB, n int) *locker.Local {
 	l := new(locker.Local)
 	for range n {
@@ -114,7 +116,8 @@ func ahead(t testing.TB, n int) *locker.Local {
 	return l
 }
 
-// Wrappers let a call enter a lock again if the Lockers under them do, with the first token.
+// TestWrappersLetEnterAgain checks that a call can re-enter the lock through each wrapper if the
+// Lockers under it allow that, and that the nested call gets the first token.
 func TestWrappersLetEnterAgain(t *testing.T) {
 	under := map[string]func(*testing.T) locker.Locker{"Node": soloNode,
 		"Local": func(*testing.T) locker.Locker { return new(locker.Local) }}

@@ -11,7 +11,7 @@ import (
 	"github.com/mortise-lock/mortise/locker"
 )
 
-// Orders is a service that needs locks and takes any Locker.
+// Orders is a service that needs locks and uses any Locker.
 type Orders struct {
 	locks locker.Locker
 	paid  map[string]mortise.Token
@@ -28,10 +28,10 @@ func (o *Orders) Pay(ctx context.Context, id string) error {
 	})
 }
 
-// A service takes a Locker: in production a node, in its test a Local.
+// A service that uses a Locker runs on a node in production and with a Local in its test.
 func Example() {
 	ctx := context.Background()
-	node, err := mortise.Start(ctx, mortise.Config{}) // with Join, one of several
+	node, err := mortise.Start(ctx, mortise.Config{}) // a group of one; set Join for more instances
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -48,8 +48,8 @@ func Example() {
 	// order 42 is paid already
 }
 
-// The move from an old lock service: instances that hold both locks exclude those that still hold
-// only the old one, and those that already hold only the new one.
+// This example moves from an old lock service to a new one. Instances that lock both services
+// exclude the instances that use only the old one and the instances that use only the new one.
 func ExampleBoth() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
@@ -81,8 +81,8 @@ func ExampleBoth() {
 	// <nil>
 }
 
-// Two tenants share a node. Each may hold and wait for a limited number of locks at once, so
-// neither can use up what the other needs.
+// Two tenants share a node. Each tenant may hold and wait for a limited number of locks, so neither
+// can use up the capacity of the other.
 func ExampleRouter() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
@@ -111,8 +111,8 @@ func ExampleRouter() {
 	// <nil> <nil>
 }
 
-// Two instances may make a nightly report at once, but at least one must. Without a quorum each
-// falls back to itself and reports that.
+// In this example two instances may write a nightly report concurrently, but at least one must
+// write it. Without a quorum, each instance uses a Local as its Fallback and reports that.
 func ExampleBreaker() {
 	ctx := context.Background()
 	down := locker.Func(func(context.Context, string, func(context.Context, mortise.Token) error) error {
@@ -141,8 +141,8 @@ func ExampleBreaker() {
 	// <nil>
 }
 
-// TryLock as a Locker, retried for a while. Later callers may overtake, so it suits work that any
-// instance may do.
+// This example makes a Locker from TryLock and retries it for a while. A later caller may get the
+// lock earlier, so this suits work that any instance may do.
 func ExampleRetry() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
@@ -164,7 +164,7 @@ func ExampleRetry() {
 		log.Fatal(err)
 	}
 	err = locks.Do(ctx, "nightly report", func(context.Context, mortise.Token) error {
-		// as another caller would
+		// This call stands for another caller.
 		err := locks.Do(ctx, "nightly report", func(context.Context, mortise.Token) error { return nil })
 		fmt.Println(errors.Is(err, mortise.ErrHeld))
 		return nil

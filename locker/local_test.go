@@ -19,7 +19,7 @@ type work = func(context.Context, mortise.Token) error
 
 func nothing(context.Context, mortise.Token) error { return nil }
 
-// holdUntil runs Do in the background. The lock is held until free is called, which returns the
+// holdUntil runs Do in the background, and holds the lock until free is called. free returns the
 // result of Do.
 func holdUntil(t *testing.T, l Locker, key string) (free func() error) {
 	t.Helper()
@@ -65,8 +65,8 @@ func TestLocalServesInOrder(t *testing.T) {
 	})
 }
 
-// The lock passes to a waiter whose context ends before it runs. That waiter must not run, and the
-// next must.
+// TestLocalHandOverCrossesCancel passes the lock to a waiter whose context ends before the waiter
+// runs. The fn of that waiter must not run, and the next waiter must get the lock.
 func TestLocalHandOverCrossesCancel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l Local
@@ -87,7 +87,7 @@ func TestLocalHandOverCrossesCancel(t *testing.T) {
 		go l.Do(t.Context(), "k", func(_ context.Context, token mortise.Token) error { served <- token; return nil })
 		synctest.Wait()
 
-		l.mu.Lock() // both happen before the waiter can run
+		l.mu.Lock() // so that the unlock and the cancel both happen before the waiter can run
 		l.pass("k")
 		cancel()
 		l.mu.Unlock()
@@ -105,8 +105,9 @@ func TestLocalHandOverCrossesCancel(t *testing.T) {
 	})
 }
 
-// Callers have short contexts, and their times coincide. Exclusion and rising tokens hold, every
-// caller with enough time is served, and nothing is left behind.
+// TestLocalUnderChance runs callers whose short contexts end at about the times of the grants. It
+// checks that locks exclude, tokens increase, every caller with enough time is served, and no key
+// remains in the map.
 func TestLocalUnderChance(t *testing.T) {
 	crossed := 0
 	for seed := range uint64(300) {
@@ -182,8 +183,8 @@ func TestLocalGivingUpLeavesTheQueue(t *testing.T) {
 	})
 }
 
-// A lock is entered again under itself, through any number of other locks, as long as it is held.
-// The last call to return unlocks.
+// TestLocalIsEnteredAgain checks that a call can re-enter a lock while it is held, through any
+// number of nested locks of other keys, and that the last call to return unlocks.
 func TestLocalIsEnteredAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l, other Local
@@ -232,7 +233,8 @@ func TestLocalIsEnteredAgain(t *testing.T) {
 	})
 }
 
-// The context of fn ends with it, and runtime.Goexit in fn unlocks.
+// TestLocalEnds checks that the context of fn ends when fn returns, and that runtime.Goexit in fn
+// unlocks.
 func TestLocalEnds(t *testing.T) {
 	var l Local
 	var kept context.Context

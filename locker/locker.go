@@ -12,16 +12,16 @@ import (
 
 // Locker runs work under a lock. *mortise.Node implements it.
 //
-// Do waits for the lock of key, runs fn at most once, unlocks, even if fn panics, and returns. The
-// context of fn is a child of ctx; it ends when the lock is lost, if the Locker can lose locks.
-// token is above the token of every earlier lock of that key by this Locker.
+// Do waits for the lock of key, runs fn at most once, unlocks even if fn panics, and returns. The
+// context of fn is a child of ctx. If the Locker can lose locks, the context of fn ends when the
+// lock is lost. token is higher than the token of every earlier lock of that key by this Locker.
 //
-// ctx bounds the wait: when it ends, Do returns soon, with an error that wraps the context's. An
-// error without a run of fn means that nothing is held, now or later. If fn has run, the error
-// wraps the error of fn and any error of unlocking. A key that a Node would refuse fails with
-// [mortise.ErrBadKey]. A call with the context of fn, for the same key, enters the lock again in a
-// Node and a Local; other Lockers may block it until its context ends. Implementations are safe for
-// concurrent use.
+// When ctx ends during the wait, Do returns soon, with an error that wraps the error of ctx. If fn
+// has not run, Do returns an error, and the call does not hold the lock and cannot get it later. If
+// fn has run, the error wraps the error of fn and any error of unlocking. A key that a Node would
+// refuse fails with [mortise.ErrBadKey]. A call for the same key with the context of fn re-enters
+// the lock in a Node and a Local; other Lockers may block such a call until its context ends.
+// Implementations are safe for concurrent use.
 type Locker interface {
 	Do(ctx context.Context, key string, fn func(ctx context.Context, token mortise.Token) error) error
 }
@@ -36,7 +36,8 @@ var (
 	_ Locker = Func(nil)
 )
 
-// Func is a function as a Locker. It must keep the contract of Locker; lockertest checks it.
+// Func adapts a function to a Locker. The function must keep the contract of Locker; package
+// lockertest checks it.
 type Func func(ctx context.Context, key string, fn func(ctx context.Context, token mortise.Token) error) error
 
 // Do calls f.
@@ -46,7 +47,7 @@ func (f Func) Do(ctx context.Context, key string, fn func(ctx context.Context, t
 
 const maxKeyBytes = 512
 
-// checkKey refuses what a node refuses.
+// checkKey returns an error for every key that a node refuses.
 func checkKey(key string) error {
 	if key == "" || len(key) > maxKeyBytes || !utf8.ValidString(key) {
 		return badKey(key)
@@ -59,14 +60,13 @@ func checkKey(key string) error {
 	return nil
 }
 
-// badKey describes valid keys, and shows a limited part of a bad one.
+// badKey returns an error that describes valid keys and quotes the beginning of key.
 func badKey(key string) error {
 	return fmt.Errorf("%w: %.64q: want 1 to %d bytes of UTF-8 without control characters", mortise.ErrBadKey, key,
 		maxKeyBytes)
 }
 
-// ended returns why ctx has ended: errors.Is finds both the context's own error and the caller's
-// cause.
+// ended returns the reason why ctx has ended. errors.Is finds the error of ctx and its cause in it.
 func ended(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if cause == err {
@@ -94,7 +94,7 @@ func (m mistakes) err() error {
 	return fmt.Errorf("locker: the configuration has %d mistake(s):\n%w", len(m), errors.Join(m...))
 }
 
-// unmade is the error of a wrapper that its constructor did not make.
+// unmade returns the error of a wrapper that was not made by its constructor.
 func unmade(kind string) error {
 	return fmt.Errorf("locker: this %s was not made by New%s", kind, kind)
 }

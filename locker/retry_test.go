@@ -12,8 +12,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// refuser returns a Locker that returns errs one after the other without running fn, then locks. It
-// counts its calls.
+// refuser returns a Locker whose first calls return errs in order without running fn; later calls
+// lock. The Locker counts its calls in calls.
 func refuser(calls *int, errs ...error) Locker {
 	var l Local
 	return Func(func(ctx context.Context, key string, fn func(context.Context, mortise.Token) error) error {
@@ -34,14 +34,14 @@ func retry(t *testing.T, c RetryConfig) *Retry {
 	return r
 }
 
-// Errors of a node are classified by Retry; RetryConfig.Temporary decides on others and cannot
-// override Final.
+// TestRetryKnowsWhatIsTemporary checks that Retry classifies the errors of a node, and that
+// RetryConfig.Temporary decides on other errors but cannot override Final.
 func TestRetryKnowsWhatIsTemporary(t *testing.T) {
 	foreign := errors.New("foreign")
 	for _, c := range []struct {
 		err  error
-		any  bool // Temporary returns true for every error
-		want int  // calls
+		any  bool // whether RetryConfig.Temporary returns true for every error
+		want int  // the number of calls
 	}{
 		{mortise.ErrNotReady, false, 2}, {&mortise.HeldError{}, false, 2}, {mortise.ErrOverloaded, false, 2},
 		{mortise.ErrQueueFull, false, 2},
@@ -51,7 +51,7 @@ func TestRetryKnowsWhatIsTemporary(t *testing.T) {
 		{mortise.ErrClosed, true, 1},
 		{&mortise.DeadlockError{}, true, 1}, {mortise.ErrBadRequest, true, 1}, {mortise.ErrBadKey, true, 1},
 		{context.Canceled, true, 1}, {context.DeadlineExceeded, true, 1}, {ErrOpen, true, 1}, {ErrWait, true, 1},
-		{fmt.Errorf("%w: %w", mortise.ErrOverloaded, context.DeadlineExceeded), true, 1}, // final wins
+		{fmt.Errorf("%w: %w", mortise.ErrOverloaded, context.DeadlineExceeded), true, 1}, // Final takes precedence
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			calls, ran := 0, 0
@@ -70,8 +70,8 @@ func TestRetryKnowsWhatIsTemporary(t *testing.T) {
 	}
 }
 
-// The Locker runs fn and returns a temporary error, runs it twice, or runs it after Do has
-// returned.
+// TestFnRunsOnceWhateverTheLockerDoes uses Lockers that break the contract: one runs fn and returns
+// a temporary error, one runs fn twice, and one runs fn after Do has returned.
 func TestFnRunsOnceWhateverTheLockerDoes(t *testing.T) {
 	var late []work
 	for name, l := range map[string]Locker{
@@ -180,7 +180,8 @@ func TestRetryEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// Also for a fake that does not, and under another lock.
+// TestWrappersPutTheToken checks that wrappers put the token into the context of fn even if the
+// Locker does not, and if there is an outer lock.
 func TestWrappersPutTheToken(t *testing.T) {
 	plain := Func(func(ctx context.Context, _ string, fn func(context.Context, mortise.Token) error) error {
 		return fn(ctx, 5)

@@ -10,30 +10,30 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// ErrNoRoute means that no route of a Router has a prefix of the key: fn did not run, and nothing
-// is held.
+// ErrNoRoute means that no route of a Router has a prefix of the key: fn did not run, and the call
+// holds no lock.
 var ErrNoRoute = errors.New("locker: no route for this key")
 
 // Route assigns the keys that begin with Prefix to a Locker, with limits for this instance.
 type Route struct {
-	// Prefix is a byte-wise prefix of keys. Write "tenant-1/" with the slash, or it includes the keys
-	// of tenant-10. "" matches every key that no other route matches. At most 512 bytes, and each
-	// prefix once per Router.
+	// Prefix is compared byte by byte with the beginning of a key. Write "tenant-1/" with the
+	// slash, or it includes the keys of tenant-10. "" matches every key that no other route
+	// matches. At most 512 bytes. Each prefix may occur once in a Router.
 	Prefix string
 
-	// Locker locks these keys. Several routes may share one. Required.
+	// Locker locks the keys of this route. Several routes may share one Locker. Required.
 	Locker Locker
 
-	// MaxHolds is how many calls of this route may hold a lock at once. Required, 1 or more.
+	// MaxHolds is how many calls of this route may hold a lock concurrently. Required, 1 or more.
 	MaxHolds int
 
-	// MaxWaiting is how many calls of this route may wait for a lock at once. A call that finds the
-	// lock free counts until it has it. Required, 1 or more.
+	// MaxWaiting is how many calls of this route may wait for a lock concurrently. A call for a
+	// free lock counts as waiting until the lock is granted. Required, 1 or more.
 	MaxWaiting int
 }
 
-// LimitError reports that a call exceeded a limit of its Route: fn did not run, and nothing is
-// held. errors.Is reports it as mortise.ErrOverloaded.
+// LimitError reports that a call exceeded a limit of its Route: fn did not run, and the call holds
+// no lock. errors.Is reports that a LimitError is mortise.ErrOverloaded.
 type LimitError struct {
 	Route string // the Prefix
 	Limit string // "MaxHolds" or "MaxWaiting"
@@ -45,24 +45,24 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("locker: route %q has reached its %s of %d calls (lock %q)", e.Route, e.Limit, e.Max, e.Key)
 }
 
-// Is makes errors.Is(err, mortise.ErrOverloaded) true.
+// Is reports whether target is mortise.ErrOverloaded.
 func (e *LimitError) Is(target error) bool { return target == mortise.ErrOverloaded }
 
 // Router is a Locker that passes each call to the route with the longest Prefix of its key. A call
-// beyond a limit of its route never waits: it fails with a *LimitError. MaxWaiting is checked when
-// the call arrives. MaxHolds is checked then, and again when the lock is granted, which is then
-// given back. So one route has at most MaxHolds + MaxWaiting requests in its Locker, and cannot
-// delay another route. Nested calls count separately; as no call waits for a limit, they cannot
-// wait for themselves. It is safe for concurrent use.
+// beyond a limit of its route does not wait, but fails with a *LimitError. Both limits are checked
+// when the call arrives. MaxHolds is checked a second time when the lock is granted: if it is
+// exceeded, the lock is released and the call fails. So one route has at most MaxHolds + MaxWaiting
+// requests in its Locker, and cannot delay another route. Nested calls count separately; as no call
+// waits for a limit, limits cannot cause a deadlock. Router is safe for concurrent use.
 type Router struct {
 	routes  map[string]*lane
-	lengths []int // of the prefixes, without duplicates, the longest first
+	lengths []int // the lengths of the prefixes, descending, without duplicates
 }
 
 type lane struct {
 	Route
 	mu             sync.Mutex
-	waits, holding int // calls
+	waits, holding int // the numbers of calls that wait and that hold a lock
 }
 
 // NewRouter returns a Router with these routes, or an error that names every mistake.
@@ -99,8 +99,8 @@ func NewRouter(routes ...Route) (*Router, error) {
 	return r, nil
 }
 
-// Do passes the call to the Locker of its route and returns the result. If fn has not run, the
-// error may also be a *LimitError, ErrNoRoute or mortise.ErrBadKey.
+// Do passes the call to the Locker of its route and returns the result of that Locker. If fn has
+// not run, the error may also be a *LimitError, ErrNoRoute or mortise.ErrBadKey.
 func (r *Router) Do(ctx context.Context, key string, fn func(ctx context.Context, token mortise.Token) error) error {
 	if r.routes == nil {
 		return unmade("Router")
@@ -115,7 +115,7 @@ func (r *Router) Do(ctx context.Context, key string, fn func(ctx context.Context
 	if err := l.enter(key); err != nil {
 		return err
 	}
-	holds := false // until Do returns, because only then is the lock free again
+	holds := false // counted until Do returns, because only then is the lock free
 	defer func() { l.leave(holds) }()
 	a := attempt{admit: func() error {
 		err := l.grant(key)
@@ -151,8 +151,8 @@ func (l *lane) enter(key string) error {
 	return nil
 }
 
-// grant counts a waiting call as holding, or refuses it; a refused call counts as waiting until it
-// leaves.
+// grant counts a waiting call as holding, or returns an error. A call that gets the error counts as
+// waiting until leave is called.
 func (l *lane) grant(key string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -52,8 +52,9 @@ func TestRouterTakesTheLongestPrefix(t *testing.T) {
 	}
 }
 
-// One tenant has 10,000 callers for one key that is held for an hour, on a service that takes 150
-// requests in all. The other tenant is served at once, every time.
+// TestRouterKeepsTenantsApart has a service that accepts 150 requests in all. One tenant has 10,000
+// callers for one key that is held for an hour. The other tenant must be served immediately, every
+// time.
 func TestRouterKeepsTenantsApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var local Local
@@ -116,8 +117,8 @@ func quiet(t *testing.T, r *Router) {
 	}
 }
 
-// MaxHolds is checked when a call arrives and when its lock is granted; a refused lock is free for
-// others.
+// TestRouterLimitsHolds checks that MaxHolds is enforced when a call arrives and when its lock is
+// granted, and that other callers can get a lock that was refused.
 func TestRouterLimitsHolds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var local Local
@@ -162,7 +163,8 @@ func TestRouterLimitsHolds(t *testing.T) {
 	})
 }
 
-// A call that ends by an error, a panic or its context is no longer counted.
+// TestRouterForgetsWhoGoes checks that a call no longer counts after it ended by an error, a panic
+// or its context.
 func TestRouterForgetsWhoGoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := router(t, Route{"", new(Local), 1, 1})

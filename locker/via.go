@@ -5,19 +5,19 @@ import (
 	"slices"
 )
 
-// The results of Via, also for logs.
+// The strings that Via returns. They may also be logged.
 const (
-	Primary   = "primary"    // a Breaker's Locker holds the lock
-	Fallback  = "fallback"   // a Breaker's Fallback holds it: holders of the Locker are not excluded
+	Primary   = "primary"    // the Locker of a Breaker holds the lock
+	Fallback  = "fallback"   // the Fallback of a Breaker holds it: holders of the Locker are not excluded
 	FirstOnly = "first only" // the First of a Both with Observe holds it, the Second does not
 )
 
 type viaKey struct{}
 
-// Via returns, in fn, the path of its call through the Breakers and Boths of its Locker, outermost
-// first. A Both that holds both locks adds only the path of First (and, without Observe, of
-// Second). In nested calls the innermost call through this package counts. The caller owns the
-// slice.
+// Via returns the path of a call through the Breakers and Boths of its Locker, the outermost first.
+// ctx is the context of fn. A Both that holds both locks adds only the path of First and, without
+// Observe, the path of Second. In nested calls, Via reports the innermost call through this
+// package. The caller owns the slice.
 //
 //	if slices.Contains(locker.Via(ctx), locker.Fallback) { … }
 func Via(ctx context.Context) []string {
@@ -25,8 +25,8 @@ func Via(ctx context.Context) []string {
 	return slices.Clone(ways)
 }
 
-// via returns a child of ctx with these path elements added in front. The innermost wrapper runs
-// first.
+// via returns a child of ctx with these path elements before those of ctx. Wrappers call it from
+// the innermost to the outermost.
 func via(ctx context.Context, ways ...string) context.Context {
 	return context.WithValue(ctx, viaKey{}, slices.Concat(ways, Via(ctx)))
 }

@@ -1,5 +1,5 @@
-// Package lockertest checks the contract of locker.Locker: for the lockers of mortise, wrappers,
-// adapters of other lock services, and fakes.
+// Package lockertest checks the contract of locker.Locker. Use it for wrappers, adapters of other
+// lock services, and fakes.
 //
 //	func TestMyLocker(t *testing.T) {
 //		lockertest.Run(t, func(t *testing.T) locker.Locker { return newMyLocker(t) })
@@ -7,28 +7,29 @@
 //
 // # Guarantees
 //
-// A Locker that passes runs fn once and returns its error. It excludes callers of one key, and not
-// those of others. Its tokens rise, and [mortise.TokenFrom] finds them. A wait ends with its
-// context and holds nothing. Bad keys are refused, and a panic unlocks.
+// A Locker that passes runs fn once and returns the error of fn. It excludes callers of one key,
+// and does not make callers of different keys wait for each other. Its tokens increase, and
+// [mortise.TokenFrom] finds them. A call stops waiting when its context ends, and then holds no
+// lock. Bad keys are refused, and a panic unlocks.
 //
 // # Concurrency
 //
-// The parts run one after the other, each on its own Locker, which several goroutines use. Run
-// works in a synctest bubble too.
+// The checks run one after the other. Each check uses its own Locker from several goroutines. Run
+// may be called in a synctest bubble.
 //
 // # Failure
 //
-// If a Locker never grants a lock, the test fails after ten seconds, when the context ends. A
-// Locker that ignores contexts hangs until the test's timeout.
+// If a Locker never grants a lock, the test fails after ten seconds, when the context ends. If a
+// Locker ignores contexts, the test blocks until its timeout.
 //
 // # Limits
 //
-// It does not check the order of waiters, whether a lost lock ends the context of fn, whether a
-// lock can be entered again, and whether tokens rise across restarts.
+// The package does not check the order of waiters, whether the loss of a lock ends the context of
+// fn, whether a call can re-enter a lock, and whether tokens increase across restarts.
 //
 // # Refused alternative
 //
-// A list of cases for the caller's own loop: it saves nothing, and a test could forget the loop.
+// A list of cases for a loop in the caller's test. A test could forget the loop.
 package lockertest
 
 import (
@@ -43,9 +44,10 @@ import (
 	"github.com/mortise-lock/mortise/locker"
 )
 
-// Run checks a Locker in subtests. fresh makes one for each of them, ready to use and without other
-// users; it may register a cleanup with t.Cleanup. Keys begin with "lockertest/". Run adds much
-// less than a second to the time of the Locker itself.
+// Run checks a Locker in subtests. fresh is called once for each subtest and returns a Locker that
+// is ready and has no other users; it may register a cleanup with t.Cleanup. All keys that Run
+// locks begin with "lockertest/". Run adds much less than a second to the time that the Locker
+// itself takes.
 func Run(t *testing.T, fresh func(t *testing.T) locker.Locker) {
 	t.Helper()
 	for _, c := range checks() {
@@ -101,7 +103,7 @@ func runsOnce(t testing.TB, ctx context.Context, l locker.Locker) {
 
 func excludes(t testing.TB, ctx context.Context, l locker.Locker) {
 	var all sync.WaitGroup
-	counter := 0 // unguarded, so that the race detector reports a missing exclusion
+	counter := 0 // not guarded by a mutex, so that the race detector reports a missing exclusion
 	for range 8 {
 		all.Go(func() {
 			for range 5 {
@@ -161,7 +163,7 @@ func contextIsChild(t testing.TB, ctx context.Context, l locker.Locker) {
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("Do returned %v, want what the function returned", err)
 	}
-	do(t, ctx, l, "lockertest/one", func(context.Context, mortise.Token) {}) // unlocked although the context had ended
+	do(t, ctx, l, "lockertest/one", func(context.Context, mortise.Token) {}) // the lock must be free although the context had ended
 }
 
 func endedContext(t testing.TB, ctx context.Context, l locker.Locker) {
@@ -177,7 +179,7 @@ func endedContext(t testing.TB, ctx context.Context, l locker.Locker) {
 }
 
 func givesUp(t testing.TB, ctx context.Context, l locker.Locker) {
-	// With the outer context: the inner one could enter the lock again.
+	// The outer context is used, because a call with the inner one could re-enter the lock.
 	do(t, ctx, l, "lockertest/one", func(context.Context, mortise.Token) {
 		short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
 		defer cancel()
@@ -189,7 +191,7 @@ func givesUp(t testing.TB, ctx context.Context, l locker.Locker) {
 			t.Errorf("Do returned %v, want an error that wraps the context's", err)
 		}
 	})
-	do(t, ctx, l, "lockertest/one", func(context.Context, mortise.Token) {}) // the call that gave up holds nothing
+	do(t, ctx, l, "lockertest/one", func(context.Context, mortise.Token) {}) // must not block: the call whose context ended holds no lock
 }
 
 func badKeys(t testing.TB, ctx context.Context, l locker.Locker) {

@@ -23,11 +23,12 @@ func (h *heard) Errorf(string, ...any) { h.failed.Store(true) }
 
 type work = func(context.Context, mortise.Token) error
 
-// Each check fails for a Locker that breaks its rule, and none for a Local.
+// TestChecksCatch checks that each check fails for a Locker that breaks its rule, and passes for a
+// Local.
 func TestChecksCatch(t *testing.T) {
 	for name, c := range map[string]struct {
 		fresh func() locker.Locker
-		want  []string // checks that must fail
+		want  []string // the checks that must fail
 	}{
 		"none": {func() locker.Locker { return new(locker.Local) }, nil},
 		"runs twice": {func() locker.Locker {
@@ -101,7 +102,7 @@ func TestChecksCatch(t *testing.T) {
 					ctx, cancel := context.WithTimeout(t.Context(), 10e9)
 					defer cancel()
 					h := &heard{TB: t}
-					// The race detector itself would report it.
+					// This Locker does not exclude, so the race detector would fail the whole test.
 					if name != "no patience with contexts, and no lock" || check.name != "Excludes" {
 						check.check(h, ctx, c.fresh())
 					}
