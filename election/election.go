@@ -20,19 +20,19 @@ type Node interface {
 
 // Options configure Run. The zero value suits most services. It is copied.
 type Options struct {
-	// Backoff is how long Run pauses, after its function failed or the node was overloaded, before it
-	// campaigns again. It doubles with every failure in a row, up to MaxBackoff; a leadership of
-	// MaxBackoff or longer starts a new row. Zero or less means 1 s.
+	// Backoff is how long Run pauses, after its function failed or the node was overloaded, before
+	// it campaigns again. The pause doubles with every consecutive failure, up to MaxBackoff. After
+	// a leadership of MaxBackoff or longer it is Backoff. Zero or less means 1 s.
 	Backoff time.Duration
 
-	// MaxBackoff bounds the pause. Zero or less means 1 min, or Backoff if that is more.
+	// MaxBackoff is the longest pause. Zero or less means 1 min, or Backoff if that is more.
 	MaxBackoff time.Duration
 
-	// Report is called on the goroutine of Run with each error that does not end Run: an error of its
-	// function; or the reason why a leadership was over before the function returned, such as
-	// mortise.ErrLost, wrapped together with the function's own error; or, with token 0, the reason
-	// why it could not campaign. Run has already resigned, so Report delays no other instance. Nil
-	// means that these errors are dropped.
+	// Report is called on the goroutine of Run with each error that does not end Run. Such an error
+	// is an error of the function; or the reason why a leadership ended before the function
+	// returned, such as mortise.ErrLost, wrapped together with the function's own error; or, with
+	// token 0, the reason why a campaign failed. Run has already resigned, so Report delays no
+	// other instance. If Report is nil, these errors are dropped.
 	Report func(token mortise.Token, err error)
 }
 
@@ -51,13 +51,13 @@ func (o Options) withDefaults() Options {
 }
 
 // ErrLeading is the error of a Campaign or Run whose context comes from a leadership of the same
-// election through the same node: the lock would be entered again, and one instance would lead
-// twice.
+// election through the same node. Without this error the lock would be entered again, and one
+// instance would lead twice.
 var ErrLeading = errors.New("election: the context already belongs to a leadership of this election: use another " +
 	"context")
 
-// Election is one election, as one instance sees it. New creates it; it needs no Close. It is safe
-// for concurrent use.
+// Election is the access of one instance to an election. New creates it. It needs no Close. It is
+// safe for concurrent use.
 type Election struct {
 	name    string
 	options Options
@@ -66,24 +66,24 @@ type Election struct {
 	watch   func(context.Context, string, uint64) iter.Seq2[mortise.Event, error]
 }
 
-// New returns the election of a name. All instances that use it on nodes of one group elect one
-// leader. New sends nothing; an invalid name fails in the first campaign, with mortise.ErrBadKey.
-// The node must not be nil.
+// New returns the election with this name. All instances that call New with the same name, on nodes
+// of one group, elect one leader. New sends nothing. If the name is invalid, the first campaign
+// fails with mortise.ErrBadKey. The node must not be nil.
 func New(node Node, name string, options Options) *Election {
 	return &Election{
 		name: name, options: options.withDefaults(), peek: node.Peek, watch: node.Watch,
 		acquire: func(ctx context.Context, r mortise.Request) (grant, error) {
 			lock, err := node.Acquire(ctx, r)
 			if err != nil {
-				return nil, err // a nil *Lock would be a grant that is not nil
+				return nil, err // a nil *Lock in the interface would not equal nil
 			}
 			return lock, nil
 		},
 	}
 }
 
-// request asks for the leadership. The label marks a hold that is long by design; a value that
-// leaves no room for it is sent alone.
+// request returns the request for the lock of the election. Its label marks a hold that is long by
+// design. If the value leaves no room for the label, the request has no label.
 func request(name, value string) mortise.Request {
 	r := mortise.Request{Key: name, Value: value}
 	if len(value) <= labelledValue {
@@ -92,14 +92,15 @@ func request(name, value string) mortise.Request {
 	return r
 }
 
-// labelledValue is the longest value that fits beside the label. Both travel as JSON, where a value
-// takes four thirds of its bytes.
+// labelledValue is the length of the longest value that fits beside the label. Both are encoded as
+// JSON, in which a value needs four thirds of its length.
 const labelledValue = 700
 
-// Campaign waits its turn and returns the leadership. Other instances see value, for example the
-// leader's address; it has at most 1,024 bytes. ctx bounds only the wait. After an error the caller
-// does not lead, now or later. The errors are those of mortise.Node.Acquire, and ErrLeading. The
-// caller must resign the Leadership; otherwise it lasts as long as the node.
+// Campaign waits until this caller leads, and returns the leadership. Other instances can read
+// value, for example the leader's address; it has at most 1,024 bytes. ctx bounds only the wait.
+// After an error the caller does not lead and will not lead later. The errors are those of
+// mortise.Node.Acquire, and ErrLeading. The caller must resign the Leadership; otherwise it lasts
+// as long as the node.
 func (e *Election) Campaign(ctx context.Context, value string) (*Leadership, error) {
 	g, err := e.acquire(ctx, request(e.name, value))
 	if entered := (*mortise.EnteredError)(nil); errors.As(err, &entered) && stands(ctx, entered.Token) {
@@ -115,20 +116,20 @@ func (e *Election) Campaign(ctx context.Context, value string) (*Leadership, err
 	return &Leadership{grant: g}, nil
 }
 
-// Leader is the instance that leads. The zero Leader, with Token 0, means none.
+// Leader is the instance that leads. The zero Leader, with Token 0, means that there is no leader.
 type Leader struct {
 	Name  string        // of the instance: mortise.Config.Name
 	Value string        // as given to Campaign or Run
 	Token mortise.Token // of the leadership: a later Leader has a higher token
-	Since time.Time     // when it began, by the wall clock of the group's leader; for display, not for comparison
+	Since time.Time     // when the leadership began, by the wall clock of the group's leader; only for display
 }
 
 // Leader returns the present leader, or the zero Leader if there is none. The answer is
-// linearizable: it was true at a moment between the call and its return. Without a majority it
-// waits for one until ctx ends. The errors are those of mortise.Node.Peek.
+// linearizable: it was true at a moment between the call and its return. While the group has no
+// majority, it waits until ctx ends. The errors are those of mortise.Node.Peek.
 func (e *Election) Leader(ctx context.Context) (Leader, error) {
 	info, err := e.peek(ctx, e.name)
-	// In the grace there is a queue but no leader.
+	// During the grace of the group there is a queue but no leader.
 	if err != nil || len(info.Queue) == 0 || info.Queue[0].Token == 0 {
 		return Leader{}, err
 	}

@@ -43,7 +43,8 @@ func TestCampaignAndResign(t *testing.T) {
 	})
 }
 
-// In the grace there is a queue but no leader.
+// TestAWaiterIsNoLeader checks that the first waiter is not reported as leader. This happens during
+// the grace, when there is a queue but no leader.
 func TestAWaiterIsNoLeader(t *testing.T) {
 	g := &group{queue: []*term{{value: "waits"}}}
 	if leader, err := g.election(Options{}).Leader(t.Context()); err != nil || leader != (Leader{}) {
@@ -115,7 +116,8 @@ func TestObserveTellsEveryChangeOnce(t *testing.T) {
 	})
 }
 
-// Each leadership is reported, however short, and the lack of a leader only if there is none.
+// TestObserveTellsWhatIsShort checks that Observe reports each leadership, however short, and
+// reports no zero Leader between two leaders that follow each other directly.
 func TestObserveTellsWhatIsShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &group{}
@@ -133,7 +135,7 @@ func TestObserveTellsWhatIsShort(t *testing.T) {
 					_ = l.Resign(t.Context())
 				})
 			}
-			synctest.Wait() // they wait behind the first one
+			synctest.Wait() // the nine campaigns wait behind the first one
 			_ = first.Resign(t.Context())
 			next.Wait()
 			synctest.Wait()
@@ -144,8 +146,8 @@ func TestObserveTellsWhatIsShort(t *testing.T) {
 	})
 }
 
-// If the group no longer knows what has happened, the present leader is reported unless it already
-// was.
+// TestObserveBehindAReset checks that after an EventReset the present leader is reported, unless it
+// was reported before.
 func TestObserveBehindAReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &group{}
@@ -191,7 +193,7 @@ func TestObserveEndsWithTheErrorOfTheNode(t *testing.T) {
 	})
 }
 
-// A loop that has ended sends no more queries.
+// TestObserveCanBeLeft checks that the watch ends when the loop over Observe ends.
 func TestObserveCanBeLeft(t *testing.T) {
 	g := &group{}
 	for range g.election(Options{}).Observe(t.Context()) {
@@ -202,8 +204,8 @@ func TestObserveCanBeLeft(t *testing.T) {
 	}
 }
 
-// Token 0 stands for an EventCurrent, and a negative token for the end of a hold. Past events are
-// never reported, whichever hold they concern.
+// TestObservedTokensRise checks that past events are never reported. In its list, 0 stands for an
+// EventCurrent and a negative token for the end of the hold with that token.
 func TestObservedTokensRise(t *testing.T) {
 	s := observation{name: "e"}
 	var told []mortise.Token

@@ -36,7 +36,7 @@ func ExampleElection_Run() {
 	// <nil>
 }
 
-// A caller of Campaign resigns by itself. The next in the queue leads at once.
+// A caller of Campaign must call Resign. Then the next candidate in the queue leads.
 func ExampleElection_Campaign() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
@@ -68,7 +68,7 @@ func ExampleElection_Campaign() {
 	// tokens rise: true
 }
 
-// An observer learns the leader, even on an instance that takes no part.
+// An observer is told which instance leads, also on an instance that does not campaign.
 func ExampleElection_Observe() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})

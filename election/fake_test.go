@@ -11,16 +11,16 @@ import (
 // group is a lock in memory that several instances share, with one holder, a queue and rising
 // tokens. A test can take the lock away.
 type group struct {
-	mu      sync.Mutex // guards all below, and the fields of terms except the channels
-	queue   []*term    // the first one leads
+	mu      sync.Mutex // guards all fields below, and the fields of each term except the channels
+	queue   []*term    // the first term leads
 	token   mortise.Token
-	refuses error // the error of the next acquire, once
-	unheard bool  // confirmations do not arrive
+	refuses error // the error that the next acquire returns; nil means none
+	unheard bool  // confirmations of an Unlock do not arrive
 
 	events   []mortise.Event
 	resets   int           // rises when watchers must start over
 	watching int           // the number of watchers
-	happened chan struct{} // closed when one of the above, or refuses, changes; nil if none waits for it
+	happened chan struct{} // closed when events, resets or refuses changes; nil if no watcher waits for it
 }
 
 type term struct {
@@ -61,7 +61,7 @@ func (g *group) acquire(ctx context.Context, r mortise.Request) (grant, error) {
 	}
 }
 
-// serve grants the lock to the first of the queue. It needs mu.
+// serve grants the lock to the first term of the queue. The caller must hold mu.
 func (g *group) serve() {
 	if len(g.queue) > 0 && g.queue[0].token == 0 {
 		g.token++
@@ -101,7 +101,8 @@ func (g *group) refuse(err error) {
 	g.tell()
 }
 
-// end takes a term out of the queue, and returns why it had ended before.
+// end removes t from the queue and ends it with the error why. If t has already ended, end returns
+// its error.
 func (t *term) end(why error) error {
 	g := t.group
 	g.mu.Lock()

@@ -7,16 +7,17 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// Observe returns the leaders as they change: first the present one, then each leadership as it
-// begins, even one that is already over. No leadership appears twice, and tokens rise. If there is
-// no leader, the zero Leader appears once, but not between two leaders that follow each other at
-// once. Observe does not poll. It skips leaderships only if the group no longer knows the events,
-// because the body of the loop took too long or the group was founded anew. It never skips the
-// present one. Without a majority nothing appears.
+// Observe reports the present leader and then each new one when its leadership begins. It also
+// reports leaderships that have ended in the meantime. No leadership is reported twice, and tokens
+// rise. If there is no leader, the zero Leader is reported once, but not between two leaders of
+// which the second directly follows the first. Observe does not poll. It skips a leadership only if
+// the leader of the group no longer has its event, because the body of the loop took too long or
+// the group was founded anew. It never skips the present leader. While the group has no majority,
+// nothing is reported.
 //
-// The last pair is a zero Leader with an error: the cause of ctx's end, or the node's error, such
-// as mortise.ErrClosed. Observe runs on the goroutine of the loop and sends no query while the body
-// of the loop runs. Each range over the result starts over.
+// The last pair is a zero Leader with an error, which is the cause of ctx's end, or the node's
+// error, such as mortise.ErrClosed. Observe runs on the goroutine of the loop and sends no query
+// while the body of the loop runs. Each range over the result begins a new observation.
 func (e *Election) Observe(ctx context.Context) iter.Seq2[Leader, error] {
 	return func(yield func(Leader, error) bool) {
 		seen := observation{name: e.name}
@@ -39,14 +40,14 @@ func (e *Election) Observe(ctx context.Context) iter.Seq2[Leader, error] {
 type observation struct {
 	name    string
 	now     Leader // the present leader
-	told    bool   // whether anything was reported
+	told    bool   // whether a Leader was reported, also the zero Leader
 	last    mortise.Token
 	highest mortise.Token
 }
 
-// news applies an event and returns whether to report the present leader. The lack of a leader is
-// reported only when all events are known, because another instance may lead already. After a reset
-// a repeated hold appears again.
+// news applies an event and returns whether the field now is to be reported. If there is no leader,
+// news returns true only at an EventCurrent, because a later event may report the next leader.
+// After an EventReset, a hold that was reported before appears once more and is ignored.
 func (s *observation) news(e *mortise.Event) bool {
 	switch {
 	case e.What == mortise.EventReset:

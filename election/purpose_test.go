@@ -8,8 +8,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/purpose"
 )
 
-// The lock of a leadership has the label, also beside a value; the longest values are sent without
-// it.
+// TestALeadershipSaysThatItIsOne checks that the lock of a leadership has the label
+// mortise.purpose, except with a value that is too long for both.
 func TestALeadershipSaysThatItIsOne(t *testing.T) {
 	node, err := mortise.Start(t.Context(), mortise.Config{})
 	if err != nil {

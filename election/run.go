@@ -9,29 +9,29 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// resignTime bounds how long Run waits for the confirmation of its resignation. Without a majority
-// it would wait forever, and the release is on its way. Run waits because a process that exits
-// right after Run would lose the release.
+// resignTime is how long Run waits for the confirmation of its resignation. Run waits because a
+// process that exits directly after Run might not have sent the release. The time is limited
+// because without a majority the confirmation never arrives.
 const resignTime = 5 * time.Second
 
-// Run takes part in the election: it campaigns with value, runs fn while it leads, and repeats. It
-// returns
+// Run takes part in the election. It campaigns with value, runs fn while it leads, and then begins
+// again. It returns
 //
-//   - nil, if fn returned nil and its context had not ended: the work is done here, and other
-//     instances take the lead;
+//   - nil, if fn returned nil and its context had not ended: the work of this instance is done, and
+//     another instance may lead;
 //   - the cause of ctx's end, wrapped together with fn's own error if it had one, after Run has
 //     resigned;
 //   - mortise.ErrLeaving or ErrClosed if the node leaves or is closed, and other errors of Campaign
-//     that waiting does not cure, such as mortise.ErrBadKey.
+//     that a later attempt would return too, such as mortise.ErrBadKey.
 //
-// The context of fn ends with its leadership, with ctx, or when the node leaves. Then fn must end
-// what it has started and return. If only the leadership was lost, Run campaigns again. An error of
-// fn whose context has not ended does not end Run: it resigns, calls [Options.Report], and
-// campaigns again after a pause, which ends early only with ctx.
+// The context of fn ends when the leadership ends, when ctx ends, or when the node leaves. Then fn
+// must end its work and return. If only the leadership was lost, Run campaigns again. If fn returns
+// an error while its context has not ended, Run resigns, calls [Options.Report], and campaigns
+// again after a pause, which ends early only if ctx ends.
 //
-// To step down and stay a candidate, fn ends its work, calls [Leadership.Resign] and returns. If fn
-// panics or calls runtime.Goexit, Run resigns first. Run waits for the confirmation of any
-// resignation for at most 5 s.
+// To resign and remain a candidate, fn ends its work, calls [Leadership.Resign] and returns. If fn
+// panics or calls runtime.Goexit, Run resigns before the panic or the exit continues. Run waits at
+// most 5 s for the confirmation of a resignation.
 func (e *Election) Run(ctx context.Context, value string, fn func(ctx context.Context, l *Leadership) error) error {
 	row := backoff{first: e.options.Backoff, most: e.options.MaxBackoff}
 	for {
@@ -47,11 +47,11 @@ func (e *Election) Run(ctx context.Context, value string, fn func(ctx context.Co
 }
 
 type turn struct {
-	token  mortise.Token // 0 if it did not lead
+	token  mortise.Token // 0 if this instance did not lead
 	lasted time.Duration // from the grant to the resignation
 	err    error
 	end    bool // Run returns err
-	failed bool // Run pauses first
+	failed bool // Run pauses before the next turn
 }
 
 func (e *Election) turn(ctx context.Context, value string, fn func(context.Context, *Leadership) error) turn {
@@ -76,8 +76,8 @@ func (e *Election) turn(ctx context.Context, value string, fn func(context.Conte
 	return t
 }
 
-// lead runs fn under a leadership and resigns, even if fn panics. It returns the error of fn. over
-// is why the leadership, or its context, had ended by then, or nil.
+// lead runs fn under a leadership and resigns, even if fn panics. It returns the error of fn as
+// err. over is the reason why the leadership or its context ended before fn returned, or nil.
 func lead(ctx context.Context, l *Leadership, fn func(context.Context, *Leadership) error) (over, err error) {
 	defer func() {
 		confirmed, cancel := context.WithTimeout(context.WithoutCancel(ctx), resignTime)
@@ -90,7 +90,7 @@ func lead(ctx context.Context, l *Leadership, fn func(context.Context, *Leadersh
 	}
 	err = fn(held, l)
 	if over = context.Cause(held); over == nil {
-		over = l.Err() // the machine slept, and the context has not ended yet
+		over = l.Err() // after a sleep of the machine the context may end later than the lease
 	}
 	return over, err
 }
@@ -101,8 +101,8 @@ func passing(err error) bool {
 		errors.Is(err, mortise.ErrNotReady) || errors.Is(err, mortise.ErrNoRoom) || errors.Is(err, mortise.ErrLost)
 }
 
-// causeText joins the reason for which a context ended and the error of fn, unless that repeats the
-// reason.
+// causeText joins the reason over, for which a context ended, and the error of fn. It omits an
+// error of fn that only repeats the reason.
 func causeText(over, err error) error {
 	if err == nil || err == context.Canceled || errors.Is(err, over) {
 		return over
@@ -110,7 +110,7 @@ func causeText(over, err error) error {
 	return fmt.Errorf("%w: %w", over, err)
 }
 
-// backoff computes the pauses of a row of failures.
+// backoff computes the pauses after consecutive failures.
 type backoff struct {
 	first, most time.Duration
 	last        time.Duration // 0 before the first failure
@@ -119,7 +119,7 @@ type backoff struct {
 // next returns the pause after a failed leadership of duration lasted.
 func (b *backoff) next(lasted time.Duration) time.Duration {
 	if lasted >= b.most {
-		b.last = 0 // a long leadership: not the same failure as before
+		b.last = 0 // after a long leadership the failure counts as the first one
 	}
 	b.last = min(max(b.first, 2*b.last), b.most)
 	return b.last

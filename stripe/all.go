@@ -8,13 +8,14 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// Locks are all stripes of a set, held, in ascending order: Locks[i] is stripe i. The caller of All
-// owns it. Its methods are safe for concurrent use as long as the slice is not changed.
+// Locks are the held locks of all stripes of a set, in ascending order: Locks[i] is the lock of
+// stripe i. The caller of All owns the slice. Its methods are safe for concurrent use as long as
+// the slice is not changed.
 type Locks []*mortise.Lock
 
-// All takes every stripe, in ascending order, so that two calls never wait for each other in a
-// circle. It holds the lower stripes while it waits for the higher ones, so use it for rare
-// operations. If it fails, with an error of the locker, it holds nothing.
+// All locks every stripe, in ascending order, so that two calls of All never wait for each other in
+// a circle. It holds the lower stripes while it waits for the higher ones, so use it for rare
+// operations. If All fails, with an error of the locker, the caller holds no stripe.
 func (s *Set) All(ctx context.Context) (Locks, error) {
 	all := make(Locks, 0, s.n)
 	for i := range s.n {
@@ -28,8 +29,8 @@ func (s *Set) All(ctx context.Context) (Locks, error) {
 	return all, nil
 }
 
-// Unlock releases every stripe in any case; ctx bounds only the wait for the confirmations. It
-// returns nil once all releases are confirmed, and otherwise the joined errors of
+// Unlock releases every stripe, even if ctx has ended: ctx bounds only the wait for the
+// confirmations. It returns nil when all releases are confirmed, and otherwise the joined errors of
 // mortise.Lock.Unlock.
 func (l Locks) Unlock(ctx context.Context) error {
 	l.unlockSoon() // starts all releases before it waits for the first
@@ -40,7 +41,8 @@ func (l Locks) Unlock(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// unlockSoon releases without waiting, the highest first, so that the next All finds the remaining
+// unlockSoon releases all stripes without waiting for confirmations. It releases the highest stripe
+// first, so that a waiting All, which waits for the lower stripes first, then finds the higher
 // stripes free.
 func (l Locks) unlockSoon() {
 	for i := len(l) - 1; i >= 0; i-- {
@@ -48,8 +50,8 @@ func (l Locks) unlockSoon() {
 	}
 }
 
-// Err returns nil while every stripe is held, and otherwise the error of the lowest one that is
-// not: mortise.ErrLost or mortise.ErrUnlocked. It reads the clock at the call.
+// Err returns nil while every stripe is held, and otherwise the error of the lowest stripe that is
+// not held: mortise.ErrLost or mortise.ErrUnlocked. It reads the clock at each call.
 func (l Locks) Err() error {
 	for _, lock := range l {
 		if err := lock.Err(); err != nil {
@@ -61,8 +63,8 @@ func (l Locks) Err() error {
 
 // Context returns a child of parent that ends when one of the stripes is no longer held, with the
 // reason as its cause. Each call costs one goroutine per stripe until parent or the locks end.
-// mortise.TokenFrom finds in it the token of the highest stripe; a resource that is fenced per
-// stripe needs the token of its own lock.
+// mortise.TokenFrom returns the token of the highest stripe from it. A resource that is fenced per
+// stripe needs the token of its own stripe.
 func (l Locks) Context(parent context.Context) context.Context {
 	for _, lock := range l {
 		parent = lock.Context(parent)

@@ -15,8 +15,8 @@ import (
 	"github.com/mortise-lock/mortise/stripe"
 )
 
-// Any change of these numbers is a bug: all instances and all versions must agree. They were
-// computed by another program, in another language.
+// TestKeysNeverChange checks that Key returns the same keys in all versions. A program in another
+// language computed the expected keys.
 func TestKeysNeverChange(t *testing.T) {
 	for _, c := range []struct {
 		of   string
@@ -47,8 +47,8 @@ func TestKeyRefusesNoStripes(t *testing.T) {
 	stripe.Key("seats", "buyer", 0)
 }
 
-// Names that differ in their last digit, or come in pairs of equal letters, spread as evenly as
-// others.
+// TestThingsSpreadEvenly checks that items spread evenly over the stripes if their names differ
+// only in the last digits, or repeat the same text.
 func TestThingsSpreadEvenly(t *testing.T) {
 	for _, n := range []int{2, 7, 16} {
 		for _, format := range []string{"%d", "order-%06d", "%[1]d%[1]d"} {
@@ -65,12 +65,13 @@ func TestThingsSpreadEvenly(t *testing.T) {
 	}
 }
 
-// recorder records which keys are requested, in order. With a nil locker nothing can be locked.
+// recorder is a Locker that records which keys are requested, in order. If its Locker is nil, no
+// key can be locked.
 type recorder struct {
 	stripe.Locker
 	mu    sync.Mutex
 	asked []string
-	fail  string // the key that is refused
+	fail  string // the request that is refused
 	waits func() // if set, called before a wait
 }
 
@@ -110,7 +111,7 @@ func (r *recorder) take() []string {
 	return asked
 }
 
-// solo starts a node on its own, and a recorder in front of it.
+// solo starts a node on its own and returns a recorder that passes requests to it.
 func solo(t *testing.T) *recorder {
 	t.Helper()
 	node, err := mortise.Start(t.Context(), mortise.Config{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
@@ -124,7 +125,7 @@ func solo(t *testing.T) *recorder {
 	return &recorder{Locker: node}
 }
 
-// bounded returns the context of a test that a bug could block forever.
+// bounded returns a context of 15 s, for a test that a bug could block forever.
 func bounded(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
 	t.Cleanup(cancel)
@@ -185,8 +186,8 @@ func TestAnyTakesEveryStripeOnceThenWaitsForOne(t *testing.T) {
 		t.Fatalf("Any asked %q, want each of four once, and then to wait for the first", asked)
 	}
 	go held[2].Unlock(t.Context())
-	// A waiter for one stripe does not notice another that becomes free, but a later call does. So try
-	// until one round finds it.
+	// A waiter for one stripe does not get another stripe that becomes free, but a later call does.
+	// So try until a call gets the free stripe.
 	for {
 		if i, _, err := set.TryAny(t.Context()); err == nil {
 			if i != 2 {
@@ -259,14 +260,15 @@ func TestAllThatFailsHoldsNothing(t *testing.T) {
 	if all, err := set.All(ctx); !errors.Is(err, mortise.ErrQueueFull) || all != nil {
 		t.Fatalf("got %v, %v", all, err)
 	}
-	for i := range 2 { // these may wait until the release has arrived
+	for i := range 2 { // these calls may wait until the release has arrived
 		if _, err := set.At(ctx, i); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-// None waits in a circle.
+// TestAllAndAnyTogetherEnd checks that concurrent calls of All and Any do not wait for each other
+// in a circle.
 func TestAllAndAnyTogetherEnd(t *testing.T) {
 	node, ctx := solo(t), bounded(t)
 	var users sync.WaitGroup

@@ -10,9 +10,9 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// Store holds the data of keys. A [Locker] may implement it, as *mortise.Node does. Then Run
-// records which ticks are finished, so none of them runs again when its instance leaves, crashes or
-// loses its lock.
+// Store stores the data of keys. A [Locker] may implement Store, as *mortise.Node does. Then Run
+// records which ticks are finished, so a finished tick does not run again when its instance leaves,
+// crashes or loses its lock.
 type Store interface {
 	Get(ctx context.Context, key string) (data []byte, revision uint64, err error)
 	Put(ctx context.Context, key string, data []byte, revision uint64) (uint64, error)
@@ -20,13 +20,14 @@ type Store interface {
 
 const (
 	maxFinished = 16              // ticks in the record of a job
-	recording   = 2 * time.Second // for the record of a tick, beyond the time in which it may begin
+	recording   = 2 * time.Second // time to record a tick, in addition to the time until the tick is free
 )
 
-// finished is the record of the last finished ticks of a job, the latest at the end. It is a list,
-// so that an instance whose clock is far ahead does not finish the ticks of the others.
+// finished is the record of the last finished ticks of a job, the latest at the end. It is a list
+// and not only the latest tick, because an instance whose clock is far ahead must not mark the
+// ticks of other instances as finished.
 type finished struct {
-	store Store // nil if there is none
+	store Store // nil if the locker is no Store
 	key   string
 }
 

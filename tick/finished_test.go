@@ -19,7 +19,7 @@ type store struct {
 	data     []byte
 	revision uint64
 	fails    error
-	conflict int // how many Puts conflict with another one
+	conflict int // how many of the next Puts fail with a conflict
 }
 
 func (s *store) Get(ctx context.Context, _ string) ([]byte, uint64, error) {
@@ -45,8 +45,8 @@ func (s *store) Put(ctx context.Context, _ string, data []byte, revision uint64)
 	return s.revision, ctx.Err()
 }
 
-// The lock of a recorded tick need not be kept: the instance that gets it does not run the tick
-// again.
+// TestLeavingAfterTheJobTakesNoTime checks that Run returns immediately after a recorded tick. It
+// need not keep the lock, because the instance that gets the lock does not run the tick again.
 func TestLeavingAfterTheJobTakesNoTime(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Minute, time.Second)
@@ -59,7 +59,7 @@ func TestLeavingAfterTheJobTakesNoTime(t *testing.T) {
 			t.Errorf("it returned %v after %v, want at once", a.err, a.after)
 		}
 		c.until(61)
-		b.Leave() // it has the lock of the tick now, which is done
+		b.Leave() // b has the lock of the finished tick now
 		if <-b.ended; b.after != 61*time.Second {
 			t.Errorf("the second returned after %v, want at once", b.after)
 		}
@@ -71,7 +71,8 @@ func TestLeavingAfterTheJobTakesNoTime(t *testing.T) {
 	})
 }
 
-// Another instance takes over after a crash in the middle of a job, but not after a recorded one.
+// TestACrashAfterARecordedJobRunsNothingAgain checks that another instance takes over a tick after
+// a crash in the middle of the job, but not after the tick was recorded.
 func TestACrashAfterARecordedJobRunsNothingAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Minute, time.Second)
@@ -91,7 +92,8 @@ func TestACrashAfterARecordedJobRunsNothingAgain(t *testing.T) {
 	})
 }
 
-// Without the record, only the lock shows that a tick is done.
+// TestATickThatIsNotRecordedIsKept checks that Run keeps the lock of a tick that could not be
+// recorded.
 func TestATickThatIsNotRecordedIsKept(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Minute, 2*time.Second)
@@ -113,7 +115,8 @@ func TestATickThatIsNotRecordedIsKept(t *testing.T) {
 	})
 }
 
-// Ticks that run on an instance whose clock is an hour ahead are not done for the others.
+// TestAFarClockFinishesItsOwnTicksOnly checks that ticks of an instance whose clock is an hour
+// ahead do not finish later ticks of the other instances.
 func TestAFarClockFinishesItsOwnTicksOnly(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Minute, time.Second)

@@ -14,27 +14,27 @@ const (
 // errNoMore means that the schedule has no more ticks.
 var errNoMore = errors.New("tick: the schedule has ended")
 
-// plan decides what to do next. It is a pure core: its inputs are the time and the result of each
-// tick.
+// plan decides which tick is next. Its only inputs are the time and the result of each tick.
 type plan struct {
 	schedule   Schedule
 	late, skew time.Duration
 
-	settled time.Time // every tick up to this one is over for us; zero before the first call
-	missed  int       // ticks that passed since the last one that this instance attended
+	settled time.Time // all ticks up to this time have been attended or skipped; zero before the first call
+	missed  int       // ticks skipped since the last tick that this instance attended
 }
 
-// window is the life of one tick.
+// window has the nominal time of one tick and the times that limit it.
 type window struct {
-	at     time.Time // nominal
-	over   time.Time // it may not begin any more
-	free   time.Time // no clock can show a time before over
+	at     time.Time // nominal time
+	over   time.Time // from this time on the tick may not begin
+	free   time.Time // when every clock has passed over, so the lock may be released
 	missed int
 }
 
-// next returns the tick to begin now, or to wait for. It skips and counts the ticks that are over.
+// next returns the tick that may begin now, or the next one to wait for. It skips and counts the
+// ticks that may not begin any more.
 func (p *plan) next(now time.Time) (window, error) {
-	horizon := now.Add(-p.late) // ticks up to here are over
+	horizon := now.Add(-p.late) // ticks up to this time may not begin any more
 	anew := p.settled.IsZero() || p.settled.Sub(now) > p.skew
 	if anew {
 		p.settled = horizon
@@ -58,7 +58,8 @@ func (p *plan) next(now time.Time) (window, error) {
 	}
 }
 
-// skip passes ticks that are long over. It checks single ticks only while they count.
+// skip passes all ticks up to horizon. It stops calling the schedule for single ticks when missed
+// has reached maxMissed.
 func (p *plan) skip(horizon time.Time) error {
 	for p.missed < maxMissed {
 		at, err := p.after(p.settled)
@@ -76,7 +77,8 @@ func (p *plan) skip(horizon time.Time) error {
 	return nil
 }
 
-// attended records that this instance had the tick, or waited for it until it was over.
+// attended records that this instance had the lock of the tick, or waited for the lock until the
+// tick could not begin any more.
 func (p *plan) attended(at time.Time) { p.settled, p.missed = at, 0 }
 
 func (p *plan) pass(at time.Time) { p.settled, p.missed = at, min(p.missed+1, maxMissed) }

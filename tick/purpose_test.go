@@ -11,8 +11,8 @@ import (
 	"github.com/mortise-lock/mortise/tick"
 )
 
-// Labels distinguish the lock of the job and those that Run takes for itself from others and from
-// each other.
+// TestLocksSayWhatTheyAreFor checks the labels of the locks of a Run: "job" for the lock of the
+// job, and "tick" for the two locks that Run needs itself.
 func TestLocksSayWhatTheyAreFor(t *testing.T) {
 	node, err := mortise.Start(t.Context(), mortise.Config{})
 	if err != nil {

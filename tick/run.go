@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	look  = time.Minute // the longest time between two reads of the wall clock, which may be set meanwhile
+	look  = time.Minute // the longest time between two reads of the wall clock, because the clock may be set
 	retry = time.Second // the pause after the locker was overloaded
 )
 
-// errOver ends the wait for a lock when the tick is over.
+// errOver ends the wait for a lock when the tick may not begin any more.
 var errOver = errors.New("tick: the tick is over")
 
 // Locker is the part of *mortise.Node that Run uses. Do waits for key, runs fn with a context that
@@ -26,12 +26,12 @@ type Locker interface {
 	Do(ctx context.Context, key string, fn func(ctx context.Context, token mortise.Token) error) error
 }
 
-// Run runs a job once per tick, on one of the instances that call it. It returns only when there is
-// nothing more to do: the cause of ctx's end; nil when the schedule has ended; mortise.ErrLeaving
-// or ErrClosed when the node leaves or is closed; any other error of the locker except a lost lock
-// and too many requests; or what is invalid in the job. A failing job does not end it. If the
-// locker is not a [Store], Run may return up to Late+Skew after the last tick that it ran, see the
-// package comment. It starts no goroutine that outlives it.
+// Run runs a job once per tick, on one of the instances that call Run. It returns the cause of
+// ctx's end when ctx ends; nil when the schedule has ended; mortise.ErrLeaving or ErrClosed when
+// the node leaves or is closed; any other error of the locker except a lost lock and too many
+// requests; or an error that says what is invalid in the job. An error of the job does not end Run.
+// If the locker is not a [Store], Run may return up to Late+Skew after the last tick that it ran;
+// see the package comment. All goroutines that Run starts end before it returns.
 func Run(ctx context.Context, locker Locker, job Job) error {
 	job, err := job.withDefaults()
 	if err != nil {
@@ -42,8 +42,8 @@ func Run(ctx context.Context, locker Locker, job Job) error {
 	}
 	r := &runner{locker: locker, finished: finishedOf(locker, job.Name), job: job,
 		plan: plan{schedule: job.Schedule, late: job.Late, skew: job.Skew}}
-	// No other runner requests this lock. Its context ends when the node leaves, even if the next tick
-	// is hours away.
+	// No other runner requests this lock. It is held because its context ends when the node leaves,
+	// even if the next tick is hours away.
 	presence := job.Name + "/run/" + rand.Text()
 	for {
 		var ended error
@@ -73,7 +73,7 @@ func busy(err error) bool {
 		errors.Is(err, mortise.ErrNoRoom)
 }
 
-// runner is one Run. Only its goroutine uses it.
+// runner is the state of one call of Run. Only the goroutine of that call uses it.
 type runner struct {
 	locker   Locker
 	finished finished
@@ -81,10 +81,12 @@ type runner struct {
 	plan     plan
 }
 
-// now omits the monotonic part, which does not follow when the clock is set.
+// now returns the wall clock time without the monotonic reading, which does not change when the
+// clock is set.
 func (r *runner) now() time.Time { return r.job.Now().Round(0) }
 
-// loop attends tick after tick until ctx ends or a permanent error occurs, and returns the reason.
+// loop calls attend for each tick until ctx ends or a permanent error occurs. It returns the cause
+// of ctx's end, or that error.
 func (r *runner) loop(ctx context.Context) error {
 	for {
 		if ctx.Err() != nil {
@@ -106,7 +108,7 @@ func (r *runner) loop(ctx context.Context) error {
 }
 
 // attend waits for the lock of a tick that may begin, and runs the job if it gets the lock in time.
-// It returns an error that ends the loop.
+// If it returns an error, the loop must end.
 func (r *runner) attend(ctx context.Context, w window) error {
 	had, err := r.within(ctx, r.job.Name+"/"+w.name(), purpose.Tick, w, func(held context.Context, _ mortise.Token) {
 		r.hold(held, w)
@@ -114,7 +116,7 @@ func (r *runner) attend(ctx context.Context, w window) error {
 	switch {
 	case had, ctx.Err() != nil:
 		return nil
-	case err == errOver: // another instance had it, as far as we can tell
+	case err == errOver: // probably another instance had the lock
 		r.plan.attended(w.at)
 		return nil
 	case busy(err):
@@ -125,8 +127,8 @@ func (r *runner) attend(ctx context.Context, w window) error {
 	return err
 }
 
-// hold is the work under the lock of a tick: the job, unless the tick is recorded, and then a wait
-// until the tick is free.
+// hold is called with the lock of a tick. It runs the job, unless the tick is recorded as finished,
+// and then holds the lock until the tick is free.
 func (r *runner) hold(held context.Context, w window) {
 	asking, cancel := context.WithTimeout(held, max(0, w.over.Sub(r.now())))
 	recorded, err := r.finished.has(asking, w)
@@ -134,7 +136,7 @@ func (r *runner) hold(held context.Context, w window) {
 	switch {
 	case held.Err() != nil:
 		return
-	case err != nil: // it may be done: leave the tick to another instance
+	case err != nil: // the tick may be finished, so another instance has to read the record
 		r.plan.pass(w.at)
 		r.job.Report(r.tick(w, 0), err)
 		return
@@ -150,8 +152,8 @@ func (r *runner) hold(held context.Context, w window) {
 	r.keep(held, w, recorded)
 }
 
-// work runs the job under its own lock and reports the result. It returns whether the tick is done
-// and must not run again.
+// work runs the job under its own lock and reports the result. It returns whether the tick is
+// finished and must not run again.
 func (r *runner) work(ctx context.Context, w window) (done bool) {
 	var token mortise.Token
 	var result error
@@ -174,8 +176,8 @@ func (r *runner) work(ctx context.Context, w window) (done bool) {
 	return done
 }
 
-// within runs fn under the lock of key if it is granted before the tick is over. It reports whether
-// fn ran; if not, the error is errOver, or the reason why the lock could not be had. It ignores the
+// within runs fn under the lock of key if the lock is granted before w.over. It reports whether fn
+// ran. If not, the error is errOver, or the reason why the lock was not granted. It ignores the
 // loss of the lock after fn has returned.
 func (r *runner) within(ctx context.Context, key, what string, w window,
 	fn func(context.Context, mortise.Token)) (ran bool, err error) {
@@ -184,9 +186,10 @@ func (r *runner) within(ctx context.Context, key, what string, w window,
 	timer := time.AfterFunc(w.over.Sub(r.now()), func() { cancel(errOver) })
 	defer timer.Stop()
 	err = r.do(waiting, key, what, func(held context.Context, token mortise.Token) error {
-		if timer.Stop() && r.now().Before(w.over) { // the second check is for a machine that slept
+		if timer.Stop() && r.now().Before(w.over) { // after a sleep of the machine the timer may not have fired
 			ran = true
-			// Do not wait for the confirmation of the release: without a majority it may take long.
+			// Do not wait for the confirmation of the release, because without a majority it may
+			// take long.
 			defer cancel(nil)
 			fn(held, token)
 		}
@@ -201,8 +204,8 @@ func (r *runner) within(ctx context.Context, key, what string, w window,
 	return false, err
 }
 
-// do is Do of the locker. If the locker is a node, the lock gets a label with its purpose, so that
-// the console and the alerts do not report it as stuck.
+// do calls Do of the locker. If the locker is a node, the lock gets a label with its purpose, so
+// that the console and the alerts do not report it as stuck.
 func (r *runner) do(ctx context.Context, key, what string, fn func(context.Context, mortise.Token) error) (err error) {
 	node, is := r.locker.(*mortise.Node)
 	if !is {
@@ -220,9 +223,9 @@ func (r *runner) do(ctx context.Context, key, what string, fn func(context.Conte
 	return fn(lock.Context(ctx), lock.Token())
 }
 
-// keep holds the lock of a finished tick until no other instance can want it, so that the others
-// need not read the record. If the tick is not recorded, keep continues after Run is asked to end;
-// then only the loss of the lock ends it early.
+// keep holds the lock of a finished tick until w.free, when no other instance requests it any more.
+// So other instances need not read the record. If the tick is not recorded, keep also waits after
+// ctx has ended or the node leaves, and only the loss of the lock ends it early.
 func (r *runner) keep(held context.Context, w window, recorded bool) {
 	sleep(held, w.free.Sub(r.now()))
 	if recorded {
@@ -239,8 +242,8 @@ func (r *runner) tick(w window, token mortise.Token) Tick {
 	return Tick{Job: r.job.Name, Time: w.at.UTC(), Missed: w.missed, Token: token}
 }
 
-// causeText adds to the result of a job why its context has ended, if it has. A job that succeeded
-// counts as failed if its lock was lost.
+// causeText adds to the result of a job the reason why its context has ended, if it has ended. A
+// job that returned nil counts as failed if its lock was lost.
 func causeText(ctx context.Context, result error) error {
 	cause := context.Cause(ctx)
 	switch {

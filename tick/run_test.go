@@ -15,14 +15,14 @@ import (
 	"github.com/mortise-lock/mortise/tick"
 )
 
-// crew is a set of instances with their own clocks that all run one job, inside a bubble. Times are
-// seconds since its beginning, which is a full hour.
+// crew is a set of instances with their own clocks that all run one job, inside a bubble of
+// testing/synctest. Times are in seconds since the field began, which is a full hour.
 type crew struct {
 	t     *testing.T
 	locks fakelock.Locks
 	began time.Time
 	job   tick.Job
-	takes time.Duration // duration of the job, which then returns fails
+	takes time.Duration // duration of the job, which returns the field fails
 	fails error
 	store *store // nil if the lockers have none
 
@@ -37,7 +37,7 @@ type member struct {
 	*fakelock.Instance
 	cancel context.CancelCauseFunc
 	ended  chan struct{}
-	after  time.Duration // when Run returned
+	after  time.Duration // when Run returned, since crew.began
 	err    error
 }
 
@@ -106,7 +106,7 @@ func (c *crew) until(at float64) {
 	synctest.Wait()
 }
 
-// ran checks what has run so far, and that tokens rose.
+// ran checks which runs have ended so far, and that their tokens rise.
 func (c *crew) ran(want ...string) {
 	c.t.Helper()
 	c.mu.Lock()
@@ -130,7 +130,7 @@ func (c *crew) reported(want ...string) {
 	}
 }
 
-// end stops members and checks that nothing is left.
+// end stops members and checks that no lock is left.
 func (c *crew) end(all ...*member) {
 	c.t.Helper()
 	for _, m := range all {
@@ -139,7 +139,7 @@ func (c *crew) end(all ...*member) {
 	for _, m := range all {
 		<-m.ended
 	}
-	time.Sleep(time.Minute) // the sessions of the crashed members are over
+	time.Sleep(time.Minute) // the sessions of crashed members expire
 	synctest.Wait()
 	if keys := c.locks.Keys(); len(keys) != 0 {
 		c.t.Errorf("still taken: %q", keys)
@@ -151,7 +151,8 @@ func bubble(t *testing.T, f func(t *testing.T)) {
 	synctest.Test(t, f)
 }
 
-// A job of a millisecond runs once per tick, on the instance whose clock is ahead.
+// TestAQuickJobRunsOncePerTickWhateverTheClocks checks that a job of a millisecond runs once per
+// tick while the clocks differ by at most Skew.
 func TestAQuickJobRunsOncePerTickWhateverTheClocks(t *testing.T) {
 	for _, skews := range [][3]float64{{0, 0, 0}, {0, 2, 1}, {0, -2, 0}, {2, -2, 0}, {2.5, -2.5, 0}, {0, -5, -4.999},
 		{5, 0, 0.001}} {
@@ -186,13 +187,14 @@ func TestAQuickJobRunsOncePerTickWhateverTheClocks(t *testing.T) {
 	}
 }
 
-// Ticks of one second tolerate clocks that are half a second apart.
+// TestTicksThatAreCloseTogether checks that ticks that are one second apart run once with clocks
+// that differ by half a second.
 func TestTicksThatAreCloseTogether(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Second, time.Millisecond)
-		c.until(30.7) // the tick of 30 is over
+		c.until(30.7) // the tick of 30 may not begin any more
 		a := c.join("ahead", 0)
-		c.until(31.2) // and for this one too
+		c.until(31.2) // the clock of b shows 30.7
 		b := c.join("behind", -500*time.Millisecond)
 		c.until(33.7)
 		c.ran("ahead@31: 31-31.001", "ahead@32: 32-32.001", "ahead@33: 33-33.001")
@@ -200,7 +202,8 @@ func TestTicksThatAreCloseTogether(t *testing.T) {
 	})
 }
 
-// One run follows the other, and the later run has the higher token.
+// TestClocksBeyondTheBoundRunATickTwice checks that two runs of one tick do not overlap, and that
+// the later run has the higher token.
 func TestClocksBeyondTheBoundRunATickTwice(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Minute, time.Millisecond)
@@ -230,7 +233,8 @@ func TestACrashInTheMiddleIsTakenOver(t *testing.T) {
 	})
 }
 
-// With a Late below the expiry of a session a crash loses its tick, but not the next one.
+// TestACrashIsNotTakenOverOnceTheTickIsOver checks that if Late is shorter than the time until a
+// session expires, the tick of a crashed instance is lost, but the next tick runs.
 func TestACrashIsNotTakenOverOnceTheTickIsOver(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Minute, 4*time.Second)
@@ -244,7 +248,8 @@ func TestACrashIsNotTakenOverOnceTheTickIsOver(t *testing.T) {
 	})
 }
 
-// A crash after the job has returned counts as one in the middle.
+// TestACrashAfterTheJobRunsItAgain checks that, without a record, a tick runs again if its instance
+// crashes after the job has returned.
 func TestACrashAfterTheJobRunsItAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Minute, time.Millisecond)
@@ -259,8 +264,8 @@ func TestACrashAfterTheJobRunsItAgain(t *testing.T) {
 	})
 }
 
-// A slow job does not overlap with itself: ticks during it are skipped, and the tick in which it
-// ends begins late.
+// TestASlowJobSkipsTicks checks that a slow job does not overlap with itself. Ticks during a run
+// are skipped, and a tick during which the run ends begins late.
 func TestASlowJobSkipsTicks(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, 10*time.Second, 23*time.Second)
@@ -288,7 +293,8 @@ func TestAFailedJobIsReportedAndHasHadItsTick(t *testing.T) {
 	})
 }
 
-// The context of the job ends, and another instance takes over the tick.
+// TestALostLockEndsTheJob checks that the context of a job ends when one of its locks is lost, and
+// that another instance takes over the tick.
 func TestALostLockEndsTheJob(t *testing.T) {
 	for _, which := range []string{"report", "report/2000-01-01T00:01:00Z"} {
 		t.Run(which, func(t *testing.T) {
@@ -309,8 +315,8 @@ func TestALostLockEndsTheJob(t *testing.T) {
 	}
 }
 
-// A machine that slept while it waited is granted the lock before its timers fire. It reads its
-// clock, which shows that the tick is over.
+// TestAMachineThatSleptLetsTheTickGo checks that an instance that is granted the lock before its
+// timers fire, after a sleep of its machine, does not begin a tick that is over by its clock.
 func TestAMachineThatSleptLetsTheTickGo(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Minute, 2*time.Second)
@@ -393,8 +399,8 @@ func TestLeavingEndsAnIdleRunAtOnce(t *testing.T) {
 	})
 }
 
-// In the middle of the job a leaving node or an ended Run hands the tick over. After the job it
-// keeps the tick until no other instance can want it.
+// TestLeavingInAndAfterTheJob checks that a leaving node, or the end of Run's context, releases the
+// tick in the middle of the job. After the job, the lock is kept until the tick is free.
 func TestLeavingInAndAfterTheJob(t *testing.T) {
 	for _, way := range []struct {
 		leave func(*member)
@@ -449,7 +455,7 @@ func TestAClockThatLeapsMissesTicks(t *testing.T) {
 		mu.Lock()
 		off = 3*time.Hour + 30*time.Minute // 01:01 becomes 04:31
 		mu.Unlock()
-		time.Sleep(30 * time.Minute) // it would have slept for an hour
+		time.Sleep(30 * time.Minute) // without a read of the clock it would wait for the full hour
 		cancel()
 		if err := <-ended; err != context.Canceled {
 			t.Errorf("Run returned %v", err)
@@ -498,7 +504,7 @@ func TestRunEndsWithTheSchedule(t *testing.T) {
 	})
 }
 
-// moody is a locker that has too many requests now and then.
+// moody is a locker that refuses some requests with ErrOverloaded.
 type moody struct {
 	*fakelock.Instance
 	asked int
@@ -516,7 +522,8 @@ func TestAnOverloadedNodeSkipsATick(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Minute, time.Second)
 		c.until(30)
-		// The presence, the lock of the first tick, and then the lock of the job of the second tick.
+		// Refused are the lock that shows the presence of the Run, the lock of the first tick, and
+		// the lock of the job in the second tick.
 		locker := &moody{Instance: c.locks.Instance(), full: map[int]bool{1: true, 3: true, 5: true}}
 		var reports []string
 		job := c.job
