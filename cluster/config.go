@@ -18,7 +18,7 @@ import (
 // Config configures an instance. Start copies it.
 type Config struct {
 	Name      string     // 1 to 128 bytes
-	Label     string     // 1 to 255 bytes; instances with another label are ignored
+	Label     string     // 1 to 255 bytes; another label means another cluster
 	Zone      string     // at most 128 bytes; may be empty
 	Advertise string     // host:port at which the others reach this instance
 	Key       nodeid.Key // the result of StoredKey, or a new key if that is zero

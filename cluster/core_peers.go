@@ -94,8 +94,8 @@ func (c *Core) rivalHints(now time.Duration) map[string]bool {
 	return hints
 }
 
-// askRival searches a member of another group that has a leader, and returns when the next check is
-// due. Gossip is only a hint: the member itself has to confirm it.
+// askRival searches for a member of another group that has a leader, and returns when the next
+// check is due. Gossip is only a hint: the member itself has to confirm it.
 func (c *Core) askRival(now time.Duration) (next time.Duration) {
 	c.rival, next = founding.InstanceInfo{}, now+idle
 	hints := c.rivalHints(now)
