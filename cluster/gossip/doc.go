@@ -15,7 +15,7 @@
 // known members remain visible. Config.News is called at most every 50 ms.
 //
 // Addresses may contain names. memberlist supports only IP addresses, so an address in the discard
-// prefix 100::/64 represents a name there. A lost translation leads to no machine.
+// prefix 100::/64 represents a name there. A lost translation never leads to another machine.
 //
 // # Concurrency
 //

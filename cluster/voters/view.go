@@ -65,9 +65,9 @@ type Replica struct {
 	// Full is set while the replica has the leader's whole log, including entries that are on their
 	// way.
 	Full bool
-	// Settled is set once the replica is known to know that Config is committed. Having the entry
-	// of Config is not enough: it must have acknowledged an entry that this leader proposed after
-	// applying Config and that carried the commit index. Only MayStop and promotions need it.
+	// Settled is set once this leader has proof that the replica knows that Config is committed.
+	// Having the entry of Config is not enough: the replica must have acknowledged an entry that
+	// this leader proposed after applying Config, since that entry carried the commit index.
 	Settled bool
 	// Active is set while the replica is in contact: this leader has received a message from it
 	// within an election timeout. Messages to earlier leaders do not count.
