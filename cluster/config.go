@@ -70,7 +70,7 @@ func (cfg Config) withDefaults() Config {
 		cfg.Wall = time.Now
 	}
 	if cfg.Random == nil {
-		cfg.Random = func(b []byte) { crand.Read(b) } // never fails: without randomness the program ends
+		cfg.Random = func(b []byte) { crand.Read(b) } // never fails: the program ends first
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()

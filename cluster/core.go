@@ -63,7 +63,7 @@ type Core struct {
 	raft      uint64                   // of this incarnation; zero means no replica that may vote
 	unfit     bool                     // the directory cannot be written
 	join      []founding.Entry         // the addresses that Join leads to
-	peers     map[string]gossip.Meta   // as gossip sees them, with this instance; by memberlist's name
+	peers     map[string]gossip.Meta   // by memberlist's name; with this instance
 	moved     bool                     // join or peers have changed since Founding.Places
 	rivals    map[string]time.Duration // since when an address hints at another group with a leader
 	rival     founding.InstanceInfo    // a member that has confirmed this; zero means none

@@ -130,7 +130,7 @@ func (c *Core) succeed() {
 			c.push(v.Instance, v.Addr, pushTries)
 		}
 	}
-	c.spread.attached = c.lead.Attached(slices.Concat(before, c.book.Voters())) // replaces the previous list
+	c.spread.attached = c.lead.Attached(slices.Concat(before, c.book.Voters()))
 }
 
 // RemovedPeer records that an instance whose raft ID is in no configuration sends raft messages

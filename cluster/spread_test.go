@@ -257,7 +257,7 @@ func TestAStrayIsToldOnceASecond(t *testing.T) {
 		g := f.newGroup()
 		stray, n := f.nodes[2], f.nodes[1]
 		list := without(g.config, stray.place().Raft)
-		for _, n := range f.nodes[:2] { // there is no leader, and gossip does not reach the removed peer
+		for _, n := range f.nodes[:2] { // no leader, and gossip does not reach stray
 			f.net.cut(n.cfg.Advertise, stray.cfg.Advertise)
 			n.Configured(g.id, 9, list)
 		}

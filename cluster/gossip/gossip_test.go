@@ -202,7 +202,7 @@ func TestHostileExchangesHoldNoMemory(t *testing.T) {
 				}
 				defer conn.Close()
 				go func() { _, _ = conn.Write(labelled(attack, label)) }()
-				go func() { _, _ = io.Copy(io.Discard, conn) }() // memberlist answers before it reads the rest
+				go func() { _, _ = io.Copy(io.Discard, conn) }() // memberlist answers first
 			}
 			synctest.Wait()
 		}
