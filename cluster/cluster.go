@@ -21,24 +21,24 @@ type Cluster struct {
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 	done   chan struct{}  // closed when the owner has ended
-	helper sync.WaitGroup // goroutines for questions, lookups, gossip joins and goodbyes
+	helper sync.WaitGroup // goroutines of help
 	gossip *gossip.Gossip // nil if this instance does not gossip; safe for concurrent use
 	left   atomic.Bool
 
-	looking      atomic.Bool // the owner has not yet processed a call of Look
+	looking      atomic.Bool // a Look is not yet processed
 	removedPeers strays
 
 	closing atomic.Bool   // Close was called
 	closed  chan struct{} // closed when the first Close is about to return
-	hung    error         // the error that the first Close returns
-	quiet   atomic.Bool   // endGossip has ended gossip
+	hung    error         // result of the first Close
+	quiet   atomic.Bool   // gossip has ended
 
 	own owner // used only by the owner goroutine
 }
 
-// Start starts an instance, which then looks for other instances. The instance founds a group with
-// them, joins their group, or resumes the group that Records holds. Start waits only for Records.
-// An error of the directory wraps ErrDirectory or ErrUnsaved.
+// Start starts an instance. The instance then founds a group with others, joins their group, or
+// resumes the group in Records. Start waits only for Records. An error of the directory wraps
+// ErrDirectory or ErrUnsaved.
 func Start(cfg Config) (*Cluster, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.check(); err != nil {
@@ -64,7 +64,7 @@ func Start(cfg Config) (*Cluster, error) {
 }
 
 // answerWithin is how long a question may wait for the owner, which may be busy with a restart in
-// place. After this time the asking instance no longer waits for the answer.
+// place. Then the asking instance has stopped waiting.
 const answerWithin = time.Second
 
 // Answer returns the answer to a question of another instance. Nil means that none must be sent.
@@ -72,14 +72,14 @@ func (c *Cluster) Answer(from Asker, question []byte) []byte {
 	return asked(c, func() []byte { return c.answer(from, question) })
 }
 
-// Tell answers the question "Who are you?" of a peer that is not an instance of the cluster but may
-// use it. It returns nil for any other question, and records nothing that the peer sends.
+// Tell answers the question "Who are you?" of an admin client. It returns nil for any other
+// question, and records nothing that the client sends.
 func (c *Cluster) Tell(from nodeid.ID, question []byte) []byte {
 	return asked(c, func() []byte { return c.own.core.Founding.Tell(c.now(), c.wall(), from, question) })
 }
 
-// asked runs answer on the owner goroutine and waits at most answerWithin. It returns the zero
-// value if there is no answer within this time or the Cluster is closed.
+// asked runs answer on the owner goroutine and waits at most answerWithin. Without an answer by
+// then, or after Close, it returns the zero value.
 func asked[T any](c *Cluster, answer func() T) (none T) {
 	reply := make(chan T, 1)
 	if !c.in.post(func() { reply <- answer() }) {
@@ -103,9 +103,9 @@ func (c *Cluster) Voter(raft uint64) (Voter, bool) {
 	return v, ok
 }
 
-// Leave announces by gossip that this instance leaves, so that the other instances need not detect
-// it. It returns when the announcement was sent, when ctx ends, or after two seconds. It does not
-// leave the group, and Close must still be called.
+// Leave announces by gossip that this instance leaves, so that the others need not detect it. It
+// returns when the announcement was sent, when ctx ends, or after two seconds. It does not leave
+// the group, and Close must still be called.
 func (c *Cluster) Leave(ctx context.Context) {
 	if c.gossip == nil || c.left.Swap(true) {
 		return
@@ -128,8 +128,8 @@ const maxCloseWait = 5 * time.Second
 var ErrHung = errors.New("cluster: a call does not return: check the disk of the directory and the Logger")
 
 // Close stops everything and returns when all goroutines have ended. It waits for a call to Host or
-// Records that is under way, and up to two seconds for an announcement by Leave. It does not notify
-// other instances. It may be called more than once, and must not be called by Host.
+// Records that is under way, and up to two seconds for a Leave. It does not notify other instances.
+// It may be called more than once, but not by Host.
 //
 // A goroutine that is stuck in a system call cannot be ended. If the call has not returned after 5
 // s, Close ends everything else and returns ErrHung. The remaining goroutine ends when the call

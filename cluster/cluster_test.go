@@ -168,7 +168,7 @@ func TestGroupThatLostItsMajorityHealsByRestartInPlace(t *testing.T) {
 		if got := f.oneGroup(); got == group {
 			t.Error("still the group that lost its majority")
 		}
-		// An instance that learns that the group is born before AllBound gets no AllBound.
+		// An instance that first learns that the group is born gets no AllBound.
 		got := strings.ReplaceAll(survivor.calls(), "all bound, ", "")
 		if got != "bound, member, restart, bound, member" {
 			t.Errorf("the survivor's host was told %q", got)
@@ -185,8 +185,7 @@ func TestReportsOfAnOldLifeDoNotCount(t *testing.T) {
 		defer f.stop()
 		f.born(3)
 		n := f.nodes[0]
-		// Reports that the old incarnation posts are dropped after nextLife; later reports are
-		// carried out.
+		// Reports from before nextLife are dropped; later ones are carried out.
 		var got []string
 		n.in.postOfLife(func() { got = append(got, "old") })
 		n.in.nextLife()
@@ -203,7 +202,7 @@ func TestNamesAreResolvedAnewAndAFailedLookupBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
 		defer f.stop()
-		f.mu.Lock() // before any lookup, since a missing name would not prevent founding
+		f.mu.Lock() // before any lookup: a missing name would not prevent founding
 		f.dns["all.example"] = []string{"10.0.0.1"}
 		f.slow["ill.example"] = true
 		f.mu.Unlock()

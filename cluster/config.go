@@ -18,24 +18,24 @@ import (
 // Config configures an instance. Start copies it.
 type Config struct {
 	Name      string     // 1 to 128 bytes
-	Label     string     // name of the cluster, 1 to 255 bytes; a different label means another cluster
+	Label     string     // 1 to 255 bytes; another label means another cluster
 	Zone      string     // at most 128 bytes; may be empty
 	Advertise string     // host:port at which the others reach this instance
-	Key       nodeid.Key // of the first incarnation: the result of StoredKey if it is not zero, or a new key
+	Key       nodeid.Key // the result of StoredKey, or a new key if that is zero
 	// Join lists where to find other instances, see discovery.Check; it may include this instance's
 	// own address. Settings.Solo must be true if and only if both Join and JoinFunc are empty.
 	Join     []string
 	Settings founding.Settings
 	Rules    uint32 // newest version of the lock rules that this build supports; zero means 1
 
-	// Member is set for an instance that has a member's secret. Such an instance asks other
-	// instances, but no instance asks it. It neither gossips nor founds nor votes. Independently of
-	// Member, an instance that Settings.Founders leaves out does not gossip.
+	// Member is set for an instance with a member's secret. Such an instance asks others but is
+	// never asked. It neither gossips nor founds nor votes. An instance that is not in
+	// Settings.Founders does not gossip either.
 	Member bool
 
 	Net     Net     // may be nil if Settings.Solo
 	Host    Host    // a DurableHost if Records is set
-	Records Records // stores what must survive a restart; nil means that nothing does (memory mode)
+	Records Records // survives a restart; nil means memory mode
 	Clock   clock.Clock
 	Wall    func() time.Time // the wall clock; nil means time.Now
 	// Resolve returns all addresses of a name, without port. A name that does not exist has none.
@@ -48,13 +48,13 @@ type Config struct {
 	// repeatedly on its own goroutine, never concurrently. It must return when ctx ends, which is
 	// after two seconds or with Close. Nil means none.
 	JoinFunc func(ctx context.Context) ([]string, error)
-	// Changed is called whenever the list of members that gossip sees, or their data, have changed.
-	// It receives the list before and after the change. It is called on the owner goroutine, and
-	// once before Start returns. It must not block or keep the slices. May be nil.
+	// Changed is called with the members that gossip saw before and sees now when these or their
+	// data have changed. It is called on the owner goroutine, and once before Start returns. It
+	// must not block or keep the slices. May be nil.
 	Changed func(before, after []Member)
-	// Awaited replaces the logged text that states what this instance waits for, because the host
-	// may know the reason. It receives that text. It is called on the owner goroutine and must not
-	// block. Nil means that the text is logged unchanged.
+	// Awaited returns the text to log instead of waiting, which describes what this instance waits
+	// for. The host may know the reason. Awaited is called on the owner goroutine and must not
+	// block. If it is nil, waiting is logged.
 	Awaited func(waiting string) string
 	Random  func([]byte) // fills with unpredictable bytes; nil means crypto/rand
 	Logger  *slog.Logger // nil means slog.Default()
@@ -70,7 +70,7 @@ func (cfg Config) withDefaults() Config {
 		cfg.Wall = time.Now
 	}
 	if cfg.Random == nil {
-		cfg.Random = func(b []byte) { crand.Read(b) } // never returns an error: without randomness the program ends
+		cfg.Random = func(b []byte) { crand.Read(b) } // never fails: the program ends first
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()

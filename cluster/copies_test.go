@@ -31,9 +31,8 @@ func (n *node) refuses(before string, words ...string) {
 	}
 }
 
-// TestACopiedDirectoryIsRefused starts an instance with a copy of another instance's directory. The
-// copy has a higher start number than a running original and the same as an original that was
-// stopped.
+// TestACopiedDirectoryIsRefused starts an instance with a copy of another one's directory. It has a
+// higher start number than a running original, and the same as one that was stopped.
 func TestACopiedDirectoryIsRefused(t *testing.T) {
 	for name, stopped := range map[string]bool{"copied while it ran": false, "copied while it was stopped": true} {
 		t.Run(name, func(t *testing.T) {
@@ -66,8 +65,8 @@ func TestACopiedDirectoryIsRefused(t *testing.T) {
 	}
 }
 
-// TestACopyThatWasCutOffIsFoundOutLater starts a copy that cannot reach the original. When the two
-// can reach each other, the one with the lower start number refuses.
+// TestACopyThatWasCutOffIsFoundOutLater starts a copy that cannot reach the original. When they
+// meet, the one with the lower start number refuses.
 func TestACopyThatWasCutOffIsFoundOutLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -91,8 +90,8 @@ func TestACopyThatWasCutOffIsFoundOutLater(t *testing.T) {
 	})
 }
 
-// TestTwinsStartedTogether checks that exactly one of two instances refuses if both start at the
-// same time with the same directory content.
+// TestTwinsStartedTogether checks that of two instances with copies of one directory, started at
+// the same time, exactly one refuses.
 func TestTwinsStartedTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -131,10 +130,10 @@ func restoreOlder(t *testing.T, name string) {
 			f.raft(5 * time.Second)
 			f.oneGroup()
 		}
-		f.raft(3 * time.Second) // the other instances have stored their address books
+		f.raft(3 * time.Second) // the others have stored their address books
 		if name == "while all were down" {
 			f.stop()
-			f.net.muffle(addrOf(60), true) // so that the others are still settling when n starts
+			f.net.muffle(addrOf(60), true) // the others are still settling when n starts
 			for _, cfg := range cfgs[1:] {
 				cfg.Join = append(slices.Clone(cfg.Join), addrOf(60))
 				f.start(cfg)
@@ -148,15 +147,15 @@ func restoreOlder(t *testing.T, name string) {
 		f.raft(3 * time.Second)
 		n.refuses("", "restored from an older copy", "empty the directory, it then joins as a new instance")
 		n.stop()
-		restored.Records = newDisk() // the advice in the error
+		restored.Records = newDisk() // as the error advises
 		f.start(restored)
 		f.raft(3 * time.Second)
 		f.oneGroup()
 	})
 }
 
-// TestMovedInstancesAreNoCopies checks that an address of an earlier incarnation, or one that
-// belongs to another instance now, is not taken for a copy.
+// TestMovedInstancesAreNoCopies checks that an earlier address, or one that now belongs to another
+// instance, is not taken for a copy.
 func TestMovedInstancesAreNoCopies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -242,8 +241,8 @@ func TestChangedSettingsAreWarnedOf(t *testing.T) {
 	})
 }
 
-// TestADirectoryThatFails checks that an instance whose directory fails makes no new promise in any
-// phase, and continues otherwise.
+// TestADirectoryThatFails checks that an instance whose directory fails makes no new promise, in
+// any phase, and otherwise continues.
 func TestADirectoryThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)

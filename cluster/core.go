@@ -11,17 +11,16 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// OwnState gives a Core access to the state of its own instance. The core calls these methods
-// during calls of its own methods. They only read state, and must not call the core.
+// OwnState gives a Core access to the state of its own instance. The core calls it during its own
+// calls. The methods only read, and must not call the core.
 type OwnState interface {
-	// Facts returns the facts about the voters and the current term if the replica here leads the
-	// group and has applied an entry of its own term. Otherwise leads is false.
+	// Facts returns the leader's facts and term. leads is false unless the replica here leads the
+	// group and has applied an entry of its own term.
 	Facts() (f voters.Facts, term uint64, leads bool)
 	// Guide returns the leader to which this instance is attached or is about to attach. Its
 	// reports about the configuration are trusted, because a voter has named it. Zero means none.
 	Guide() nodeid.ID
-	// Leader returns the leader of the group as far as this instance knows it, and the leader's
-	// address. Zero means unknown.
+	// Leader returns the known leader of the group and its address. Zero means unknown.
 	Leader() (instance nodeid.ID, addr string)
 }
 
@@ -34,8 +33,7 @@ const (
 // instance.
 type Voter = founding.Voter
 
-// Asker identifies the instance that asks a question, by its proven ID and the address that it
-// claims.
+// Asker is the instance that asks a question: its proven ID and its claimed address.
 type Asker = founding.Asker
 
 // CoreConfig configures a Core.
@@ -55,20 +53,20 @@ type CoreConfig struct {
 //
 // It is not safe for concurrent use. Times and random numbers are arguments.
 type Core struct {
-	// Founding decides which group this instance belongs to. The owner passes inputs that concern
-	// only founding directly to this field.
+	// Founding decides about groups. The owner passes inputs that concern nothing else directly to
+	// it.
 	Founding *founding.Core
 
 	cfg       CoreConfig
 	self      string // the address of this instance
 	book      founding.Book
-	raft      uint64                   // ID of this incarnation's replica; zero if there is none that may vote
+	raft      uint64                   // of this incarnation; zero means no replica that may vote
 	unfit     bool                     // the directory cannot be written
 	join      []founding.Entry         // the addresses that Join leads to
-	peers     map[string]gossip.Meta   // the members that gossip sees, with this instance, by memberlist's name
-	moved     bool                     // join or peers have changed since the last Founding.Places
-	rivals    map[string]time.Duration // addresses that may belong to another group with a leader, and since when
-	rival     founding.InstanceInfo    // a member of such a group that has confirmed it; zero means none
+	peers     map[string]gossip.Meta   // by memberlist's name; with this instance
+	moved     bool                     // join or peers have changed since Founding.Places
+	rivals    map[string]time.Duration // since when an address hints at another group with a leader
+	rival     founding.InstanceInfo    // a member that has confirmed this; zero means none
 	find      finder
 	spread    spreading
 	lead      lead.Lead
@@ -104,15 +102,15 @@ func (c *Core) Voters() []Voter { return c.book.Voters() }
 func (c *Core) Voter(raft uint64) (Voter, bool) { return c.book.Find(raft) }
 
 // Rival returns a member of another group that has a leader, if this instance's group has a leader
-// too. Such groups can never merge. If there is none, two is false.
+// too. The two groups can never merge.
 func (c *Core) Rival() (who founding.InstanceInfo, two bool) { return c.rival, c.rival.Group != 0 }
 
 func (c *Core) settled() bool {
 	return c.Founding.Phase() == founding.Member && !c.Founding.Settling() && c.Founding.Refusal() == ""
 }
 
-// Tick advances the time. The output may be carried out once Founding.State is stored. If storing
-// fails, the owner carries out the result of Unsaved instead. The owner then calls Follow.
+// Tick advances the time. The owner stores Founding.State before carrying out the output. If that
+// fails, it carries out the result of Unsaved instead. The owner then calls Follow.
 func (c *Core) Tick(now time.Duration, wallUnixMS int64, random founding.Random) founding.Output {
 	c.places()
 	c.pull(now, random.Spread)
@@ -134,7 +132,7 @@ func (c *Core) Follow(now time.Duration, decided []founding.Event) []founding.Ev
 		c.follow(now, e)
 	}
 	if c.unfit && c.Founding.Phase() == founding.Member {
-		c.raft = 0 // an instance that cannot store makes no new promise
+		c.raft = 0 // it makes no new promise
 	}
 	events := c.events
 	c.events = nil
@@ -180,11 +178,11 @@ func (c *Core) forget() {
 // concurrently.
 type Acts struct {
 	Carry     []lead.Carry  // steps for the log
-	Tasks     []Task        // questions; the owner passes their outcomes to Done or StatusReplied
-	Gossip    []string      // addresses to gossip with; the owner reports each end to Gossiped
+	Tasks     []Task        // questions, whose outcomes go to Done or StatusReplied
+	Gossip    []string      // addresses to gossip with; each end goes to Gossiped
 	Told      []Told        // answers to inquiries
 	Dismissed uint64        // a removed replica that may stop now. Zero means none
-	Next      time.Duration // latest time of the next turn, unless founding needs an earlier one
+	Next      time.Duration // latest time of the next turn, besides that of founding
 }
 
 // Act evaluates the voters if that is due, and returns the actions to carry out. It is the last
@@ -198,8 +196,8 @@ func (c *Core) Act(now time.Duration, fresh, word uint64) Acts {
 	return acts
 }
 
-// Ask answers another instance's question for package founding. The answer may be sent once
-// Founding.State is stored. Nil means that no answer is sent.
+// Ask answers a question of founding. The answer may be sent once Founding.State is stored. Nil
+// means that no answer is sent.
 func (c *Core) Ask(now time.Duration, wallUnixMS int64, from Asker, question []byte) []byte {
 	c.Founding.Guide(c.cfg.OwnState.Guide())
 	return c.Founding.Ask(now, wallUnixMS, from, question)

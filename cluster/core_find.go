@@ -6,25 +6,24 @@ import (
 )
 
 const (
-	rejoinEvery = 5 * time.Second // between two rounds, plus a random time up to the same length
+	rejoinEvery = 5 * time.Second // between two rounds, plus a random time of up to 5 s
 	rejoinPause = 5 * time.Second // between two attempts at an address that has answered a question
 	rejoinMany  = 4               // attempts under way at a time
 	maxAddrs    = 256             // addresses of former members that are remembered
 )
 
 // finder decides which addresses to gossip with besides those that gossip sees. memberlist forgets
-// a member half a minute after declaring it dead. So after a longer partition the two sides would
-// never reconnect. The finder therefore tries, a few at a time and without end, the addresses of
-// former members and of founders that were met. With Replicas it also tries the addresses of the
-// voters and those that Join leads to.
+// a member half a minute after declaring it dead, so after a longer partition the two sides would
+// never reconnect. The finder keeps trying former members and met founders, a few at a time. With
+// Replicas it also tries the voters and the addresses in Join.
 type finder struct {
 	self  string
 	next  time.Duration
 	turn  uint64
 	known []string                 // addresses of former members, oldest first
-	tried map[string]time.Duration // times of the last attempts; iterated only to drop old ones
-	now   []string                 // addresses that have just answered a question, to be tried first
-	busy  map[string]bool          // addresses with an attempt under way
+	tried map[string]time.Duration // last attempts; iterated only to drop old ones
+	now   []string                 // have just answered a question
+	busy  map[string]bool          // attempts under way
 }
 
 func newFinder(self string) finder {
@@ -48,8 +47,8 @@ func (f *finder) remember(addr string) {
 	f.known = append(f.known, addr)
 }
 
-// due returns the addresses to join now. These are the addresses that have just answered, and in
-// every round some of the missing addresses in turn. here lists the addresses that gossip sees.
+// due returns the addresses to join now: those that have just answered, and in every round some of
+// the missing ones in turn. here lists the addresses that gossip sees.
 func (f *finder) due(now time.Duration, wanted, here []string, random uint64) []string {
 	var out []string
 	full := func() bool { return len(f.busy) >= rejoinMany }

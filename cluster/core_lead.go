@@ -17,7 +17,7 @@ type Task struct {
 	Body []byte // a message of founding; if Body and Query are nil, the task is a probe
 
 	Prepare *voters.Step // set if the task asks for a replica
-	term    uint64       // the term in which the leader decided the task
+	term    uint64       // in which the leader decided the task
 
 	probe    *voters.Probe
 	pushed   *pushing
@@ -75,15 +75,14 @@ func (c *Core) task(e Task) {
 	c.acts.Tasks = append(c.acts.Tasks, e)
 }
 
-// Done records the outcome of a task. declined is the reason why an instance refused to start a
-// replica.
+// Done records the outcome of a task. declined is an instance's reason for not starting a replica.
 func (c *Core) Done(now time.Duration, e Task, outcome founding.Outcome, answer []byte) (declined string) {
 	look := false
 	switch {
 	case e.pushed != nil:
 		c.pushed(now, e.pushed, outcome)
 	case e.attached:
-		c.spread.telling-- // if the push was lost, the instance asks for the configuration later
+		c.spread.telling-- // if it was lost, the instance asks later
 	case e.Prepare != nil:
 		look, declined = c.lead.Answered(now, e.term, *e.Prepare, outcome, answer)
 	case e.probe != nil:

@@ -8,31 +8,29 @@ import (
 
 // Limits of a departure.
 const (
-	// Leaderless is how long an instance that leaves looks for a leader that can replace its vote.
-	// It is longer than any election of a group that has a majority.
+	// Leaderless is how long a leaver asks for a leader that can replace its vote. It is longer
+	// than any election of a group that has a majority.
 	Leaderless = 3 * time.Second
-	// FinalWait limits the wait for an answer when perhaps no other instance runs. One case is
-	// closing the session when all instances leave.
+	// FinalWait limits the wait for an answer when perhaps no other instance runs, such as the wait
+	// for the end of a session when all leave.
 	FinalWait = time.Second
 	// DepartPoll is the time between two questions to the leader whether this instance may stop.
 	DepartPoll = 20 * time.Millisecond
 )
 
-// Departure decides the steps of an instance that leaves its group in order. The instance first
-// waits until its locks are released. Its replica then runs until a leader other than itself
-// reports that a configuration without the replica is applied (rules 12 and 13 of package voters).
-// Last, the instance closes its session. The zero Departure has not begun. It is not safe for
-// concurrent use.
+// Departure decides the steps of an instance that leaves its group. The instance first waits until
+// its locks are released. Its replica then runs until another leader reports that a configuration
+// without it is applied (rules 12 and 13 of package voters). Last, the instance closes its session.
+// The zero Departure has not begun. It is not safe for concurrent use.
 type Departure struct {
-	// Alone is valid at the end. It reports that perhaps no other instance is left to answer.
+	// Alone is set at the end if perhaps no other instance can answer.
 	Alone bool
-	// Lost is valid at the end. It is the reason why the remaining instances lose a vote, or empty
-	// if they lose none.
+	// Lost is, at the end, the reason why the group loses a vote. Empty means that it loses none.
 	Lost string
 
 	stage  stage
-	paused bool          // a leader has answered, so the next step is Pause
-	until  time.Duration // when this leader stops waiting for the other instances
+	paused bool          // the next step is Pause
+	until  time.Duration // end of the leader's wait for the others
 	words  string        // the leader's last answer, as text
 }
 
@@ -51,21 +49,21 @@ type Step uint8
 
 // The steps of a departure. Part is the last one.
 const (
-	Release Step = iota + 1 // wait until the instance holds no lock or Leaver.TimeOver is set
-	Ask                     // ask the leader about the replica, for at most Leaderless, and call Heard
+	Release Step = iota + 1 // wait until Held is false or TimeOver is true
+	Ask                     // ask the leader, for at most Leaderless; then call Heard
 	Pause                   // wait for DepartPoll
-	Part                    // close the session if no lock is held, within FinalWait if Alone; then stop
+	Part                    // close the session if Held is false, within FinalWait if Alone; stop
 )
 
 // Leaver is the state of an instance that leaves.
 type Leaver struct {
-	Held            bool   // the instance waits for the release of a lock that it holds
-	Member          bool   // the instance belongs to a group that is born
+	Held            bool   // it waits for the release of a lock
+	Member          bool   // it belongs to a group that is born
 	Raft            uint64 // ID of its replica; zero means none
 	Votes           bool   // the replica votes in the configuration that is applied here
 	Leads           bool   // the replica votes and leads
 	OthersConnected bool   // another replica of that configuration is connected
-	TimeOver        bool   // the instance may not wait any longer
+	TimeOver        bool   // it may not wait any longer
 }
 
 // Next returns the next step.
@@ -108,8 +106,8 @@ func (d *Departure) part(alone bool, lost string) Step {
 	return Part
 }
 
-// Heard records the answer of the leader. Nil means that no leader has answered for longer than an
-// election takes. In that case no instance can replace the vote.
+// Heard records the answer of the leader. Nil means that none has answered for longer than an
+// election takes, so the vote cannot be replaced.
 func (d *Departure) Heard(now time.Duration, l Leaver, said *VoterStatus) {
 	switch {
 	case said == nil && l.TimeOver: // keeps the leader's last answer
@@ -134,6 +132,6 @@ func (d *Departure) lost(l Leaver) string {
 	return cmp.Or(d.words, "no leader has answered")
 }
 
-// stays reports whether this instance is a leader that must stop last when all instances leave.
-// Otherwise the others would elect another leader to learn that they may stop.
+// stays reports whether this instance is a leader that must stop last when all leave. Otherwise the
+// others would elect another leader to learn that they may stop.
 func (l Leaver) stays() bool { return l.Raft != 0 && l.Leads && l.OthersConnected }

@@ -9,7 +9,7 @@ import (
 	"github.com/mortise-lock/mortise/cluster/gossip"
 )
 
-// This file connects the core to gossip and Join, which only provide addresses to ask.
+// This file uses gossip and Join, which only provide addresses to ask.
 
 // Meta returns the data about this instance that gossip spreads.
 func (c *Core) Meta() gossip.Meta {
@@ -19,8 +19,8 @@ func (c *Core) Meta() gossip.Meta {
 	}
 }
 
-// Seen records gossip's report about one member. The core still tries the address of a member that
-// has left, and the address book keeps that address.
+// Seen records gossip's report about one member. The address of a member that has left is still
+// tried, and the address book keeps it.
 func (c *Core) Seen(now time.Duration, n gossip.News) {
 	c.moved = true
 	if !n.Here {
@@ -37,13 +37,13 @@ func (c *Core) Seen(now time.Duration, n gossip.News) {
 // Peers returns the members that gossip sees. The caller must not change the map.
 func (c *Core) Peers() map[string]gossip.Meta { return c.peers }
 
-// Resolved sets the addresses that Join leads to now; appeared lists the new ones among them. A
-// member tries a few new addresses without delay, so that an instance that returns at another
-// address need not wait for a round of the finder. The core keeps the entries.
+// Resolved sets the addresses that Join leads to; appeared lists the new ones. A member tries a few
+// new addresses without delay, so that an instance that returns at another address need not wait
+// for the finder's next round. The core keeps the entries.
 func (c *Core) Resolved(now time.Duration, entries []founding.Entry, appeared []string) {
 	c.join, c.moved = entries, true
 	if c.Founding.Phase() != founding.Member {
-		return // founding asks all these addresses now, and Result records the answers
+		return // founding asks all addresses, and Result calls met
 	}
 	for _, addr := range appeared[:min(len(appeared), rejoinMany)] {
 		if !c.cfg.Gossips || len(c.cfg.Founding.Settings.Founders) > 0 {
@@ -67,19 +67,17 @@ func (c *Core) places() {
 	c.Founding.Places(c.join, seen)
 }
 
-// rivalAfter is how long an address must hint at another group with a leader before this instance
-// asks there. It is longer than gossip takes to detect that an instance is dead, because a newly
-// founded group still receives gossip about the previous group. rivalFresh is how long an answer
-// counts.
+// rivalAfter is how long an address must hint at another group with a leader before it is asked. It
+// is longer than gossip takes to detect a dead instance, because a newly founded group still
+// receives gossip about the previous one. rivalFresh is how long an answer counts.
 const (
 	rivalAfter = 45 * time.Second
 	rivalFresh = 15 * time.Second
 	rivalAgain = time.Second // time between two checks of the answer
 )
 
-// rivalHints returns the addresses of instances that seem to belong to another group with a leader.
-// The hint is gossip or an answer of the instance. It returns none while this instance's own group
-// has no leader.
+// rivalHints returns the addresses that seem to belong to another group with a leader, by gossip or
+// by an answer. It returns none while this instance's own group has no leader.
 func (c *Core) rivalHints(now time.Duration) map[string]bool {
 	if c.Founding.Phase() != founding.Member || !c.Founding.HasLeader() {
 		return nil
@@ -96,8 +94,8 @@ func (c *Core) rivalHints(now time.Duration) map[string]bool {
 	return hints
 }
 
-// askRival looks for a member of another group that has a leader, and returns when the next check
-// is due. Gossip is only a hint: the instance itself has to confirm it.
+// askRival searches for a member of another group that has a leader, and returns when the next
+// check is due. Gossip is only a hint: the member itself has to confirm it.
 func (c *Core) askRival(now time.Duration) (next time.Duration) {
 	c.rival, next = founding.InstanceInfo{}, now+idle
 	hints := c.rivalHints(now)

@@ -11,8 +11,8 @@ import (
 // This file decides which configuration counts, and which instances are sent it.
 
 const (
-	pullWithin       = 2 * time.Second // wait before another instance is asked for a newer configuration
-	pullSoon         = pullWithin / 8  // the same wait if the asked instance is not the leader
+	pullWithin       = 2 * time.Second // how long to wait for an answer
+	pullSoon         = pullWithin / 8  // the same for a voter that does not lead
 	pushTries        = 4
 	pushPause        = time.Second
 	removedPeerPause = time.Second // between two pushes to one removed peer
@@ -25,10 +25,10 @@ const charterAt = 1
 
 type spreading struct {
 	pushes   []*pushing    // not yet made
-	attached []Voter       // attached instances that are to be sent the configuration once
+	attached []Voter       // not yet sent the configuration; each once
 	telling  int           // pushes to attached instances under way
-	before   []Voter       // replaced replicas, until an evaluation shows whether this instance leads
-	pullAt   time.Duration // no instance is asked for a newer configuration before this time
+	before   []Voter       // replaced replicas, until the next evaluation
+	pullAt   time.Duration // next question for a newer configuration
 	pulls    int
 }
 
@@ -51,7 +51,7 @@ func (c *Core) Configured(now time.Duration, group, at uint64, voters []Voter) {
 	known := c.book.At()
 	switch {
 	case at < known && at != 0:
-		c.Founding.Voters(now, group, at, voters) // founding may learn from it that the replica here was removed
+		c.Founding.Voters(now, group, at, voters) // it may show that the replica here was removed
 	case at <= known:
 		changed := false
 		for _, v := range voters {
@@ -63,7 +63,7 @@ func (c *Core) Configured(now time.Duration, group, at uint64, voters []Voter) {
 	default:
 		c.remember(c.book.Voters())
 		c.configure(now, group, at, voters)
-		c.spread.pullAt = 0 // if another instance knows a newer one, it is asked without delay
+		c.spread.pullAt = 0 // an even newer one is asked for at once
 		c.tellHost()
 		c.wanted = true
 	}
@@ -77,8 +77,8 @@ func (c *Core) configure(now time.Duration, group, at uint64, voters []Voter) {
 	c.Founding.Voters(now, group, c.book.At(), c.book.Voters())
 }
 
-// readdressed reports that voters have moved to founding and to the host. The leader also sends the
-// new addresses to the other voters, which trust it.
+// readdressed reports the new addresses of voters to founding and the host. The leader also sends
+// them to the other voters, which trust it.
 func (c *Core) readdressed(now time.Duration) {
 	c.Founding.Voters(now, c.Founding.Group(), c.book.At(), c.book.Voters())
 	c.tellHost()
@@ -92,8 +92,8 @@ func (c *Core) readdressed(now time.Duration) {
 	}
 }
 
-// tellHost emits an event with the whole address book. Before this instance is settled it emits
-// none, since BoundTo and Joined carry the address book.
+// tellHost emits the whole address book. Before the instance is settled, BoundTo and Joined carry
+// it.
 func (c *Core) tellHost() {
 	if c.settled() {
 		c.events = append(c.events, founding.Event{
@@ -114,12 +114,12 @@ func (c *Core) remember(before []Voter) {
 
 // succeed makes a leader send a new configuration to the replicas that it leaves out (rule 14 of
 // package founding) and to the attached instances. Several changes within a second may replace all
-// voters. If the leader then fails, an instance that knows none of the new voters has to restart in
-// place. The remaining replicas receive the configuration through the log.
+// voters. If the leader then ends, an instance that knows no new voter has to restart in place. The
+// remaining replicas use the log.
 func (c *Core) succeed() {
 	before := c.spread.before
 	if before == nil || !c.lead.Leads() && c.wanted {
-		return // the evaluation is not done yet
+		return // the evaluation is still due
 	}
 	c.spread.before = nil
 	if !c.lead.Leads() {
@@ -130,12 +130,11 @@ func (c *Core) succeed() {
 			c.push(v.Instance, v.Addr, pushTries)
 		}
 	}
-	c.spread.attached = c.lead.Attached(slices.Concat(before, c.book.Voters())) // replaces the list of the previous change
+	c.spread.attached = c.lead.Attached(slices.Concat(before, c.book.Voters()))
 }
 
 // RemovedPeer records that an instance whose raft ID is in no configuration sends raft messages
-// here. The instance was removed and does not know it. RemovedPeers limits how often it is sent the
-// configuration.
+// here. It was removed and does not know it. RemovedPeers limits the answers.
 func (c *Core) RemovedPeer(instance nodeid.ID, addr string) { c.push(instance, addr, 1) }
 
 func (c *Core) push(to nodeid.ID, addr string, tries int) {
@@ -188,8 +187,8 @@ func (c *Core) pushed(now time.Duration, a *pushing, outcome founding.Outcome) {
 	}
 }
 
-// pull asks the leader or a known voter for the configuration if gossip reports a newer one of this
-// group. It does not ask the reporting instance, since the report may be false.
+// pull asks the leader or a known voter if gossip reports a newer configuration of this group. The
+// report may be false, so the reporting instance is not asked.
 func (c *Core) pull(now time.Duration, word uint64) {
 	s := &c.spread
 	if now < s.pullAt || !c.behind() {
@@ -198,7 +197,7 @@ func (c *Core) pull(now time.Duration, word uint64) {
 	leader, addr := c.nextToAsk(s.pulls, word)
 	s.pullAt = now + pullWithin
 	if leader != c.cfg.OwnState.Guide() {
-		s.pullAt = now + pullSoon // the asked voter may not know the newer configuration
+		s.pullAt = now + pullSoon // the voter may not know it
 	}
 	s.pulls++
 	c.Founding.Inquire(now, addr)
@@ -211,8 +210,8 @@ func (c *Core) pullDue(now time.Duration) time.Duration {
 	return max(c.spread.pullAt, now)
 }
 
-// behind reports whether, by gossip, another member of the group knows a newer configuration. It is
-// false for an instance that is not a member yet, which asks all others anyway.
+// behind reports whether gossip reports a newer configuration of this group. It is false for an
+// instance that is not a member, which asks all others anyway.
 func (c *Core) behind() bool {
 	if !c.settled() {
 		return false
@@ -225,13 +224,12 @@ func (c *Core) behind() bool {
 	return false
 }
 
-// RemovedPeers records which removed instances were sent the configuration within the last second.
-// The zero RemovedPeers is empty. It is not safe for concurrent use.
+// RemovedPeers are the removed instances that were recently sent the configuration. The zero
+// RemovedPeers is empty. It is not safe for concurrent use.
 type RemovedPeers struct{ told map[nodeid.ID]time.Duration }
 
-// Due reports whether the configuration is to be sent to a removed peer now, and records the
-// sending. It is true at most once a second for each peer, and for at most maxRemovedPeers peers in
-// a second.
+// Due reports whether to send the configuration to a removed peer now, and records that. It is true
+// at most once a second for each peer, and maxRemovedPeers times in a second.
 func (s *RemovedPeers) Due(instance nodeid.ID, now time.Duration) bool {
 	if last, known := s.told[instance]; known && now-last < removedPeerPause {
 		return false

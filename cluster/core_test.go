@@ -14,7 +14,7 @@ import (
 
 type sight struct {
 	facts  voters.Facts
-	term   uint64 // zero means that the instance does not lead
+	term   uint64 // zero means not leading
 	leader nodeid.ID
 }
 
@@ -76,7 +76,7 @@ func TestALeaderTellsAfterItsLook(t *testing.T) {
 		s := &sight{}
 		c, now := member(t, s)
 		c.Look()
-		turn(c, now) // an evaluation that finds that this instance does not lead
+		turn(c, now) // an evaluation while not leading
 		s.term = term
 		c.Configured(now, testGroup, 9, replicas(2))
 		events, acts := turn(c, now+1)
@@ -218,7 +218,7 @@ func TestARemovedReplicaGoesOnUntilTheLeaderSaysThatItMayStop(t *testing.T) {
 	}
 }
 
-// leaver returns an instance that leaves. It votes, others are connected, and change modifies it.
+// leaver returns a voter that leaves while others are connected, modified by change.
 func leaver(change func(*Leaver)) Leaver {
 	l := Leaver{Member: true, Raft: 1, Votes: true, OthersConnected: true}
 	if change != nil {
@@ -239,7 +239,7 @@ func TestWhatADepartureComesTo(t *testing.T) {
 		name   string
 		leaver Leaver
 		asks   bool         // whether Ask is the step before Heard
-		said   *VoterStatus // the answer of the leader; nil if no leader answers
+		said   *VoterStatus // of the leader; nil means no answer
 		want   Step
 		alone  bool
 		lost   string
@@ -278,9 +278,8 @@ func TestWhatADepartureComesTo(t *testing.T) {
 	}
 }
 
-// TestTheOrderOfADeparture checks the order: an instance first waits for its locks, and then asks
-// the leader for permission, repeatedly with pauses. If all leave, the leader stops last, but not
-// later than FinalWait.
+// TestTheOrderOfADeparture checks that an instance first waits for its locks, and then asks the
+// leader for permission, with pauses. If all leave, the leader stops last, but within FinalWait.
 func TestTheOrderOfADeparture(t *testing.T) {
 	var d Departure
 	holds, stays := leaver(func(l *Leaver) { l.Held = true }), leaver(func(l *Leaver) { l.Leads = true })

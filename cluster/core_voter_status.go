@@ -13,7 +13,7 @@ import (
 
 const (
 	queryEvery = 100 * time.Millisecond // between two attempts, plus up to half of it at random
-	queryHops  = 3                      // maximum number of redirects that an attempt follows
+	queryHops  = 3                      // maximum redirects in an attempt
 )
 
 // VoterStatus is the answer of a leader to a StatusQuery.
@@ -30,12 +30,12 @@ type StatusQuery struct {
 // StatusReply is the answer to a StatusQuery. An instance that does not lead names the leader.
 type StatusReply struct {
 	VoterStatus *VoterStatus // nil if the answering instance does not lead
-	Leader      nodeid.ID    // the leader and its address; zero if the answering instance does not know it
+	Leader      nodeid.ID    // the leader and its address; zero if unknown
 	Addr        string
 }
 
-// ReplyStatus answers a status query. A leader evaluates its voters first if its last evaluation is
-// not fresh, since it may no longer lead. fresh is a raft ID that was never used.
+// ReplyStatus answers a status query. If the last evaluation is not fresh, it evaluates again,
+// since this instance may no longer lead. fresh is a raft ID that was never used.
 func (c *Core) ReplyStatus(now time.Duration, q StatusQuery, fresh uint64) (a StatusReply) {
 	if q.Group != c.Founding.Group() {
 		return a
@@ -76,19 +76,19 @@ func (c *Core) nextToAsk(try int, word uint64) (instance nodeid.ID, addr string)
 	return v.Instance, v.Addr
 }
 
-// Inquiry asks the leader about the voters, one question at a time, until a leader has answered or
+// Inquiry asks for the leader's VoterStatus, one question at a time, until it has the answer or
 // GiveUp is called. Caller, Own and Raft must be set before Inquire.
 type Inquiry struct {
 	Caller any    // opaque value for the owner
-	Own    bool   // asks about the current replica of this instance
-	Raft   uint64 // the replica to ask about if Own is not set
+	Own    bool   // about the current replica of this instance
+	Raft   uint64 // otherwise about this replica
 
-	lingers bool // made by the core itself, to ask whether a removed replica may stop
+	lingers bool // the core's own, see linger
 	try     int
 	hops    int // redirects left in this attempt
 	asking  bool
-	due     time.Duration // time of the next attempt
-	pause   time.Duration // wait before the next attempt
+	due     time.Duration // next attempt
+	pause   time.Duration // between attempts
 }
 
 // Told is the answer of a leader to an inquiry.
@@ -109,8 +109,8 @@ func (c *Core) GiveUp(q *Inquiry) bool {
 	return at >= 0
 }
 
-// linger replaces the core's own inquiry, which asks whether a removed replica may stop (rule 13 of
-// package voters). Zero only ends the previous inquiry.
+// linger starts to ask whether a removed replica may stop (rule 13 of package voters). It ends the
+// previous such inquiry; zero only ends it.
 func (c *Core) linger(raft uint64) {
 	c.inquiries = slices.DeleteFunc(c.inquiries, func(q *Inquiry) bool { return q.lingers })
 	if raft != 0 {
@@ -160,8 +160,8 @@ func (c *Core) queryStatus(q *Inquiry, to nodeid.ID, addr string) {
 	c.acts.Tasks = append(c.acts.Tasks, Task{To: to, Addr: addr, Query: &question, inquiry: q})
 }
 
-// StatusReplied records the answer to a status query; ok is false if there is none. If the
-// answering instance does not lead and names the leader, that leader is asked without delay.
+// StatusReplied records the answer to a status query; ok is false if there is none. If the answer
+// names another leader, that instance is asked at once.
 func (c *Core) StatusReplied(now time.Duration, e Task, a StatusReply, ok bool) {
 	q := e.inquiry
 	q.asking, q.due = false, now+q.pause

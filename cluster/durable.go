@@ -49,8 +49,8 @@ func (c *Cluster) begin() error {
 	return nil
 }
 
-// fits returns an error if the instance that starts cannot be the one of the directory. It warns of
-// changed settings and names.
+// fits returns an error if the directory belongs to another instance. It warns of changed settings
+// and names.
 func (s *stored) fits(cfg *Config) error {
 	if s.identity.Label != cfg.Label {
 		return fmt.Errorf("%w: it belongs to the cluster %q, and this instance to %q: use another directory, or "+
@@ -112,9 +112,9 @@ func (n *notebook) save(changes map[string][]byte, o *owner) error {
 	return nil
 }
 
-// persist stores the state before any effect of a decision becomes visible. If storing fails, it
-// returns false and reduces out to the actions that need no stored promise. Then the pending answer
-// must not be sent.
+// persist stores the state before any effect of a decision becomes visible. If that fails, it
+// returns false and removes from out all that needs a promise, and the pending answer must not be
+// sent.
 func (c *Cluster) persist(out *founding.Output) bool {
 	n := &c.own.notes
 	if n.records == nil || n.failed || n.revision == c.own.core.Founding.Revision() {
@@ -137,8 +137,7 @@ func (c *Cluster) persist(out *founding.Output) bool {
 	return false
 }
 
-// reportUnsaved reports a failed directory to the host, once, after the turn in which storing
-// failed.
+// reportUnsaved reports a failed directory to the host, once, after the turn in which it failed.
 func (c *Cluster) reportUnsaved() {
 	o := &c.own
 	if o.unsaved == nil {

@@ -103,7 +103,7 @@ func TestTwoOfThreeRestartWithSwappedAddresses(t *testing.T) {
 }
 
 // TestOneVoterRestartsElsewhere restarts an instance at a new address while the group runs. The
-// other instances learn the address from it, and it has its old raft ID.
+// others learn the address from it, and it keeps its raft ID.
 func TestOneVoterRestartsElsewhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -160,9 +160,9 @@ func TestNothingIsSaidBeforeItIsStored(t *testing.T) {
 	})
 }
 
-// TestRule5DropsTheCharterDurably checks rule 5. An instance is bound, and the others are replaced
-// by instances with new IDs. The charter and its raft ID are deleted from the directory before the
-// new incarnation begins.
+// TestRule5DropsTheCharterDurably checks rule 5: an instance is bound, and the others return with
+// new IDs. The charter and its raft ID are deleted from the directory before the new incarnation
+// begins.
 func TestRule5DropsTheCharterDurably(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -202,9 +202,9 @@ func TestRule5DropsTheCharterDurably(t *testing.T) {
 	})
 }
 
-// TestDurableMemberKeepsItsGroupAndNewbornsWait checks rules 6 and 7. A durable member never gives
-// up its group and names the missing voters. Newborns wait for this member, and their texts name it
-// and what to do.
+// TestDurableMemberKeepsItsGroupAndNewbornsWait checks rules 6 and 7: a durable member never gives
+// up its group and names the missing voters. Newborns wait for it, and report its name and what to
+// do.
 func TestDurableMemberKeepsItsGroupAndNewbornsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -239,7 +239,7 @@ func TestDurableMemberKeepsItsGroupAndNewbornsWait(t *testing.T) {
 			t.Errorf("%d lines about it in ten minutes", n)
 		}
 		keeper.stop()
-		f.start(newDisk().durable(f.config(2, 3))) // the advice in the texts
+		f.start(newDisk().durable(f.config(2, 3))) // as they advise
 		f.raft(10 * time.Second)
 		f.oneGroup()
 	})

@@ -11,8 +11,8 @@ import (
 )
 
 // fakeNet is an in-memory network for synctest bubbles. Questions take a millisecond each way,
-// gossip packets may be dropped, and streams are pipes. Between two addresses that are cut nothing
-// arrives.
+// gossip packets may be dropped, and streams are pipes. Nothing arrives between two addresses that
+// are cut.
 type fakeNet struct {
 	mu    sync.Mutex // guards the fields below
 	ports map[string]*fakePort
@@ -78,10 +78,10 @@ type fakePort struct {
 
 	mu       sync.Mutex              // guards the fields below
 	flying   map[byte]map[string]int // questions under way, by kind and address
-	most     map[byte]int            // highest number of questions of a kind under way
-	double   int                     // highest number of questions of a kind under way to one address
+	most     map[byte]int            // highest number of a kind under way
+	double   int                     // highest number under way to one address
 	answer   func(from Asker, question []byte) []byte
-	cluster  func() *Cluster // returns the instance at this address; nil if there is none
+	cluster  func() *Cluster // the instance at this address; nil if none
 	instance nodeid.ID
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// fleet is several instances on one fakeNet, with a simple replacement for raft.
+// fleet is several instances on one fakeNet, with a simulation of raft.
 type fleet struct {
 	t     *testing.T
 	net   *fakeNet
@@ -257,9 +257,8 @@ func (n *node) calls() string {
 	return strings.Join(n.told, ", ")
 }
 
-// raft replaces raft for the given time. Every 50 ms it reports to each node of a group whether the
-// group has a leader, that is, a majority of running voters. If the group has one, its replicas
-// apply Born.
+// raft simulates raft for the given time. Every 50 ms it reports to each node whether its group has
+// a leader, which takes a majority of reachable voters. If so, its replicas apply Born.
 func (f *fleet) raft(d time.Duration) {
 	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		for _, n := range f.nodes {

@@ -42,8 +42,8 @@ func TestALongCutHeals(t *testing.T) {
 	})
 }
 
-// TestACutHealsWithoutHelpFromJoin checks that instances meet again through the addresses of voters
-// and former members if the addresses in Join lead to no instance any more.
+// TestACutHealsWithoutHelpFromJoin checks that instances meet again through voters and former
+// members if Join leads to no instance any more.
 func TestACutHealsWithoutHelpFromJoin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -130,7 +130,7 @@ func TestGossipAmongNames(t *testing.T) {
 		}
 		f.raft(3 * time.Second)
 		f.oneGroup()
-		f.raft(20 * time.Second) // probes of memberlist succeed in this time
+		f.raft(20 * time.Second) // memberlist's probes succeed
 		if !f.allSeeAll() {
 			t.Error("not all see all")
 		}
@@ -146,8 +146,8 @@ func TestALabelKeepsClustersApart(t *testing.T) {
 		cfg.Label = "another"
 		f.start(cfg)
 		f.raft(10 * time.Second)
-		// The fake network passes questions between labels, unlike the real one. Gossip has to
-		// separate the clusters by itself.
+		// Unlike the real network, the fake one passes questions between labels. So only gossip
+		// separates the clusters.
 		for _, n := range f.nodes {
 			if got := len(n.Members()); got != 1 {
 				t.Errorf("%s (%s) sees %d members by gossip, want itself alone", n.cfg.Name, n.cfg.Label, got)
@@ -184,8 +184,8 @@ func TestLeaveIsHeardAndBounded(t *testing.T) {
 	})
 }
 
-// TestCloseWaitsForTheGoodbye checks that a Close during a Leave lets the announcement be sent. At
-// some of these moments it is sent together with other updates.
+// TestCloseWaitsForTheGoodbye checks that a Close during a Leave does not prevent the announcement,
+// which may be sent together with other updates.
 func TestCloseWaitsForTheGoodbye(t *testing.T) {
 	for _, moment := range []time.Duration{0, 37, 71, 113, 167} {
 		synctest.Test(t, func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 )
 
 // TestCloseDoesNotWaitForAHungDisk checks that Close does not wait for a Save that hangs and ends
-// everything else. When the disk responds again, nothing that waited for the Save is sent or done.
+// everything else. When the disk responds again, nothing more is sent or done.
 func TestCloseDoesNotWaitForAHungDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)

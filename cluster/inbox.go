@@ -13,10 +13,10 @@ type inbox struct {
 	closed bool
 }
 
-// item is work for the owner. An item of an incarnation is dropped when that incarnation ends, so
-// that a late report is not applied to the next one.
+// item is work for the owner. With a life it is dropped when that incarnation ends, so that a late
+// report is not applied to the next one.
 type item struct {
-	life uint64 // zero means that the item is never dropped
+	life uint64 // zero means never dropped
 	do   func()
 }
 

@@ -115,8 +115,8 @@ func TestAMemberThatDoesNotGossipAsksSeldom(t *testing.T) {
 	})
 }
 
-// TestAMemberThatDoesNotGossipSeesAnotherGroup checks that two groups with leaders detect each
-// other by asking, even if the detecting instance does not gossip.
+// TestAMemberThatDoesNotGossipSeesAnotherGroup checks that an instance that does not gossip detects
+// another group with a leader by asking.
 func TestAMemberThatDoesNotGossipSeesAnotherGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)

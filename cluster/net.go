@@ -12,11 +12,10 @@ import (
 var (
 	// ErrRefused is returned if the machine responds but nothing listens at the address.
 	ErrRefused = errors.New("connection refused: nothing listens there")
-	// ErrForeign is returned if the program that listens at the address is not an instance of this
-	// cluster. It has another cluster label or another protocol, or it sends garbage.
+	// ErrForeign is returned if the program at the address is not an instance of this cluster: it
+	// has another label or another protocol, or it sends garbage.
 	ErrForeign = errors.New("another cluster or another program listens there")
-	// ErrOther is returned if an instance other than the intended one answers at the address and
-	// has proved its ID.
+	// ErrOther is returned if another instance answers at the address and has proved its ID.
 	ErrOther = errors.New("another instance answers there")
 )
 
@@ -48,8 +47,7 @@ type Net interface {
 	// QueryStatus sends a status query to the instance to, or to any instance at the address if to
 	// is zero. It returns the same errors as Ask.
 	QueryStatus(ctx context.Context, addr string, to nodeid.ID, q StatusQuery) (StatusReply, error)
-	// Probe returns nil if the instance to answers at the address. Otherwise it returns the same
-	// errors as Ask.
+	// Probe returns nil if the instance to answers at the address, or the same errors as Ask.
 	Probe(ctx context.Context, addr string, to nodeid.ID) error
 	// Net also carries the packets and streams of gossip.
 	gossip.Net

@@ -15,22 +15,22 @@ import (
 type owner struct {
 	core     *Core
 	key      nodeid.Key          // of this incarnation
-	next     nodeid.Key          // of the incarnation after the next restart in place
-	back     bool                // the directory shows that this instance was a member before
+	next     nodeid.Key          // of the next incarnation
+	back     bool                // it was a member before, by its directory
 	join     *discovery.Join     // addresses that Join and JoinFunc lead to
-	listed   []Member            // the last published members; nil after a change of gossip's view
-	listedAt uint64              // number of the configuration from which listed marks voters
-	self     Member              // the entry of this instance in listed
+	listed   []Member            // last published members; nil if gossip has changed them
+	listedAt uint64              // the configuration by which listed marks voters
+	self     Member              // this instance in listed
 	busy     int                 // questions under way
-	backlog  []founding.Question // questions that wait for another question to end
+	backlog  []founding.Question // questions that wait for others to end
 	asking   map[string]bool     // addresses of the questions under way
 	said     report
-	told     gossip.Meta // the data about this instance that gossip spreads
+	told     gossip.Meta // sent by gossip
 	notes    notebook
 	unsaved  error // not yet reported to the host
 }
 
-// newOwner returns the owner of an instance; resume holds the data from the instance's directory.
+// newOwner returns the owner of an instance; resume is the data from its directory.
 func newOwner(cfg *Config, resume founding.Config) owner {
 	resume.Instance, resume.Name, resume.Addr = cfg.Key.ID(), cfg.Name, cfg.Advertise
 	resume.Settings, resume.Rules = cfg.Settings, cfg.Rules
@@ -155,8 +155,8 @@ func (c *Cluster) carryOut(e founding.Event) {
 	}
 }
 
-// answer answers a question after storing the promises in the answer. If this instance runs alone,
-// it logs from time to time that another instance has asked.
+// answer answers a question after storing the promises in the answer. If the group is closed, it
+// logs the question from time to time.
 func (c *Cluster) answer(from Asker, question []byte) []byte {
 	b := c.own.core.Ask(c.now(), c.wall(), from, question)
 	if !c.persist(&founding.Output{}) {

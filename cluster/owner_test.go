@@ -27,7 +27,7 @@ type scriptedNet struct {
 	flying map[string]int
 	asked  map[string]int
 	most   int // highest number of questions under way
-	double int // highest number of questions under way to one address
+	double int // the same for one address
 }
 
 func (n *scriptedNet) Ask(ctx context.Context, addr string, _ nodeid.ID, _ []byte) ([]byte, nodeid.ID, error) {
@@ -56,8 +56,7 @@ func (n *scriptedNet) Probe(ctx context.Context, _ string, _ nodeid.ID) error {
 	return err
 }
 
-// idleOwner returns an instance without owner goroutine and without gossip. The test runs the
-// turns.
+// idleOwner returns an instance without owner goroutine and gossip. The test runs the turns.
 func idleOwner(t *testing.T, net *scriptedNet) *Cluster {
 	t.Helper()
 	net.flying, net.asked = map[string]int{}, map[string]int{}
@@ -74,7 +73,7 @@ func idleOwner(t *testing.T, net *scriptedNet) *Cluster {
 	return c
 }
 
-// pass advances the time, and carries out the items that are posted meanwhile.
+// pass advances the time, and carries out posted items.
 func (c *Cluster) pass(d time.Duration) {
 	for end := time.Now().Add(d); ; time.Sleep(askWithin / 4) {
 		for synctest.Wait(); ; synctest.Wait() {
@@ -94,8 +93,8 @@ func (c *Cluster) pass(d time.Duration) {
 	}
 }
 
-// TestEachRoundOfQuestionsHasAllPlaces checks that every question ends by freeing its slot. An
-// owner with a wrong count would soon stop asking.
+// TestEachRoundOfQuestionsHasAllPlaces checks that every question frees its slot. With a wrong
+// count the owner would soon stop asking.
 func TestEachRoundOfQuestionsHasAllPlaces(t *testing.T) {
 	for name, answer := range map[string]func(ctx context.Context) ([]byte, error){
 		"answered": func(context.Context) ([]byte, error) { return []byte("x"), nil },
@@ -185,11 +184,11 @@ func TestEachRestartInPlaceBeginsAnew(t *testing.T) {
 	})
 }
 
-// closingHost is a host with a directory. During one of its calls a Close returns ErrHung. It
-// records the calls after that call.
+// closingHost is a host with a directory. During one of its calls Close returns ErrHung. It records
+// the later calls.
 type closingHost struct {
 	*node
-	at    int // number of the call during which Close runs
+	at    int // number of that call
 	n     int
 	late  []string
 	close func()
@@ -244,8 +243,8 @@ func (d closingDisk) Save(changes map[string][]byte) error {
 	return err
 }
 
-// TestNothingIsSaidAfterClose checks that Close does not wait for a call that hangs. When the call
-// returns, nothing that waited for it is sent, stored or asked, since the host may no longer exist.
+// TestNothingIsSaidAfterClose checks that Close does not wait for a call that hangs, and that
+// nothing is sent, stored or asked when the call returns, since the host may no longer exist.
 func TestNothingIsSaidAfterClose(t *testing.T) {
 	for _, again := range []bool{false, true} { // a first start, or a start with a stored group
 		for at := range 3 {
@@ -299,12 +298,12 @@ func TestNothingIsSaidAfterClose(t *testing.T) {
 	}
 }
 
-// TestOneCallThatFailsHoldsUpNothing makes one call fail in each case. A group is founded, an
-// instance joins it, a lost voter is replaced, and the leader is found in about the usual time.
+// TestOneCallThatFailsHoldsUpNothing makes one call fail. A group is founded, an instance joins it,
+// a lost voter is replaced, and the leader is found in about the usual time.
 func TestOneCallThatFailsHoldsUpNothing(t *testing.T) {
-	const soon, late = 5 * time.Second, 12 * time.Second // late includes the wait for the answer to a Prepare
+	const soon, late = 5 * time.Second, 12 * time.Second // late includes the wait for a Prepare
 	for what, row := range map[string]struct {
-		calls  int64 // each of the first calls fails in one case
+		calls  int64 // how many are tried
 		within time.Duration
 	}{
 		"lookup": {3, soon}, "stream": {3, soon}, "question": {4, soon}, "prepare": {1, late},
@@ -477,8 +476,8 @@ func TestACharterHasWhatItsFoundersAreConfiguredWith(t *testing.T) {
 	})
 }
 
-// TestWhatTheLogSaysIsAnswered checks that the answers of an instance contain the log's reports
-// about its replica, from which other instances conclude whether a leader can be elected.
+// TestWhatTheLogSaysIsAnswered checks that an instance's answers contain the log's reports about
+// its replica, by which others decide whether a leader can be elected.
 func TestWhatTheLogSaysIsAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)

@@ -22,8 +22,7 @@ func (f *fleet) names(name string, ips ...string) {
 	f.dns[name] = ips
 }
 
-// newborns fails if any instance belongs to a group. It returns Status.Waiting of the first
-// instance.
+// newborns fails if any instance belongs to a group. It returns the first one's Status.Waiting.
 func (f *fleet) newborns() string {
 	f.t.Helper()
 	for _, n := range f.nodes {
@@ -97,8 +96,7 @@ func TestEveryFormOfJoinLeadsToTheOthers(t *testing.T) {
 	})
 }
 
-// slowest is the longest pause between two lookups of an entry, which occurs with a leader and the
-// largest random part.
+// slowest is the longest pause between two lookups of an entry, with a leader and the random part.
 const slowest = 12500 * time.Millisecond
 
 // TestInstanceAtANewAddressIsFoundBehindItsName checks that the others find an instance that does

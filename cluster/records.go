@@ -11,8 +11,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Records stores a few small values that must survive a restart of an instance, under names that
-// this package defines. Its methods are not called concurrently.
+// Records stores a few small values that must survive a restart of an instance, under names of this
+// package. Its methods are not called concurrently.
 type Records interface {
 	// Load returns all values of this package. The map is empty for a new directory and belongs to
 	// the caller.
@@ -25,14 +25,14 @@ type Records interface {
 
 // The names of the records. They must never change.
 const (
-	recordIdentity = "identity" // owner of this directory, and the number of starts
-	recordState    = "birth"    // state of this incarnation: newborn, bound to a charter, or member of a group
+	recordIdentity = "identity" // owner of the directory, and how often it was started
+	recordState    = "birth"    // this incarnation: newborn, bound to a charter, or member
 	recordBook     = "book"     // the address book
-	recordKey      = "key"      // private key of this incarnation; its hash is the ID in the state
+	recordKey      = "key"      // the private key; its hash is the ID in the state
 )
 
-// ErrDirectory is returned if an instance cannot run with its directory. The error that wraps
-// ErrDirectory contains the reason and what to do.
+// ErrDirectory is returned if an instance cannot run with its directory. The wrapping error
+// contains the reason and what to do.
 var ErrDirectory = errors.New("cluster: this directory cannot be used")
 
 // Limits and layout of a record. A record is a version byte, the content, and the CRC32C of both,
@@ -41,7 +41,7 @@ const (
 	recordVersion  = 1
 	maxRecordBytes = 2 << 20
 	maxLabelBytes  = 255
-	idMagic        = 'i' // first byte of an identity; no message of founding begins with it
+	idMagic        = 'i' // first byte of an identity; founding does not use it
 )
 
 func castagnoli(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
@@ -149,9 +149,9 @@ func recall(r Records) (*stored, error) {
 
 func refusal(why string) error { return fmt.Errorf("%w: %s", ErrDirectory, why) }
 
-// StoredKey returns the key that Config.Key must have if the directory is bound to a charter or
-// belongs to a group. Otherwise it returns the zero Key, and Config.Key must be a new key. life is
-// the number of the last start. An error wraps ErrDirectory and contains what to do.
+// StoredKey returns what Config.Key must be: the key of a directory that is bound to a charter or
+// belongs to a group. It returns the zero Key if Config.Key may be a new key. life is the number of
+// the last start. An error wraps ErrDirectory and contains what to do.
 func StoredKey(r Records) (key nodeid.Key, life uint64, err error) {
 	s, err := recall(r)
 	if err != nil || s == nil {

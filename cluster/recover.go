@@ -10,9 +10,9 @@ import (
 // ErrClosed is returned by calls that end because of Close.
 var ErrClosed = errors.New("cluster: closed")
 
-// Recover gives up a group whose majority is permanently lost, and founds a new group with all
-// instances in reach. It returns when the decision is stored here. If it returns an error, nothing
-// has changed, except with ErrUnsaved. The error contains the reason.
+// Recover gives up a group whose majority is permanently lost, and founds a new one with all
+// instances in reach. It returns when the decision is stored here. After an error nothing has
+// changed, except with ErrUnsaved.
 func (c *Cluster) Recover(ctx context.Context, group uint64) error {
 	done := make(chan error, 1)
 	c.in.post(func() {
@@ -39,9 +39,8 @@ func (c *Cluster) Adopt(group uint64, s founding.Settings) {
 	c.in.postOfLife(func() { c.own.core.Founding.Adopt(c.now(), group, s) })
 }
 
-// Floor records that tokens up to this time, in Unix milliseconds, were seen here. The tokens of a
-// group that is founded later start above it. With a directory each increase is stored, so call
-// Floor rarely.
+// Floor records that tokens up to this time, in Unix milliseconds, were seen here. A group that is
+// founded later starts above it. With a directory each rise is stored, so call Floor rarely.
 func (c *Cluster) Floor(unixMS int64) {
 	c.in.post(func() { c.own.core.Founding.Floor(unixMS) })
 }

@@ -22,14 +22,14 @@ type report struct {
 	line       string        // the last logged text
 	lineAt     time.Duration
 	groupAt    time.Duration // last log line about a second group
-	strangerAt time.Duration // last log line about another instance that asked a closed group
+	strangerAt time.Duration // last log line about a question to a closed group
 	twin       Member        // another instance with the name of this one
 	twinAt     time.Duration // when gossip first saw twin
 	twinned    bool          // twin was logged
 }
 
-// twinAfter is how long gossip must see another instance with this instance's name before that is
-// reported. It is longer than gossip takes to detect that an earlier incarnation has ended.
+// twinAfter is how long another instance must have this instance's name before it is reported. It
+// is longer than gossip takes to detect that an earlier incarnation has ended.
 const twinAfter = rivalAfter
 
 // namesake returns a warning if another instance has had this instance's name for a while. Gossip
@@ -111,14 +111,14 @@ func (c *Cluster) belongs(e founding.Event) {
 	}
 }
 
-// waiting returns a text that states what this instance waits for. If there are two groups, the
-// text reports that instead, since only an operator can end one of them.
+// waiting returns what this instance waits for, or that there are two groups, of which only an
+// operator can end one.
 func (c *Cluster) waiting() string {
 	m, two := c.own.core.Rival()
 	if !two {
 		waiting := c.own.core.Founding.Waiting()
 		if c.own.core.Founding.Phase() == founding.Bound {
-			return waiting // it waits for the instances of its charter, so Join does not matter
+			return waiting // for the instances of its charter; Join does not matter
 		}
 		return waiting + c.own.join.Trouble(waiting)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// script is the reports of a node's host about the voters in a test, and the calls that the host
+// script contains the reports of a node's host about the voters, and the calls that the host
 // received. The node's mu guards it.
 type script struct {
 	facts  voters.Facts
@@ -82,7 +82,7 @@ func (n *node) lead(term uint64, facts voters.Facts) {
 	n.f.settle()
 }
 
-// looks returns the times since the given one at which the host was asked for its facts.
+// looks returns when the host was asked for its facts since the given time.
 func (n *node) looks(since time.Time) []time.Time {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -96,7 +96,7 @@ func (n *node) carriedOut() []carry {
 	return slices.Clone(n.steps)
 }
 
-// toldVoters returns how often the host received the address book, and the last one received.
+// toldVoters returns how often the host received the address book, and the last one.
 func (n *node) toldVoters() (int, []Voter) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -132,7 +132,7 @@ func (n *node) registered() voters.Registered {
 	}
 }
 
-// group replaces the log of a group. It applies the leader's steps without delay, and shows the
+// group simulates the log of a group. It applies the leader's steps without delay, and shows the
 // result in the facts.
 type group struct {
 	f       *fleet
@@ -201,7 +201,7 @@ func (g *group) run(d time.Duration) {
 	}
 }
 
-// apply makes the configuration that a step asks for, and reports it as applied to each of its
+// apply makes the configuration that a step requests, and reports it as applied to each of its
 // nodes.
 func (g *group) apply(c carry) {
 	if g.before != nil {

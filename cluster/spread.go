@@ -11,16 +11,15 @@ import (
 // This file passes reports of the host and the log about the group to the core. Reports of an
 // earlier incarnation are dropped.
 
-// Configured records that the log here has applied a configuration of the group, with its replicas,
-// including learners. at is the log index of the configuration's entry. The configuration with the
-// higher index is the newer one.
+// Configured records that the log here has applied a configuration of the group: its replicas,
+// including learners. at is the log index of its entry. A newer configuration has a higher index.
 func (c *Cluster) Configured(group, at uint64, voters []Voter) {
 	voters = slices.Clone(voters)
 	c.in.postOfLife(func() { c.own.core.Configured(c.now(), group, at, voters) })
 }
 
-// Applied records the configuration that the log here has applied, with both majorities if it is
-// joint. A group is given up only if none of the applied configurations has a majority left.
+// Applied records the configuration that the log here has applied, with both halves if it is joint.
+// A group is given up only if no such configuration has a majority left.
 func (c *Cluster) Applied(group uint64, applied founding.Configuration) {
 	c.in.postOfLife(func() { c.own.core.Founding.Applied(c.now(), group, applied) })
 }
@@ -58,8 +57,8 @@ type strays struct {
 }
 
 // RemovedPeer records that an instance whose raft ID is in no configuration sends raft messages
-// here. The instance was removed and does not know it, so it is sent the newest configuration, at
-// most once a second. RemovedPeer may be called for every message.
+// here. It was removed and does not know it, so it is sent the newest configuration, at most once a
+// second. RemovedPeer may be called for every message.
 func (c *Cluster) RemovedPeer(instance nodeid.ID, addr string) {
 	c.removedPeers.mu.Lock()
 	due := c.removedPeers.told.Due(instance, c.now())

@@ -121,7 +121,7 @@ func TestGossipMakesAllAskTheLeaderForANewerConfiguration(t *testing.T) {
 
 // TestOnlyTheLeaderAndVotersAreAskedForANewerConfiguration checks that gossip of a newer
 // configuration only causes questions to the leader and the known voters, one at a time. Addresses
-// in gossip are not asked, and configurations in gossip are ignored.
+// and configurations in gossip are not used.
 func TestOnlyTheLeaderAndVotersAreAskedForANewerConfiguration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -246,8 +246,8 @@ func TestAnAnnouncementIsGivenUp(t *testing.T) {
 	}
 }
 
-// TestAStrayIsToldOnceASecond checks that a removed peer that sends many raft messages is sent the
-// configuration once a second, and that removed peers are forgotten.
+// TestAStrayIsToldOnceASecond checks that a removed peer is sent the configuration once a second,
+// however many messages it sends, and that removed peers are forgotten.
 func TestAStrayIsToldOnceASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -257,7 +257,7 @@ func TestAStrayIsToldOnceASecond(t *testing.T) {
 		g := f.newGroup()
 		stray, n := f.nodes[2], f.nodes[1]
 		list := without(g.config, stray.place().Raft)
-		for _, n := range f.nodes[:2] { // there is no leader, and gossip does not reach the removed peer
+		for _, n := range f.nodes[:2] { // no leader, and gossip does not reach stray
 			f.net.cut(n.cfg.Advertise, stray.cfg.Advertise)
 			n.Configured(g.id, 9, list)
 		}

@@ -205,8 +205,8 @@ func TestAnswersToAnEarlierLeadAreDropped(t *testing.T) {
 	})
 }
 
-// TestARetiredReplicaIsReplacedAtOnce checks that a replica that has stopped by itself is replaced
-// when its instance reports that on its stream, though the stream continues.
+// TestARetiredReplicaIsReplacedAtOnce checks that a replica is replaced when its instance reports
+// on its stream that it has stopped, though the stream continues.
 func TestARetiredReplicaIsReplacedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)

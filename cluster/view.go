@@ -20,9 +20,9 @@ const (
 	PhaseMember = founding.Member  // belongs to a group that is born
 )
 
-// Member is an instance that gossip sees. With Founders only founders gossip; an instance that is
-// not a founder sees only itself. The list may be out of date: it may contain an instance that has
-// ended, or miss one that runs.
+// Member is an instance that gossip sees. With Founders these are the founders; an instance that is
+// not a founder sees only itself. The list may contain an instance that has ended, or miss one that
+// runs.
 type Member struct {
 	Name     string
 	Instance nodeid.ID
@@ -39,14 +39,14 @@ type Status struct {
 	Phase    Phase
 	Instance nodeid.ID
 	Life     uint64   // number of this start; 1 in memory mode
-	Waiting  string   // a sentence that states what this instance waits for and what to do; may be empty
+	Waiting  string   // a sentence: what this instance waits for and what to do
 	Group    uint64   // zero means none
 	Voters   []Voter  // of Group, by raft ID
-	Namesake string   // a sentence if another instance has this instance's name; may be empty
+	Namesake string   // a sentence if another instance has the same Name
 	Members  []Member // by name, then instance
 }
 
-// view is the state that other goroutines may read. The owner makes a new view for each change.
+// view is what other goroutines may read. A published view is never changed.
 type view struct {
 	Status
 	byRaft   map[uint64]Voter

@@ -15,7 +15,7 @@ import (
 const (
 	resolveWithin = 2 * time.Second // then the context of the lookup ends
 	// resolveOverrun is how long a lookup may continue after its context has ended. Then the entry
-	// counts as failed, and Close returns without waiting for the lookup.
+	// counts as failed, and Close does not wait for the lookup.
 	resolveOverrun = time.Second
 	resolveAtATime = 16 // hosts of one list
 )
@@ -52,12 +52,11 @@ type Result struct {
 	found found
 }
 
-// Run runs the lookup on a separate goroutine, passes the result to tell, and returns when that
-// goroutine has ended. The context of the lookup ends after two seconds or with ctx. If the lookup
-// is still running a second later, because the user's function or a dead disk ignores the context,
-// Run passes a late Result to tell and returns. The goroutine then passes its own result when it
-// ends. So tell is called once or twice, possibly on another goroutine and after Run has returned.
-// It must not block.
+// Run runs the lookup on a goroutine of its own, passes the result to tell, and returns when that
+// goroutine has ended. The lookup's context ends after two seconds or with ctx. If the user's
+// function or a dead disk ignores it for a second, Run passes a late Result to tell and returns.
+// The goroutine passes another result when it ends. So tell is called once or twice, possibly on
+// another goroutine and after Run has returned. It must not block.
 func (a Attempt) Run(ctx context.Context, tell func(Result)) {
 	ctx, cancel := context.WithTimeout(ctx, resolveWithin)
 	defer cancel()

@@ -14,15 +14,13 @@
 //
 // # Guarantees
 //
-// Every entry is looked up repeatedly, without end. Without a leader this happens every second, or
-// every two seconds for a function; with a leader every ten seconds. Each pause is longer by a
-// random part, up to a quarter.
+// Every entry is looked up without end: every second without a leader, every two seconds if it is a
+// function, every ten seconds with a leader. Each pause is up to a quarter longer at random.
 //
-// A lookup that finds no address is a success. A lookup fails if the resolver reports an error
-// other than a missing name, if a file is missing or cannot be read completely, or if a function
-// fails, panics or does not return. Then Entry.Failed contains the reason, the entry keeps its
-// known addresses, and it does not count as resolved. If one host of a list fails, the other hosts
-// are used.
+// A lookup that finds no address is a success. It fails if the resolver reports any error but a
+// missing name, if a file is missing or not readable, or if a function fails, panics or does not
+// return. Then Entry.Failed is the reason, the entry keeps its addresses, and it does not count as
+// resolved. If one host of a list fails, the others are used.
 //
 // A list is used as a whole or not at all. A changed file is used once it has not changed for 200
 // ms.
@@ -42,13 +40,12 @@
 //
 // # Limits
 //
-// An entry leads to at most 1,024 addresses, and a file has at most 64 KiB. A larger number is a
-// failure, since leaving out addresses could leave out the instances of a group. An address has at
-// most 200 bytes. If a file is written in place with a pause of more than 200 ms, the incomplete
-// file may be used.
+// An entry leads to at most 1,024 addresses, and a file has at most 64 KiB. More is a failure,
+// since leaving out addresses could leave out a group. An address has at most 200 bytes. If a file
+// is written in place with a pause of more than 200 ms, the incomplete file may be used.
 //
 // # Refused alternatives
 //
-// Resolving names once, at the start: instances move. Watching files and records: each system does
-// this differently, and a watch that misses a change would need repeated lookups anyway.
+// Resolving names once, at the start: instances move. Watching files and records: systems differ,
+// and a watch that can miss a change needs repeated lookups anyway.
 package discovery

@@ -15,7 +15,7 @@ type form uint8
 const (
 	formHost    form = iota // host:port, also written dns:///host:port
 	formService             // srv:///name: hosts and ports from SRV records
-	formFile                // file:/ // file:///path: a file with a list of host:port
+	formFile                // file:///path: a file with a list of host:port
 	formFunc                // Config.Func: a list of host:port
 )
 

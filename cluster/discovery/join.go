@@ -10,9 +10,9 @@ import (
 	"github.com/mortise-lock/mortise/cluster/founding"
 )
 
-// Times of resolving Join. Lookups are more frequent without a leader, since founding waits for
-// them, and so does finding a group whose instances have all moved. The random part prevents a
-// thousand instances that start together from querying DNS together.
+// Times of resolving Join. Lookups are more frequent without a leader, since they delay founding,
+// and also joining a group whose instances have all moved. The random part prevents a thousand
+// instances that start together from querying DNS together.
 const (
 	resolveEvery     = time.Second
 	resolveEverySlow = 10 * time.Second
@@ -34,7 +34,7 @@ type resolving struct {
 	entry founding.Entry
 	kind  form
 	list  func(context.Context) ([]string, error) // returns the host:port lines of the entry
-	known map[string][]string                     // last found addresses by host, for the hosts of the current list
+	known map[string][]string                     // last addresses by host of the current list
 	none  []string                                // lines of the list whose host has no address
 	busy  bool
 	asked time.Duration // when the current or last lookup began
@@ -91,10 +91,10 @@ func (r *resolving) pauseAfter(led bool) time.Duration {
 	return resolveEvery
 }
 
-// Due returns the lookups to start now, and the latest time of the next call of Due. It returns no
-// other attempt at an entry until Take has received the result of the previous one. led is set if
-// this instance belongs to a group that has a leader; then lookups are less frequent. When led
-// changes to false, the times of the next lookups become earlier.
+// Due returns the lookups to start now, and when to call it again at the latest. It returns no
+// attempt at an entry until Take has the result of the previous one. led is set if this instance
+// belongs to a group that has a leader; then lookups are less frequent. When led becomes false, the
+// next lookups become due earlier.
 func (j *Join) Due(now time.Duration, led bool, random func() uint64) (due []Attempt, next time.Duration) {
 	next = now + idle
 	for i := range j.entries {
@@ -103,7 +103,7 @@ func (j *Join) Due(now time.Duration, led bool, random func() uint64) (due []Att
 			continue
 		}
 		pause := r.pauseAfter(led)
-		r.next = min(r.next, now+pause+pause/4) // moves an entry forward that was planned with a leader
+		r.next = min(r.next, now+pause+pause/4) // earlier if it was planned with a leader
 		if r.next > now {
 			next = min(next, r.next)
 			continue

@@ -6,17 +6,16 @@ import (
 )
 
 // Lookup returns the addresses that an entry of Join leads to now, host:port with an IP address. It
-// is for a program that is not an instance and wants to ask one. For a host that does not exist it
-// returns none. If some of several hosts cannot be looked up, it returns the addresses of the
-// others. It does not wait until a file that is being written is complete. The lookup ends with
-// ctx.
+// is for a program that is not an instance. For a host that does not exist it returns none. If some
+// hosts cannot be looked up, it returns the addresses of the others. A file is read as it is,
+// though it may be half written. The lookup ends with ctx.
 func Lookup(ctx context.Context, entry string) ([]string, error) {
 	if err := Check(entry); err != nil {
 		return nil, err
 	}
 	cfg := Config{}.withDefaults()
 	r := newResolving(cfg, entry)
-	if _, path, _ := parseJoin(entry); r.kind == formFile { // an incomplete list is sufficient for one lookup
+	if _, path, _ := parseJoin(entry); r.kind == formFile { // half a list is sufficient here
 		r.list = func(context.Context) ([]string, error) {
 			text, err := readSmall(path)
 			if err != nil {

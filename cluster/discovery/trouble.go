@@ -11,10 +11,9 @@ const maxTroubles = 3
 const headless = "; a headless Service of Kubernetes lists only pods that are ready, and none is ready before the " +
 	"group is founded: set publishNotReadyAddresses: true on it"
 
-// Trouble returns a text to append to waiting. It names the entries of Join that lead to no
-// instance, or only to this one. These do not prevent founding, so package founding does not report
-// them, but they may explain missing instances. It returns "" if there are none or if waiting is
-// empty.
+// Trouble returns a text to append to waiting: the entries of Join that lead to no instance, or
+// only to this one. They do not prevent founding, so package founding does not report them, but
+// they may explain missing instances. Trouble returns "" if there are none or if waiting is empty.
 func (j *Join) Trouble(waiting string) string {
 	if waiting == "" || len(j.entries) == 0 {
 		return ""

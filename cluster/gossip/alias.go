@@ -8,9 +8,9 @@ import (
 	"sync"
 )
 
-// aliases gives an IP address to each host that is reached by name, because memberlist supports
-// only IP addresses. The addresses are in the prefix 100::/64, which routers discard (RFC 6666). So
-// if the translation is lost, no packet reaches a foreign machine.
+// aliases assigns IP addresses to hosts that are reached by name, because memberlist supports only
+// IP addresses. They are in the prefix 100::/64, which routers discard (RFC 6666). So a lost
+// translation never leads to a foreign machine.
 type aliases struct {
 	mu   sync.Mutex
 	real map[string]string // ip:port → host:port, only for names

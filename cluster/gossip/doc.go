@@ -1,9 +1,8 @@
 // Package gossip finds out which instances run. It wraps memberlist; no other package imports
 // memberlist.
 //
-// Each instance publishes some data about itself ([Meta]) and receives the data of the others
-// ([News]). Gossip is advice: other packages use it to find addresses to ask, and people read it.
-// It decides nothing.
+// Each instance publishes data about itself ([Meta]) and receives the data of the others ([News]).
+// Other packages use gossip to find addresses to ask, and people read it. It decides nothing.
 //
 //	Tell ──▶ Meta ──▶ memberlist ◀── parcels (bounds) ◀── wire ◀── Net: packets, streams
 //	                      │
@@ -12,13 +11,11 @@
 // # Guarantees
 //
 // Memory and work are bounded, whatever a process that knows the label sends. Packets and streams
-// are checked before memberlist decodes them. A new member is accepted only below the limit of
-// members. Config.News is called at most every 50 ms. Known members remain visible when the limit
-// is reached.
+// are checked before memberlist decodes them. New members are accepted only up to a limit, and
+// known members remain visible. Config.News is called at most every 50 ms.
 //
-// Addresses may contain names. memberlist supports only IP addresses, so inside memberlist an
-// address in the discard prefix 100::/64 represents a name. If the translation is lost, no packet
-// reaches another machine.
+// Addresses may contain names. memberlist supports only IP addresses, so an address in the discard
+// prefix 100::/64 represents a name there. A lost translation never leads to another machine.
 //
 // # Concurrency
 //
@@ -31,8 +28,8 @@
 //
 // A packet that cannot be sent is lost. A member of another version, or with unreadable metadata,
 // is not reported. A member beyond the limit is ignored, which is logged once a minute. memberlist
-// forgets dead members after half a minute, so after a long partition the two sides do not
-// reconnect by themselves. The user of this package has to Join missing addresses.
+// forgets dead members after half a minute, so after a long partition the user of this package has
+// to Join missing addresses.
 //
 // # Limits
 //

@@ -31,7 +31,7 @@ type Net interface {
 // Config configures Gossip. All fields must be set.
 type Config struct {
 	Net       Net
-	Label     string       // name of the cluster, 1 to 255 bytes; packets with another label are dropped
+	Label     string       // 1 to 255 bytes; packets with another label are dropped
 	Advertise string       // host:port at which the others reach this instance
 	Random    func([]byte) // fills with unpredictable bytes
 	Logger    *slog.Logger
@@ -61,14 +61,14 @@ type Gossip struct {
 	gone    bool          // Close was called
 }
 
-// Times of gossip. memberlist's defaults for a LAN apply to all other times.
+// All other times are memberlist's defaults for a LAN.
 const (
 	streamTimeout = 5 * time.Second
 	leaveTimeout  = 2 * time.Second
 )
 
-// Start starts gossip, and Close must end it. The instance reaches no other one until it calls Join
-// or another instance joins its address.
+// Start starts gossip, and Close must end it. It reaches no other instance before a Join on either
+// side.
 func Start(cfg Config, first Meta) (*Gossip, error) {
 	g := &Gossip{news: cfg.News, logger: cfg.Logger, roster: newRoster(maxMembers)}
 	g.setMeta(first)
@@ -80,8 +80,7 @@ func Start(cfg Config, first Meta) (*Gossip, error) {
 	var name [12]byte
 	cfg.Random(name[:])
 	mc := memberlist.DefaultLANConfig()
-	// a new name at every start, since memberlist rejects a known name at a new address as a
-	// conflict
+	// new at every start, since memberlist rejects a known name at a new address
 	mc.Name = hex.EncodeToString(name[:])
 	mc.Label, mc.Transport = cfg.Label, wire
 	mc.BindAddr, mc.BindPort, mc.AdvertisePort = "", 0, 0

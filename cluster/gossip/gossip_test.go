@@ -135,8 +135,8 @@ func TestCloseWaitsForTheGoodbye(t *testing.T) {
 	}
 }
 
-// TestGhostsAreBounded checks that members invented by a process with the secret are accepted up to
-// a limit, and that the real instances still see each other.
+// TestGhostsAreBounded checks that invented members of a process with the secret are limited, and
+// that the real instances still see each other.
 func TestGhostsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWeb(t)
@@ -179,9 +179,8 @@ func TestGhostsAreBounded(t *testing.T) {
 	})
 }
 
-// TestHostileExchangesHoldNoMemory checks the memory that hostile exchanges hold: those that
-// announce a million members, have wrong lengths or cut the versions of a member. Honest exchanges
-// continue.
+// TestHostileExchangesHoldNoMemory checks that exchanges with a million announced members, wrong
+// lengths or incomplete versions hold little memory. Honest exchanges continue.
 func TestHostileExchangesHoldNoMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWeb(t)
@@ -203,7 +202,7 @@ func TestHostileExchangesHoldNoMemory(t *testing.T) {
 				}
 				defer conn.Close()
 				go func() { _, _ = conn.Write(labelled(attack, label)) }()
-				go func() { _, _ = io.Copy(io.Discard, conn) }() // memberlist answers before it reads the rest
+				go func() { _, _ = io.Copy(io.Discard, conn) }() // memberlist answers first
 			}
 			synctest.Wait()
 		}

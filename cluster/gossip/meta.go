@@ -7,8 +7,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Limits of the fields of Meta. memberlist panics above 512 bytes of metadata and sends the
-// metadata repeatedly, so the limits are small, and their sum is below 512 bytes.
+// Limits of Meta. memberlist panics above 512 bytes and sends every byte many times, so the limits
+// are small, and all fields together fit.
 const (
 	MaxNameBytes = 128 // of Meta.Name
 	MaxZoneBytes = 128 // of Meta.Zone
@@ -52,12 +52,12 @@ func (m Meta) append(b []byte) []byte {
 	return b
 }
 
-// padded encodes m followed by up to 15 zero bytes. The number of zero bytes differs between calls
-// and between instances, because memberlist can lose one of two queued broadcasts of equal length.
-// Its queue identifies a broadcast by the number of transmissions, the length, and a counter that
-// restarts whenever the queue is empty. After such a loss other instances see an old Meta until the
-// next full exchange, half a minute later. Without padding this happened in one of a hundred starts
-// of a test. Instances of one service often have names and addresses of equal length.
+// padded encodes m followed by up to 15 zero bytes. Their number differs between calls and between
+// instances, because memberlist can lose one of two queued broadcasts of equal length: its queue
+// orders them by transmissions, length, and a number that restarts whenever the queue is empty.
+// Then others see an old Meta until the next full exchange, half a minute later. Without padding
+// this happened in one of a hundred starts of a test. Instances of one service often have names and
+// addresses of equal length.
 func (m Meta) padded(turn uint64) []byte {
 	b := m.append(nil)
 	pad := int((uint64(m.Instance[0]) + 7*turn) % 16)

@@ -15,8 +15,8 @@ type News struct {
 	Here bool
 }
 
-// unread holds the news that the owner has not taken, only the latest of each member. So a flood of
-// news costs the owner one Take each newsEvery, and its memory is limited by the number of members.
+// unread holds the latest news of each member that the owner has not taken. So a flood of news
+// costs the owner one Take each newsEvery, and no more memory than there are members.
 type unread struct {
 	mu     sync.Mutex // guards the fields below
 	latest map[string]word

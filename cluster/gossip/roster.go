@@ -18,9 +18,9 @@ var (
 	errBadMember  = errors.New("malformed data about a member")
 )
 
-// roster limits the number of members that memberlist keeps. memberlist forgets a member that has
-// left only after a full round over all others, and does not report it. So the roster keeps the
-// slot of such a member for the longest time that this may take. Times are arguments.
+// roster limits the members that memberlist keeps. memberlist forgets a member that has left only
+// after a round over all others, and does not report it. So the member keeps its slot for the
+// longest such time. Times are arguments.
 type roster struct {
 	limit int
 	known map[string]time.Time // when the slot becomes free; zero for a present member

@@ -8,8 +8,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// This file handles the questions that a leader asks about the voters. The answer to a question is
-// ignored unless this instance still leads in the term of the question.
+// This file handles a leader's questions about the voters. An answer is ignored unless this
+// instance still leads in the term of the question.
 
 // Term returns the term of the last evaluation.
 func (l *Lead) Term() uint64 { return l.term }
@@ -25,8 +25,7 @@ func (l *Lead) Question(step voters.Step, group, at uint64, configuration []foun
 
 // Answered records the outcome of a Prepare question, and reports whether to call Look again.
 // Silence and an answer that cannot be decoded count as no answer: the reconciler waits and asks
-// again. A refused connection counts as a refusal. declined is the reason that the instance gave
-// for refusing.
+// again. A refused connection counts as a refusal. declined is the instance's reason for refusing.
 func (l *Lead) Answered(now time.Duration, term uint64, step voters.Step, outcome founding.Outcome,
 	answer []byte) (look bool, declined string) {
 	if !l.governs(term) || outcome == founding.Silent {
@@ -53,8 +52,8 @@ func (l *Lead) Answered(now time.Duration, term uint64, step voters.Step, outcom
 
 // Probed records the outcome of a probe, and reports whether to call Look again. An incarnation has
 // ended if the connection to its address is refused, or if another instance proves its own ID
-// there. A silent instance may only be slow. A foreign program proves nothing, because the address
-// may be shared or may now belong to another service.
+// there. A silent instance may only be slow. A foreign program proves nothing: the address may be
+// shared, or belong to another service now.
 func (l *Lead) Probed(now time.Duration, term uint64, p voters.Probe, outcome founding.Outcome) (look bool) {
 	if !l.governs(term) {
 		return false

@@ -11,8 +11,8 @@ import (
 const (
 	Pause = 50 * time.Millisecond // shortest time between two evaluations
 
-	every    = time.Second // time between two evaluations while this instance leads and nothing changes
-	tryAgain = time.Second // time before an unchanged step is handed to the log again
+	every    = time.Second // while this instance leads and nothing changes
+	tryAgain = time.Second // before an unchanged step is handed to the log again
 	never    = time.Hour
 )
 
@@ -24,7 +24,7 @@ type Lead struct {
 	term       uint64
 	looked     bool
 	at         time.Duration // time of the last evaluation
-	next       time.Duration // time of the evaluation that the last step asks for; zero means none
+	next       time.Duration // of the evaluation that the last step requests; zero means none
 	facts      voters.Facts  // of the last evaluation
 	carried    carried
 	said       voters.Step // the step last handed to the log in this term
@@ -48,7 +48,7 @@ type Carry struct {
 	Term  uint64
 	Step  voters.Step
 	About founding.Voter // the instance to add, for AddLearner
-	Again bool           // the step repeats the previous one, which may have been lost
+	Again bool           // it repeats the previous one, which may be lost
 }
 
 // Due returns when to call Look or Rest. wanted is set if the facts may have changed.
@@ -162,8 +162,7 @@ type VoterStatus struct {
 }
 
 // VoterStatus answers an instance about a replica, from the last evaluation. It reports false if
-// this instance does not lead. at is the same as in voters.MayStop. The caller sets the field
-// Leader.
+// this instance does not lead. at is as in voters.MayStop. The caller sets Leader.
 func (l *Lead) VoterStatus(raft nodeid.ReplicaID, at uint64, asker nodeid.ID) (VoterStatus, bool) {
 	if !l.leads {
 		return VoterStatus{}, false

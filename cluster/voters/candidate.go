@@ -12,9 +12,9 @@ import (
 
 type candidate struct {
 	info     Registered
-	prepared Prepared // the newest Prepared of this term that is still valid
+	prepared Prepared // the newest one of this term that is still valid
 	stage    stage
-	replaces bool // a dead or leaving replica with the same name is still in the configuration
+	replaces bool // a dead or leaving replica with its name is in the configuration
 }
 
 // stage is the progress of a candidate.
@@ -45,7 +45,7 @@ func (s *survey) count(records []Registered) {
 	slices.SortFunc(list, func(a, b candidate) int { return cmp.Or(last(a.wild())-last(b.wild()), a.compare(b, 0, 0)) })
 	open := s.unrivalled(list)
 	staying := len(where(s.voters, (*member).fit)) + len(where(s.learners, (*member).fit))
-	floor := odd(min(s.maxVoters(), staying+len(open)))/2 + 1 // a majority of all instances that could have a replica
+	floor := odd(min(s.maxVoters(), staying+len(open)))/2 + 1 // a majority of all possible replicas
 	for _, c := range open {
 		if c.wild() && odd(min(s.maxVoters(), staying+len(s.candidates))) >= floor {
 			s.barred = fmt.Sprintf("%q was lost %d times in two minutes and is not brought in until it is steady",

@@ -27,8 +27,8 @@ func (s *survey) rank(list []*member) []int {
 	return []int{even, max(len(list)-s.target, s.target-len(list)), len(list) - len(where(list, (*member).fit))}
 }
 
-// leads reports whether the leader may remain in the configuration. If not, the only possible steps
-// are those that prepare a successor (rule 12).
+// leads reports whether the leader may remain in the configuration. If not, it only prepares a
+// successor (rule 12).
 func (s *survey) leads() bool { return s.self.fit() }
 
 // size returns the number of voters that one change can reach. A leader that leaves must not be the
@@ -70,8 +70,8 @@ func (s *survey) compose(n int) []*member {
 	return s.even(chosen)
 }
 
-// take adds members to the chosen ones until there are n, each from the emptiest zone. It adds no
-// rival of a chosen member if either of the two is no voter yet.
+// take adds members to chosen until there are n, each from the emptiest zone. It adds no rival of a
+// chosen member unless both are voters already.
 func (s *survey) take(chosen []*member, n int, from []*member) []*member {
 	for len(chosen) < n {
 		free := where(from, func(m *member) bool {

@@ -9,14 +9,13 @@ import (
 )
 
 const (
-	// poll is the time until the next evaluation if a step waits for a replica's log, which causes
-	// no event.
+	// poll is when to evaluate again if a step waits for a replica's log, which causes no event.
 	poll = 100 * time.Millisecond
 	// maxNamed is the maximum number of founders in a text.
 	maxNamed = 10
-	// again is the time until the next evaluation if a step has had no effect.
+	// again is when to evaluate again if a step has had no effect.
 	again = time.Second
-	// maxNamesakes is the maximum number of instances in a text that have a voter's name.
+	// maxNamesakes is the maximum number of instances with a voter's name in a text.
 	maxNamesakes = 3
 )
 

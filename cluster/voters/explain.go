@@ -16,12 +16,12 @@ type Report struct {
 	Quorum bool
 	// Missing are the voters out of contact with the leader, by ID.
 	Missing []Missing
-	// CannotSurvive are the voters in contact with the leader without which there would be no
-	// majority, by ID. It is empty if Quorum is not set.
+	// CannotSurvive are the voters whose loss now would cost the majority, by ID. It is empty
+	// without a Quorum.
 	CannotSurvive []nodeid.ReplicaID
-	// Due is set while a change of voters is due or in flight, even if the change has to wait. It
-	// is also set by a voter that is silent but not dead yet, because continuing a rolling restart
-	// then could remove the majority.
+	// Due is set while a change of voters is due or in flight, even if it has to wait. A silent
+	// voter that is not dead yet sets it too, since a rolling restart that continued could remove
+	// the majority.
 	Due  bool
 	Next Step
 }

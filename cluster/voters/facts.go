@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Facts are a leader's facts at one time. They are the input of a Reconciler, which does not change
-// them. Shared slices must not be changed afterwards, except for Others.
+// Facts are the input of a Reconciler: a leader's observations at one time. The Reconciler does not
+// change them. Shared slices must not be changed afterwards, except for Others.
 type Facts struct {
 	// Self is the raft ID of this replica. It leads, and has applied an entry of its own term.
 	Self nodeid.ReplicaID
@@ -20,12 +20,12 @@ type Facts struct {
 	Pending bool
 	// Replicas has one entry for each replica of Config. LifeOver is not set.
 	Replicas []Replica
-	// Registered are the instances that have a session. Lost is not set. They include at least all
-	// instances that Settings.Founders allows to vote, and all that have a replica or the name of
-	// one. The Reconciler adds instances whose session has ended from its memory.
+	// Registered are the instances that have a session. Lost is not set. They include all instances
+	// that may vote by Settings.Founders, and all that have a replica or the name of one. The
+	// Reconciler adds remembered instances without a session.
 	Registered []Registered
-	// Others are the instances with a session that are not in Registered. Nil means none. Its
-	// content changes over time, and it must be used only on the goroutine that calls Look.
+	// Others are the instances with a session that are not in Registered. Nil means none. The
+	// content changes, so it must be used only on the goroutine that calls Look.
 	Others Others
 	// Remarks are texts for people. They have no effect.
 	Remarks []string
@@ -34,15 +34,13 @@ type Facts struct {
 // Others are instances that have a session and cannot get a vote. There may be thousands. No step
 // depends on them, so Look does not read them.
 type Others interface {
-	// All iterates over these instances in any order. It takes time proportional to the number of
-	// all registered instances.
+	// All iterates over them in any order, in time proportional to all registered instances.
 	All() iter.Seq[Registered]
 	// Has reports whether an instance is in Others or Registered.
 	Has(nodeid.ID) bool
 }
 
-// All iterates over all instances that have a session now. It takes time proportional to their
-// number.
+// All iterates over all instances that have a session now, in time proportional to their number.
 func (f *Facts) All() iter.Seq[Registered] {
 	return func(yield func(Registered) bool) {
 		for _, r := range f.Registered {

@@ -8,14 +8,14 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// vigil is the state of the probes of a replica that the leader has no stream with. The probes find
-// out as soon as possible whether the incarnation has ended (rule 11).
+// vigil is the state of the probes of a replica without a stream. They detect as soon as possible
+// that its incarnation has ended (rule 11).
 type vigil struct {
 	id      nodeid.ReplicaID
-	away    bool // there is no stream, and the incarnation is not known to have ended
-	over    bool // a probe has found that the incarnation has ended
+	away    bool // no stream, and not known to have ended
+	over    bool // ended, by a probe since the stream ended
 	waiting bool // a probe is under way
-	stale   bool // there was a stream since that probe was sent
+	stale   bool // a stream existed since the probe was sent
 	asked   time.Duration
 	due     time.Duration // time of the next probe
 }
@@ -27,8 +27,8 @@ const (
 	maxRetired    = 64
 )
 
-// watch returns the replicas, with LifeOver set for those whose incarnation is known to have ended.
-// It starts vigils for the others without a stream and ends vigils that are not needed any more.
+// watch returns the replicas, with LifeOver set if the incarnation is known to have ended. It
+// starts vigils for the others without a stream and ends unneeded ones.
 func (s *Reconciler) watch(now time.Duration, f Facts) []Replica {
 	list := slices.Clone(f.Replicas)
 	s.relent(func(id nodeid.ReplicaID) bool {
@@ -48,8 +48,8 @@ func (s *Reconciler) watch(now time.Duration, f Facts) []Replica {
 	return list
 }
 
-// relent ends the vigils of the replicas for which holds is true. A vigil with a probe under way is
-// kept until the probe ends, so that the answer is not taken for the answer to a later probe.
+// relent ends the vigils of the replicas for which holds is true. A vigil is kept until its probe
+// ends, so that the answer is not taken for that of a later probe.
 func (s *Reconciler) relent(holds func(nodeid.ReplicaID) bool) {
 	for i := range s.vigils {
 		if v := &s.vigils[i]; holds(v.id) {
@@ -72,10 +72,9 @@ func (s *Reconciler) probedOver(id nodeid.ReplicaID) bool {
 	return slices.ContainsFunc(s.vigils, func(v vigil) bool { return v.id == id && v.over })
 }
 
-// replaced reports whether a later incarnation has registered with the name of an instance. The
-// name is not proved. The registration does not count if the instance and the other one had the
-// same name while the leader had a stream with the replica, or when this leader began to lead,
-// because then both run at the same time.
+// replaced reports whether a later incarnation has registered with the name of an instance. A name
+// is not proved. It does not count if both had it while the leader had a stream with the replica,
+// or when this leader began to lead, since then both run.
 func (s *Reconciler) replaced(f Facts, who nodeid.ID) bool {
 	i := slices.IndexFunc(s.known, func(r Registered) bool { return r.Instance == who && r.Name != "" })
 	return i >= 0 && slices.ContainsFunc(f.Registered, func(r Registered) bool {
@@ -107,10 +106,10 @@ func (s *Reconciler) namesakes(f Facts) {
 	s.beside = beside
 }
 
-// Probes returns the probes to send now, and records them as sent. They concern replicas that had
-// no stream with the leader at the last Look. The first probe of a replica is due at once. The next
-// ones are due every 100 ms, but not before the previous probe has ended. The caller ends a probe
-// after 1.5 s. With a directory Probes returns none, since an answer would have no effect.
+// Probes returns the probes to send now, and records them as sent. They concern replicas without a
+// stream at the last Look. The first probe of a replica is due at once, the next ones every 100 ms,
+// but only one at a time. The caller ends a probe after 1.5 s. With a directory Probes returns
+// none, since an answer has no effect.
 func (s *Reconciler) Probes(now time.Duration) []Probe {
 	var list []Probe
 	for i := range s.vigils {
@@ -150,9 +149,8 @@ func (s *Reconciler) Retired(id nodeid.ReplicaID) {
 	}
 }
 
-// remember keeps the registrations of the instances of the configuration. The session of an
-// instance that has ended expires before its replica is removed, and its name and Leaving are still
-// needed.
+// remember keeps the registrations of the instances of the configuration. A session may end before
+// the replica is removed, and its Name and Leaving are still needed.
 func (s *Reconciler) remember(f Facts) {
 	var known []Registered
 	for _, r := range slices.Concat(f.Registered, s.known) {

@@ -23,8 +23,7 @@ type absence struct {
 }
 
 // count records losses (Registered.Lost), at most one in each absence. A replica is lost if it is
-// dead by rule 11, or if it returns after a silence of the same length. An instance that leaves is
-// not counted.
+// dead by rule 11, or returns after as long a silence. Leavers are not counted.
 func (s *Reconciler) count() {
 	now, seen := s.view.Now, look(s.view)
 	s.losses = slices.DeleteFunc(s.losses, func(l loss) bool { return now-l.at >= lossMemory })

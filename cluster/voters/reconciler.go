@@ -6,10 +6,9 @@ import (
 	"time"
 )
 
-// Reconciler remembers what a leader needs in addition to the Facts to make a View: the instances
-// that it has asked, the incarnations that have ended, recent losses of replicas, and names. It
-// decides nothing itself. Each instance has one Reconciler for its whole run. The zero value is
-// ready to use. A Reconciler must be used by one goroutine only.
+// Reconciler adds to a leader's Facts what a View needs: the asked instances, the ended
+// incarnations, recent losses, and names. It decides nothing itself. Each instance has one for all
+// its terms as leader. The zero value is ready to use. A Reconciler belongs to one goroutine.
 type Reconciler struct {
 	view   View
 	looked bool // Look was called since Begin
@@ -20,7 +19,7 @@ type Reconciler struct {
 	vigils   []vigil
 	absences []absence
 	losses   []loss
-	beside   map[nodeid.ID]bool // instances that share a name with a running replica, and so do not replace it
+	beside   map[nodeid.ID]bool // not replacements: they had a running replica's name
 }
 
 // Begin must be called when this instance begins to lead. It forgets earlier questions and probes.
@@ -58,9 +57,8 @@ func (s *Reconciler) Look(now time.Duration, f Facts, fresh nodeid.ReplicaID) St
 	return step
 }
 
-// Report returns the result of Explain for the last Look. It also sets Due if the stream with a
-// voter has ended and its incarnation is not known to have ended. Otherwise an operator who then
-// stops the next instance would remove the majority.
+// Report returns the result of Explain for the last Look. It also sets Due if there is no stream
+// with a voter, since an operator who stops the next instance then could remove the majority.
 func (s *Reconciler) Report() Report {
 	r := Explain(s.view)
 	if r.Due {
@@ -85,9 +83,8 @@ func (s *Reconciler) MayStop(leaver nodeid.ReplicaID, at uint64) bool {
 // AllLeaving returns the result of the function AllLeaving for the last Look.
 func (s *Reconciler) AllLeaving() bool { return AllLeaving(s.view) }
 
-// Answered records the answer to a Prepare. It ignores an answer to a question from before Begin,
-// and to a question that was replaced by a newer one, because the newer Prepare has ended the older
-// replica.
+// Answered records the answer to a Prepare. It ignores answers to questions from before Begin, and
+// to questions that were repeated, because the newer Prepare has ended the older replica.
 func (s *Reconciler) Answered(now time.Duration, id nodeid.ReplicaID, state State) {
 	for i := range s.prepared {
 		p := &s.prepared[i]

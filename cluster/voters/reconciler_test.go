@@ -11,8 +11,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// lead is a Reconciler with the facts of its leader. The facts come from a line like that of scene,
-// with streams as links. The order of each instance is the position of its name.
+// lead is a Reconciler with its leader's facts, from a line as in scene. Streams are links, and the
+// position of a name is its order.
 type lead struct {
 	Reconciler
 	t     *testing.T
@@ -94,8 +94,8 @@ func TestAsked(t *testing.T) {
 	}
 }
 
-// TestUsedIDIsEnded checks that an ID is added to the configuration only once, whatever its
-// instance answers. The instance may not know that its replica was added and removed.
+// TestUsedIDIsEnded checks that an ID is added only once, whatever its instance answers. The
+// instance may not know that its replica was added and removed.
 func TestUsedIDIsEnded(t *testing.T) {
 	l := newLead(t, "a* b c/dead | | d", three)
 	l.want(0, Prepare, 201, "rule 9")
@@ -199,7 +199,7 @@ func TestLifeOver(t *testing.T) {
 	}
 }
 
-// TestAStreamThatEndedIsDue checks Due, on which Ready depends. If one of three voters was just
+// TestAStreamThatEndedIsDue checks Due, on which Ready depends. If the last of three voters was
 // replaced and the next one is stopped a moment later, the group ends.
 func TestAStreamThatEndedIsDue(t *testing.T) {
 	l := newLead(t, "a* b c | |", three)

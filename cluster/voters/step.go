@@ -13,7 +13,7 @@ type Kind uint8
 const (
 	None    Kind = iota // no step now
 	Prepare             // ask Instance to start an empty replica with ID; nothing is proposed
-	// propose to add ID, which Instance runs, as a learner, with the address of Instance
+	// propose to add ID as a learner; the entry contains ID, Instance and its address
 	AddLearner
 	Change   // propose one joint change with AutoLeave: Promote, Demote, Remove
 	Transfer // transfer leadership to ID
@@ -28,8 +28,8 @@ func (k Kind) String() string {
 	return "unknown"
 }
 
-// Step is the one thing to do now. The caller carries it out once. The caller calls Reconcile again
-// when anything in the View has changed, and after Next.
+// Step is the next thing to do. The caller carries it out once, and calls Reconcile again when the
+// View has changed, and after Next.
 type Step struct {
 	// Kind determines which of the fields are set.
 	Kind Kind

@@ -7,10 +7,9 @@ import (
 )
 
 // MayStop reports whether an instance that leaves may stop (rule 13). leaver is the raft ID of its
-// replica; zero means none. It may stop if its replica is not the leader, and the leader has
-// applied a configuration without the replica. Also, a majority of the voters must know that this
-// configuration is committed, and so must every voter in contact. The package comment contains the
-// reason.
+// replica; zero means none. The replica must not be the leader, and the leader must have applied a
+// configuration without it. A majority of the voters and every voter in contact must know that this
+// configuration is committed; see the package comment.
 //
 // at is the index of the newest configuration that the leaver knows. A leader with an older
 // configuration was replaced without knowing it, and may not know that the replica exists.

@@ -26,9 +26,9 @@ func (m *member) fit() bool {
 	return !m.dead && !m.info.Leaving && !m.foreign && !m.double
 }
 
-// promotable reports whether the member is a learner that may get a vote now. It must know the
-// current configuration, because an instance ignores messages under an unknown raft ID. If the
-// leader failed, a majority of voters that do not know each other could not elect a new leader.
+// promotable reports whether the member is a learner that may get a vote now. It must have the
+// current configuration, because an instance ignores messages with an unknown raft ID. Voters that
+// do not know each other could not elect a leader.
 func (m *member) promotable() bool {
 	return !m.voter && m.fit() && m.Active && m.info.Session && m.CaughtUp && m.Settled
 }
@@ -51,13 +51,13 @@ type survey struct {
 	learners   []*member // by ID
 	candidates []candidate
 	self       *member // nil if this replica has no vote
-	// eligible is the number of instances that could vote (rule 8), wanted the number of replicas
-	// that there should be, and target the number of replicas that should vote.
+	// eligible is the number of instances that could vote (rule 8), wanted the right number of
+	// replicas, and target the right number of voters.
 	eligible, wanted, target int
-	// names of instances that refused or did not answer, and are asked again later
+	// instances that refused or did not answer and are asked later
 	resting   []string
-	barred    string   // text about an instance that is present and left out for now
-	namesakes []string // texts about instances that get no vote because a voter has their name
+	barred    string   // text about an instance that is left out for now
+	namesakes []string // texts about instances with a voter's name
 }
 
 // The limits of rule 11.

@@ -58,33 +58,30 @@ type Config struct {
 // Replica contains the leader's facts about one raft ID of the configuration.
 type Replica struct {
 	ID nodeid.ReplicaID
-	// Instance is the instance that runs the replica, from the entry that added it. Zero means
-	// unknown.
+	// Instance runs the replica, by the entry that added it. Zero means unknown.
 	Instance nodeid.ID
 	// CaughtUp is set while the replica's log is close enough to the leader's for a promotion.
 	CaughtUp bool
 	// Full is set while the replica has the leader's whole log, including entries that are on their
 	// way.
 	Full bool
-	// Settled is set once the leader knows that the replica knows that Config is committed. It is
-	// not enough that the replica has the entry of Config. The replica must have acknowledged an
-	// entry that this leader proposed after applying Config, since such an entry carries the commit
-	// index. Only MayStop and promotions need it.
+	// Settled is set once this leader has proof that the replica knows that Config is committed.
+	// Having the entry of Config is not enough: the replica must have acknowledged an entry that
+	// this leader proposed after applying Config, since that entry carried the commit index.
 	Settled bool
-	// Active is set while the replica is in contact with this leader: a message from it has arrived
-	// within an election timeout. Messages to an earlier leader do not count.
+	// Active is set while the replica is in contact: this leader has received a message from it
+	// within an election timeout. Messages to earlier leaders do not count.
 	Active bool
-	// SilentFor is how long no message from the replica has arrived, at most since this leader
-	// began to lead. So each new leader grants the full limit.
+	// SilentFor is the time without a message from the replica, at most since this leader began to
+	// lead. So each new leader grants the full limit.
 	SilentFor time.Duration
 	// Linked is set while the leader has a stream with Instance. Only the Reconciler reads it.
 	Linked bool
 	// Addr is the last known address of Instance. Probes are sent to it, and the caller may use it.
 	Addr string
-	// LifeOver is set when the incarnation of the replica is known to have ended. It has reported
-	// its retirement, or there is no stream with it and its address refuses connections, another
-	// instance answers there, or its name was registered again. With a directory LifeOver only
-	// makes the replica count as out of contact.
+	// LifeOver is set if the incarnation is known to have ended: it has reported its retirement, or
+	// there is no stream and its address refuses, another instance answers there, or its name was
+	// registered again. With a directory the replica then only counts as out of contact.
 	LifeOver bool
 }
 
@@ -106,10 +103,9 @@ type Registered struct {
 	Reachable bool
 	// Session is set while the instance has a session.
 	Session bool
-	// Lost is the number of losses in the last two minutes of replicas with this instance's name,
-	// including those of earlier incarnations. A loss is a replica that was dead by rule 11, or out
-	// of contact for as long. If losses are not counted, Lost is zero, and the number of changes
-	// grows with the number of losses.
+	// Lost is how often, in the last two minutes, a replica with this instance's name was dead by
+	// rule 11, or out of contact for as long. Earlier incarnations count. If losses are not
+	// counted, Lost is zero, and the number of changes grows with the losses.
 	Lost int
 }
 
@@ -119,8 +115,7 @@ type State uint8
 // The states of a Prepare.
 const (
 	Asked State = iota // the question was sent and not answered
-	// the instance runs a replica with that ID and an empty log, and no configuration has contained
-	// it
+	// the instance runs an empty replica with that ID, which no configuration has contained
 	Running
 	Ended   // that ID was used before
 	Refused // the instance refused

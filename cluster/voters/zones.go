@@ -36,8 +36,8 @@ func (s *survey) settled() bool {
 }
 
 // displaced returns the voter that an instance should replace to improve the zones, or nil. It
-// never returns the leader. An instance that was lost recently replaces no voter. Otherwise the
-// instance and its replacement would be exchanged alternately.
+// never returns the leader. An instance that was lost recently replaces no voter. Otherwise it and
+// its replacement would alternate.
 func (s *survey) displaced(r Registered, who nodeid.ID) *member {
 	if !s.settled() || r.Lost > 0 {
 		return nil
@@ -98,8 +98,8 @@ func exchange(list []*member, out, in *member) []*member {
 }
 
 // even exchanges members for others of the same kind, one or two at a time, as long as that
-// improves the zones. Taking each member from the emptiest zone is not enough if some must be in
-// contact, because the choice of one kind can make the choice of another kind worse.
+// improves the zones. Taking each from the emptiest zone is not enough if some must be in contact:
+// one kind's choice can spoil the other's.
 func (s *survey) even(chosen []*member) []*member {
 	for pairs(chosen) > 0 {
 		better := s.better(chosen, pairs(chosen), 2)

@@ -16,13 +16,12 @@ const Size = 16
 // comparable.
 type ID [Size]byte
 
-// ReplicaID is raft's number of a replica, that is, of one log of one group. Zero means none. A
-// number is added to a configuration only once, by any instance, and never used again.
+// ReplicaID is raft's number of a replica: one log of one group. Zero means none. It is added to a
+// configuration once and never used again, by any instance.
 type ReplicaID = uint64
 
-// Endpoint is an instance and the address where it is reached. The address may be empty if a link
-// to the instance exists already, since it is needed only for dialing. The zero Endpoint means
-// none.
+// Endpoint is an instance and its address, which is needed only for dialing. It may be empty if a
+// link exists already. The zero Endpoint means none.
 type Endpoint struct {
 	ID   ID
 	Addr string // host:port
@@ -40,8 +39,8 @@ func Of(public ed25519.PublicKey) ID {
 // IsZero reports whether id is the zero ID.
 func (id ID) IsZero() bool { return id == ID{} }
 
-// Compare returns a negative number if a is before b in the order of bytes, and zero if they are
-// equal.
+// Compare orders IDs by their bytes. It returns a negative number if a is before b, and zero if
+// they are equal.
 func Compare(a, b ID) int { return bytes.Compare(a[:], b[:]) }
 
 // String returns 32 hexadecimal digits, which Parse accepts.

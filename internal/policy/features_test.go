@@ -11,8 +11,8 @@ import (
 )
 
 var (
-	// featureTest finds the name of a test in docs/GUARANTEES.md, and featureName the name of an
-	// exported function, method or field of the root.
+	// featureTest finds a test that docs/GUARANTEES.md names, and featureName an exported name of
+	// the root.
 	featureTest = regexp.MustCompile("`([a-z0-9/]+)\\.((?:Test|Example|Fuzz)[A-Za-z0-9_]*)`")
 	featureName = regexp.MustCompile("`([A-Z][A-Za-z]*)(?:\\.([A-Z][A-Za-z]*))?`")
 )
