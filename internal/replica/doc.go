@@ -11,7 +11,6 @@
 //	          └────▶ lockfsm.Machine                      Change: the log's configuration
 //
 // # Guarantees
-// # Guarantees
 //
 //   - Settings are adopted only while all instances that stay have them. A version of the rules is
 //     raised only while every instance and every replica supports it.
