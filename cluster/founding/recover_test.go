@@ -181,7 +181,7 @@ func TestRecovery(t *testing.T) {
 		"give it up there too, with Recover, or stop that instance") {
 		fail("it waits for " + text)
 	}
-	plain.stop() // the other solution: stop the fourth instance
+	plain.stop() // the other solution that the text names
 	if !w.run(20*time.Second, func() bool { return len(w.order) == 2 }) {
 		fail("nothing was founded")
 	}

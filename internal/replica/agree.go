@@ -13,44 +13,44 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// This file decides which settings a group should adopt: those that all its instances name alike
-// and that are not in force yet. Instances that leave do not count. The leader checks whenever an
-// instance has come or gone. As long as the instances differ, the group's settings stay in force,
-// and operators are shown which instance names what.
+// This file decides which settings a group should adopt: values that all its instances have, and
+// that are not in force yet. Instances that leave do not count. The leader compares the settings
+// whenever an instance has joined or left. While the instances differ, the group's settings stay in
+// force, and operators can see which instance has which value.
 
-// disagreement is a setting for which some instance has another value than the group.
+// disagreement is a setting for which some instance has a value other than the group's.
 type disagreement struct {
-	Setting string       // field of Config
+	Setting string       // name of a field of Config
 	Group   string       // the value in force
-	Same    otherSetting // the instances that name the group's value too
+	Same    otherSetting // the instances that have the group's value
 	Others  []otherSetting
-	Why     string // why a value that all instances name is not adopted; else ""
+	Why     string // why a value that all instances have is not adopted; else empty
 }
 
 // otherSetting is a value of a setting, and the names of the instances that have it.
 type otherSetting struct {
 	Value string
-	Names []string // at most 10, the first in order
-	More  int      // number of names that are left out
+	Names []string // at most 10 names, the first in ascending order
+	More  int      // number of names that are not in Names
 }
 
 const maxDiffer = 10
 
-// agreement is the result of a comparison: what the group should have, its encoding if it is new,
-// and the differences for operators.
+// agreement is the result of a comparison: the settings that the group should have, their encoding
+// if they are new, and the differences for operators.
 type agreement struct {
 	adopt  Settings
 	blob   []byte // nil if nothing is to be adopted
 	differ []disagreement
 }
 
-// setting is one field of Config, or several that only mean something together.
+// setting is one field of Config, or several fields that have a meaning only together.
 type setting int
 
 const (
 	votersSetting setting = iota
 	ttlSetting
-	graceSetting // for a later group: this one has ended its own
+	graceSetting // used by a later group; the grace of this group has ended
 	foundersSetting
 	sessionBytesSetting
 	groupBytesSetting
@@ -65,7 +65,8 @@ func (s Named) names() [settingCount]string {
 	return [...]string{"Voters", "SessionTTL", "Grace", founders, "MaxSessionBytes", "MaxGroupBytes"}
 }
 
-// texts returns the value of each setting as text. Two texts are equal exactly if the values are.
+// texts returns the value of each setting as text. Two texts are equal if and only if the values
+// are equal.
 func (s Named) texts() [settingCount]string {
 	founders := fmt.Sprintf("%d replicas", s.Replicas)
 	if s.FounderCount > 0 {
@@ -99,8 +100,8 @@ func (g *Settings) take(i setting, own Settings) {
 }
 
 // proposed returns the settings that a leader may propose: its own, which are validated here and
-// have the names of the founders. A leader that leaves proposes the founders that a staying
-// instance names. Otherwise its vote could never move to one of them.
+// include the names of the founders. A leader that leaves proposes the founders of an instance that
+// stays. Otherwise its vote could never move to one of them.
 func proposed(own Settings, registered *census, leaving bool) Settings {
 	s, some := registered.staying()
 	founders := registered.foundersOf(s.Founders)
@@ -112,12 +113,13 @@ func proposed(own Settings, registered *census, leaving bool) Settings {
 	return own
 }
 
-// agree compares what all registered instances that stay name with the group's settings. Only
-// values in own, which this leader may propose, can be adopted. longest is the largest TTL of the
-// live sessions: with a shorter one in force, a later group would not wait for their holders.
+// agree compares the settings of all registered instances that stay with the group's settings. It
+// adopts only values in own, which this leader may propose. longest is the largest TTL of the live
+// sessions. A shorter TTL is not adopted, because a later group would not wait for the holders of
+// those sessions.
 //
 // Founders are adopted only while one of them is present and stays. Otherwise no instance could
-// have a vote, and a leaving one could not hand over its own.
+// have a vote, and a leaving instance could not transfer its vote.
 func agree(group, own Settings, registered *census, longest time.Duration) agreement {
 	a := agreement{adopt: group}
 	var why [settingCount]string
@@ -206,17 +208,18 @@ func (o *otherSetting) add(t *tally) {
 	}
 }
 
-// count keeps the first maxDiffer names of all, which are among the first ones of each content.
+// count keeps the first maxDiffer names of all. They are among the first maxDiffer names of each
+// content.
 func (o *otherSetting) count() {
 	o.Names = Unique(o.Names)
 	o.Names = o.Names[:min(len(o.Names), maxDiffer)]
 	o.More -= len(o.Names)
 	if len(o.Names) < maxDiffer {
-		o.More = 0 // names that are in several contents
+		o.More = 0 // some names are in several contents
 	}
 }
 
-// foundersText returns a few known founders by their names, else text.
+// foundersText returns some of the founders' names if founders is not empty, or else text.
 func foundersText(text string, founders []string) string {
 	if len(founders) == 0 || len(founders) > maxDiffer {
 		return text
@@ -225,9 +228,9 @@ func foundersText(text string, founders []string) string {
 }
 
 // supported returns the newest version of the lock rules that every registered instance and every
-// instance with a replica, voter or learner, knows. Zero means that it is unknown for one. A
-// replica whose instance has no session may run any build, and would retire if the rules were
-// raised beyond what it knows.
+// instance with a replica, voter or learner, supports. Zero means that the version of one of them
+// is unknown. A replica whose instance has no session may run any build. It would retire if the
+// rules were raised to a version that it does not support.
 func supported(registered *census, replicas []nodeid.ID) uint32 {
 	lowest := ^uint32(0)
 	for c := range registered.contents {

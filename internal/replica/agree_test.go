@@ -39,8 +39,9 @@ func counted(records ...Record) *census {
 	return &c
 }
 
-// A setting is adopted exactly when all registered instances and the leader name the same value and
-// the group has another. Until then operators are shown which instance names what.
+// TestSettingsAreAdoptedWhenAllNameThem checks that a setting is adopted exactly when all
+// registered instances and the leader have one value and the group has another. Until then
+// operators can see which instance has which value.
 func TestSettingsAreAdoptedWhenAllNameThem(t *testing.T) {
 	old := groupOf(nil)
 	five := groupOf(func(g *Settings) { g.Voters = 5 })
@@ -129,8 +130,9 @@ func TestSettingsAreAdoptedWhenAllNameThem(t *testing.T) {
 	}
 }
 
-// Founders are adopted when all that stay name them, and one of them is present. A leader that
-// leaves proposes what the others name, if their records list those names.
+// TestLeaversDoNotCount checks that founders are adopted when all instances that stay have them and
+// one of them is present. A leader that leaves proposes the founders of the others, if their
+// records list the names.
 func TestLeaversDoNotCount(t *testing.T) {
 	one := groupOf(func(g *Settings) { g.Founders = []string{"n1"} })
 	three := groupOf(func(g *Settings) { g.Founders = []string{"n1", "n2", "n3"} })
@@ -138,7 +140,7 @@ func TestLeaversDoNotCount(t *testing.T) {
 	for name, c := range map[string]struct {
 		group, own Settings
 		say        []Settings
-		leave      []int // indices in say; 0 is the leader
+		leave      []int // indices in say of the leaving instances; 0 is the leader
 		change     func(all []Record)
 		adopt      Settings
 	}{
@@ -192,7 +194,8 @@ func spoken(all []disagreement) string {
 	return strings.Join(lines, "; ")
 }
 
-// The builds that wrote them may want anything.
+// TestUnreadableRecordsAgreeToNothing checks that an unreadable record prevents an agreement,
+// because its settings are unknown.
 func TestUnreadableRecordsAgreeToNothing(t *testing.T) {
 	five := groupOf(func(g *Settings) { g.Voters = 5 })
 	for _, b := range []string{"", "{", `{"name":7,"rules":9}`, "null", `{"settings":{"voters":"5"}}`} {
@@ -210,7 +213,8 @@ func TestUnreadableRecordsAgreeToNothing(t *testing.T) {
 	}
 }
 
-// A half-updated fleet of a thousand is reported in one line.
+// TestManyThatDifferAreCounted checks that a half-updated fleet of a thousand instances is reported
+// in one line.
 func TestManyThatDifferAreCounted(t *testing.T) {
 	var all census
 	each := groupOf(func(g *Settings) { g.Voters = 5 })
@@ -229,7 +233,8 @@ func TestManyThatDifferAreCounted(t *testing.T) {
 	}
 }
 
-// A removed record leaves nothing, and a record added twice stays until it is removed twice.
+// TestTheCensusForgets checks that a removed record leaves nothing in the census, and that a record
+// added twice must be removed twice.
 func TestTheCensusForgets(t *testing.T) {
 	var c census
 	all := registeredAs(groupOf(nil), groupOf(nil), groupOf(func(g *Settings) { g.Voters = 5 }))
@@ -253,7 +258,8 @@ func TestTheCensusForgets(t *testing.T) {
 	}
 }
 
-// The charter's TTL and budgets are in force, whatever the settings contain.
+// TestTheTTLInForceIsTheMachines checks that the charter's TTL and budgets are in force, and not
+// those of the settings.
 func TestTheTTLInForceIsTheMachines(t *testing.T) {
 	g, err := InForce(lockfsm.Charter{SessionTTL: 7 * time.Second, Settings: groupOf(nil).Encode(),
 		Limits: lockfsm.Limits{SessionBytes: 5, GroupBytes: 6}})
@@ -283,10 +289,11 @@ func TestFoundersGoByTheirNames(t *testing.T) {
 	}
 }
 
-// The oldest build decides, registered or not, voter or not.
+// TestRulesAreRaisedWhenAllKnowThem checks that the rules are raised only to the version of the
+// oldest build, whether its instance is registered or has a replica, as a voter or a learner.
 func TestRulesAreRaisedWhenAllKnowThem(t *testing.T) {
 	for name, c := range map[string]struct {
-		rules    []uint32 // of the instances 1, 2, ...
+		rules    []uint32 // rules versions of the instances 1, 2, ...
 		replicas []nodeid.ID
 		want     uint32
 	}{

@@ -13,27 +13,27 @@ import (
 // Answer is a leader's answer to a Question. Its texts are not escaped.
 type Answer struct {
 	Locks []lockfsm.LockInfo
-	Left  map[lockfsm.SessionID]time.Duration // until a session ends
-	Held  bool                                // of a Check; of an Evict, that the hold existed and is now over
+	Left  map[lockfsm.SessionID]time.Duration // time until each session ends
+	Held  bool                                // of an Evict: the hold existed and has ended
 	Next  lockfsm.Cursor
 	More  bool
 
 	Sessions []lockfsm.SessionInfo
 	From     lockfsm.SessionCursor // of Sessions and Members: the start of the next page
 	Members  []Listed
-	Total    int                  // of Members: how many there are
-	Names    map[nodeid.ID]string // of Members: of the instances that have a replica
+	Total    int                  // of Members: the number of all members
+	Names    map[nodeid.ID]string // of Members: names of the instances that have a replica
 
 	Data     *lockfsm.Data
 	Code     lockfsm.Code // of a Put
-	Budget   uint64       // that had no room for it
+	Budget   uint64       // of a Put: the budget that it would exceed
 	Leader   uint64       // raft ID of the replica that answers
-	Position uint64       // up to which Events reach, or the present one
+	Position uint64       // end position of Events, or the present position
 	Events   []lockfsm.Event
-	Missed   bool // the events after the question's position are no longer known
+	Missed   bool // some events after the question's position are no longer stored
 }
 
-// Listed is a member in the leader's answer.
+// Listed is a member in a leader's answer.
 type Listed struct {
 	Session  lockfsm.SessionID
 	Instance nodeid.ID
@@ -48,7 +48,7 @@ type Listed struct {
 	Leaving  bool
 }
 
-// About returns the sessions that an answer names, each once.
+// About returns the sessions in an answer, each once.
 func (a *Answer) About() []lockfsm.SessionID {
 	var sessions []lockfsm.SessionID
 	for _, each := range a.Sessions {
@@ -63,7 +63,7 @@ func (a *Answer) About() []lockfsm.SessionID {
 	return slices.Compact(sessions)
 }
 
-// AsMembers turns an answer of sessions into one of members. It runs on the asker's goroutine,
+// AsMembers turns an answer with sessions into one with members. It runs on the asker's goroutine,
 // because decoding a hundred records takes longer than finding them. first must be set for the
 // first page.
 func (a *Answer) AsMembers(first bool, c *raftlog.Configuration, g *SessionIndex) {
@@ -75,7 +75,7 @@ func (a *Answer) AsMembers(first bool, c *raftlog.Configuration, g *SessionIndex
 	for _, each := range a.Sessions {
 		o := DecodeRecord(each.Record)
 		if each.Gone || o.Own {
-			continue // not a member any more, or listed by its first session
+			continue // no longer a member, or listed by an earlier session
 		}
 		instance := nodeid.ID(each.Opener.Instance)
 		a.Members = append(a.Members, Listed{
@@ -83,15 +83,15 @@ func (a *Answer) AsMembers(first bool, c *raftlog.Configuration, g *SessionIndex
 			Tier: o.tier(each.Opener), For: o.For, Since: o.Since, Votes: votes[instance], Leaving: each.Leaving,
 		})
 	}
-	a.Sessions, a.Total = nil, g.Members() // as of the leader's last pass
+	a.Sessions, a.Total = nil, g.Members() // the total is from the leader's last pass
 	if whole {
 		a.Total = len(a.Members)
 	}
 	a.Names = g.ReplicaNames()
 }
 
-// tier returns the tier of a session's opener. The leader has written it into the record for a
-// derived secret or certificate.
+// tier returns the tier of the session's opener. If the opener has a derived secret or certificate,
+// the leader has written the tier into the record.
 func (r *Record) tier(opener lockfsm.Opener) string {
 	switch {
 	case opener.Capability != [32]byte{} && r.Tier == capability.Member.String():

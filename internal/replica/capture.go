@@ -3,13 +3,13 @@ package replica
 import "github.com/mortise-lock/mortise/lockfsm"
 
 // captureStep is the number of sessions and locks that are encoded at the end of a turn while a
-// snapshot is taken: some tens of microseconds, less than the turn itself under load.
+// snapshot is taken. It takes some tens of microseconds, less than the turn itself under load.
 const captureStep = 256
 
-// capture is a snapshot of the state machine as the log takes it.
+// capture is a snapshot of the state machine, as a raftlog.Capture.
 type capture struct {
 	*lockfsm.Capture
-	size func() int // of the next step
+	size func() int // returns the size of the next step
 }
 
 // Step implements raftlog.Capture.

@@ -8,29 +8,32 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// census counts the contents of all sessions' records. So a pass of the leader compares the few
-// different contents, not one record for each instance.
+// census counts how many sessions have each content of a record. So a pass of the leader compares
+// the few different contents and not one record for each instance.
 type census struct {
 	contents  map[content]*tally
-	instances map[nodeid.ID]int     // the number of sessions that register that instance
-	ttls      map[time.Duration]int // all sessions count, also those of clients that only take locks
-	members   int                   // sessions of an instance, or of a program that only takes locks
+	instances map[nodeid.ID]int // number of sessions that register each instance
+	// number of sessions with each TTL, including those of clients that only take locks
+	ttls map[time.Duration]int
+	// number of sessions of an instance, or of a program that only takes locks
+	members int
 }
 
-// content is the part of one record that all instances have to agree on.
+// content is the part of a record that has to be equal on all instances.
 type content struct {
 	settings Named
 	rules    uint32
 	unknown  bool // the record has no name: it is unreadable, or from another build
-	leaving  bool // its settings no longer count; its rules version does until its replica is removed
+	// its settings no longer count; its rules version counts until its replica is removed
+	leaving bool
 }
 
 func (c content) stays() bool { return !c.leaving }
 
 type tally struct {
 	count    int
-	names    []named  // ascending by name, each once
-	founders []string // the names behind the settings' fingerprint, once a record has listed them
+	names    []named  // in ascending order of name, each once
+	founders []string // names behind the settings' fingerprint, if a record has listed them
 }
 
 type named struct {
@@ -104,7 +107,8 @@ func (c *census) longest() (longest time.Duration) {
 	return longest
 }
 
-// all reports whether an instance stays, and the condition is true for each that does.
+// all reports whether some instance stays, and is returns true for each content whose instances
+// stay.
 func (c *census) all(is func(content) bool) bool {
 	some := false
 	for each := range c.contents {
@@ -119,7 +123,8 @@ func (c *census) all(is func(content) bool) bool {
 	return some
 }
 
-// staying returns the settings of one instance that stays. They are those of all if all agree.
+// staying returns the settings of an instance that stays, and whether there is one. If all
+// instances agree, these are the settings of all.
 func (c *census) staying() (s Named, some bool) {
 	for each := range c.contents {
 		if each.stays() {
@@ -139,7 +144,7 @@ func (c *census) present(names []string) bool {
 	return false
 }
 
-// foundersOf returns the names behind a fingerprint. Nil means that no record has them.
+// foundersOf returns the names behind a fingerprint. Nil means that no record lists them.
 func (c *census) foundersOf(fingerprint string) []string {
 	for each, t := range c.contents {
 		if each.settings.Founders == fingerprint && t.founders != nil {

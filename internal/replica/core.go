@@ -14,8 +14,8 @@ import (
 	"github.com/mortise-lock/mortise/session/keeper"
 )
 
-// The election timeout is 500 ms: longer than any stall of a healthy machine, and short enough for
-// a failover below two seconds.
+// The election timeout is 500 ms. It is longer than any pause of a healthy machine, and short
+// enough for a failover in less than two seconds.
 const (
 	RaftTick        = 25 * time.Millisecond
 	ElectionTicks   = 20
@@ -23,7 +23,7 @@ const (
 	ElectionTimeout = ElectionTicks * RaftTick
 )
 
-// Keeper is the inbox of the keeper of the sessions.
+// Keeper is the part of the keeper that a Core calls.
 type Keeper interface {
 	Role(keeper.Role)
 	Leads(keeper.Leadership)
@@ -33,7 +33,7 @@ type Keeper interface {
 	ProposeRaise(term uint64, version uint32)
 }
 
-// Cluster is the inbox of the cluster's owner, together with the address book.
+// Cluster is the part of the cluster's shell that a Core calls, and its address book.
 type Cluster interface {
 	Book
 	Log(raft uint64, log founding.Log)
@@ -44,22 +44,23 @@ type Cluster interface {
 	Look()
 }
 
-// Host is the instance that has the replica. The Core calls it in the middle of its own methods; it
-// must not call the Core.
+// Host is the instance that has the replica. The Core calls the Host during its own methods, so the
+// Host must not call the Core.
 type Host interface {
-	// RoleChanged is called when the View has another role.
+	// RoleChanged is called when the role in the View has changed.
 	RoleChanged()
-	// Configured is called when the View has another configuration.
+	// Configured is called when the configuration in the View has changed.
 	Configured()
-	// Answering is called with a result before the keeper is. Only a leading replica calls it.
+	// Answering is called with a result before the keeper gets the result. Only the leader's
+	// replica calls it.
 	Answering(*lockfsm.Result)
-	// Born is called once, when the group is born, and returns the time.
+	// Born is called once, when the group is founded, and returns the present time.
 	Born() clock.Time
-	// Retired is called when the replica has stopped by itself. It is the last call.
+	// Retired is called when the replica has stopped by itself. No other call follows.
 	Retired(error)
 }
 
-// Trail records what a replica applies, as history.Trail does.
+// Trail records the changes that a replica applies. history.Trail implements it.
 type Trail interface {
 	Mark()
 	Start(index uint64, machine *lockfsm.Machine)
@@ -70,30 +71,32 @@ type Trail interface {
 // CoreConfig configures a Core.
 type CoreConfig struct {
 	Group, ID uint64
-	Machine   *lockfsm.Machine // nil if the leader is to send the first snapshot
+	Machine   *lockfsm.Machine // nil if the leader has to send the first snapshot
 	Keeper    Keeper
 	Cluster   Cluster
 	Host      Host
-	Trail     Trail      // nil for no recording
-	Step      func() int // the size of a snapshot step; nil for the default
+	Trail     Trail      // nil means no recording
+	Step      func() int // returns the size of a snapshot step; nil means captureStep
 	Solo      bool       // the group has one instance, and no other may join
 }
 
-// Core is the part of a replica between its log and the rest: it feeds the state machine and passes
-// on what follows. It implements raftlog.Applier. Only the goroutine that owns the log may call its
-// methods, except those that state otherwise.
+// Core connects the log of a replica with the other parts: it applies entries to the state machine
+// and passes the results on. It implements raftlog.Applier. Only the goroutine that owns the log
+// may call its methods, unless a method states otherwise.
 type Core struct {
 	View         *View
 	SessionIndex SessionIndex
 	Questions    *Questions
 
-	config    CoreConfig
-	telling   sync.Mutex        // makes reading the role and passing it to the keeper one step; never held across a wait
+	config CoreConfig
+	// held while the role is read and passed to the keeper; never held across a wait
+	telling   sync.Mutex
 	agreement SettingsAgreement // owned by the cluster's owner goroutine
 	machine   *lockfsm.Machine
 	leading   bool
 	born      bool
-	bornAt    clock.Time // when this replica applied Born, or restored a snapshot of a born group
+	// when this replica applied Born, or restored a snapshot of a founded group
+	bornAt clock.Time
 }
 
 // NewCore returns the core of a replica.
@@ -107,16 +110,16 @@ func NewCore(config CoreConfig) *Core {
 	return &Core{View: view, Questions: NewQuestions(config.ID), config: config, machine: config.Machine}
 }
 
-// Machine returns the state. Nil means none yet. Restore replaces it.
+// Machine returns the state machine. Nil means that there is none yet. Restore replaces it.
 func (c *Core) Machine() *lockfsm.Machine { return c.machine }
 
-// Deferrable implements raftlog.Deferrable: requests that will only wait need no entry of their
+// Deferrable implements raftlog.Deferrable: requests that can only wait need no log entry of their
 // own.
 func (c *Core) Deferrable(waiting []byte, settled bool) bool {
 	return c.machine != nil && c.machine.OnlyWait(waiting, settled)
 }
 
-// Role implements raftlog.Applier. Questions of an earlier lead fail with ErrNoLead.
+// Role implements raftlog.Applier. Questions of an earlier term as leader fail with ErrNoLead.
 func (c *Core) Role(role raftlog.Role) {
 	c.View.role.Store(&role)
 	c.leading = role.Leading
@@ -127,9 +130,9 @@ func (c *Core) Role(role raftlog.Role) {
 	c.config.Cluster.Look()
 }
 
-// TellKeeper passes the present role to the keeper. It must be called again when the address book
-// has changed, since the leader's instance or address may not have been known before. Calls are
-// serialized, so that an older role never follows a newer one. It is safe for concurrent use.
+// TellKeeper passes the present role to the keeper. The caller must call it again when the address
+// book has changed, because the leader's instance or address may have been unknown before. Calls
+// are serialized, so that an older role never follows a newer one. It is safe for concurrent use.
 func (c *Core) TellKeeper() {
 	c.telling.Lock()
 	defer c.telling.Unlock()
@@ -148,8 +151,8 @@ func (c *Core) Configured(config raftlog.Configuration) {
 	c.config.Cluster.Applied(c.View.Group, applied)
 }
 
-// Confirmed implements raftlog.Applier: a majority has confirmed that this replica led when the
-// round was requested, and the state has everything committed by then.
+// Confirmed implements raftlog.Applier. A majority has confirmed that this replica led when the
+// round was requested, and the state includes everything that was committed by that time.
 func (c *Core) Confirmed(term, round uint64) {
 	if round&QuestionRound != 0 {
 		c.Questions.answer(round&^QuestionRound, c.machine)
@@ -188,10 +191,11 @@ func (c *Core) answer(result *lockfsm.Result) {
 	c.config.Keeper.Applied(result)
 }
 
-// Leads implements raftlog.Applier. It passes on all that the keeper and the voter reconciler start
-// with.
+// Leads implements raftlog.Applier. It passes the state to the keeper and the voter reconciler,
+// which begin a new term as leader with it.
 func (c *Core) Leads(term uint64) {
-	// with the expired sessions that keep a lock for its delay: they must be ended later
+	// These include expired sessions that keep a lock for its expiry delay. The keeper must end
+	// them later.
 	sessions := c.machine.Sessions()
 	c.SessionIndex.Begin(sessions)
 	c.config.Keeper.Leads(keeper.Leadership{
@@ -227,8 +231,8 @@ func (c *Core) Restore(index, _ uint64, state []byte) error {
 	return nil
 }
 
-// TurnEnd implements raftlog.Applier. It publishes the sessions that have come or gone, and answers
-// watches that have events.
+// TurnEnd implements raftlog.Applier. It publishes the sessions that have begun or ended, and
+// answers watches that have events.
 func (c *Core) TurnEnd() {
 	if c.machine == nil {
 		return
@@ -240,14 +244,14 @@ func (c *Core) TurnEnd() {
 	}
 }
 
-// Retired implements raftlog.Applier. The keeper tells attached instances at once to look for
+// Retired implements raftlog.Applier. The keeper tells attached instances immediately to find
 // another leader.
 func (c *Core) Retired(err error) {
 	c.config.Keeper.Role(keeper.Role{Term: c.View.Role().Term + 1})
 	c.config.Host.Retired(err)
 }
 
-// noticeBirth reports once that the group is born. The grace is counted from then on.
+// noticeBirth reports once that the group is founded. The grace begins at this time.
 func (c *Core) noticeBirth() {
 	if !c.born && c.machine.Born() {
 		c.born, c.bornAt = true, c.config.Host.Born()
@@ -255,8 +259,8 @@ func (c *Core) noticeBirth() {
 	}
 }
 
-// charter publishes the settings and rules in force: at the start, and when they have changed. If
-// the settings exceeded what the state machine can keep, the configured ones stay in force.
+// charter publishes the settings and rules in force, at the start and after each change. If the
+// settings exceeded the limit of the state machine, the configured ones stay in force.
 func (c *Core) charter() {
 	charter := c.machine.Charter()
 	c.View.rules.Store(charter.Rules)
@@ -266,9 +270,10 @@ func (c *Core) charter() {
 	}
 }
 
-// Facts returns what a leader's log and the sessions show of the possible voters, and the leader's
-// term. It makes the keeper propose what all instances agree on. linked reports whether an instance
-// is this one, or has a stream with it. Only the cluster's owner goroutine may call it.
+// Facts returns the facts about the possible voters from the leader's log and the sessions, and the
+// leader's term. It makes the keeper propose the settings and rules on which all instances agree.
+// linked reports whether an instance is this one, or has a stream with it. Only the cluster's owner
+// goroutine may call Facts.
 func (c *Core) Facts(
 	now clock.Time, own Own, s *raftlog.Survey, linked func(nodeid.ID) bool,
 ) (f voters.Facts, term uint64, leads bool) {

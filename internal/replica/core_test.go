@@ -17,8 +17,8 @@ import (
 	"github.com/mortise-lock/mortise/session/keeper"
 )
 
-// heard records the calls of a core, in order. It is the core's Host, and is behind its Keeper and
-// Cluster.
+// heard records the calls of a core, in order. It is the core's Host, and its Keeper and Cluster
+// call it.
 type heard struct {
 	said   []string
 	rounds int
@@ -74,7 +74,8 @@ func (h *heard) takes(t *testing.T, when string, want ...string) {
 	h.said = nil
 }
 
-// configuration has the replicas 1 to n on instances of the same numbers. The last is a learner.
+// configuration returns a configuration with the replicas 1 to n, on instances with the same
+// numbers. The last one is a learner.
 func configuration(n uint64) (c raftlog.Configuration) {
 	c.Index = 7
 	for id := uint64(1); id <= n; id++ {
@@ -87,8 +88,8 @@ func configuration(n uint64) (c raftlog.Configuration) {
 	return c
 }
 
-// The keeper is told the leader's address from the address book, or else from the configuration,
-// and again when the book has changed.
+// TestARoleIsToldInOrder checks that the keeper gets the leader's address from the address book, or
+// else from the configuration, and gets it again when the book has changed.
 func TestARoleIsToldInOrder(t *testing.T) {
 	h := &heard{book: map[uint64]founding.Voter{}}
 	c := NewCore(CoreConfig{Group: 1, ID: 4, Keeper: toKeeper{h}, Cluster: toCluster{h}, Host: h})
@@ -110,8 +111,8 @@ func TestARoleIsToldInOrder(t *testing.T) {
 	h.takes(t, "the end", "keeper: term 6, leading false, leader ", "retired: over")
 }
 
-// Only a leading replica passes results to its keeper, after its host. The birth of the group is
-// reported once.
+// TestWhatLeadingBrings checks that only the leader's replica passes results to its keeper, after
+// its host, and that the founding of the group is reported once.
 func TestWhatLeadingBrings(t *testing.T) {
 	c, _, h := leading(t)
 	h.takes(t, "the birth and the lead", "born", "cluster: 1 is born",
@@ -137,8 +138,8 @@ func TestWhatLeadingBrings(t *testing.T) {
 	}
 }
 
-// The instance and the place of a raft ID come from the address book, or else from the
-// configuration.
+// TestWhatAViewShows checks that the instance and the address of a raft ID come from the address
+// book, or else from the configuration.
 func TestWhatAViewShows(t *testing.T) {
 	h := &heard{book: map[uint64]founding.Voter{3: {Raft: 3, Instance: nodeidtest.ID(33), Addr: "book:3"}}}
 	c := NewCore(CoreConfig{Group: 1, ID: 4, Keeper: toKeeper{h}, Cluster: toCluster{h}, Host: h})

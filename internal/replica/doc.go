@@ -1,7 +1,7 @@
-// Package replica is what a voter decides between its log, its state machine, the keeper of the
-// sessions and its cluster. It decides what follows from each entry, which sessions exist, the
-// facts about the voters, which settings and rules all instances agree on, and a leader's answers
-// about the locks. internal/instance and the simulation run the same code.
+// Package replica has the decisions of a voter between its log, its state machine, the keeper and
+// its cluster: the consequences of each entry, the existing sessions, the facts about the voters,
+// the settings and rules on which all instances agree, and a leader's answers about the locks.
+// internal/instance and the simulation run the same code.
 //
 //	                     log's owner goroutine               cluster's owner goroutine
 //	log ──▶ Core ──▶ Keeper, Cluster, Host, Trail
@@ -12,27 +12,28 @@
 //
 // # Guarantees
 //
-//   - Settings are adopted only while all instances that stay name them. A version of the rules is
-//     raised only while every instance and every replica knows it.
-//   - A record counts in that, and may bring a vote, only as far as the connection of its opener
-//     has authenticated it ([Proof.Vouch]).
-//   - A pass of the voter reconciler sees every session of the last publication, and is requested
-//     when there is news. Its cost grows with the instances that may vote and with what has
-//     changed, not with the number of sessions.
-//   - An answer is never older than its question, and never from another lead.
+//   - Settings are adopted only while all instances that stay have them. A version of the rules is
+//     raised only while every instance and every replica supports it.
+//   - For this, and for giving a vote to its instance, a record counts only as far as the
+//     connection of its opener has authenticated it ([Proof.Vouch]).
+//   - A pass of the voter reconciler uses every session of the last publication. A publication of
+//     changes requests a pass. The cost of a pass grows with the instances that may vote and with
+//     the changes, not with the number of sessions.
+//   - An answer is never older than its question, and never from another term as leader.
 //
 // # Concurrency
 //
-// A [SessionIndex] is shared by two goroutines, [Questions] by askers and the log's owner, and a
-// [View] by that owner and all others, as their methods state. Everything else is pure or owned by
-// its caller. Nothing reads a clock.
+// Two goroutines share a [SessionIndex]. Askers and the log's owner share [Questions]. The log's
+// owner writes a [View], and all goroutines may read it. Everything else is pure or owned by its
+// caller. The package reads no clock.
 //
 // # Failure
 //
-// An unreadable record agrees to nothing and names no instance. A lost proposal is repeated after a
-// second. A question whose leader is gone fails with [ErrNoLead]; its asker tries the next leader.
+// An unreadable record prevents agreement and identifies no instance. A proposal that was lost is
+// repeated after a second. If the replica stops leading, a question fails with [ErrNoLead], and its
+// asker tries the next leader.
 //
 // # Limits
 //
-// A leader works on 64 questions and 1,024 watches at a time.
+// A leader handles 64 questions and 1,024 watches at a time.
 package replica

@@ -9,17 +9,17 @@ import (
 
 // Timeouts and limits of questions.
 const (
-	QuestionTime = 2 * time.Second // for one attempt
-	WatchTime    = 2 * time.Second // how long a watch waits for an event
-	MaxPage      = 100             // locks or sessions in an answer
+	QuestionTime = 2 * time.Second // timeout of one attempt
+	WatchTime    = 2 * time.Second // time for which a watch waits for an event
+	MaxPage      = 100             // number of locks or sessions in an answer
 
-	maxQuestions  = 64      // on a leader at a time; others fail with ErrBusy
-	maxWatchers   = 1024    // on a leader at a time
-	maxEvents     = 512     // in one answer
-	pageBudget    = 1000    // locks or sessions visited for a page: a fraction of a millisecond
+	maxQuestions  = 64      // questions on a leader at a time; others fail with ErrBusy
+	maxWatchers   = 1024    // watches on a leader at a time
+	maxEvents     = 512     // events in one answer
+	pageBudget    = 1000    // locks or sessions visited for a page, in a fraction of a millisecond
 	maxPeekQueue  = 1000    // requests of a queue in an answer to Peek
 	maxListQueue  = 3       // requests of each queue in an answer to List
-	QuestionRound = 1 << 63 // set in the number of a round that belongs to a question
+	QuestionRound = 1 << 63 // bit that marks the number of a round as a question's
 )
 
 // Op is the kind of a question.
@@ -33,37 +33,39 @@ const (
 	OpEvict    Op = "evict"
 	OpPut      Op = "put"
 	OpGet      Op = "get"
-	OpWalk     Op = "walk"    // like OpList, with more of each queue, for a watch
-	OpHolders  Op = "holders" // the holders of a key behind the place After
-	OpWatch    Op = "watch"   // waits a short time for an event
+	OpWalk     Op = "walk"    // like OpList, with longer queues, for a watch
+	OpHolders  Op = "holders" // the holders of a key after the position After
+	OpWatch    Op = "watch"   // waits for an event, at most WatchTime
 	OpEnds     Op = "ends"
 	OpSessions Op = "sessions"
 	OpNames    Op = "names"   // the names of the replicas
 	OpMembers  Op = "members" // a page of the sessions, as members
 )
 
-// ErrNoLead is the error of a replica that does not lead.
+// ErrNoLead is the error of a replica that is not the leader.
 var ErrNoLead = errors.New("mortise: this instance does not lead")
 
-// ErrBusy is the error of a leader that already has too many questions.
+// ErrBusy is the error of a leader that has reached its limit of questions.
 var ErrBusy = errors.New("mortise: the leader has too many queries at once; try again")
 
-// Question is a query for the state, or a requested change.
+// Question is a query about the state, or a request to change it.
 type Question struct {
 	Op         Op
-	Key        string // or prefix
+	Key        string // key or key prefix
 	Token      uint64
-	By, Reason string // of an Evict
+	By, Reason string // cause of an Evict
 	Next       lockfsm.Cursor
 
-	After uint64        // of a Watch, the last position seen; of a Put, the revision; of Holders, the place
+	// last position that a Watch has seen, expected revision of a Put, or position of Holders
+	After uint64
 	Nonce lockfsm.Nonce // of a Put
 	Value []byte
 
 	From lockfsm.SessionCursor // of Sessions and Members: the start of the page
 }
 
-// Command returns the command for the log of a question with that number, if it changes something.
+// Command returns the command for the log if the question is a change. number is the number of the
+// question.
 func (q *Question) Command(number uint64) (c lockfsm.Command, changes bool) {
 	c = lockfsm.Command{Number: lockfsm.Number(number), Key: q.Key}
 	switch q.Op {

@@ -9,33 +9,34 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Questions are those that a leader works on. Each is answered on the goroutine that owns the
-// state, after a round in which a majority has confirmed that the replica leads. So an answer is
-// never older than its question. Any goroutine may call Ask, Drop and Watching; the Core calls the
-// rest.
+// Questions holds the pending questions of a leader. Each is answered on the goroutine that owns
+// the state, after a round in which a majority has confirmed that the replica leads. So an answer
+// is never older than its question. Any goroutine may call Ask, Drop and Watching; the Core calls
+// all other methods.
 type Questions struct {
 	leader uint64 // raft ID of this replica
 
 	mu sync.Mutex // never held across a wait
-	// begins with the raft ID, so that leaders' numbers differ; below QuestionRound
+	// number of the last question. It begins with the raft ID, so that the numbers of two leaders
+	// differ, and stays below QuestionRound
 	last    uint64
-	waiting map[uint64]*Asked // by the number of its round, or of its command
+	waiting map[uint64]*Asked // by the number of the round or of the command
 
 	watching atomic.Int64 // the length of watchers
-	watchers []*Asked     // waiting for an event; owned by the log's owner goroutine
+	watchers []*Asked     // watches that wait for an event; owned by the log's owner goroutine
 }
 
-// NewQuestions returns the Questions of the replica with that raft ID.
+// NewQuestions returns the Questions of the replica with the given raft ID.
 func NewQuestions(raft uint64) *Questions { return &Questions{leader: raft, last: raft >> 2} }
 
-// Asked is a question under way. Its asker waits for Done.
+// Asked is a pending question. Its asker waits for Done.
 type Asked struct {
-	Number uint64 // of its round, without QuestionRound, or of its command
+	Number uint64 // number of its round, without QuestionRound, or of its command
 
 	question Question
-	// of a waiting Watch: the position up to which there is no event; 0 while it does not wait yet
+	// position up to which a waiting Watch has no event; 0 until it waits
 	watched atomic.Uint64
-	left    atomic.Bool   // its asker no longer waits
+	left    atomic.Bool   // the asker no longer waits
 	done    chan struct{} // closed when answer or err is set
 	answer  Answer
 	err     error
@@ -47,13 +48,13 @@ func (a *Asked) Done() <-chan struct{} { return a.done }
 // Answer returns the answer. It may be called only after Done is closed.
 func (a *Asked) Answer() (*Answer, error) { return &a.answer, a.err }
 
-// Ask accepts a question, or fails with ErrBusy if there are too many. The caller must start its
-// round or its command, and call Drop in the end.
+// Ask accepts a question, or fails with ErrBusy if there are too many. The caller must start the
+// round or the command of the question, and finally call Drop.
 func (s *Questions) Ask(q Question) (*Asked, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	limit := maxQuestions
-	if q.Op == OpWatch { // after an event all watchers ask again at once
+	if q.Op == OpWatch { // after an event all watchers ask again simultaneously
 		limit = maxWatchers - s.Watching()
 	}
 	if len(s.waiting) >= limit {
@@ -68,19 +69,20 @@ func (s *Questions) Ask(q Question) (*Asked, error) {
 	return one, nil
 }
 
-// Drop must be called when the asker no longer waits for the answer.
+// Drop removes a question. The asker must call it when it no longer waits for the answer.
 func (s *Questions) Drop(a *Asked) {
 	a.left.Store(true)
 	s.take(a.Number)
 }
 
-// Idle is the answer to a Watch without an event: the position up to which there is none. The asker
-// calls it instead of waiting on. It fails with ErrBusy if the round is not done.
+// Idle returns an answer to a Watch that has waited without an event: the position up to which
+// there is none. The asker calls it to stop waiting. It fails with ErrBusy if the round of the
+// Watch is not confirmed yet.
 func (s *Questions) Idle(a *Asked) (*Answer, error) {
 	a.left.Store(true)
 	position := a.watched.Load()
 	if position == 0 {
-		return nil, ErrBusy // the round has not come back
+		return nil, ErrBusy // the round is not confirmed yet
 	}
 	return &Answer{Position: position, Leader: s.leader}, nil
 }
@@ -88,8 +90,8 @@ func (s *Questions) Idle(a *Asked) (*Answer, error) {
 // Watching returns the number of watches that wait for an event.
 func (s *Questions) Watching() int { return int(s.watching.Load()) }
 
-// take removes a question, so that only one goroutine answers it. Nil means that its asker has
-// left.
+// take removes and returns a question, so that only one goroutine answers it. Nil means that its
+// asker has called Drop.
 func (s *Questions) take(number uint64) *Asked {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,7 +100,8 @@ func (s *Questions) take(number uint64) *Asked {
 	return one
 }
 
-// end answers all questions and watches with ErrNoLead: another lead must not answer them.
+// end answers all questions and watches with ErrNoLead, because this replica may not answer them
+// after its term as leader.
 func (s *Questions) end() {
 	s.mu.Lock()
 	all := s.waiting
@@ -166,7 +169,7 @@ func (s *Questions) answer(number uint64, m *lockfsm.Machine) {
 	close(one.done)
 }
 
-// changed answers an Evict or a Put. One that was proposed in an earlier term finds no asker.
+// changed answers an Evict or a Put. If it was proposed in an earlier term, no asker waits for it.
 func (s *Questions) changed(result *lockfsm.Result) {
 	one := s.take(uint64(result.Number))
 	if one == nil {
@@ -184,7 +187,7 @@ func (s *Questions) changed(result *lockfsm.Result) {
 	close(one.done)
 }
 
-// tell answers a watch if there is an event for it, or if events were missed.
+// tell answers a watch and returns true if the watch has an event, or if events were missed.
 func (s *Questions) tell(one *Asked, m *lockfsm.Machine) bool {
 	q, a := &one.question, &one.answer
 	events, upTo, known := m.Since(q.After, q.Key, maxEvents)
@@ -197,7 +200,7 @@ func (a *Asked) seen() {
 	a.watched.Store(a.answer.Position)
 }
 
-// tellWatchers answers the watches that have an event. Each watch visits each event once.
+// tellWatchers answers the watches that have an event. It compares each event with each watch once.
 func (s *Questions) tellWatchers(m *lockfsm.Machine) {
 	if len(s.watchers) == 0 {
 		return

@@ -46,7 +46,8 @@ func ask(t *testing.T, q *Questions, question Question) *Asked {
 	return one
 }
 
-// Each is answered once, and none that its asker has given up.
+// TestQuestionsAreAnsweredBehindTheirRound checks that each question is answered once, after its
+// round, unless its asker has called Drop.
 func TestQuestionsAreAnsweredBehindTheirRound(t *testing.T) {
 	c, q, host := leading(t)
 	one, left := ask(t, q, Question{Op: OpCheck, Key: "k", Token: 7}), ask(t, q, Question{Op: OpPeek, Key: "k"})
@@ -89,7 +90,8 @@ func TestAnotherLeadAnswersNothing(t *testing.T) {
 	}
 }
 
-// A watch is answered at the end of a turn with an event, or by Idle.
+// TestAWatchWaitsForItsKey checks that a watch is answered at the end of a turn with an event for
+// its key, or by Idle.
 func TestAWatchWaitsForItsKey(t *testing.T) {
 	c, q, _ := leading(t)
 	question := Question{Op: OpWatch, Key: "k", After: c.Machine().Position()}

@@ -14,40 +14,41 @@ import (
 
 // Limits of a configuration.
 const (
-	MaxReplicas     = 16 // the largest fleet in which all instances ask each other before the group is founded
+	// the largest fleet in which every instance is a founder and asks all others
+	MaxReplicas     = 16
 	MaxFounders     = 64
-	MaxFounderBytes = 128 // of one name
+	MaxFounderBytes = 128 // length of one name
 )
 
-// Record describes an instance and is part of its session's Open. The state machine keeps it
-// without reading it; other instances decode it to show who holds a lock. It is JSON, so that a
-// later version can add fields.
+// Record describes an instance and is part of the command that opens its session. The state machine
+// stores the encoded record without decoding it. Other instances decode it to show which instance
+// holds a lock. It is JSON, so that a later version can add fields.
 type Record struct {
 	Instance string `json:"instance"`
 	Name     string `json:"name"`
 	Addr     string `json:"addr"`
 	Zone     string `json:"zone,omitempty"`
-	Version  string `json:"version,omitempty"` // of its build of this library, for display
-	Rules    uint32 `json:"rules"`             // highest rules version that this build knows
+	Version  string `json:"version,omitempty"` // version of its build of this library, for display
+	Rules    uint32 `json:"rules"`             // highest rules version that its build supports
 	Settings Named  `json:"settings"`
-	// it only takes locks: it is no instance, can have no replica and has no settings
+	// a client that only takes locks; it is no instance, cannot have a replica and has no settings
 	Guest bool `json:"guest,omitempty"`
-	// the name in its capability, which the leader has written; empty for a full instance
+	// name in its capability, written by the leader; empty for a full instance
 	For  string `json:"for,omitempty"`
-	Tier string `json:"tier,omitempty"` // of its derived certificate; the leader has written it
-	Own  bool   `json:"own,omitempty"`  // one of several sessions: opened by NewSession
-	// the names behind Settings.Founders: only a founder lists them, and only if they fit
+	Tier string `json:"tier,omitempty"` // tier of its derived certificate, written by the leader
+	Own  bool   `json:"own,omitempty"`  // a further session of an instance, opened by NewSession
+	// names behind Settings.Founders. Only a founder lists them, and only if they fit
 	Founders []string `json:"founders,omitempty"`
 	// when the instance became a member of its group, in Unix milliseconds of its own clock
 	Since int64 `json:"since,omitempty"`
 
-	leaving bool // from its session, not part of the encoded record
+	leaving bool // copied from its session; not part of the encoded record
 }
 
-// Named are the settings of a group in a small form. Equal values name equal settings.
+// Named is a short form of the settings of a group. Equal values mean equal settings.
 type Named struct {
 	Replicas int `json:"replicas,omitempty"`
-	// fingerprint of the names, which could be too long for a record
+	// fingerprint of the names, which may be too long for a record
 	Founders     string        `json:"founders,omitempty"`
 	FounderCount int           `json:"founder_count,omitempty"`
 	Voters       int           `json:"voters"`
@@ -57,21 +58,22 @@ type Named struct {
 	GroupBytes   int64         `json:"group_bytes"`
 }
 
-// Encode leaves out the names of the founders if they are too long.
+// Encode encodes the record. It omits the names of the founders if they are too long.
 func (r Record) Encode() []byte {
 	b, err := json.Marshal(r)
-	if err == nil && len(b) > lockfsm.MaxRecordBytes/2 { // the other half is for what Stamp or a later build adds
+	// the other half is for additions by Stamp or a later build
+	if err == nil && len(b) > lockfsm.MaxRecordBytes/2 {
 		r.Founders = nil
 		b, err = json.Marshal(r)
 	}
-	if err != nil { // strings and numbers always marshal
+	if err != nil { // strings and numbers can always be encoded
 		return nil
 	}
 	return b
 }
 
-// DecodeRecord returns the zero record, which supports no rules and agrees to no settings, for
-// bytes that it cannot read.
+// DecodeRecord decodes a record. For bytes that it cannot decode it returns the zero record, which
+// supports no rules version and agrees to no settings.
 func DecodeRecord(b []byte) Record {
 	var r Record
 	if json.Unmarshal(b, &r) != nil {
@@ -89,8 +91,8 @@ func (r *Record) ID() nodeid.ID {
 	return id
 }
 
-// founders returns the names of the founders that the record lists, ascending. It returns nil if
-// they are not those of its settings, or not valid in a configuration.
+// founders returns the names of the founders that the record lists, in ascending order. It returns
+// nil if they do not match the fingerprint, or are not valid in a configuration.
 func (r *Record) founders() []string {
 	valid := func(name string) bool { return name != "" && len(name) <= MaxFounderBytes && plain.Is(name) }
 	listed := Settings{Founders: Unique(r.Founders)}
@@ -107,7 +109,7 @@ func all(names []string, is func(string) bool) bool {
 	return !slices.ContainsFunc(names, func(name string) bool { return !is(name) })
 }
 
-// Proof is what a connection has authenticated about its peer.
+// Proof is the authenticated identity of the peer of a connection.
 type Proof struct {
 	Instance nodeid.ID
 	Addr     string
@@ -115,8 +117,9 @@ type Proof struct {
 }
 
 // Vouch reports whether the record with which a peer opens a session claims only what the
-// connection has authenticated. It also returns the hash of the peer's capability, zero for a full
-// instance. A session from NewSession, or of another program, names no instance.
+// connection has authenticated. It also returns the hash of the peer's capability, or zero for a
+// full instance. A session from NewSession, or of a client that only takes locks, identifies no
+// instance.
 func (p Proof) Vouch(record []byte) (capability [32]byte, ok bool) {
 	capability = p.Rights.Hash()
 	r := DecodeRecord(record)
@@ -129,7 +132,8 @@ func (p Proof) Vouch(record []byte) (capability [32]byte, ok bool) {
 	return capability, true
 }
 
-// Stamp writes into the record with which a peer opens a session what its certificate grants.
+// Stamp adds the rights of the peer's certificate to the record with which the peer opens a
+// session.
 func Stamp(rights *capability.Capability, record []byte) []byte {
 	r := DecodeRecord(record)
 	r.Guest, r.For, r.Tier = true, rights.For(), capability.TierOf(rights).String()
@@ -140,7 +144,7 @@ func Stamp(rights *capability.Capability, record []byte) []byte {
 	return stamped
 }
 
-// HolderName returns what a holder's instance calls itself, escaped for display.
+// HolderName returns the name that a holder's record has, escaped for display.
 func HolderName(record []byte, session lockfsm.SessionID) string {
 	r := DecodeRecord(record)
 	if r.For != "" {

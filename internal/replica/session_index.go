@@ -11,32 +11,36 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// SessionIndex is the index of sessions for the voter reconciler of a leader. The log's owner
-// goroutine writes it, the cluster's reads it. The writer publishes what has changed: with a
-// hundred thousand sessions the whole list would delay every caller that waits for a lock. It
-// requests a pass only when the last news were read, so a thousand instances that open their
-// sessions at once cost a few passes. The news themselves are always published: the log of an idle
-// group may be silent for seconds.
+// SessionIndex is the leader's index of sessions for the voter reconciler. The log's owner
+// goroutine writes it, and the cluster's owner goroutine reads it. The writer publishes only
+// changes: with a hundred thousand sessions, the whole list would delay every caller that waits for
+// a lock. A publication requests a pass only if the reader has read the last one, so a thousand
+// instances that open their sessions simultaneously cause only a few passes. Changes are published
+// at the end of each turn, because the log of an idle group may have no further turn for seconds.
 //
-// A pass reads only what matters for the voters: the instances that may vote, found by their names,
-// and counts of the rest. So its cost does not grow with the sessions of other instances.
+// A pass reads only data that affects the voters: the instances that may vote, found by their
+// names, and counts of all others. So its cost does not grow with the sessions of other instances.
 type SessionIndex struct {
-	changed []lockfsm.SessionID // owned by the log's owner goroutine: sessions with unpublished changes
-	wanted  atomic.Bool         // the next publication must request a pass: the last news are read, or about to be
+	// sessions with unpublished changes; owned by the log's owner goroutine
+	changed []lockfsm.SessionID
+	// the next publication must request a pass, because the last one is read or about to be
+	wanted atomic.Bool
 
-	mu    sync.Mutex            // guards the following; held for an assignment
-	anew  bool                  // a lead has begun with the sessions in begun, and the news since
+	mu    sync.Mutex            // guards the fields below; held only for assignments
+	anew  bool                  // a term as leader has begun with the sessions in begun
 	begun []lockfsm.SessionInfo // shared with the keeper, and never changed
 	news  []indexed
 
 	table // owned by the cluster's owner goroutine
 
-	members atomic.Int64                         // of the census, for any goroutine
-	named   atomic.Pointer[map[nodeid.ID]string] // names of the replicas' instances; the map is never changed
+	// number of members in the census, for any goroutine
+	members atomic.Int64
+	// names of the replicas' instances; the map is never changed
+	named atomic.Pointer[map[nodeid.ID]string]
 }
 
-// Begin publishes all sessions at the beginning of a lead. It copies none: copying a million would
-// delay the log for a large part of an election timeout.
+// Begin publishes all sessions at the beginning of a term as leader. It does not copy them, because
+// copying a million would delay the log for a large part of an election timeout.
 func (g *SessionIndex) Begin(sessions []lockfsm.SessionInfo) {
 	g.changed = g.changed[:0]
 	g.mu.Lock()
@@ -44,7 +48,7 @@ func (g *SessionIndex) Begin(sessions []lockfsm.SessionInfo) {
 	g.anew, g.begun, g.news = true, sessions, nil
 }
 
-// Note records a result that may have changed the set of sessions.
+// Note records the sessions that a result may have opened, changed or ended.
 func (g *SessionIndex) Note(result *lockfsm.Result) {
 	switch result.Kind {
 	case lockfsm.Open, lockfsm.Leaving, lockfsm.Close, lockfsm.Expire:
@@ -71,8 +75,8 @@ func (g *SessionIndex) Publish(find func(lockfsm.SessionID) (lockfsm.SessionInfo
 	return g.wanted.Swap(false)
 }
 
-// Read adds the sessions to the facts of a pass, which already name the founders and the replicas.
-// Only the cluster's owner goroutine may call it and use the facts.
+// Read adds the sessions to the facts of a pass. The facts must already have the founders and the
+// replicas. Only the cluster's owner goroutine may call Read and use the facts.
 func (g *SessionIndex) Read(f *voters.Facts, linked func(instance nodeid.ID) bool) {
 	g.catchUp()
 	g.matter(f)
@@ -84,9 +88,9 @@ func (g *SessionIndex) Read(f *voters.Facts, linked func(instance nodeid.ID) boo
 	}
 }
 
-// matter finds the names that matter for the voters: those of the founders, and those under which
-// an instance that has a replica is, or was, registered. A later incarnation of it is found by its
-// name.
+// matter determines the names that affect the voters: those of the founders, and those under which
+// an instance that has a replica is or was registered. By the name a pass also finds a later
+// incarnation of that instance.
 func (g *SessionIndex) matter(f *voters.Facts) {
 	before, now := map[nodeid.ID]string{}, map[nodeid.ID]string{}
 	if last := g.named.Load(); last != nil {
@@ -110,10 +114,10 @@ func (g *SessionIndex) matter(f *voters.Facts) {
 	}
 }
 
-// catchUp takes in the news. Those of one session are in order, and a later one replaces an earlier
-// one.
+// catchUp applies the published changes. The changes of one session are in order, and a later one
+// replaces an earlier one.
 func (g *SessionIndex) catchUp() {
-	g.wanted.Store(true) // before the news are taken: later ones must request the next pass
+	g.wanted.Store(true) // before the changes are taken: later ones must request the next pass
 	g.mu.Lock()
 	begun, news, anew := g.begun, g.news, g.anew
 	g.begun, g.news, g.anew = nil, nil, false
@@ -143,11 +147,11 @@ func (g *SessionIndex) catchUp() {
 	g.members.Store(int64(g.census.members))
 }
 
-// Members returns the number of members as of the last pass. It is safe for concurrent use.
+// Members returns the number of members at the last pass. It is safe for concurrent use.
 func (g *SessionIndex) Members() int { return int(g.members.Load()) }
 
-// ReplicaNames returns the names of the instances that have a replica, as of the last pass. It is
-// safe for concurrent use. The map must not be changed.
+// ReplicaNames returns the names of the instances that had a replica at the last pass. It is safe
+// for concurrent use. The caller must not change the map.
 func (g *SessionIndex) ReplicaNames() map[nodeid.ID]string {
 	if names := g.named.Load(); names != nil {
 		return *names

@@ -16,7 +16,7 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// A simulated state machine.
+// somebody stands in for a state machine with sessions.
 type somebody map[lockfsm.SessionID]lockfsm.SessionInfo
 
 func (s somebody) find(id lockfsm.SessionID) (lockfsm.SessionInfo, bool) {
@@ -38,25 +38,25 @@ func (s somebody) all() (all []lockfsm.SessionInfo) {
 
 func linkedToAll(nodeid.ID) bool { return true }
 
-// look returns the registered instances if each instance may vote.
+// look returns the registered instances, as if each of them may vote.
 func (g *SessionIndex) look() []voters.Registered {
 	var f voters.Facts
 	g.Read(&f, linkedToAll)
 	return f.Registered
 }
 
-// Whatever happens between two passes, and however it is published, the leader sees the present
-// sessions. A pass is requested whenever there is something new, because an idle log has no later
-// turn.
+// TestRegistryFollowsTheSessions checks that each pass finds the present sessions, whatever changes
+// happen before it and however they are published. Each change must request a pass, because an idle
+// log has no later turn.
 func TestRegistryFollowsTheSessions(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		var g SessionIndex
 		now, next := somebody{}, lockfsm.SessionID(1)
-		due := true // a pass is requested: at the beginning of a lead it always is
+		due := true // the beginning of a term as leader always requests a pass
 		for range 200 {
 			switch ids := slices.Sorted(maps.Keys(now)); {
-			case random.IntN(40) == 0: // another lead has begun
+			case random.IntN(40) == 0: // another term as leader begins
 				g.Begin(now.all())
 				due = true
 			case len(ids) == 0 || random.IntN(3) == 0:
@@ -101,7 +101,8 @@ func TestRegistryFollowsTheSessions(t *testing.T) {
 	}
 }
 
-// A caller that waits for a lock must not wait for a list of a hundred thousand sessions.
+// TestRegistryCostsWhatChanges checks that a publication costs no list of all hundred thousand
+// sessions, for which callers that wait for a lock would have to wait.
 func TestRegistryCostsWhatChanges(t *testing.T) {
 	var g SessionIndex
 	now := somebody{}
@@ -118,7 +119,7 @@ func TestRegistryCostsWhatChanges(t *testing.T) {
 		if !g.Publish(now.find) {
 			t.Fatal("nothing was published")
 		}
-		g.news = g.news[:0] // as if they had been read
+		g.news = g.news[:0] // discard the changes, as a pass does
 	})
 	if t.Logf("%d bytes allocated for one change beside 100,000 sessions", bytes); bytes > 4<<10 {
 		t.Errorf("%d bytes for one change: it grows with the unchanged sessions", bytes)
@@ -136,8 +137,8 @@ func bytesPerRun(f func()) uint64 {
 	return (after.TotalAlloc - before.TotalAlloc) / runs
 }
 
-// With founders a pass reads the instances that may vote, those that have a replica, and later
-// incarnations of their names.
+// TestRegistryShowsWhatMattersForTheVoters checks that, with founders, a pass reads the instances
+// that may vote, those that have a replica, and their later incarnations.
 func TestRegistryShowsWhatMattersForTheVoters(t *testing.T) {
 	var g SessionIndex
 	sessions := somebody{}
@@ -180,7 +181,7 @@ func TestRegistryShowsWhatMattersForTheVoters(t *testing.T) {
 		}
 	}
 	open(1, "a")
-	open(2, "old") // a founder once, and still a replica
+	open(2, "old") // a former founder that has a replica
 	open(3, "x")
 	open(4, "b")
 	open(5, "y")
@@ -216,7 +217,7 @@ func withIdle(n int) (*SessionIndex, somebody) {
 	return &g, now
 }
 
-// lookOnce is a pass of the leader after one session has changed: it collects the facts and
+// lookOnce runs a pass of the leader after one session has changed: it collects the facts and
 // decides.
 func (g *SessionIndex) lookOnce(steward *voters.Reconciler, now somebody) (voters.Step, agreement) {
 	g.Note(&lockfsm.Result{Kind: lockfsm.Leaving, Session: 50})
@@ -231,8 +232,8 @@ func (g *SessionIndex) lookOnce(steward *voters.Reconciler, now somebody) (voter
 	return steward.Look(time.Minute, f, 9), agree(groupOf(nil), groupOf(nil), &g.census, g.census.longest())
 }
 
-// The leader makes up to twenty passes a second. With twice as many sessions of instances that
-// cannot vote, a pass allocates as much as before.
+// TestALookCostsTheSameBesideIdleSessions checks that a pass allocates no more memory with twice as
+// many sessions of instances that cannot vote. The leader makes up to twenty passes a second.
 func TestALookCostsTheSameBesideIdleSessions(t *testing.T) {
 	cost := func(n int) uint64 {
 		g, now := withIdle(n)
@@ -260,8 +261,8 @@ func BenchmarkLook(b *testing.B) {
 	}
 }
 
-// A client that only takes locks is no candidate for a vote and does not count in settings
-// agreement, but its TTL counts.
+// TestAGuestDoesNotCount checks that a client that only takes locks gets no vote and does not count
+// in settings agreement, but that its TTL counts.
 func TestAGuestDoesNotCount(t *testing.T) {
 	var g SessionIndex
 	g.Begin([]lockfsm.SessionInfo{

@@ -14,21 +14,22 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// Settings are the settings of a group as a whole. The state machine keeps their JSON without
-// reading it. A build that adds a field must not write it below a new rules version: an older
-// leader would drop the field again.
+// Settings are the settings of a group as a whole. The state machine stores their JSON without
+// decoding it. If a build adds a field, it must not write that field before a new rules version is
+// in force, because an older leader would remove it.
 type Settings struct {
 	Replicas   int           `json:"replicas,omitempty"`
 	Founders   []string      `json:"founders,omitempty"` // ascending, without duplicates
 	Voters     int           `json:"voters"`
 	SessionTTL time.Duration `json:"session_ttl_ns"`
 	Grace      time.Duration `json:"grace_ns"` // 0 means none
-	// A group begins with the default budgets, and adopts these when all instances name them.
+	// A group begins with the default budgets, and adopts these budgets when all instances have
+	// them.
 	SessionBytes int64 `json:"session_bytes"`
 	GroupBytes   int64 `json:"group_bytes"`
 }
 
-// FoundedWith returns the settings that a group was founded with.
+// FoundedWith returns the settings with which a group was founded.
 func FoundedWith(s founding.Settings) Settings {
 	limits := lockfsm.DefaultLimits()
 	return Settings{
@@ -37,7 +38,7 @@ func FoundedWith(s founding.Settings) Settings {
 	}
 }
 
-// Founding returns the settings as package founding has them.
+// Founding converts the settings to those of package founding.
 func (g Settings) Founding(solo bool) founding.Settings {
 	return founding.Settings{Replicas: g.Replicas, Founders: g.Founders, Voters: g.Voters, SessionTTL: g.SessionTTL,
 		Grace: g.Grace, Solo: solo}
@@ -51,7 +52,7 @@ func (g Settings) Budgets() session.Budgets {
 // Unique returns the names in ascending order without duplicates.
 func Unique(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }
 
-// Named returns the settings as an instance's record has them.
+// Named converts the settings to those of an instance's record.
 func (g Settings) Named() Named {
 	s := Named{Replicas: g.Replicas, FounderCount: len(g.Founders), Voters: g.Voters, SessionTTL: g.SessionTTL,
 		Grace: g.Grace}
@@ -63,11 +64,12 @@ func (g Settings) Named() Named {
 	return s
 }
 
-// Encode returns what the state machine keeps. Nil means more than lockfsm.MaxSettingsBytes, as
-// with many founders with very long names.
+// Encode returns the JSON for the state machine. Nil means that it exceeds
+// lockfsm.MaxSettingsBytes, as with many founders with very long names.
 func (g Settings) Encode() []byte {
 	b, err := json.Marshal(g)
-	if err != nil || len(b) > lockfsm.MaxSettingsBytes { // strings and numbers always marshal
+	// strings and numbers can always be encoded
+	if err != nil || len(b) > lockfsm.MaxSettingsBytes {
 		return nil
 	}
 	return b
@@ -81,11 +83,11 @@ func decodeSettings(b []byte) (Settings, error) {
 	return g, nil
 }
 
-// InForce returns the settings that a group has adopted, or was founded with. An error means that
-// the state machine has none.
+// InForce returns the settings that a group has adopted, or with which it was founded. An error
+// means that the state machine has no settings.
 func InForce(c lockfsm.Charter) (Settings, error) {
 	g, err := decodeSettings(c.Settings)
-	g.SessionTTL = c.SessionTTL // the rules use the charter's values
+	g.SessionTTL = c.SessionTTL // the lock rules use the charter's TTL and budgets
 	g.SessionBytes, g.GroupBytes = int64(c.Limits.SessionBytes), int64(c.Limits.GroupBytes)
 	return g, err
 }

@@ -11,47 +11,48 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// SettingsAgreement is the leader's part in settings agreement. The leader proposes settings once
-// all instances that stay name them, and raises the version of the lock rules once all know it. The
-// cluster's owner goroutine computes it together with the facts for the voters. The zero value has
-// proposed nothing.
-type SettingsAgreement struct { // what was proposed last, and when
+// SettingsAgreement is the leader's part of settings agreement. The leader proposes settings once
+// all instances that stay have them, and raises the version of the lock rules once all support it.
+// The cluster's owner goroutine computes the proposals together with the facts for the voters. The
+// zero value has proposed nothing.
+type SettingsAgreement struct { // the last proposal and its time
 	term  uint64
-	blob  []byte // settings to adopt
-	rules uint32 // version to raise to
+	blob  []byte // proposed settings
+	rules uint32 // proposed version of the lock rules
 	at    clock.Time
 }
 
 // agreeEvery is the time after which a proposal is repeated, in case it was lost.
 const agreeEvery = time.Second
 
-// Own is what an instance itself contributes.
+// Own is the state of the leading instance itself.
 type Own struct {
-	Settings Settings // of its configuration
+	Settings Settings // settings of its configuration
 	Durable  bool     // it has a directory
 	Leaving  bool     // it is leaving
 }
 
-// Stand is what is in force in a leader's group, and what the leader itself would propose.
+// Stand is the state in force in a leader's group, and the settings that the leader itself would
+// propose.
 type Stand struct {
 	Own
 	Term  uint64
-	Group *Settings // in force; nil if unknown
-	Rules uint32    // in force
+	Group *Settings // settings in force; nil if unknown
+	Rules uint32    // version of the lock rules in force
 }
 
-// Proposals are what a leader should propose to its group, and the settings that its instances
-// disagree on.
+// Proposals are the changes that a leader should propose to its group, and the settings in which
+// the instances differ.
 type Proposals struct {
 	Adopt  *Settings // nil for no change
 	Blob   []byte    // Adopt, encoded for the state machine
 	Raise  uint32    // version of the lock rules; 0 for no change
-	Differ []string  // for operators, a sentence for each setting
+	Differ []string  // a sentence for operators about each setting in which instances differ
 }
 
-// Facts returns what a leader's log and the sessions show of the possible voters, and what the
-// leader should propose. find is the address book, which may have a newer address of an instance.
-// linked is that of [Core.Facts].
+// Facts returns the facts about the possible voters from the leader's log and the sessions, and the
+// changes that the leader should propose. find looks an instance up in the address book, which may
+// have a newer address. linked is the function of [Core.Facts].
 func (a *SettingsAgreement) Facts(
 	now clock.Time, p Stand, s *raftlog.Survey, g *SessionIndex, find func(raft uint64) (founding.Voter, bool),
 	linked func(nodeid.ID) bool,
@@ -71,8 +72,8 @@ func (a *SettingsAgreement) Facts(
 	return f, wishes
 }
 
-// look compares what the registered instances name with what is in force. replicas are those that
-// have a vote, or may get one.
+// look compares the settings of the registered instances with those in force. replicas are those
+// that have a vote or may get one.
 func (a *SettingsAgreement) look(now clock.Time, p Stand, g *SessionIndex, replicas []voters.Replica) Proposals {
 	found := agree(*p.Group, proposed(p.Settings, &g.census, p.Leaving), &g.census, g.census.longest())
 	var w Proposals

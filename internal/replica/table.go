@@ -10,14 +10,14 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// table is the SessionIndex as its reader has it.
+// table is the reader's part of a SessionIndex.
 type table struct {
 	known     map[lockfsm.SessionID]*indexed
 	instances map[nodeid.ID][]*indexed // the registered instances by ID
-	names     map[string][]*indexed    // and by name
+	names     map[string][]*indexed    // the registered instances by name
 	census    census
-	electable []*indexed      // all instances, ascending by session; nil after a change
-	relevant  map[string]bool // names that matter for the voters, as of the last pass
+	electable []*indexed      // all instances, in ascending order of session; nil after a change
+	relevant  map[string]bool // names that affect the voters, from the last pass
 }
 
 // indexed is one session and its decoded record.
@@ -25,10 +25,10 @@ type indexed struct {
 	session  lockfsm.SessionInfo
 	ended    bool
 	record   Record
-	instance nodeid.ID // the authenticated instance of the record; zero if none
+	instance nodeid.ID // authenticated instance of the record; zero if none
 }
 
-// pick returns the registrations that matter for the voters, ascending by session.
+// pick returns the registered instances that affect the voters, in ascending order of session.
 func (t *table) pick(all bool) (list []*indexed) {
 	order := func(a, b *indexed) int { return cmp.Compare(a.session.ID, b.session.ID) }
 	switch {
@@ -56,7 +56,7 @@ func (k *indexed) registered(linked func(instance nodeid.ID) bool) voters.Regist
 	}
 }
 
-// others are the instances that do not matter for the voters. It implements voters.Others.
+// others are the instances that do not affect the voters. It implements voters.Others.
 type others struct {
 	table  *table
 	linked func(instance nodeid.ID) bool
@@ -80,7 +80,7 @@ func (o others) Has(instance nodeid.ID) bool { return len(o.table.instances[inst
 
 func (t *table) enter(s lockfsm.SessionInfo) {
 	k := &indexed{session: s, record: DecodeRecord(s.Record)}
-	k.session.Record, k.record.leaving = nil, s.Leaving // decoded above
+	k.session.Record, k.record.leaving = nil, s.Leaving // they are decoded above
 	t.known[s.ID] = k
 	t.census.count(s.TTL, 1)
 	if k.isMember() {
@@ -90,7 +90,7 @@ func (t *table) enter(s lockfsm.SessionInfo) {
 		return
 	}
 	t.census.add(&k.record)
-	// The record of another build or library names no instance that could vote.
+	// The record of another build or library identifies no instance that could vote.
 	if id := k.record.ID(); !id.IsZero() && id == s.Opener.Instance {
 		k.instance, t.electable = id, nil
 		t.instances[id], t.names[k.record.Name] = append(t.instances[id], k), append(t.names[k.record.Name], k)
@@ -134,12 +134,12 @@ func without[K comparable](lists map[K][]*indexed, key K, k *indexed) {
 	}
 }
 
-// counts reports whether the session counts in settings agreement. A client that only takes locks
-// does not, and has no vote.
+// counts reports whether the session counts in settings agreement. A session of a client that only
+// takes locks does not.
 func (k *indexed) counts() bool {
 	return !k.record.Guest && k.session.Opener.Capability == [32]byte{}
 }
 
-// isMember reports whether the session stands for an instance or a program, as opposed to one from
+// isMember reports whether the session represents an instance or a client, and was not opened by
 // NewSession.
 func (k *indexed) isMember() bool { return !k.record.Own }

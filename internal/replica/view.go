@@ -11,8 +11,9 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// View is what the other parts of an instance see of its replica. The log's owner goroutine writes
-// it, in a Core, and any goroutine may read it. An instance without a replica has a nil View.
+// View is the state of a replica that the other parts of its instance can read. The log's owner
+// goroutine writes it, in a Core, and any goroutine may read it. An instance without a replica has
+// a nil View.
 type View struct {
 	Group, ID uint64 // of the replica
 
@@ -23,12 +24,12 @@ type View struct {
 	revision atomic.Uint64
 	remarks  atomic.Pointer[[]string]
 
-	counting sync.Mutex // guards the following; held for an assignment
+	counting sync.Mutex // guards the fields below; held only for assignments
 	counts   lockfsm.Counts
 	used     lockfsm.Usage
 }
 
-// Book is the address book of an instance. It may have a newer configuration than the log.
+// Book is the address book of an instance. Its configuration may be newer than the log's.
 type Book interface {
 	Voter(raft uint64) (founding.Voter, bool)
 }
@@ -36,7 +37,8 @@ type Book interface {
 // Role returns the replica's role in its term.
 func (v *View) Role() raftlog.Role { return *v.role.Load() }
 
-// Configuration returns the one applied here, which must not be changed. It is never nil.
+// Configuration returns the configuration that this replica has applied. It is never nil, and the
+// caller must not change it.
 func (v *View) Configuration() *raftlog.Configuration { return v.config.Load() }
 
 // Settings returns the settings in force in the group. Nil means unknown.
@@ -62,7 +64,8 @@ func (v *View) Usage() lockfsm.Usage {
 	return v.used
 }
 
-// Remarks returns the differing settings of this replica's last pass as a leader.
+// Remarks returns the sentences about differing settings from the last pass of this replica as
+// leader.
 func (v *View) Remarks() []string {
 	if v == nil || v.remarks.Load() == nil {
 		return nil
@@ -78,19 +81,19 @@ func (v *View) note(machine *lockfsm.Machine) {
 	v.revision.Store(uint64(machine.Revision()))
 }
 
-// Votes reports whether the replica is a voter of the configuration applied here.
+// Votes reports whether the replica is a voter of the applied configuration.
 func (v *View) Votes() bool {
 	c := v.Configuration()
 	return slices.Contains(c.Voters, v.ID) || slices.Contains(c.Outgoing, v.ID)
 }
 
-// IsNamed reports whether that configuration contains the replica, as voter or learner.
+// IsNamed reports whether the applied configuration contains the replica, as voter or learner.
 func (v *View) IsNamed() bool {
 	return slices.ContainsFunc(v.Configuration().Members, func(m raftlog.Member) bool { return m.ID == v.ID })
 }
 
-// Of returns the raft IDs that the configuration gives to an instance, which may no longer claim
-// one.
+// Of returns the raft IDs that the configuration assigns to an instance. The instance may have
+// stopped using them.
 func (v *View) Of(instance nodeid.ID) (ids []uint64) {
 	for _, m := range Placed(v.Configuration()) {
 		if m.Instance == instance {
@@ -100,21 +103,21 @@ func (v *View) Of(instance nodeid.ID) (ids []uint64) {
 	return ids
 }
 
-// Others returns the replicas of the configuration on other instances than self.
+// Others returns the replicas of the configuration whose instance is not self.
 func (v *View) Others(self nodeid.ID) []founding.Voter {
 	return slices.DeleteFunc(Placed(v.Configuration()), func(m founding.Voter) bool { return m.Instance == self })
 }
 
-// OthersConnected reports whether one of the Others is connected.
+// OthersConnected reports whether the instance of a replica in Others is connected.
 func (v *View) OthersConnected(self nodeid.ID, linked func(nodeid.ID) bool) bool {
 	return slices.ContainsFunc(v.Others(self), func(m founding.Voter) bool { return linked(m.Instance) })
 }
 
 // Speaks reports whether the raft ID that an instance uses is its own, by the address book or by
-// the configuration applied here. Raft trusts every message of a replica, and an instance only
-// claims its raft ID: without this check any member could stop the leader with one message. The
-// book may have a newer configuration than a replica that lags. The replica may have a new one a
-// moment before the book.
+// the applied configuration. Raft trusts every message of a replica, and an instance only claims
+// its raft ID: without this check any member could stop the leader with one message. The
+// configuration of the book may be newer than that of a replica that lags. For a moment the applied
+// one may also be newer than the book's.
 func (v *View) Speaks(book Book, raft uint64, instance nodeid.ID) bool {
 	if m, ok := book.Voter(raft); ok {
 		return m.Instance == instance
@@ -122,8 +125,8 @@ func (v *View) Speaks(book Book, raft uint64, instance nodeid.ID) bool {
 	return v != nil && Names(v.Configuration(), raft, instance)
 }
 
-// Place returns the instance behind a raft ID: by the address book, or by the configuration for a
-// replica that was added a moment ago.
+// Place returns the instance of a raft ID, from the address book, or else from the configuration
+// for a replica that was just added.
 func (v *View) Place(book Book, raft uint64) founding.Voter {
 	m, ok := book.Voter(raft)
 	if ok || v == nil {
@@ -132,7 +135,7 @@ func (v *View) Place(book Book, raft uint64) founding.Voter {
 	return Find(v.Configuration(), raft)
 }
 
-// Leader returns the replica that leads, as far as is known here. The zero Voter means none.
+// Leader returns the replica that leads, as far as this replica knows. The zero Voter means none.
 func (v *View) Leader(book Book) founding.Voter {
 	if v == nil {
 		return founding.Voter{}
@@ -140,7 +143,8 @@ func (v *View) Leader(book Book) founding.Voter {
 	return v.Place(book, v.Role().Leader)
 }
 
-// LeaderOr returns the Leader, or attached, the leader of the session here, if none is known.
+// LeaderOr returns the endpoint of the Leader, or attached if no leader is known. attached is the
+// leader to which this instance's session is attached.
 func (v *View) LeaderOr(book Book, attached nodeid.Endpoint) nodeid.Endpoint {
 	if m := v.Leader(book); !m.Instance.IsZero() {
 		return target(m)
@@ -149,11 +153,11 @@ func (v *View) LeaderOr(book Book, attached nodeid.Endpoint) nodeid.Endpoint {
 }
 
 // KnowsLeader reports whether the instance knows a leader, through its replica or its attached
-// session. A replica that has just been prepared, or was removed, hears of no leader although the
-// group is well.
+// session. A replica that has just been prepared, or was removed, gets no message of a leader
+// although the group has one.
 func (v *View) KnowsLeader(attached bool) bool { return attached || v != nil && v.Role().Leader != 0 }
 
-// Targets returns the instances of some replicas as the sessions need them.
+// Targets returns the endpoints of the given replicas.
 func Targets(voters []founding.Voter) []nodeid.Endpoint {
 	list := make([]nodeid.Endpoint, 0, len(voters))
 	for _, v := range voters {

@@ -10,11 +10,11 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// This file translates between the log and package voters: the log's view of the replicas becomes
-// facts, and a decision becomes a change for the log.
+// This file converts between the types of the log and those of package voters: the state of the
+// replicas in the log becomes facts, and a decision becomes a change for the log.
 
-// Placed decodes the places of a configuration's replicas. One that cannot be decoded has only its
-// raft ID.
+// Placed decodes the instances and addresses of a configuration's replicas. If those of a replica
+// cannot be decoded, its Voter has only the raft ID.
 func Placed(c *raftlog.Configuration) []founding.Voter {
 	list := make([]founding.Voter, 0, len(c.Members))
 	for _, m := range c.Members {
@@ -29,7 +29,7 @@ func Placed(c *raftlog.Configuration) []founding.Voter {
 	return list
 }
 
-// Applied returns an applied configuration as package founding has it.
+// Applied converts an applied configuration to that of package founding.
 func Applied(c *raftlog.Configuration) founding.Configuration {
 	applied := founding.Configuration{At: c.Index, Voters: Placed(c)}
 	if len(c.Outgoing) > 0 {
@@ -38,7 +38,7 @@ func Applied(c *raftlog.Configuration) founding.Configuration {
 	return applied
 }
 
-// LogOf returns how far the log of a replica reaches, as package founding has it.
+// LogOf returns the position of a replica's log, as a type of package founding.
 func LogOf(role raftlog.Role) founding.Log {
 	if role.Leader != 0 || role.LastIndex == 0 {
 		return founding.Log{}
@@ -46,7 +46,7 @@ func LogOf(role raftlog.Role) founding.Log {
 	return founding.Log{Term: role.Term, LastTerm: role.LastTerm, LastIndex: role.LastIndex}
 }
 
-// Names reports whether a configuration names the instance under that raft ID.
+// Names reports whether a configuration assigns the raft ID to the instance.
 func Names(c *raftlog.Configuration, raft uint64, instance nodeid.ID) bool {
 	for _, m := range c.Members {
 		if m.ID == raft {
@@ -57,7 +57,7 @@ func Names(c *raftlog.Configuration, raft uint64, instance nodeid.ID) bool {
 	return false
 }
 
-// Find returns the replica of that raft ID in a configuration, or the zero Voter.
+// Find returns the replica with the raft ID in a configuration, or the zero Voter.
 func Find(c *raftlog.Configuration, raft uint64) founding.Voter {
 	for _, v := range Placed(c) {
 		if v.Raft == raft {
@@ -67,7 +67,7 @@ func Find(c *raftlog.Configuration, raft uint64) founding.Voter {
 	return founding.Voter{}
 }
 
-// facts returns what a leader's log shows of the replicas. find and linked are those of
+// facts returns the facts about the replicas from a leader's log. find and linked are those of
 // [SettingsAgreement.Facts].
 func facts(s *raftlog.Survey, settings voters.Settings, find func(raft uint64) (founding.Voter, bool),
 	linked func(nodeid.ID) bool) voters.Facts {
@@ -94,8 +94,8 @@ func facts(s *raftlog.Survey, settings voters.Settings, find func(raft uint64) (
 	return f
 }
 
-// Change returns the configuration change for a step, and false for a step without one. about is
-// the replica that is added.
+// Change returns the configuration change for a step, and false for a step that needs no change.
+// about is the replica to add.
 func Change(step voters.Step, about founding.Voter) (raftlog.Change, bool) {
 	switch step.Kind {
 	case voters.AddLearner:
@@ -106,7 +106,7 @@ func Change(step voters.Step, about founding.Voter) (raftlog.Change, bool) {
 	return raftlog.Change{}, false
 }
 
-// Founded returns the first state of the group of a charter.
+// Founded returns the initial state of the group that a charter founds.
 func Founded(c *founding.Charter, limits lockfsm.Limits) (*lockfsm.Machine, error) {
 	return lockfsm.New(lockfsm.Charter{
 		Group: c.Group, FoundedUnixMS: c.FoundedUnixMS, Rules: c.Rules, SessionTTL: c.Settings.SessionTTL,
@@ -115,7 +115,7 @@ func Founded(c *founding.Charter, limits lockfsm.Limits) (*lockfsm.Machine, erro
 	})
 }
 
-// Found initializes an empty store as that of a founder of the group.
+// Found initializes an empty store for a founder of the group.
 func Found(store raftlog.Store, c *founding.Charter, id uint64, machine *lockfsm.Machine) error {
 	return raftlog.Found(store, c.Group, id, members(c.Voters), machine.Snapshot(nil))
 }

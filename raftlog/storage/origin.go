@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// originText is the beginning of the file origin. The file's own inode number follows. In a copy
-// the number in the text differs from the file's own.
+// originText is the format of the file origin, which contains its own inode number. The inode
+// number of a copy differs from the number in its text.
 const originText = "mortise made this directory here. If it was copied or restored, this number is not the file's " +
 	"own: %d\n"
 
