@@ -15,8 +15,7 @@ var (
 	ErrPanic = errors.New("raftlog: panic")
 
 	// ErrBroken reports a retirement after an error or a panic of Apply, Restore or Snapshot, or a
-	// panic of a Capture. All replicas have the same state machine, so the others probably fail in
-	// the same way.
+	// panic of a Capture.
 	ErrBroken = errors.New("raftlog: the state machine is broken")
 
 	// ErrHung reports a retirement because the store or the Applier makes no progress. A leader

@@ -194,7 +194,7 @@ func (n *nemesis) two(a, b *machine) {
 }
 
 // lurk makes the power fail at the next one to three changes of the voters, when only some replicas
-// know of the change.
+// have applied the change.
 func (n *nemesis) lurk() {
 	n.w.note("the power will fail at a change of the voters")
 	n.lurking = 1 + n.w.rng.IntN(3)
