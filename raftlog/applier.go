@@ -1,6 +1,7 @@
 package raftlog
 
-// Role is the role of a replica in a term. The zero value precedes the first report.
+// Role is the role of a replica in a term. The zero value is the role before the first call of
+// Applier.Role.
 type Role struct {
 	Term    uint64
 	Leader  uint64 // raft ID of the known leader; zero means none is known

@@ -81,7 +81,7 @@ type Config struct {
 	// means none.
 	KeepEntries int
 
-	// Logger receives few lines. Default slog.Default().
+	// Logger is used for all log lines. Default slog.Default().
 	Logger *slog.Logger
 }
 

@@ -52,8 +52,8 @@ func duplicable(m *raftpb.Message) bool {
 
 // uneven reports whether the link between a leader and a follower had a gap recently. It reports
 // false for a link between two followers, because they exchange no heartbeats. It also reports
-// false if the link has been silent for outageTicks, because then the link is broken. Otherwise
-// duplicated heartbeats would keep a leader in office whose large entries reach no follower.
+// false if the link has been silent for outageTicks, because then the link is broken. Otherwise a
+// leader whose large entries reach no follower would stay leader by its duplicated heartbeats.
 func (c *Core) uneven(peer uint64) bool {
 	if !c.role.Leading && peer != c.role.Leader {
 		return false

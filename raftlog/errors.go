@@ -2,7 +2,7 @@ package raftlog
 
 import "errors"
 
-// The kinds of error of this package, to be matched with errors.Is.
+// These are the kinds of errors of this package, for errors.Is.
 var (
 	// ErrStorage reports a retirement after an error or a panic of Save or Prepare. The replica
 	// cannot continue, because the contents of a store that has failed are unknown.
@@ -49,7 +49,7 @@ var (
 	ErrCorrupt = errors.New("raftlog: the stored log is corrupt")
 )
 
-// must panics on an error that cannot happen, which retires the replica.
+// must panics if err is not nil. It is for errors that cannot happen.
 func must(err error) {
 	if err != nil {
 		panic(err)

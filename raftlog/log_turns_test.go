@@ -204,7 +204,7 @@ func held(t *testing.T, l *Log, app *recorder) (goOn func()) {
 		first := sync.OnceFunc(func() { close(reached); <-gate })
 		r.onApply = func() error {
 			first()
-			r.text = "" // it would be long
+			r.text = "" // to save memory
 			return nil
 		}
 	})
@@ -328,7 +328,7 @@ func TestTicksPass(t *testing.T) {
 	for name, row := range map[string]struct {
 		replicas int
 		begin    func(l *Log)
-		work     func(l *Log) // every tenth of a tick
+		work     func(l *Log) // called every tenth of a tick
 	}{
 		"beside turns": {replicas: 3, begin: func(*Log) {},
 			work: func(l *Log) { l.Propose(l.Status().Term, []byte("a")) }},

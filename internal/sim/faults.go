@@ -159,7 +159,7 @@ func (n *nemesis) exodus() {
 }
 
 // outage cuts the links between all machines; no process ends. Then the links heal one by one in a
-// random order. For some seconds a new connection takes longer than a query.
+// random order.
 func (n *nemesis) outage() {
 	w := n.w
 	long, ended := w.between(0, 6*w.cfg.TTL), w.chance(0.7)
@@ -227,8 +227,8 @@ func (n *nemesis) disk(m *machine) {
 }
 
 // needed reports whether the machine's disk has a removed replica whose vote may still be needed.
-// Such a disk counts as that of a voter. The judges of groups and the operators do not know this,
-// because they use only the newest configuration.
+// Such a disk counts as that of a voter. The judges of groups do not know this, because they use
+// the newest configuration.
 func (m *machine) needed() bool { return m.disk.state != nil && m.disk.state.Lingers != 0 }
 
 func (n *nemesis) wipe(m *machine) {
@@ -237,8 +237,7 @@ func (n *nemesis) wipe(m *machine) {
 	n.w.after(n.w.between(0, 2*time.Second), m.ensureUp)
 }
 
-// disaster wipes the disks of a majority of the voters. After that only operators can restore the
-// service.
+// disaster wipes the disks of a majority of the voters. Only operators can restore the service.
 func (n *nemesis) disaster() {
 	l := n.w.leader()
 	if l == nil || !l.glue.Machine().Born() || n.wipes == 0 || n.w.cfg.Grace == 0 {

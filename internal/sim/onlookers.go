@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// This file queries replicas that report to be the leader whether a lock is held. A leader that was
-// deposed or that lags must not answer from its old state.
+// This file queries replicas that report to be the leader whether a lock is held. A deposed leader
+// must not answer from its old state.
 
 // onlooker is a query whose answer is awaited, and what the watch knows about the lock.
 type onlooker struct {

@@ -98,8 +98,7 @@ func startReplica(p *proc, group, id uint64, store *raftlog.MemoryStore, machine
 	return r
 }
 
-// stop ends the replica. A batch that is being written is then saved as a whole or not at all. That
-// the real store never saves a part of a batch is tested elsewhere, with crash images.
+// stop ends the replica. A batch that is being written is then saved as a whole or not at all.
 func (r *ownReplica) stop() {
 	if r.saving != nil && r.p.w.chance(0.5) {
 		r.p.w.must(r.store.Save(*r.saving))

@@ -96,8 +96,8 @@ func (o *watch) toldWhy(c *call, why error) {
 }
 
 // forcedEnd observes that the state machine ends a hold by force. From now on another caller can
-// get the key while the old holder still believes that it holds the lock. The operator accepts
-// this, and only the token protects the resource.
+// get the key while the old holder believes that it holds the lock. Only the token protects the
+// resource.
 func (o *watch) forcedEnd(e *history.Event) {
 	o.stats.Forced++
 	o.w.must(o.forced.Ended(append([]string{e.Key}, e.Keys...), e.Token))
