@@ -21,9 +21,9 @@ var (
 	// ErrHung reports a retirement because the store or the Applier makes no progress. A leader
 	// retires with ErrHung after two election timeouts without progress if no other voter has
 	// become the leader. A replica also retires with ErrHung if its store needs more than a minute,
-	// plus a second for each MiB, to make a snapshot durable. The only voter of a group never
-	// retires with ErrHung. Close returns ErrHung if a call of the store or of the Applier does not
-	// return.
+	// plus a second for each MiB, to make a snapshot durable. In a group with only one voter no
+	// replica retires with ErrHung. Close returns ErrHung if a call of the store or of the Applier
+	// does not return.
 	ErrHung = errors.New("raftlog: the store or the state machine hangs")
 
 	// ErrClosed is returned once Close has been called.

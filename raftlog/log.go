@@ -96,8 +96,8 @@ func (l *Log) Status() Status {
 	return l.status
 }
 
-// Survey returns the state of the group as this replica knows it, see Core.Surveyed. The slices are
-// shared and must not be changed.
+// Survey returns the state of the group as this replica knew it at the last tick, or at the last
+// change of role or configuration if that was later. The slices are shared and must not be changed.
 func (l *Log) Survey() Survey {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -20,11 +20,12 @@ type Options struct {
 	// Settle is the time for which the replicated state may keep a request after its call has
 	// failed, or a hold after its caller has released or lost the lock. It must be longer than any
 	// lease together with the expiry delay of its locks, and longer than any time without a leader.
-	// Zero means 1 minute.
+	// It is also the time in which a caller must be notified of the end of its lock. Zero means 1
+	// minute.
 	Settle time.Duration
 
-	// Settled means that the recording ends after all calls and locks have ended. Then a missing
-	// event is a violation at any time, and Settle is not used for it.
+	// Settled means that the recording ends after all calls and locks have ended. Then everything
+	// that the state keeps at the end is a violation, for any value of Settle.
 	Settled bool
 }
 

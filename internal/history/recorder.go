@@ -36,7 +36,7 @@ type RecorderConfig struct {
 // Recorder the recording methods do nothing, Call returns 0, and Close returns nil.
 type Recorder struct {
 	config RecorderConfig
-	wake   chan struct{} // has one slot
+	wake   chan struct{} // wakes the goroutine; has one slot
 	done   chan struct{} // closed when the goroutine has ended
 
 	mu      sync.Mutex // guards the following; never held while writing

@@ -66,8 +66,8 @@ func (c *Campaign) Run() (Total, error) {
 
 const lastEvents = 60
 
-// one runs one seed. If the run fails, one runs the seed again with a transcript, and checks that
-// both runs have the same hash and fault.
+// The method one runs a single seed. If the run fails, the seed is run again with a transcript, and
+// both runs must have the same hash and fault.
 func (c *Campaign) one(seed uint64) (*Report, error) {
 	r := c.run(seed, false)
 	if r.Fault == "" {

@@ -123,7 +123,7 @@ func (e *end) arrive() {
 	f := e.queue[0]
 	e.queue = e.queue[1:]
 	if e.other.p.dead && e.other.p.m.proc != nil {
-		e.close() // the new process on that machine does not know this stream
+		e.close() // the new process on that machine does not have this stream
 		return
 	}
 	if !e.other.open || e.other.p.dead {

@@ -179,7 +179,7 @@ func (r *ownReplica) Save(batch raftlog.Batch) (done bool, err error) {
 		w.watch.saved(r, &batch)
 		r.saving = nil
 		if w.chance(w.nemesis.brittle / 8) {
-			r.p.m.crashAndReturn() // the batch is durable, but the process crashes before it knows
+			r.p.m.crashAndReturn() // the batch is durable, but Stored is never called
 			return
 		}
 		r.log.post(func(clock.Time) { r.core.Stored() })

@@ -44,7 +44,7 @@ type watch struct {
 	bound      map[nodeid.ID]uint64 // the group to whose charter each incarnation was bound
 }
 
-// group is what the watch knows about a group.
+// group is what the watch has recorded about a group.
 type group struct {
 	charter founding.Charter
 	born    bool
@@ -79,9 +79,9 @@ func (c *Config) silence() time.Duration {
 	return 12 * time.Minute
 }
 
-// settleWithin is the time, in a run that heals, in which a caller must be notified that its lock
-// has ended in the state machine. Without healing there is no bound, because no session expires
-// while leaders change more often than once in a TTL (promise 4).
+// settleWithin is the largest time, in a run that heals, between the end of a lock in the state
+// machine and its end for the caller. Without healing there is no bound, for example because no
+// session expires while leaders change more often than once in a TTL (promise 4).
 const settleWithin = 2 * time.Minute
 
 func (o *watch) record(p *proc, e history.Event) {

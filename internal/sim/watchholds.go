@@ -67,8 +67,8 @@ func (o *watch) holding(c *call) {
 	}
 }
 
-// knows checks that a holder was notified of the end of its longest hold, once its process has run
-// for the time lateWord.
+// knows checks that a holder was notified of the end of its hold, once its process has run for the
+// time lateWord.
 func (o *watch) knows(c *call) {
 	if until := c.p.m.pausedUntil; o.w.now < until+lateWord {
 		o.w.after(until+lateWord-o.w.now, func() { o.knows(c) })
@@ -111,7 +111,7 @@ func (o *watch) forcedEnd(e *history.Event) {
 	}
 }
 
-// ended observes that the state machine ends a hold. Its caller may not know it yet.
+// ended observes that the state machine ends a hold. Its caller may not be notified yet.
 func (o *watch) ended(g *group, e *history.Event) {
 	delay := o.delayed[e.Token]
 	delete(o.delayed, e.Token)
