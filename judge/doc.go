@@ -24,9 +24,7 @@
 // unlimited total, and a request for a semaphore takes some permits of a total. Porcupine searches
 // for an order of the operations that is possible with their times. It does not use revisions,
 // indexes or places. From the accounts of the voters it uses only the fact that a lock was granted
-// or ended, and the latest possible time of that. The end of a lock is an operation. If locks could
-// end without an operation, the model could explain every second owner by an expiry of the first
-// lock.
+// or ended, and the latest possible time of that. The end of a lock is an operation.
 //
 // # Guarantees
 //
@@ -40,8 +38,8 @@
 //
 // # Failure
 //
-// The error of a violation names the judge that found it and the violation. Use errors.As to get
-// the [history.Violation] of the first judge.
+// The error of a violation names the judge that found it and the violation. errors.As finds the
+// [history.Violation] of the first judge.
 //
 // # Limits
 //

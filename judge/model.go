@@ -68,9 +68,8 @@ type key struct {
 
 // fencedLock returns the model of locks with tokens. Each key is searched separately. A grant must
 // directly follow the grant with the next lower token of the key. For a whole history this is the
-// same as the rule that tokens rise, because every grant must be in the order. But it makes the
-// search much faster, because only one grant is possible in each state. Otherwise the search would
-// try all subsets of the grants whose times are not known exactly.
+// same as the rule that tokens rise, but the search is much faster, because only one grant is
+// possible in each state.
 func fencedLock(keys []*key) porcupine.Model {
 	return porcupine.Model{
 		Partition: func([]porcupine.Operation) [][]porcupine.Operation {

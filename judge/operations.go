@@ -164,10 +164,8 @@ func shareOf(e *history.Event) share {
 	return share{permits, of}
 }
 
-// held returns those keys of c that the lock with the token c.token has. It takes the keys of the
-// lock from its owner, or from the account of the voters if the lock has no owner. If the lock is
-// unknown or shares no key with c, held returns all keys of c, and the model then reports a
-// violation.
+// held returns those keys of c that the lock with the token c.token has. If the lock is unknown or
+// shares no key with c, held returns all keys of c, and the model then reports a violation.
 func (g *gathered) held(c *call) []string {
 	var has []string
 	if a := g.accounts[c.token]; a != nil {
@@ -238,8 +236,7 @@ func operations(events []history.Event, o Options) ([]*key, error) {
 
 // unanswered returns, for each first key, the beginning of the earliest call that returned no
 // token, both for each stream and for all streams. A grant whose token was returned to no call
-// cannot be older than that call. The stream of such a grant is known only if another token of its
-// session was returned to a call.
+// cannot be older than that call.
 func (g *gathered) unanswered() map[asker]int64 {
 	first := map[asker]int64{}
 	for _, c := range g.calls {

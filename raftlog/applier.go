@@ -1,6 +1,7 @@
 package raftlog
 
-// Role is the role of a replica in a term. The zero value precedes the first report.
+// Role is the role of a replica in a term. The zero value is the role before the first call of
+// Applier.Role.
 type Role struct {
 	Term    uint64
 	Leader  uint64 // raft ID of the known leader; zero means none is known
@@ -13,7 +14,7 @@ type Role struct {
 
 // Applier is the state machine of a log. Its methods are called on the log's owner goroutine, one
 // at a time. They must not block and must not call Transfer or Close. They may call all other
-// methods of Log. A panic in a method retires the log in the same way as an error of Apply.
+// methods of Log. A panic retires the log as an error of Apply does.
 type Applier interface {
 	// Role is called on every change of term, leader or role, before any other call and any message
 	// that belongs to the new role. A change of term or role discards all batches that are not
@@ -35,9 +36,9 @@ type Applier interface {
 	Confirmed(term, round uint64)
 
 	// Snapshot begins a snapshot of the present state. Entries applied later must not change the
-	// snapshot. There is at most one snapshot at a time. A call of Restore or the end of the log
-	// abandons the snapshot: Capture.Step is not called again, but Capture.AppendTo may still be
-	// running. An error of Snapshot retires the log in the same way as an error of Apply.
+	// snapshot. There is at most one snapshot at a time. Restore or the end of the log abandons the
+	// snapshot: Capture.Step is not called again, but AppendTo may still be running. An error
+	// retires the log as one of Apply does.
 	Snapshot() (Capture, error)
 
 	// Restore replaces the state by a snapshot, which holds the entries up to index. The snapshot
@@ -61,7 +62,7 @@ type Applier interface {
 }
 
 // Capture is a snapshot that is taken in steps. Between two steps the owner does other work. A
-// panic in a method of Capture retires the log in the same way as a panic in the Applier.
+// panic retires the log as one of the Applier does.
 type Capture interface {
 	// Step does a part of the work and reports whether that was the last part. It is called on the
 	// owner goroutine at the end of each turn, after TurnEnd. While the owner has nothing else to
@@ -70,6 +71,6 @@ type Capture interface {
 
 	// AppendTo appends the whole encoded state to b, with a single allocation. It is called once,
 	// after the last Step, concurrently with the methods of the Applier. AppendTo must call pause
-	// often. Otherwise it delays all other goroutines on a host with few processors.
+	// often, or it delays all other goroutines on a host with few processors.
 	AppendTo(b []byte, pause func()) []byte
 }

@@ -30,9 +30,8 @@ type Config struct {
 	// not keep the slice. It is called on the owner goroutine.
 	Send func([]*raftpb.Message)
 
-	// SendDuplicates sends messages that were also passed to Send. It must use a second connection,
-	// so that the loss of a packet does not delay both copies. Otherwise it is like Send. Nil means
-	// that there is no second connection.
+	// SendDuplicates sends messages that were also passed to Send. It must use a second connection.
+	// Otherwise it is like Send. Nil means that there is no second connection.
 	SendDuplicates func([]*raftpb.Message)
 
 	// SendSnapshot sends one message that carries a snapshot (m.Snapshot) to replica m.To. It must
@@ -78,11 +77,11 @@ type Config struct {
 	SnapshotBytes int
 
 	// KeepEntries is the largest number of entries before a snapshot that are kept in memory, for
-	// replicas that lag a little. The entries that are kept have at most SnapshotBytes together.
-	// Default 4096; negative means none.
+	// replicas that lag a little. Together they have at most SnapshotBytes. Default 4096; negative
+	// means none.
 	KeepEntries int
 
-	// Logger receives a few lines of log. Default slog.Default().
+	// Logger is used for all log lines. Default slog.Default().
 	Logger *slog.Logger
 }
 

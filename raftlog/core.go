@@ -31,8 +31,8 @@ type CoreConfig struct {
 }
 
 // Core is the logic of a replica, without goroutine, clock, disk or network. Its inputs are method
-// calls, and Turn returns the work that the caller must do. Equal inputs give equal outputs, apart
-// from the election timeouts, which raft draws from crypto/rand.
+// calls, and Turn returns the work that the caller must do. Only raft's election timeouts are
+// random, from crypto/rand.
 //
 // The owner calls some input methods, and then calls Turn until Turn returns an idle Output. The
 // owner must carry out each Output before it calls any other method of the Core. Only Save, Prepare

@@ -7,9 +7,8 @@ import (
 
 // acceptable reports whether a message from the network may be passed to raft. Some malformed
 // messages make raft panic, so without this check one broken peer could make the other replicas
-// retire. Types of messages that raft uses only inside a replica, and forwarded proposals and
-// reads, are refused, because no replica sends them. A well-formed message with false contents is
-// accepted. Only a malicious member can send one.
+// retire. Types that no replica sends are refused: those that raft uses only inside a replica, and
+// forwarded proposals and reads. A well-formed message with false contents is accepted.
 func acceptable(m *raftpb.Message, self uint64) bool {
 	from := m.GetFrom()
 	if m == nil || m.GetTo() != self || from == 0 || from == self || raft.IsLocalMsgTarget(from) || m.GetTerm() == 0 {

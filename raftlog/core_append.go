@@ -58,10 +58,10 @@ func (c *Core) queueAppend(m *raftpb.Message) {
 // from the election of the leader, or from the beginning of a change of the configuration, until an
 // entry that was proposed after the configuration was applied is durable on the leader.
 //
-// At other times a leader writes entries to its disk while it sends them. If the leader crashes
-// before the write ends, another replica may have a longer log, and is normally elected. During a
-// change of the configuration the replica with the longer log may have lost its vote. It would then
-// also refuse its vote to the remaining voters, because their logs are shorter.
+// At other times a leader writes entries to its disk while it sends them. If it crashes before the
+// write ends, another replica may have a longer log, and is normally elected. During a change of
+// the configuration that replica may have lost its vote. It would then refuse its vote to the
+// remaining voters, because their logs are shorter.
 func (c *Core) careful() bool {
 	return c.role.Leading && (!c.group.leads || c.pending() || c.durable <= c.group.changing.mark)
 }
@@ -111,10 +111,9 @@ func (c *Core) save() {
 	c.out.Save = &a.batch
 }
 
-// Stored reports that the Save handed out last is durable. Its entries are added to the view before
-// any response is delivered to raft, because raft drops its own copy of the entries on the
-// response. If the Save had a snapshot of another replica, the next Output has a Restored event
-// with it, before all events that depend on the snapshot.
+// Stored reports that the Save handed out last is durable. The entries are added to the view before
+// any response is delivered, because on the response raft drops its own copy. For a snapshot of
+// another replica the next Output has a Restored event.
 func (c *Core) Stored() {
 	items := c.appends.saving
 	c.appends.saving = nil
@@ -153,8 +152,7 @@ func (a *appends) demand(commit uint64) {
 	}
 }
 
-// merge combines storage messages into one batch, and reports whether any of the messages needs a
-// Save.
+// merge combines storage messages into one batch, and reports whether one of them needs a Save.
 func merge(items []appendItem) (b Batch, durable bool) {
 	for _, it := range items {
 		durable = durable || it.durable

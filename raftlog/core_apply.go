@@ -12,13 +12,11 @@ import (
 //
 // Otherwise a leader could report the end of a joint configuration, and then restart in the joint
 // configuration. The group would then need the vote of a replica that has been reported as removed
-// and whose disk may no longer exist. Raft itself may restart a replica with any earlier commit
-// index.
+// and whose disk may no longer exist.
 
 // apply turns committed entries, which are already durable on this replica, into events, in the
-// order of the log. If one of the entries is a configuration whose commit index is not durable yet,
-// apply requests a Save, and the entries wait for that Save. If a snapshot of another replica
-// arrives while they wait, overtake drops them.
+// order of the log. If one of the entries is a configuration whose commit index is not durable,
+// apply requests a Save, and the entries wait for it.
 func (c *Core) apply() {
 	for len(c.applies) > 0 {
 		m := c.applies[0]

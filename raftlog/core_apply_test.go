@@ -7,8 +7,6 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// TestAReportedConfigurationSurvivesACrash checks that a replica that crashes after it has reported
-// a configuration restarts with that configuration, or a newer one.
 func TestAReportedConfigurationSurvivesACrash(t *testing.T) {
 	c, l := lone(t)
 	if !l.core.Change(l.role.Term, add(9)) {

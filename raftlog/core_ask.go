@@ -6,9 +6,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// This file shortens elections on networks that delay or lose messages. In raft a candidate sends
-// each vote request once and then waits for an election timeout. It waits as long if another
-// candidate stands at the same time and each votes for itself. A candidate here repeats its vote
+// This file shortens elections on networks that delay or lose messages. A raft candidate sends each
+// vote request once and then waits for an election timeout. Here a candidate repeats its vote
 // requests (askAgain), and one of two simultaneous candidates yields (yields). These rules only
 // repeat or drop messages, as a network may do, so they do not affect raft's guarantees.
 
@@ -16,8 +15,8 @@ const (
 	// askTicks is the time after which a candidate repeats its vote requests.
 	askTicks = 4
 
-	// yieldTicks is the time for which a candidate yields to another one. With the default tick it
-	// is 400 ms, enough for two round trips of 100 ms each.
+	// yieldTicks is the time for which a candidate yields to another one. It is enough for two
+	// round trips of 100 ms each.
 	yieldTicks = 8
 )
 
@@ -41,8 +40,8 @@ func (c *Core) asks(m *raftpb.Message) {
 	a.questions, a.again = append(a.questions, m), c.ticks+askTicks
 }
 
-// askAgain sends the vote requests again while the election lasts. Without the repetition a voter
-// that still followed the previous leader, and so ignored the first request, would not vote.
+// askAgain sends the vote requests again while the election lasts. A voter ignores a request while
+// it still follows the previous leader.
 func (c *Core) askAgain() {
 	a := &c.asking
 	if len(a.questions) == 0 || c.ticks < a.again {

@@ -13,7 +13,7 @@ const maxTurnRounds = 32
 
 // Shell carries out the Outputs of a Core. An error retires the replica.
 type Shell interface {
-	// Event delivers one event to the Applier, see Deliver.
+	// Event must call Deliver.
 	Event(*Event) error
 	Take(Take) error
 	// Send sends the messages at the end of the turn, in one frame for each receiver.
@@ -102,8 +102,8 @@ func Deliver(e *Event, a Applier) error {
 }
 
 // EachReplica calls send once for each receiver, with the messages for that receiver in order. send
-// must not keep the slice, because EachReplica reuses the memory of frame for all receivers.
-// EachReplica returns that memory, to be passed as frame in the next call.
+// must not keep the slice, which uses the memory of frame. EachReplica returns that memory for the
+// next call.
 func EachReplica(messages, frame []*raftpb.Message, send func(to uint64, mine []*raftpb.Message)) []*raftpb.Message {
 	for i, first := range messages {
 		to := first.GetTo()

@@ -10,8 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// changing holds the changes of the configuration that this leader proposes in one term. It is part
-// of group and reset with it.
+// changing holds the changes of the configuration that this leader proposes in one term.
 type changing struct {
 	data     []byte // data of the entry that changes the configuration; nil if there is none
 	proposed bool   // the entry is in the log
@@ -69,10 +68,9 @@ func (c *Core) proposeChange() {
 }
 
 // proposeEmpty proposes an empty entry if no entry was proposed since the last configuration, or
-// the first entry of this leader's term, was applied. It reports whether it proposed one. When
-// followers acknowledge that entry, they have the commit index of the configuration. Applying the
-// entry also makes raft leave a joint configuration that it could not leave during a transfer of
-// the leadership.
+// the first entry of this leader's term, was applied. It reports whether it proposed one. A
+// follower that acknowledges that entry has the commit index of the configuration. Applying the
+// entry makes raft leave a joint configuration that it could not leave during a transfer.
 func (c *Core) proposeEmpty() bool {
 	if !c.role.Leading || !c.group.leads || c.last != c.group.changing.mark || c.transferee != 0 {
 		return false
@@ -93,11 +91,10 @@ func (c *Core) proposed(e *raftpb.Entry) bool {
 	return true
 }
 
-// resolved removes the oldest item of changing.empty when the entry of that item is applied. The
-// entry is an empty entry that this leader proposed, or its change. A change is no longer pending
-// when it is applied, or when the empty entry by which raft replaced it is applied. changing.empty
-// has no item for the first entry of a term, and none for the entry by which raft leaves a joint
-// configuration.
+// resolved removes the oldest item of changing.empty when the entry of that item is applied. A
+// change is no longer pending when it is applied, or when the empty entry by which raft replaced it
+// is applied. changing.empty has no item for the first entry of a term, and none for the entry by
+// which raft leaves a joint configuration.
 func (c *Core) resolved(e *raftpb.Entry) {
 	g := &c.group.changing
 	if !c.group.leads || len(g.empty) == 0 || len(e.GetData()) > 0 && !bytes.Equal(e.GetData(), g.data) {

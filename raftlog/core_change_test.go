@@ -54,9 +54,7 @@ func (c *cluster) others(than *replica) (list []*replica) {
 	return list
 }
 
-// TestOneBecomesThreeAndOneAgain checks the changes of rules 9 and 10 of cluster/voters. A group
-// with one voter adds two learners and promotes both in one joint change. Then another joint change
-// demotes one voter and removes one.
+// TestOneBecomesThreeAndOneAgain checks the changes of rules 9 and 10 of cluster/voters.
 func TestOneBecomesThreeAndOneAgain(t *testing.T) {
 	c, l := lone(t)
 	for id := uint64(2); id <= 3; id++ {
@@ -81,8 +79,6 @@ func TestOneBecomesThreeAndOneAgain(t *testing.T) {
 	c.verify()
 }
 
-// TestReplacementIsOneJointChange checks that a voter is replaced by one joint change, so that the
-// group has three voters before and after the joint configuration.
 func TestReplacementIsOneJointChange(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
@@ -190,8 +186,6 @@ func TestChangeIsTakenOnlyWhenNothingIsPending(t *testing.T) {
 	c.verify()
 }
 
-// TestNoChangeBeforeLeads checks that a leader accepts no change before the first entry of its term
-// is applied. Before that it does not know whether an earlier change is committed.
 func TestNoChangeBeforeLeads(t *testing.T) {
 	c := newCluster(t, 3, 1)
 	r := c.replicas[0]
@@ -215,7 +209,7 @@ func TestNoChangeBeforeLeads(t *testing.T) {
 // replaced it by an empty entry.
 func TestRefusedChangeDoesNotStayPending(t *testing.T) {
 	c, l := lone(t)
-	// Raft gets another change directly, so the Core does not know about it. It is applied first.
+	// Raft gets another change directly, without the Core. It is applied first.
 	if err := l.core.node.ProposeConfChange(&raftpb.ConfChangeV2{Changes: single(nil, raftpb.ConfChangeAddLearnerNode,
 		8), Context: added(testMembers(8)[0])}); err != nil {
 		t.Fatal(err)

@@ -11,14 +11,12 @@ import (
 // A raft leader sends each new commit index in an append without entries, and each follower
 // acknowledges that append. That costs as many frames and turns as the entry itself, and no caller
 // waits for it. So the Core holds an append without entries back until an append with entries
-// replaces it, at most until the next tick. For raft such an append was lost or late.
+// replaces it, at most until the next tick.
 //
-// The delay is at most one tick because some of these appends have a second purpose: a follower
-// that lacks entries refuses an append without entries, and so the leader learns of the gap. In two
-// cases such appends are not held back. A replica that raft is probing gets the append immediately,
-// because raft sends nothing else to it before its answer. During a change of the configuration all
-// replicas get the append immediately, because a removed replica may stop only when the others know
-// that the removal is committed.
+// The delay is at most one tick because a follower that lacks entries detects this by such an
+// append. In two cases the append is sent immediately: to a replica that raft is probing, because
+// raft sends nothing else to it before its answer, and during a change of the configuration,
+// because a removed replica may stop only when the others know that the removal is committed.
 
 // hold keeps an append without entries. If raft is probing its receiver, sendProbes sends it in the
 // same turn.

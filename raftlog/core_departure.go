@@ -6,11 +6,10 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// A replica that loses its vote may stop while other voters, which have not applied the change yet,
-// still need its vote. If it had a longer log than they have, it would refuse its vote to them, and
-// no leader could ever be elected. So a replica that has lost its vote must never have a longer log
-// than a majority of the remaining voters. These two rules ensure it, together with careful, which
-// covers the crash of a leader:
+// Voters that have not applied a change may still need the vote of a replica that loses its vote by
+// that change. If that replica had a longer log, it would refuse its vote, and no leader could ever
+// be elected. So it must never have a longer log than a majority of the remaining voters. Two rules
+// ensure this, and the method careful covers the crash of a leader:
 //
 //   - While a change of the configuration is not applied, the leader proposes no batch, because the
 //     leader itself may lose its vote by that change.
@@ -19,8 +18,7 @@ import (
 //     the configuration.
 
 // changes reports whether the leader's log may have a change of the configuration that is not
-// applied. It may be a change of this leader, a change of an earlier leader, or the end of a joint
-// configuration.
+// applied. It may be a change of an earlier leader.
 func (c *Core) changes() bool {
 	return !c.group.leads || c.pending()
 }
@@ -34,7 +32,7 @@ func (c *Core) withholds(m *raftpb.Message) bool {
 // known reports whether a majority of the voters durably knows that the configuration is committed.
 func (c *Core) known() bool { return c.group.leads && c.commit > c.group.changing.mark }
 
-// withhold keeps an append. The append replaces an earlier one for the same receiver and index.
+// withhold keeps an append. It replaces an earlier one for the same receiver and index.
 func (c *Core) withhold(m *raftpb.Message) {
 	c.withheld = slices.DeleteFunc(c.withheld, func(w *raftpb.Message) bool {
 		return w.GetTo() == m.GetTo() && w.GetIndex() == m.GetIndex()

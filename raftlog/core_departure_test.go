@@ -20,9 +20,9 @@ func votes(in, who *replica) bool {
 	return slices.Contains(in.config.Voters, who.id) || slices.Contains(in.config.Outgoing, who.id)
 }
 
-// TestALeaderThatDiesLeavesNoVoteThatIsNeeded has a leader remove the vote of a replica and crash
-// while only that replica knows about it. It checks that the others, which still need that vote,
-// can elect a leader.
+// TestALeaderThatDiesLeavesNoVoteThatIsNeeded checks that a leader can be elected after the old
+// leader has removed a vote and crashed, when only the replica that lost its vote has applied the
+// change. The others still need its vote.
 func TestALeaderThatDiesLeavesNoVoteThatIsNeeded(t *testing.T) {
 	for _, demoted := range []bool{false, true} {
 		t.Run(fmt.Sprintf("demoted=%v", demoted), func(t *testing.T) {
@@ -65,9 +65,8 @@ func TestALeaderThatDiesLeavesNoVoteThatIsNeeded(t *testing.T) {
 	}
 }
 
-// TestALeaderThatLosesItsVoteLeavesTheOthersAble has a replica elected that is losing its vote, so
-// that it leads until the change is applied. A batch that is proposed meanwhile must not be in the
-// log of this replica alone, because the others still need its vote.
+// TestALeaderThatLosesItsVoteLeavesTheOthersAble checks the same for a leader that loses its own
+// vote. It must not have a batch that the others do not have.
 func TestALeaderThatLosesItsVoteLeavesTheOthersAble(t *testing.T) {
 	c := newCluster(t, 3, 2)
 	l := c.elect()

@@ -4,8 +4,7 @@ import "go.etcd.io/raft/v3/raftpb"
 
 // This file shortens elections on networks that lose packets. When a packet is lost, TCP delays all
 // later data until the packet is sent again, after 200 ms or more. So a small message on which
-// other replicas wait is also sent on a second connection, which probably does not lose its packet
-// too. Raft tolerates duplicates.
+// other replicas wait is also sent on a second connection. Raft tolerates duplicates.
 //
 // Messages are duplicated for a while after a change of role, because the quality of the network is
 // not known then, and after a gap in a peer's heartbeats, because a gap indicates loss.
@@ -53,9 +52,8 @@ func duplicable(m *raftpb.Message) bool {
 
 // uneven reports whether the link between a leader and a follower had a gap recently. It reports
 // false for a link between two followers, because they exchange no heartbeats. It also reports
-// false if the link has been silent for outageTicks, because then the link is broken. With
-// duplicates of its heartbeats a leader would keep its leadership although its large entries and
-// other frames reach no follower.
+// false if the link has been silent for outageTicks, because then the link is broken. Otherwise a
+// leader whose large entries reach no follower would stay leader by its duplicated heartbeats.
 func (c *Core) uneven(peer uint64) bool {
 	if !c.role.Leading && peer != c.role.Leader {
 		return false

@@ -138,9 +138,7 @@ func (c *cluster) ahead(ticks int) {
 }
 
 // TestDuplicatesDoNotReplaceALink checks a leader whose links lose all messages while the second
-// connections work. Duplicates must let it stay leader only for the time of a short gap. Large
-// entries and the frames of sessions are not duplicated, and would wait until another replica
-// leads.
+// connections work. Duplicates must let it stay leader only for the time of a short gap.
 func TestDuplicatesDoNotReplaceALink(t *testing.T) {
 	c := newCluster(t, 1, 3)
 	l := c.elect()

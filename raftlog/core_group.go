@@ -56,21 +56,17 @@ func (c *Core) propose() {
 }
 
 // lingers reports whether the waiting batches should wait for more batches, because a large entry
-// is in flight and these batches together are smaller. A small entry now would only take the place
-// of the next large entry. With 64 callers and one disk this rule gives a sixth more locks per
-// second. A few callers never make an entry large enough for it. The wait ends when no entry is in
-// flight, or at the next tick.
+// is in flight and these batches together are smaller. With 64 callers and one disk this rule gives
+// a sixth more locks per second. A few callers never make a large entry. The wait ends when no
+// entry is in flight, or at the next tick.
 func (g *group) lingers() bool {
 	return g.inFlight > 0 && g.newest >= crowdBytes && g.queue.size() < g.newest && !g.waited
 }
 
 // defers reports whether the waiting batches must wait because they are deferrable (see Config).
-// Each deferral saves an entry on every replica. When callers pass a lock around, it saves every
-// second entry: the batch in which a caller that has unlocked requests the lock again only puts it
-// into the queue. Each turn calls Deferrable again, so a deferral ends when an applied entry
-// changes the result of Deferrable. It also ends with EndDeferral or with a tick. Batches of
-// crowdBytes or more are never deferred, because many callers share their entry already. before is
-// the value of group.back after the previous turn.
+// Each deferral saves an entry on every replica. Each turn calls Deferrable again, so a deferral
+// ends when an applied entry changes the result of Deferrable. It also ends with EndDeferral or
+// with a tick. before is the value of group.back after the previous turn.
 func (c *Core) defers(before uint64) bool {
 	g := &c.group
 	if c.cfg.Deferrable == nil || g.queue.size() >= crowdBytes || g.waited ||

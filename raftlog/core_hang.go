@@ -2,9 +2,9 @@ package raftlog
 
 import "fmt"
 
-// hang detects a leader whose store or Applier makes no progress. In raft alone such a leader would
-// stay leader forever: it would commit entries through its followers, but answer no request. hang
-// counts ticks instead of elapsed time, because a stall of the whole process adds only a few ticks.
+// hang detects a leader whose store or Applier makes no progress. Raft alone would keep such a
+// leader forever, although it answers no request. hang counts ticks instead of elapsed time,
+// because a stall of the whole process adds only a few ticks.
 type hang struct {
 	saveTicks int // ticks since the present Save was handed out
 	lagIndex  uint64

@@ -119,8 +119,6 @@ func TestSuccessorIsKnownAtAnyTick(t *testing.T) {
 	c.verify()
 }
 
-// TestLoneVoterWaitsForItsDisk checks that the only voter of a group does not retire when its disk
-// hangs, because that would end the group.
 func TestLoneVoterWaitsForItsDisk(t *testing.T) {
 	c, r := lone(t)
 	r.propose()

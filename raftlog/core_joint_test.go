@@ -111,8 +111,8 @@ func TestRemovedLeaderStepsDown(t *testing.T) {
 	c.verify()
 }
 
-// TestConfigurationsAreEqual checks that a replica has the same configuration if it got it from the
-// log, from a snapshot of the leader, or from its own store.
+// TestConfigurationsAreEqual checks that the configurations from the log, from a snapshot and from
+// the store are equal.
 func TestConfigurationsAreEqual(t *testing.T) {
 	c := newCluster(t, 3, 3, func(cfg *CoreConfig) { cfg.SnapshotBytes, cfg.KeepEntries = 1<<20, 0 })
 	l := c.elect()
@@ -177,8 +177,7 @@ func TestLearnerByTheLog(t *testing.T) {
 	c.verify()
 }
 
-// TestBadEnvelope checks that NewCore refuses a stored snapshot with an invalid envelope, and that
-// such a snapshot from a leader is not passed to raft.
+// TestBadEnvelope checks that invalid envelopes from a store or a leader are refused.
 func TestBadEnvelope(t *testing.T) {
 	good := newTestStore(t, 1, []uint64{1, 2, 3}).state.Snapshot
 	config, state, err := open(good)
@@ -230,9 +229,8 @@ func TestBadEnvelope(t *testing.T) {
 }
 
 // TestNoReplicaHasMoreThanALeaderThatChangesVoters checks that during a change of the voters a
-// leader sends entries only after they are durable on its own disk. Otherwise, after a crash of the
-// leader, a follower that has lost its vote could have more entries than the leader. The restarted
-// leader does not know about the change, and needs that vote.
+// leader sends entries only after they are durable on its own disk. Otherwise a follower that has
+// lost its vote could have more entries than the restarted leader, which still needs that vote.
 func TestNoReplicaHasMoreThanALeaderThatChangesVoters(t *testing.T) {
 	for _, again := range []bool{false, true} { // whether it is elected again before the commit
 		c, l := lone(t)

@@ -37,8 +37,7 @@ type Take struct {
 // before the next call of any method of the Core, because the Core reuses the slices. Only Save,
 // Prepare and Take may end later, but a Take must have begun before that call.
 type Output struct {
-	// Events come first, so that Applier.Role is called before any message of the new role is sent,
-	// and so that replies to clients may share a frame with Messages.
+	// Events come first, so that Applier.Role is called before any message of the new role is sent.
 	Events []Event
 
 	// Take requests a snapshot. Nil means none. The owner must begin the snapshot now, after

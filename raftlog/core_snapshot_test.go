@@ -9,8 +9,7 @@ import (
 )
 
 // TestLearnerIsSentASnapshotThatNamesIt checks that a new learner gets a snapshot taken after its
-// addition. Raft ignores a snapshot that does not name its receiver, and the stored one is older
-// than the addition.
+// addition.
 func TestLearnerIsSentASnapshotThatNamesIt(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
@@ -142,8 +141,6 @@ func TestEntriesAreKeptBehindASnapshot(t *testing.T) {
 	}
 }
 
-// TestNoOwnSnapshotWhileAnotherIsOnItsWay checks that a replica takes no snapshot while it saves a
-// snapshot of another replica. Its own snapshot would be older and would be saved later.
 func TestNoOwnSnapshotWhileAnotherIsOnItsWay(t *testing.T) {
 	c, r := lone(t)
 	r.core.since = 1 << 30

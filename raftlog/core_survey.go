@@ -95,9 +95,7 @@ func (c *Core) silent(id uint64) (ticks uint64, active bool) {
 }
 
 // Surveyed returns a Survey and true if the Survey may have changed since the last call of
-// Surveyed. It may have changed after a tick, after a change of role or of the configuration, and
-// after a call of Change or Transfer. The method Survey allocates, so it is not called in every
-// turn.
+// Surveyed. The method Survey allocates, so it is not called in every turn.
 func (c *Core) Surveyed() (s Survey, anew bool) {
 	if !c.unseen {
 		return s, false

@@ -18,8 +18,8 @@ func (r *replica) sees(id uint64) Progress {
 }
 
 // TestSettledIsWhoKnowsTheCommit checks that a follower is not settled while it has the entry of a
-// new configuration but does not know that the configuration is committed. Until then it uses the
-// previous configuration (rule 13 of cluster/voters).
+// new configuration but does not know that the configuration is committed. This is rule 13 of
+// cluster/voters.
 func TestSettledIsWhoKnowsTheCommit(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()

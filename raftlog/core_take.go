@@ -47,9 +47,8 @@ func (c *Core) snapshotDue() bool {
 
 // enough returns the number of bytes of applied entries after which the next snapshot is due. A
 // snapshot must not cost more than the entries that it replaces, so the number is at least the size
-// of the last snapshot. All replicas apply the same log and would take their snapshots at the same
-// moment. So enough adds a pseudo-random part of up to half of the number, which differs for each
-// replica and each snapshot.
+// of the last snapshot. A pseudo-random part of up to half of the number is added, so that replicas
+// seldom take snapshots at the same time.
 func (c *Core) enough() int {
 	bytes := max(c.cfg.SnapshotBytes, len(c.view.snap.GetData()))
 	const shares = 1 << 10
@@ -123,12 +122,10 @@ func (c *Core) prepareHung() bool {
 	return t.ticks >= int(prepareLimit(len(t.snap.GetData()))/c.cfg.Tick)
 }
 
-// prepareLimit returns the time that a store may take to prepare a snapshot of the given size. An
-// election timeout would be too short, because a good disk needs seconds for a large snapshot, and
-// no request waits for it. But there must be a limit, because the log stays in memory until the
-// Prepare ends, and would exhaust the memory of the host. The limit has a minute, because kernels
-// retry a failing disk for about half a minute. It has a second for each MiB, because a disk that
-// is slower than that could not keep up with the log.
+// prepareLimit returns the time that a store may take to prepare a snapshot of the given size. It
+// is longer than an election timeout, because a good disk needs seconds for a large snapshot, and
+// kernels retry a failing disk for about half a minute. There must be a limit, because the log
+// stays in memory until the Prepare ends.
 func prepareLimit(bytes int) time.Duration {
 	return time.Minute + time.Duration(bytes>>20)*time.Second
 }

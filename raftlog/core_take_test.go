@@ -182,8 +182,6 @@ func TestAnotherReplicasSnapshotEndsOurOwn(t *testing.T) {
 	}
 }
 
-// TestSnapshotThatIsNeverDurable checks that a slow Prepare has no effect, and that a Prepare that
-// exceeds its limit retires the replica.
 func TestSnapshotThatIsNeverDurable(t *testing.T) {
 	limit := int(prepareLimit(0) / testTick)
 	c := newCluster(t, 3, 3, func(cfg *CoreConfig) { cfg.SnapshotBytes = 1 << 20 })
@@ -240,8 +238,6 @@ func TestSnapshotThatIsNeverDurable(t *testing.T) {
 	}
 }
 
-// TestSnapshotsAreNotTakenTogether checks that replicas take their snapshots at different points of
-// the log, and none after more than one and a half times SnapshotBytes.
 func TestSnapshotsAreNotTakenTogether(t *testing.T) {
 	const bytes = 1 << 20
 	seen := map[int]bool{}

@@ -30,8 +30,7 @@ func TestLoneVoterLeadsWithoutWaiting(t *testing.T) {
 }
 
 // TestConfirmWaitsForOwnFirstEntry checks that no round is confirmed before the first entry of the
-// term is applied. In a group of one voter raft answers a read request immediately, with the commit
-// index from its start.
+// term is applied.
 func TestConfirmWaitsForOwnFirstEntry(t *testing.T) {
 	c := newCluster(t, 1, 1)
 	r := c.replicas[0]
@@ -110,8 +109,6 @@ func (c *cluster) isolate(id uint64) {
 	}
 }
 
-// TestCommitAloneIsNotSaved checks that a new commit index alone causes no Save. It is saved
-// together with the next entry.
 func TestCommitAloneIsNotSaved(t *testing.T) {
 	c := newCluster(t, 1, 3, func(cfg *CoreConfig) { cfg.SnapshotBytes = 1 << 20 })
 	l := c.elect()
@@ -172,8 +169,6 @@ func TestTicksFollowElapsedTime(t *testing.T) {
 	f.core.Tick(f.now.Add(-1000)) // if the clock goes back, no tick is counted
 }
 
-// TestNothingIsPromisedBeforeItIsDurable checks that votes and acknowledgements are sent only after
-// the Save, and that other messages do not wait.
 func TestNothingIsPromisedBeforeItIsDurable(t *testing.T) {
 	c := newCluster(t, 1, 3)
 	f := c.replicas[0]
@@ -217,8 +212,6 @@ func TestNothingIsPromisedBeforeItIsDurable(t *testing.T) {
 	c.verify()
 }
 
-// TestConfirmedWaitsForApply checks that a leader with a slow disk, which knows about more
-// committed entries than it has applied, confirms a round only after it has applied them.
 func TestConfirmedWaitsForApply(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()

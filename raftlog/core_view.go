@@ -12,8 +12,7 @@ import (
 const entryOverheadBytes = 32
 
 // view is the durable part of the log, as raft reads it. It wraps raft's MemoryStorage, but keeps
-// the snapshot itself, because MemoryStorage would clone the snapshot and would hand it out even if
-// it is too old.
+// the snapshot itself, because MemoryStorage would clone it and hand it out even if it is too old.
 type view struct {
 	*raft.MemoryStorage
 	snap      *raftpb.Snapshot // nil if there is none
@@ -24,10 +23,10 @@ type view struct {
 func newView() *view { return &view{MemoryStorage: raft.NewMemoryStorage()} }
 
 // Snapshot returns the last snapshot, for raft to send. It never returns a snapshot older than the
-// last applied configuration entry. Raft ignores a snapshot that does not name its receiver, so
-// with an older one a learner that was added later would never catch up. If there is no snapshot
-// that is new enough, Snapshot returns an error and makes a new snapshot due immediately. Raft
-// calls Snapshot again after the next heartbeat response.
+// last applied configuration entry. Raft ignores a snapshot that does not name its receiver, so a
+// new learner could not catch up with an older one. If no snapshot is new enough, Snapshot returns
+// an error and makes a new snapshot due. Raft calls Snapshot again after the next heartbeat
+// response.
 func (v *view) Snapshot() (*raftpb.Snapshot, error) {
 	if v.snap == nil || v.index() < v.confIndex {
 		v.wanted = true

@@ -30,9 +30,7 @@
 //
 // A deferrable batch ([Config].Deferrable) only puts requests into queues, so no caller gets its
 // answer earlier if the batch is applied earlier. It is proposed together with the next batch that
-// is not deferrable, or alone after 2 to 4 ms. With 3 callers this makes a hand-over of a lock 8 %
-// faster in memory and 16 % faster with a directory, with 17 % and 32 % fewer allocations. With 64
-// callers a hand-over is 6 % and 11 % faster.
+// is not deferrable, or alone after 2 to 4 ms.
 //
 // # Snapshots
 //
@@ -45,10 +43,9 @@
 //	appender     Save                      a few bytes that name it; then what it replaces is deleted
 //
 // A snapshot holds the state, the index and the configuration at the moment when Snapshot was
-// called. Later entries stay in the log. A replica takes at most one snapshot at a time. A snapshot
-// from another replica is always newer, so it ends the one that is being taken. The owner blocks
-// while it restores a snapshot from another replica. After that it handles the waiting messages
-// first, and only then counts the elapsed time.
+// called. Later entries stay in the log. There is at most one at a time. A snapshot from another
+// replica is always newer, so it ends the one that is being taken. After such a snapshot is
+// restored, the owner first handles the waiting messages, and only then counts the elapsed time.
 //
 // # Roles
 //
@@ -61,8 +58,7 @@
 //
 // If a leader's streams end, or the leader reports that it has retired, the other voters start an
 // election immediately (see [Log.PeerLost]). A leader that only stops sending is replaced after the
-// election timeout. The code in core_failover.go, core_ask.go and core_duplicate.go shortens
-// elections.
+// election timeout.
 //
 // Each change of term or role discards all waiting batches and rounds. A batch that was passed to
 // Propose for one term is never proposed in another term.
@@ -81,18 +77,13 @@
 //	                              └─────────────────────────────────────▶
 //	                                Change of one alone
 //
-// When the leader has applied a configuration, it proposes an empty entry, unless another entry
-// already follows. A replica that acknowledges the later entry has durably stored that the
-// configuration is committed (Progress.Settled). The entry of the configuration itself does not
-// prove that it is committed.
-//
 // While a change is in the log and not applied, no batch is proposed. So callers wait for one or
 // two round trips and for as many Saves, because a change is applied only after its commit index is
 // durable.
 //
-// A removed replica keeps running, but steps down if it is the leader. Replicas that have not
-// applied the removal may still need the vote of the removed replica. The caller that requested the
-// removal must decide when to stop that replica.
+// A removed replica keeps running, because replicas that have not applied the removal may still
+// need its vote. A removed leader steps down. The caller that requested the removal must decide
+// when to stop the replica.
 //
 // # Guarantees
 //
@@ -103,9 +94,7 @@
 //   - A batch is applied at most once, and only in an entry of the term that Propose named. The
 //     batches of one term are applied in the order of the calls of Propose. If a batch is applied,
 //     all earlier batches of the same term are applied before it.
-//   - Confirmed(term, round) means: after the call of Confirm(term, round), a majority confirmed
-//     that this replica was the leader, and the state holds everything that was committed before
-//     that call. Confirmed is never called before Leads, not even in a group of one voter.
+//   - Confirmed is never called before Leads, not even in a group of one voter.
 //   - A snapshot that is sent is never older than the last applied change of the configuration.
 //   - The calls of Configured and Apply are in the order of the log. On all replicas the same index
 //     has the same configuration. After a restart a replica has a configuration at least as new as
@@ -118,11 +107,11 @@
 //
 // # Concurrency
 //
-// The methods of Log are safe for concurrent use. Each Log has three goroutines. Only the owner
-// uses the Core and calls the Applier. Only the appender calls Save, unless the store is Volatile:
-// then the owner does. The snapshotter calls Capture.AppendTo and Prepare. All three end after
-// Close or when the log retires. No lock is held while a method waits or while the Applier or the
-// Store is called.
+// The methods of Log are safe for concurrent use. Each Log has three goroutines. The owner alone
+// uses the Core and calls the Applier. The appender calls Save, but the owner does if the store is
+// Volatile. The snapshotter calls Capture.AppendTo and Prepare. All three end after Close or when
+// the log retires. No lock is held while a method waits or while the Applier or the Store is
+// called.
 //
 // # Failure
 //
@@ -142,8 +131,6 @@
 //     yet applied.
 //   - The inbox for messages: 4096 messages and 64 MiB. Messages beyond that are dropped and
 //     counted.
-//   - A snapshot begins when the entries since the last one are as many bytes as the last snapshot,
-//     but at least 4 MiB, plus a random part of up to half as much.
 //   - Memory holds the last snapshot, the entries after it, and up to 4096 entries or 4 MiB of
 //     entries before it. While a snapshot is taken, memory also holds what the Applier needs for
 //     that, and for a short time the old and the new encoded snapshot.
@@ -163,10 +150,5 @@
 //     each message passes through channels between goroutines.
 //   - Acknowledgements sent by the appender itself: that would save one switch of goroutines for
 //     each Save, but two goroutines would have to keep the order of messages.
-//   - Contexts of the members in the Applier's state: a replica that begins with a snapshot would
-//     have to decode the state before it can reach any other replica, and two copies of the members
-//     would have to be kept equal.
 //   - A fixed window for batching: an idle Go process has no timer below a millisecond.
-//   - A snapshot in one step on the owner, stored by a Save: a million locks are 100 MB, and all
-//     voters would block at about the same time.
 package raftlog

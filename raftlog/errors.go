@@ -2,7 +2,7 @@ package raftlog
 
 import "errors"
 
-// The kinds of error of this package, to be matched with errors.Is.
+// These are the kinds of errors of this package, for errors.Is.
 var (
 	// ErrStorage reports a retirement after an error or a panic of Save or Prepare. The replica
 	// cannot continue, because the contents of a store that has failed are unknown.
@@ -15,16 +15,15 @@ var (
 	ErrPanic = errors.New("raftlog: panic")
 
 	// ErrBroken reports a retirement after an error or a panic of Apply, Restore or Snapshot, or a
-	// panic of a Capture. All replicas have the same state machine, so the others probably fail in
-	// the same way.
+	// panic of a Capture.
 	ErrBroken = errors.New("raftlog: the state machine is broken")
 
 	// ErrHung reports a retirement because the store or the Applier makes no progress. A leader
 	// retires with ErrHung after two election timeouts without progress if no other voter has
 	// become the leader. A replica also retires with ErrHung if its store needs more than a minute,
-	// plus a second for each MiB, to make a snapshot durable. The only voter of a group never
-	// retires with ErrHung. Close returns ErrHung if a call of the store or of the Applier does not
-	// return.
+	// plus a second for each MiB, to make a snapshot durable. In a group with only one voter no
+	// replica retires with ErrHung. Close returns ErrHung if a call of the store or of the Applier
+	// does not return.
 	ErrHung = errors.New("raftlog: the store or the state machine hangs")
 
 	// ErrClosed is returned once Close has been called.
@@ -50,7 +49,7 @@ var (
 	ErrCorrupt = errors.New("raftlog: the stored log is corrupt")
 )
 
-// must panics on an error that cannot happen, which retires the replica.
+// must panics if err is not nil. It is for errors that cannot happen.
 func must(err error) {
 	if err != nil {
 		panic(err)

@@ -9,8 +9,7 @@ import (
 
 // Found writes the beginning of a new group's log into an empty store, for the replica id of the
 // group. Found must be called for each founding voter, with the same group, voters and state. The
-// log starts with a snapshot of state at index 1 of term 1. So a replica that is added later begins
-// with a snapshot.
+// log starts with a snapshot of state at index 1 of term 1.
 //
 // Found must be called only once for an ID, with one store. If a replica lost its data and Found
 // were called again, that replica could vote twice in one term, and two leaders could commit

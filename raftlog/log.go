@@ -15,7 +15,7 @@ type Log struct {
 	cfg  Config
 	wake chan struct{} // has one slot; a value means that the owner has work
 
-	// Owned by the owner goroutine.
+	// Only the owner goroutine uses the following fields, up to mu.
 	core *Core
 	out  []*raftpb.Message // messages to be sent at the end of the turn
 
@@ -37,8 +37,8 @@ type Log struct {
 	ended   error // not nil once the log accepts no more input
 
 	owner       chan struct{}   // closed when the owner goroutine has returned
-	appender    chan struct{}   // likewise
-	snapshotter chan struct{}   // likewise
+	appender    chan struct{}   // closed when the appender goroutine has returned
+	snapshotter chan struct{}   // closed when the snapshotter goroutine has returned
 	ctx         context.Context // canceled when the owner returns
 	cancel      context.CancelFunc
 	closing     atomic.Bool   // Close was called
@@ -96,8 +96,8 @@ func (l *Log) Status() Status {
 	return l.status
 }
 
-// Survey returns the state of the group as this replica knows it, see Core.Surveyed. The slices are
-// shared and must not be changed.
+// Survey returns the state of the group as this replica knew it at the last tick, or at the last
+// change of role or configuration if that was later. The slices are shared and must not be changed.
 func (l *Log) Survey() Survey {
 	l.mu.Lock()
 	defer l.mu.Unlock()

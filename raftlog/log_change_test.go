@@ -109,8 +109,6 @@ func TestChangeIsForgotten(t *testing.T) {
 	})
 }
 
-// TestSurveyOfALog checks that the Survey is set when Leads is called, that it changes with the
-// ticks, and that it is reset when the replica loses the leadership.
 func TestSurveyOfALog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startParty(t, 3, nil)

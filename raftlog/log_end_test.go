@@ -144,8 +144,7 @@ func TestBrokenStateMachineRetires(t *testing.T) {
 	})
 }
 
-// TestPanicInRaftRetiresTheVoterOnly checks that a panic of raft retires only this replica. Raft
-// panics on contradictory messages, here a commit index beyond the end of the log.
+// Raft panics on contradictory messages, here a commit index beyond the end of the log.
 func TestPanicInRaftRetiresTheVoterOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startParty(t, 3, nil)

@@ -18,8 +18,8 @@ const (
 // maxGathers is the largest number of times that the owner yields the processor before a turn.
 const maxGathers = 3
 
-// inbox holds the input that other goroutines pass to the owner. The owner swaps the whole inbox
-// for an empty one. So all input that arrives during a turn is handled in the next turn.
+// inbox holds the input that other goroutines pass to the owner. All input that arrives during a
+// turn is handled in the next turn.
 type inbox struct {
 	messages    []arrival
 	stepBytes   int
@@ -77,8 +77,7 @@ func (in *inbox) empty() {
 		rounds: in.rounds[:0], transfers: in.transfers[:0]}
 }
 
-// kick wakes the owner. It never blocks: if the owner has not handled an earlier wake-up yet, kick
-// does nothing.
+// kick wakes the owner. It never blocks: wake-ups that are not handled yet coalesce.
 func (l *Log) kick() {
 	select {
 	case l.wake <- struct{}{}:
@@ -101,17 +100,16 @@ func (l *Log) put(change func(*inbox)) bool {
 }
 
 // first counts an addition to the inbox and reports whether it is the first since the last swap.
-// Only the first addition must wake the owner, because more wake-ups would cause empty turns. The
-// caller must hold mu.
+// Only the first must wake the owner, because more wake-ups cause empty turns. The caller must hold
+// mu.
 func (l *Log) first() bool {
 	l.arrived++
 	return l.arrived == 1
 }
 
 // gather yields the processor so that other goroutines can add to the inbox before this turn. It
-// yields once more if something was added, up to maxGathers times. It does not delay a single
-// caller. An entry costs about the same for any size, so with 64 callers the second and the third
-// yield save a fifth of all work.
+// yields once more if something was added, up to maxGathers times. With 64 callers the second and
+// the third yield save a fifth of all work.
 func (l *Log) gather() {
 	had := 1
 	for range maxGathers {

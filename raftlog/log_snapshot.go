@@ -54,10 +54,9 @@ const (
 
 // step does the next step of the snapshot that is being taken, or up to restSteps steps if atRest
 // is set. It is called at the very end of a turn, after the messages of that turn were sent. The
-// owner does not wake itself for the next step, because under load the next turn comes soon, and a
-// goroutine that is always runnable prevents its processor from polling the network. After the last
-// step, step passes the snapshot to the snapshotter. If the snapshotter is still busy with a
-// snapshot that a Restore has abandoned, a later call of step does that.
+// owner does not wake itself for the next step, because a goroutine that is always runnable
+// prevents its processor from polling the network. After the last step the snapshot is passed to
+// the snapshotter, as soon as the snapshotter is not busy with an abandoned one.
 func (l *Log) step(atRest bool) {
 	t := &l.taking
 	if t.capture == nil {
@@ -92,8 +91,7 @@ func (l shell) Prepare(s *raftpb.Snapshot) (done bool, err error) {
 }
 
 // give passes a task to the snapshotter. It never blocks, because there is at most one task at a
-// time: step gives no task while the snapshotter is busy, and a snapshot is prepared only after the
-// outcome of its encoding.
+// time.
 func (l *Log) give(t task) {
 	l.taking.busy = true
 	l.tasks <- t

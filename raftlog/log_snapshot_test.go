@@ -169,8 +169,6 @@ func TestRestoreEndsASnapshot(t *testing.T) {
 	}
 }
 
-// TestFailureWhileASnapshotIsTaken checks that each failure retires the replica once, with the
-// right kind of error.
 func TestFailureWhileASnapshotIsTaken(t *testing.T) {
 	for name, tc := range map[string]struct {
 		fail  func(*recorder, *disk)
@@ -215,8 +213,7 @@ func TestFailureWhileASnapshotIsTaken(t *testing.T) {
 	}
 }
 
-// TestCloseWhileASnapshotIsTaken checks Close in each stage of a snapshot. synctest.Test fails if a
-// goroutine is leaked, and disk panics if it is closed during a Prepare.
+// synctest.Test fails if a goroutine is leaked, and disk panics if it is closed during a Prepare.
 func TestCloseWhileASnapshotIsTaken(t *testing.T) {
 	for name, reach := range map[string]func(r *recorder, d *disk){
 		"between steps": func(r *recorder, _ *disk) {

@@ -65,7 +65,7 @@ func (l *Log) runOwner() {
 				timer.Reset(max(time.Millisecond, next.Sub(l.cfg.Clock.Now())))
 				set = true
 			}
-		case !set && l.core.NextTick() != 0: // the replica needed no ticks before this turn
+		case !set && l.core.NextTick() != 0: // the replica was at rest
 			timer.Reset(l.cfg.Tick)
 			set = true
 		}
@@ -77,8 +77,7 @@ func (l *Log) runOwner() {
 }
 
 // turn passes the inbox to the core and carries out the Outputs of the core. It reads the clock
-// only if the timer has fired, because under load there are many turns in a tick, and reading the
-// clock costs as much as applying a command.
+// only if the timer has fired, because that costs as much as applying a command.
 func (l *Log) turn(in *inbox, fired bool) error {
 	taken := len(in.batches) + l.core.Queued()
 	if err := l.feed(in); err != nil {
@@ -125,8 +124,8 @@ func (l *Log) send() {
 	l.out, l.duplicates = l.out[:0], l.duplicates[:0]
 }
 
-// feed passes the inbox to the core. Messages are passed before the clock advances, so that after a
-// stall the replica handles the waiting messages before it decides that others are silent.
+// feed passes the inbox to the core. This must happen before Tick, so that after a stall the
+// replica handles the waiting messages before it decides that others are silent.
 func (l *Log) feed(in *inbox) error {
 	if in.storeErr != nil {
 		return in.storeErr

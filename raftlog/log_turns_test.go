@@ -55,7 +55,6 @@ func wantHandled(t *testing.T, l *Log) {
 }
 
 // TestEachTurnHasTheWholeInbox checks that the bounds of the inbox apply to each turn separately.
-// Otherwise a replica would soon drop all messages.
 func TestEachTurnHasTheWholeInbox(t *testing.T) {
 	stale := func(data []byte) *raftpb.Message { // of an earlier term, so it changes nothing
 		return &raftpb.Message{Type: raftpb.MsgApp.Enum(), From: new(uint64(2)), To: new(uint64(1)),
@@ -205,7 +204,7 @@ func held(t *testing.T, l *Log, app *recorder) (goOn func()) {
 		first := sync.OnceFunc(func() { close(reached); <-gate })
 		r.onApply = func() error {
 			first()
-			r.text = "" // it would be long
+			r.text = "" // to save memory
 			return nil
 		}
 	})
@@ -216,8 +215,7 @@ func held(t *testing.T, l *Log, app *recorder) (goOn func()) {
 	return func() { close(gate) }
 }
 
-// TestManyRoundsWaitForNoTick checks that work that needs more Outputs than maxTurnRounds continues
-// immediately in another turn.
+// TestManyRoundsWaitForNoTick checks that work beyond maxTurnRounds continues in the next turn.
 func TestManyRoundsWaitForNoTick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startParty(t, 1, func(c *Config) { c.EntriesInFlight, c.SnapshotBytes = 1, 1<<30 })
@@ -330,7 +328,7 @@ func TestTicksPass(t *testing.T) {
 	for name, row := range map[string]struct {
 		replicas int
 		begin    func(l *Log)
-		work     func(l *Log) // every tenth of a tick
+		work     func(l *Log) // called every tenth of a tick
 	}{
 		"beside turns": {replicas: 3, begin: func(*Log) {},
 			work: func(l *Log) { l.Propose(l.Status().Term, []byte("a")) }},

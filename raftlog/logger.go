@@ -9,9 +9,8 @@ import (
 )
 
 // raftLogger writes raft's log lines to slog. Lines of level info and warning are written at level
-// debug, because raft logs each vote as info, and names replicas by IDs that mean nothing to an
-// operator. Panic must panic, because raft calls it for broken invariants and would continue if it
-// returned. Fatal panics instead of ending the process.
+// debug, because raft logs each vote as info. Panic must panic, because raft calls it for broken
+// invariants and would continue if it returned. Fatal panics instead of ending the process.
 type raftLogger struct{ to *slog.Logger }
 
 var _ raft.Logger = raftLogger{}

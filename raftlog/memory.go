@@ -7,9 +7,9 @@ import (
 )
 
 // MemoryStore is a Store in memory. It is the default store of mortise. A lock ends with its
-// holder's session, so no lock is held when every instance has ended, and no data is needed then. A
-// replica whose process has ended must not start again under the same raft ID. The data remains
-// after Close, so that a test can call Start with the same store again.
+// holder's session, so no lock is held when every instance has ended. A replica whose process has
+// ended must not start again under the same raft ID. The data remains after Close, so that a test
+// can call Start with the same store again.
 type MemoryStore struct {
 	state State
 }

@@ -26,9 +26,7 @@ type stepper struct {
 	taken   int // bytes of snapshots given to the state machine
 }
 
-// These are the bounds of a script. Without them a fuzzer makes scripts longer instead of trying
-// new ones. A replica that needs more than stepTime counts as hung. stepTime is long enough for a
-// slow machine.
+// These are the bounds of a script. A replica that needs more than stepTime counts as hung.
 const (
 	stepTicks = 400
 	stepBytes = 1 << 10
@@ -287,8 +285,7 @@ func stepScripts() [][]byte {
 	}
 }
 
-// TestStepScripts checks that the scripts reach the intended states. Otherwise the fuzzer would
-// begin every run in the initial state.
+// TestStepScripts checks that the scripts reach the intended states.
 func TestStepScripts(t *testing.T) {
 	want := []string{"leads", "leads", "leads", "follows to 9", "stands to 9", "stands to 2", "panics", "follows to 1"}
 	for i, script := range stepScripts() {

@@ -63,13 +63,11 @@ type Store interface {
 	// may block, and it is called on a separate goroutine.
 	Save(Batch) error
 
-	// Prepare makes a snapshot durable, and returns when it is durable. Because a Save only names a
-	// prepared snapshot, a large snapshot does not delay appends. The snapshot takes effect only
-	// when a Save names it. Before that, a later Prepare replaces it. After a crash before that
-	// Save the previous snapshot is in effect, and the prepared one is deleted. There is one
-	// Prepare at a time. After an error the replica retires, unless ctx has ended. When ctx ends,
-	// the snapshot is no longer needed, and Prepare must return soon. If Volatile is true, Prepare
-	// must not block.
+	// Prepare makes a snapshot durable, and returns when it is durable. The snapshot takes effect
+	// only when a Save names it. Before that, a later Prepare replaces it. After a crash before
+	// that Save the previous snapshot is in effect. There is one Prepare at a time. After an error
+	// the replica retires, unless ctx has ended. When ctx ends, the snapshot is no longer needed,
+	// and Prepare must return soon. If Volatile is true, Prepare must not block.
 	Prepare(ctx context.Context, s *raftpb.Snapshot) error
 
 	// Volatile reports whether Save never blocks. If so, Save is called on the owner goroutine. The

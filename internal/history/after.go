@@ -31,7 +31,7 @@ func (j *judge) after() error {
 }
 
 // strangers finds sessions that released locks but have no calls in the history. In that case a
-// file is missing, because a crash may lose the last lines of a file, but not all.
+// file is missing.
 func (j *judge) strangers() {
 	known := map[lockfsm.SessionID]bool{}
 	for i := range j.grants {
@@ -97,8 +97,8 @@ func (j *judge) others() (failed []int32, pending []bool) {
 }
 
 // late reports whether the absence of an event that must follow the time at is a violation. It is
-// one if the recording is complete, or if the voters recorded for long enough after that time. In a
-// group that was followed by another group it never is, because the state of that group was lost.
+// one if the recording is complete, or if the voters recorded for long enough after that time, but
+// never in a group that was followed by another group.
 func (j *judge) late(g *grant, at int64) bool {
 	return int(g.group) == len(j.groups)-1 && (j.settled || j.groups[g.group].last > at+j.settle+j.uncertain)
 }

@@ -12,8 +12,8 @@ import (
 	"unicode/utf8"
 )
 
-// maxLine is the longest line of a history. The longest one has as many keys as a request can have,
-// each of the greatest length and with every byte escaped.
+// maxLine is the longest line of a history. It has the largest number of keys, each of the greatest
+// length and with every byte escaped.
 const maxLine = 2 << 20
 
 // appendLine appends the line of an event, without the newline. It writes the same as

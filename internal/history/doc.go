@@ -5,10 +5,9 @@
 //
 // A history is text with one JSON object on each line, in one or more files, which may be
 // concatenated. In each line the member "k" is the kind of the event, and "at" is its time in
-// nanoseconds. All lines should use the same clock; if they do not, the judge must know the
-// difference (Options.Uncertainty). Every recorder begins with a header, which names its node and
-// the version of the format. The lines up to the next header belong to that node. Unknown members
-// are ignored, and unknown kinds are an error. Numbers that could exceed 2^53 are strings.
+// nanoseconds. Every recorder begins with a header, which names its node and the version of the
+// format. The lines up to the next header belong to that node. Unknown members are ignored, and
+// unknown kinds are an error. Numbers that could exceed 2^53 are strings.
 //
 //	{"k":"history","at":…,"v":1,"node":"node-0"}              the header
 //	{"k":"call","at":…,"op":7,"key":"a","try":true}           a caller asks for a key;

@@ -18,13 +18,14 @@ type Options struct {
 	Uncertainty time.Duration
 
 	// Settle is the time for which the replicated state may keep a request after its call has
-	// failed, or a hold after its caller has released or lost the lock. Only what the state keeps
-	// for a longer time is a violation. Settle must be longer than any lease together with the
-	// expiry delay of its locks, and longer than any time without a leader. Zero means 1 minute.
+	// failed, or a hold after its caller has released or lost the lock. It must be longer than any
+	// lease together with the expiry delay of its locks, and longer than any time without a leader.
+	// It is also the time in which a caller must be notified of the end of its lock. Zero means 1
+	// minute.
 	Settle time.Duration
 
-	// Settled means that the recording ends after all calls and locks have ended. Then a missing
-	// event is a violation at any time, and Settle is not used for it.
+	// Settled means that the recording ends after all calls and locks have ended. Then everything
+	// that the state keeps at the end is a violation, for any value of Settle.
 	Settled bool
 }
 
@@ -72,8 +73,7 @@ func (v *Violation) Error() string {
 // verifies in one pass that this order explains the results of all calls.
 //
 // First it replays the accounts (rules Agree, Overlap, Tokens, Order, Ends). The permits of all
-// holders of a key together must not exceed the lowest total that any of them names. A mutex takes
-// one permit of one.
+// holders of a key together must not exceed the lowest total that any of them names.
 //
 // It also computes the earliest possible time of each grant and each end. That time is not before
 // any earlier entry of the log, not before the beginning of the call that requested the lock, and

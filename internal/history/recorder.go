@@ -36,7 +36,7 @@ type RecorderConfig struct {
 // Recorder the recording methods do nothing, Call returns 0, and Close returns nil.
 type Recorder struct {
 	config RecorderConfig
-	wake   chan struct{} // has one slot
+	wake   chan struct{} // wakes the goroutine; has one slot
 	done   chan struct{} // closed when the goroutine has ended
 
 	mu      sync.Mutex // guards the following; never held while writing
@@ -61,8 +61,7 @@ func NewRecorder(c RecorderConfig) *Recorder {
 }
 
 // Record records an event with the present time. It ignores the fields At and Stream of e. After
-// Close it does nothing. The history ends with Close, so the return of a call after that is not
-// counted as dropped.
+// Close it does nothing.
 func (r *Recorder) Record(e Event) {
 	if r == nil {
 		return
@@ -116,8 +115,7 @@ func (r *Recorder) Call(asked Event) (op uint64) {
 	return e.Op
 }
 
-// short cuts off the end of a key that is longer than any valid key. The call with such a key
-// fails, but its line must not become too long.
+// short cuts off the end of a key that is longer than any valid key.
 func short(key string) string { return key[:min(len(key), maxKey)] }
 
 // Granted records that a call has got the lock, with this token.
@@ -185,8 +183,8 @@ func (r *Recorder) write() {
 }
 
 // Close writes the waiting lines and ends the recorder. It returns an error if the writer failed,
-// if events were dropped, or if the writer does not return. Such a history is incomplete. Close may
-// be called more than once, and takes at most 5 s.
+// if events were dropped, or if the writer does not return. Close may be called more than once, and
+// takes at most 5 s.
 func (r *Recorder) Close() error {
 	if r == nil {
 		return nil

@@ -135,9 +135,8 @@ func (j *judge) tell(g *grant, c *call, e *Event) error {
 }
 
 // goesBack reports whether a grant resumes the hold with that token, directly or through a chain of
-// grants that each resume the one before. Such a chain is possible because a client that gets its
-// grant when its lease is short detaches the hold and resumes it. For token zero goesBack reports
-// whether the grant resumes no hold.
+// grants that each resume the one before. A client makes such a chain when its lease is short. For
+// token zero goesBack reports whether the grant resumes no hold.
 func (j *judge) goesBack(g *grant, token lockfsm.Token) bool {
 	for at := g; ; {
 		resumes := j.events[at.event].Resumes

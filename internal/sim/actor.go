@@ -7,8 +7,7 @@ import (
 )
 
 // actor simulates a goroutine that owns a core. Functions that are passed to post wait in the inbox
-// for the next turn. The next turn is scheduled soon after a post, or at the end of the pause if
-// the machine is paused.
+// for the next turn.
 type actor struct {
 	p      *proc
 	inbox  []func(now clock.Time)

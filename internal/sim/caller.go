@@ -122,8 +122,7 @@ func (c *call) failed(err error) {
 	c.next()
 }
 
-// granted is called when the lock is granted. From now on the caller believes that it holds the
-// lock, unless it has canceled the request.
+// granted is called when the lock is granted.
 func (c *call) granted(token lockfsm.Token, until clock.Time) {
 	if c.stage != waits {
 		return // the caller has canceled before the grant arrived

@@ -13,8 +13,8 @@ import (
 )
 
 // Campaign runs many seeds, one after the other. It must be used in a test, because only tests can
-// seed raft's random source. There is one such source in each process. So to use several
-// processors, run several processes with the same Step and different First.
+// seed raft's random source. To use several processors, run several processes with the same Step
+// and different First.
 type Campaign struct {
 	First, Step uint64        // seeds First, First+Step, …
 	Least       uint64        // least number of seeds, including those before a resumption
@@ -66,8 +66,8 @@ func (c *Campaign) Run() (Total, error) {
 
 const lastEvents = 60
 
-// one runs one seed. If the run fails, one runs the seed again with a transcript, and checks that
-// both runs have the same hash and fault.
+// The method one runs a single seed. If the run fails, the seed is run again with a transcript, and
+// both runs must have the same hash and fault.
 func (c *Campaign) one(seed uint64) (*Report, error) {
 	r := c.run(seed, false)
 	if r.Fault == "" {
@@ -141,8 +141,7 @@ func (c *Campaign) note(next uint64) error {
 // FromEnvironment sets fields from environment variables. First comes from MORTISE_SEED, Step from
 // MORTISE_STEP, Time from MORTISE_TIME and State from MORTISE_STATE. Least comes from
 // MORTISE_SEEDS, or MORTISE_BIRTHS for foundings, otherwise from MORTISE_LEAST; its default is
-// runs. A value that cannot be parsed is an error, so that no other campaign runs than the
-// requested one.
+// runs. A value that cannot be parsed is an error.
 func (c *Campaign) FromEnvironment(runs uint64) (err error) {
 	number := func(name string, or uint64) uint64 {
 		text := os.Getenv(name)

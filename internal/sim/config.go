@@ -118,8 +118,7 @@ func Draw(seed uint64) Config {
 	if c.Quiet = r.IntN(5) == 0; c.Quiet {
 		c.Trouble = Trouble{Every: pick(5*time.Second, 15*time.Second, 60*time.Second)}
 	}
-	// Use the seed itself, so that half of the runs of each campaign have only mutexes, where
-	// shared locks cannot hide a fault.
+	// By the seed, so that half of the runs of each campaign have only mutexes.
 	if seed/2%2 == 1 {
 		c.Kinds, c.Nest = share(0.3, 0.6), share(0.1, 0.3, 0.6)
 	}
@@ -130,8 +129,7 @@ func Draw(seed uint64) Config {
 		c.Retold = pick(20*time.Second, 2*time.Minute)
 	}
 	c.Step = int(seed % 5) // by the seed
-	// Use the seed itself. Of sixteen consecutive seeds, four have an insider, one for each
-	// combination above.
+	// By the seed, so that all combinations above occur with an insider.
 	c.Insider = seed/4%4 == 1
 	return c
 }

@@ -104,7 +104,7 @@ func (p *proc) down(instance nodeid.ID) {
 	inbox{p}.Look()
 }
 
-// hangUp closes all streams. It sorts them by instance, because the order of a map is random.
+// hangUp closes all streams. It sorts them, because the order of a map is random.
 func (p *proc) hangUp() {
 	for _, peer := range slices.SortedFunc(maps.Keys(p.links), nodeid.Compare) {
 		for _, e := range slices.Clone(p.links[peer]) {

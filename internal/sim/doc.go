@@ -40,29 +40,30 @@
 //
 // # What stands for what
 //
-//	machine   what a process is started on: a name, an address, two clocks, perhaps a disk
-//	proc      a running instance, and what arrives at it; settings.go has what it was started with
+//	machine   the host of a process: a name, an address, two clocks, perhaps a disk
+//	proc      a running instance, and the frames that arrive at it; settings.go has
+//	          the settings with which it starts
 //	actor     a goroutine that owns a core: an inbox, a turn, one timer;
-//	          inbox.go has how the log speaks to the others
-//	owner     the owner of the cluster's core: a cluster.Owner. In gossip.go and
-//	          ask.go instances find and query each other
+//	          inbox.go has the posts of the log to the other owners
+//	owner     the owner of the cluster's core: a cluster.Owner. gossip.go and
+//	          ask.go simulate gossip and queries
 //	replica   the owner of the log's core: a raftlog.Shell and a replica.Host.
-//	          snapshot.go has its snapshots
+//	          snapshot.go takes and sends its snapshots
 //	keeping   the owner of the keeper's core, with its keeper.Outlets
 //	client    the owner of the client's core: its client.Outlets. caller.go has the
-//	          callers, kinds.go what they ask for
-//	options   what callers want of a hold besides; steps.go has what operators do to holds of
-//	          others: new kinds of either go there
+//	          callers, kinds.go their requests
+//	options   the options of requests; steps.go has the actions of operators on holds.
+//	          Add new options and actions there
 //	leave     Node.Leave: it takes the steps of a cluster.Departure
-//	network   streams between processes in place of the transport: ordered, late, and broken
-//	          at each end by itself; dial.go opens them
-//	nemesis   what goes wrong; faults.go has what operators do on purpose, such as a rolling
-//	          restart, and faults that come in a row
-//	insider   a process that has the secret and an identity of its own, and lies
-//	operators they call Recover where a majority of the disks is lost
+//	network   streams between processes in place of the transport: ordered and late,
+//	          and each end may close separately; dial.go opens them
+//	nemesis   the faults; faults.go has the actions of operators, such as a rolling
+//	          restart, and series of faults
+//	insider   a process that has the secret and its own identity, and sends false messages
+//	operators they call Recover when a majority of the disks is lost
 //	watch     the checkers and the recorded history: watchlog.go for groups and logs,
-//	          watchvoters.go for voters, watchholds.go for ends by force
-//	          and by themselves, delays and notices
+//	          watchvoters.go for voters, watchholds.go for holds that end by force
+//	          or by themselves, expiry delays and notices
 //
 // The cores make all decisions, and they define the order of the work in a turn and in a departure.
 // Two pieces of logic of internal/instance are written a second time in this package: starting,
@@ -77,21 +78,14 @@
 // core can read, and do not trust what a core reports about itself.
 //
 // In every other pair of runs callers also use shared locks, permits of semaphores and requests for
-// several keys, and make calls while they hold a lock, so that deadlocks occur. A caller whose
-// request is refused because of a deadlock releases all its locks and begins again.
+// several keys, and make calls while they hold a lock, so that deadlocks occur.
 //
 // In two of every four runs callers also request holds that end by themselves, holds with an expiry
 // delay, and notices of waiters. Operators end holds by force, including some that have already
-// ended. For the judges a hold that was ended by force has ended immediately, even if its holder
-// does not know it yet. A holder must be notified when its hold was ended by force or has ended by
-// itself.
+// ended. A holder must be notified when its hold was ended by force or has ended by itself.
 //
 // In four of every sixteen runs, and in every fourth founding, an insider sends false messages to
-// the instances that have a group. They are about the configuration, the leader and retired
-// replicas, they attach and open sessions of other instances, and some are sent by gossip. The
-// judges require the same as without an insider. The insider sends nothing to instances without a
-// group and does not become a voter, because mortise trusts every process that has the secret in
-// these two respects.
+// the instances that have a group. The judges require the same as without an insider.
 //
 // In eight of every sixteen runs instances may start with changed budgets. After healing, if all
 // instances name the same budgets, the group must have adopted them.
@@ -123,5 +117,5 @@
 // # Refused alternative
 //
 // Whole nodes in a synctest bubble as the only simulation: a bubble is not repeatable, and is a
-// thousand times slower. Other tests use bubbles, because they also test the shells.
+// thousand times slower.
 package sim

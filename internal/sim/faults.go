@@ -58,8 +58,9 @@ const readyWithin = time.Minute
 
 const settlePoll = 100 * time.Millisecond
 
-// whenReady calls then when Node.Ready would return: when the session is attached, the grace is
-// over, and no change of the voters is due. It calls then after the given time at the latest.
+// whenReady calls the function then when Node.Ready would return: when the session is attached, the
+// grace has ended, and no change of the voters is due. It does so after the time within at the
+// latest.
 func (m *machine) whenReady(within time.Duration, then func()) {
 	w, over := m.w, false
 	end := func() {
@@ -159,7 +160,7 @@ func (n *nemesis) exodus() {
 }
 
 // outage cuts the links between all machines; no process ends. Then the links heal one by one in a
-// random order. For some seconds a new connection takes longer than a query.
+// random order.
 func (n *nemesis) outage() {
 	w := n.w
 	long, ended := w.between(0, 6*w.cfg.TTL), w.chance(0.7)
@@ -187,14 +188,14 @@ func (n *nemesis) outage() {
 	w.after(over-w.now+10*time.Second, func() { w.net.dialing = 0 })
 }
 
-// two crashes two machines, the second some seconds after the first.
+// The fault two crashes machine a, and some seconds later machine b.
 func (n *nemesis) two(a, b *machine) {
 	n.crash(a, n.w.chance(0.3))
 	n.w.after(n.w.between(time.Second, 12*time.Second), func() { n.crash(b, n.w.chance(0.3)) })
 }
 
 // lurk makes the power fail at the next one to three changes of the voters, when only some replicas
-// know about the change.
+// have applied the change.
 func (n *nemesis) lurk() {
 	n.w.note("the power will fail at a change of the voters")
 	n.lurking = 1 + n.w.rng.IntN(3)
@@ -227,8 +228,8 @@ func (n *nemesis) disk(m *machine) {
 }
 
 // needed reports whether the machine's disk has a removed replica whose vote may still be needed.
-// Such a disk counts as that of a voter. The judges of groups and the operators do not know this,
-// because they use only the newest configuration.
+// Such a disk counts as that of a voter. The judges of groups do not count it, because they use the
+// newest configuration.
 func (m *machine) needed() bool { return m.disk.state != nil && m.disk.state.Lingers != 0 }
 
 func (n *nemesis) wipe(m *machine) {
@@ -237,8 +238,7 @@ func (n *nemesis) wipe(m *machine) {
 	n.w.after(n.w.between(0, 2*time.Second), m.ensureUp)
 }
 
-// disaster wipes the disks of a majority of the voters. After that only operators can restore the
-// service.
+// disaster wipes the disks of a majority of the voters. Only operators can restore the service.
 func (n *nemesis) disaster() {
 	l := n.w.leader()
 	if l == nil || !l.glue.Machine().Born() || n.wipes == 0 || n.w.cfg.Grace == 0 {

@@ -33,13 +33,12 @@ func DrawFounding(number uint64) Config {
 	return c
 }
 
-// scatter is a multiplier without a common divisor with any number of combinations, which are
-// products of 2 and 3. So a multiplication by it modulo the number of combinations is one to one.
+// scatter is a multiplier that is not divisible by 2 or 3. Each number of combinations is a product
+// of 2 and 3, so a multiplication by scatter modulo that number is one to one.
 const scatter = 0x9e3779b9*6 + 1
 
 // RunFounding runs a founding. The digits of the number, multiplied by scatter, select the cuts and
-// restarts of both rounds. So a few consecutive numbers are spread over all combinations, and
-// enough of them reach every combination.
+// restarts of both rounds. So a few consecutive numbers are spread over all combinations.
 func RunFounding(number uint64, cfg Config) *Report {
 	w := newWorld(cfg)
 	w.note("birth %d: %v", number, cfg.String())

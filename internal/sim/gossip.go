@@ -15,7 +15,7 @@ import (
 
 // heardOf returns the processes that gossip would show to this process now: the reachable founders,
 // in the order of the machines. It returns nil if this process is no founder, because only founders
-// gossip. With Replicas every instance is a founder.
+// gossip.
 func (p *proc) heardOf() []*proc {
 	var all []*proc
 	settings := p.w.cfg.settings()

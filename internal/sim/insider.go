@@ -17,10 +17,9 @@ import (
 // insider is a process that has the group's secret and its own identity, and sends false messages.
 // It reports configurations that do not exist, asks instances to start replicas, reports running
 // replicas as retired, and gossips. It redirects clients to itself and serves them from a state in
-// which every key is free. It sends commands for the sessions of others, whose nonces it knows, as
-// a former voter does. In two respects mortise trusts every holder of the secret, so the insider
-// does not do this: it does not become a voter, and it sends nothing to an instance without a
-// group, which could not detect a false message.
+// which every key is free. It attaches and opens the sessions of others, whose nonces it knows. It
+// does not become a voter and sends nothing to an instance without a group, because mortise trusts
+// every holder of the secret in these two respects.
 type insider struct {
 	w      *world
 	p      *proc

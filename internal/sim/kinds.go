@@ -22,7 +22,7 @@ const (
 // If Config.Kinds is zero, the request is for a mutex.
 //
 // Semaphores are never nested. mortise does not detect a deadlock in which a caller waits for
-// permits, so such callers would wait forever.
+// permits.
 func (w *world) draw(outer *call) client.Request {
 	cfg := &w.cfg
 	r := client.Request{Key: lockName(w.rng.IntN(cfg.Keys)), Try: w.chance(cfg.Try)}

@@ -19,8 +19,8 @@ type leaver struct {
 	departure cluster.Departure
 }
 
-// leave ends the calls of the process, takes the steps of a departure, stops the process, and then
-// calls then.
+// leave ends the calls of the process, takes the steps of a departure, stops the process, and calls
+// the function then.
 func (p *proc) leave(then func()) {
 	w := p.w
 	if p.leaving {
@@ -57,7 +57,7 @@ func (l *leaver) next() {
 	}
 }
 
-// sees returns what the departure must know about this instance.
+// sees returns the facts about this instance that the departure needs.
 func (l *leaver) sees() cluster.Leaver {
 	p := l.p
 	sees := cluster.Leaver{Held: l.holds(), Member: p.core.Founding.Phase() == founding.Member,

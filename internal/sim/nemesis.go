@@ -174,7 +174,7 @@ func (n *nemesis) swap(a, b *machine) {
 	n.w.after(n.w.between(0, 2*time.Second), b.ensureUp)
 }
 
-// all crashes all machines at the same moment and restarts them.
+// The fault all crashes every machine at the same moment and restarts them.
 func (n *nemesis) all() {
 	n.w.note("everything is restarted")
 	power := n.w.chance(0.5)
@@ -187,8 +187,8 @@ func (n *nemesis) all() {
 	}
 }
 
-// voters restarts all voters so fast that other instances still have leases of the old group when a
-// new group can be founded.
+// The fault voters restarts all voters so fast that other instances still have leases of the old
+// group when a new group can be founded.
 func (n *nemesis) voters() {
 	n.w.note("all voters are restarted")
 	for r := range n.w.replicas() {

@@ -123,7 +123,7 @@ func (e *end) arrive() {
 	f := e.queue[0]
 	e.queue = e.queue[1:]
 	if e.other.p.dead && e.other.p.m.proc != nil {
-		e.close() // the new process on that machine does not know this stream
+		e.close() // the new process on that machine does not have this stream
 		return
 	}
 	if !e.other.open || e.other.p.dead {
@@ -169,7 +169,7 @@ func (e *end) finish() {
 }
 
 // lost reports the end of a stream, as the transport does. It does so even if another stream to the
-// same peer exists, because frames that the peer has sent on the closed stream are lost.
+// same peer exists.
 func (p *proc) lost(e *end) {
 	p.links[e.peer] = without(p.links[e.peer], e)
 	p.down(e.peer)

@@ -10,10 +10,10 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// This file queries replicas that report to be the leader whether a lock is held. A leader that was
-// deposed or that lags must not answer from its old state.
+// This file queries replicas that report to be the leader whether a lock is held. A deposed leader
+// must not answer from its old state.
 
-// onlooker is a query whose answer is awaited, and what the watch knows about the lock.
+// onlooker is a query whose answer is awaited, and what the watch has recorded about the lock.
 type onlooker struct {
 	w     *world
 	r     *ownReplica
@@ -33,7 +33,7 @@ type gone struct {
 	token lockfsm.Token
 }
 
-// lookSome queries a leader about a lock that a caller believes to hold, or about a released lock.
+// lookSome queries a leader about a lock that a caller believes it holds, or about a released lock.
 func (w *world) lookSome() {
 	var leaders []*ownReplica
 	for r := range w.replicas() {

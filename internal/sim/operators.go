@@ -13,9 +13,8 @@ import (
 // permanently lost.
 const operatorsEvery = 10 * time.Second
 
-// operators simulates operators. They call Recover for a group that has lost a majority of its
-// disks, on each instance that has the group, at different times. They also empty the directory of
-// an instance that was away for too long.
+// operators simulates operators. They call Recover for a lost group on each of its instances, and
+// empty the directory of an instance that was away for too long.
 func (w *world) operators() {
 	for _, group := range w.watch.foundings.Lost() {
 		for _, m := range w.machines {

@@ -3,6 +3,5 @@
 package sim
 
 // slowly is the factor by which the exhaustive tests are shortened under the race detector, which
-// makes them ten times slower. They run on one goroutine, so the race detector cannot find anything
-// in them.
+// makes them ten times slower.
 const slowly = 10

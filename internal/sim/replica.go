@@ -98,8 +98,7 @@ func startReplica(p *proc, group, id uint64, store *raftlog.MemoryStore, machine
 	return r
 }
 
-// stop ends the replica. A batch that is being written is then saved as a whole or not at all. That
-// the real store never saves a part of a batch is tested elsewhere, with crash images.
+// stop ends the replica. A batch that is being written is then saved as a whole or not at all.
 func (r *ownReplica) stop() {
 	if r.saving != nil && r.p.w.chance(0.5) {
 		r.p.w.must(r.store.Save(*r.saving))
@@ -180,7 +179,7 @@ func (r *ownReplica) Save(batch raftlog.Batch) (done bool, err error) {
 		w.watch.saved(r, &batch)
 		r.saving = nil
 		if w.chance(w.nemesis.brittle / 8) {
-			r.p.m.crashAndReturn() // the batch is durable, but the process crashes before it knows
+			r.p.m.crashAndReturn() // the batch is durable, but Stored is never called
 			return
 		}
 		r.log.post(func(clock.Time) { r.core.Stored() })

@@ -22,10 +22,9 @@ type Report struct {
 }
 
 // progressWithin is the time in which a healed cluster must have served every caller, released all
-// resources, and given votes to the right instances. It is long for three reasons. A new group may
-// have to be founded without disks and to wait for its grace, before the longest queue is served
-// with the longest holds. Operators may have to give up a group whose disks are lost. And a voter
-// that was lost often is not added again for two minutes.
+// resources, and given votes to the right instances. A new group may have to be founded before
+// that. Operators may have to give up a group whose disks are lost. A voter that was lost often is
+// not added again for two minutes.
 const progressWithin = 5 * time.Minute
 
 // restsFor is the time for which, in addition to one TTL, nothing may change before the cluster

@@ -76,8 +76,8 @@ func (r *ownReplica) Prepare(s *raftpb.Snapshot) (done bool, err error) {
 	return false, nil
 }
 
-// aside runs then in a later turn of the log's owner, after the given time and a random delay. The
-// delay is sometimes longer than several election timeouts, so that other events happen before.
+// aside calls the function then in a later turn of the log's owner, after the given time and a
+// random delay.
 func (r *ownReplica) aside(took time.Duration, then func()) {
 	w, most := r.p.w, 20*time.Millisecond
 	if w.chance(0.1) {

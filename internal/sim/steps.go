@@ -13,8 +13,7 @@ import (
 // healing.
 
 // step is one action of an operator. Each kind of step is executed once in Config.Steps, on
-// average. A step reports its request to the watch, and the watch observes the outcome in result
-// and trail.
+// average. A step reports its request to the watch.
 type step func(w *world)
 
 func steps() []step {
@@ -50,8 +49,7 @@ func (w *world) order(c lockfsm.Command) {
 }
 
 // forceSome ends a hold in the leader's state by force. It does so after a short time, or so late
-// that the hold has probably ended and another caller holds the key. The hold may be one whose
-// grant has not reached its caller yet, or one that only its expiry delay keeps.
+// that the hold has probably ended and another caller holds the key.
 func (w *world) forceSome() {
 	l := w.leader()
 	if l == nil {

@@ -45,7 +45,7 @@ type watch struct {
 	bound      map[nodeid.ID]uint64 // the group to whose charter each incarnation was bound
 }
 
-// group is what the watch knows about a group.
+// group is what the watch has recorded about a group.
 type group struct {
 	charter founding.Charter
 	born    bool
@@ -69,8 +69,7 @@ func newWatch(w *world) *watch {
 }
 
 // servedWithin is the time, in addition to some TTLs, in which a waiter must get a free lock after
-// healing. It includes the time to give up a group that has lost its majority and to found a new
-// one.
+// healing. Before that a new group may have to be founded.
 const servedWithin = 45 * time.Second
 
 // silence is the additional time with Replicas and without disks. A voter that crashed without a
@@ -82,10 +81,9 @@ func (c *Config) silence() time.Duration {
 	return 12 * time.Minute
 }
 
-// settleWithin is the time, in a run that heals, in which a caller must be notified that its lock
-// has ended in the state machine. Without healing there is no bound. There is also no bound for the
-// expiry of a lock whose caller has ended, because no session expires while leaders change more
-// often than once in a TTL (promise 4).
+// settleWithin is the largest time, in a run that heals, between the end of a lock in the state
+// machine and its end for the caller. Without healing there is no bound, for example because no
+// session expires while leaders change more often than once in a TTL (promise 4).
 const settleWithin = 2 * time.Minute
 
 func (o *watch) record(p *proc, e history.Event) {
@@ -105,7 +103,7 @@ func (o *watch) judge(settled bool) {
 }
 
 // recorded reports whether the history has a grant of the group that was founded last. Without such
-// a grant the history ends with an earlier group, and does not show the ends of that group's locks.
+// a grant the history does not show that the locks of earlier groups have ended.
 func (o *watch) recorded() bool {
 	var last founding.Charter
 	for _, g := range o.groups {
@@ -150,8 +148,8 @@ func (c *call) String() string {
 	return fmt.Sprintf("call %d", c.id)
 }
 
-// refused observes that a call is refused as a deadlock. It checks that the call was made under the
-// lock of another call, because no other call can cause a deadlock.
+// refused observes that a call is refused as a deadlock. Only a call under the lock of another call
+// can cause a deadlock.
 func (o *watch) refused(c *call, err *client.DeadlockError) {
 	o.stats.Deadlocks++
 	o.w.note("%v call %d: %v", c.p, c.id, err)

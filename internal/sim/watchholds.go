@@ -67,8 +67,8 @@ func (o *watch) holding(c *call) {
 	}
 }
 
-// knows checks that a holder was notified of the end of its longest hold, once its process has run
-// for the time lateWord.
+// knows checks that a holder was notified of the end of its hold, once its process has run for the
+// time lateWord.
 func (o *watch) knows(c *call) {
 	if until := c.p.m.pausedUntil; o.w.now < until+lateWord {
 		o.w.after(until+lateWord-o.w.now, func() { o.knows(c) })
@@ -96,8 +96,8 @@ func (o *watch) toldWhy(c *call, why error) {
 }
 
 // forcedEnd observes that the state machine ends a hold by force. From now on another caller can
-// get the key while the old holder still believes that it holds the lock. The operator accepts
-// this, and only the token protects the resource.
+// get the key while the old holder believes that it holds the lock. Only the token protects the
+// resource.
 func (o *watch) forcedEnd(e *history.Event) {
 	o.stats.Forced++
 	o.w.must(o.forced.Ended(append([]string{e.Key}, e.Keys...), e.Token))
@@ -111,7 +111,7 @@ func (o *watch) forcedEnd(e *history.Event) {
 	}
 }
 
-// ended observes that the state machine ends a hold. Its caller may not know it yet.
+// ended observes that the state machine ends a hold. Its caller may not be notified yet.
 func (o *watch) ended(g *group, e *history.Event) {
 	delay := o.delayed[e.Token]
 	delete(o.delayed, e.Token)

@@ -17,8 +17,7 @@ import (
 
 // This file has the observations of groups and their logs.
 
-// stateEvery is the number of entries between two comparisons of the replicas' states. A comparison
-// after each entry would take longer than the run.
+// stateEvery is the number of entries between two comparisons of the replicas' states.
 const stateEvery = 16
 
 func (o *watch) founded(c *founding.Charter) {
@@ -42,8 +41,7 @@ func (o *watch) binds(p *proc) {
 
 // leaves observes that an instance leaves its group by a restart in place. With a disk this is
 // allowed only if operators have given up the group. Without a disk a voter may leave only a group
-// that can no longer elect a leader. With an insider this is not checked, because false
-// configurations may cut a voter off from all other voters.
+// that can no longer elect a leader. With an insider this is not checked.
 func (o *watch) leaves(p *proc) {
 	switch {
 	case !p.member || o.gaveUp[p.group]:
@@ -109,8 +107,7 @@ func (o *watch) replicaStarts(r *ownReplica, state raftlog.State, fresh bool) {
 	o.begins(r, fresh)
 }
 
-// saved observes that a replica has saved a batch. A batch that was lost by a power failure is not
-// observed, because it binds no replica.
+// saved observes that a replica has saved a batch.
 func (o *watch) saved(r *ownReplica, b *raftlog.Batch) {
 	o.voted(r, b.HardState)
 	r.names(b)
@@ -247,8 +244,7 @@ func (o *watch) result(r *ownReplica, result *lockfsm.Result) {
 }
 
 // outlived checks promise 3: when a replica applies the expiry of a session, the lease of its
-// client must have ended, because from then on the session's locks can be granted to others. It
-// checks this even if the session holds no lock.
+// client must have ended, because from then on the session's locks can be granted to others.
 func (o *watch) outlived(r *ownReplica, session lockfsm.SessionID) {
 	for p := range o.w.procs() {
 		if p.group == r.Group && p.leaseLeft() > 0 && p.client.Status(p.m.clock()).Session == session {

@@ -131,8 +131,7 @@ func (w *world) leader() (best *ownReplica) {
 	return best
 }
 
-// without returns a copy of a list without one of its elements. It does not change the list,
-// because the caller may be ranging over it.
+// without returns a copy of a list without one of its elements. It does not change the list.
 func without[T comparable](list []T, one T) []T {
 	return slices.DeleteFunc(slices.Clone(list), func(each T) bool { return each == one })
 }
@@ -157,8 +156,7 @@ func (w *world) mark(what byte, a, b uint64) {
 	w.run.Write(buf[:])
 }
 
-// note adds an event to the run's hash and, if verbose is set, its text to the notes. Without
-// verbose the text is not formatted, because a campaign runs a failing seed again with verbose set.
+// note adds an event to the run's hash and, if verbose is set, its text to the notes.
 func (w *world) note(format string, args ...any) {
 	w.noted++
 	w.mark('n', uint64(w.noted), 0)
