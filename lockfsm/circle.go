@@ -1,35 +1,35 @@
 package lockfsm
 
-// circleSteps bounds the entries that a search visits. The members of a circle beyond it wait until
-// one gives up.
+// circleSteps bounds the entries that a search visits. A deadlock that is not found within this
+// bound lasts until one of its requests is cancelled.
 const circleSteps = 10_000
 
-// maxLinks bounds the part of a circle that a result reports.
+// maxLinks bounds the links of a circle that a result reports.
 const maxLinks = 64
 
-// A request waits for every request before it in a queue. A held lock does not end while a request
-// waits that was made under it, however far below. So a request that waits, through any number of
-// steps, for a lock under which it was made would wait forever. Only a new request adds edges to
-// the wait-for graph, at the ends of its queues. So a circle is found when it is closed, by a
-// backward search from the request that closes it, which is then refused. Requests that several
-// goroutines make side by side under one lock do not wait for each other: each can end before the
-// other.
+// A request waits for every request before it in a queue. A hold does not end while a request waits
+// that names it as its owner, directly or through further owners. So a request that waits, through
+// any number of steps, for one of its owners would wait forever. Only a new request adds edges to
+// the wait-for graph, at the ends of its queues. So a circle is found when its last request
+// arrives: the machine searches backward from this request and refuses it. Requests with the same
+// owner do not wait for each other, since each can end before the others.
 //
-// An exclusive request waits for all before it. A shared request waits for the exclusive ones
-// before it, and so for all before those. Whether it waits for another shared one is undecided
-// here: the permits of a third may suffice. circle_permits.go answers the questions that this
-// search leaves open.
+// An exclusive request waits for all requests before it. A request that is not exclusive waits for
+// the exclusive requests before it, and so for all requests before those. This search cannot decide
+// whether it waits for another request that is not exclusive, since a third request may return
+// enough permits. circle_permits.go decides these cases.
 
 type search struct {
 	m     *Machine
-	above map[*entry]bool // the requests under which it is made
+	above map[*entry]bool // the owner of the new request, the owner of that owner, and so on
 	seen  map[*entry]bool
 	path  []Link
 	steps int
-	open  bool // it has skipped a request that the new one may wait for
+	open  bool // the search has skipped a request that the new request may wait for
 }
 
-// circular reports whether the new request of c would close a circle, which it stores in m.circle.
+// circular reports whether the new request of c would wait for one of its owners. It stores the
+// path to the owner in m.circle.
 func (m *Machine) circular(s *session, c *view) bool {
 	f := search{m: m, above: map[*entry]bool{}, seen: map[*entry]bool{}}
 	for e := s.requests[c.owner]; e != nil; e = e.owner() {
@@ -43,7 +43,8 @@ func (m *Machine) circular(s *session, c *view) bool {
 	return found || (f.open || f.steps >= circleSteps) && m.circularByPermits(s, c)
 }
 
-// owner returns the request under which e's was made, or nil if there was none or it is over.
+// owner returns the request that e's request names as its owner, or nil if it names none or the
+// owner has ended.
 func (e *entry) owner() *entry {
 	if e.extra == nil {
 		return nil
@@ -56,9 +57,10 @@ func (f *search) behind(s *session, key []byte, c *view) bool {
 	return l != nil && !l.takes(c) && f.waits(s, l, l.last, c.permits == 0)
 }
 
-// waits searches the part of l's queue that a request of session s waits for. e is the last entry
-// before that request, and alone reports whether it is exclusive. An entry that was seen ends the
-// search: the rest of the queue was seen with it.
+// waits searches the entries of l's queue that a request of session s waits for, and reports
+// whether it has found a circle. e is the last entry before that request, and alone means that the
+// request is exclusive. The search ends at an entry that was visited before, because all entries
+// before that one were visited then.
 func (f *search) waits(s *session, l *lock, e *entry, alone bool) bool {
 	f.path = append(f.path, Link{Session: s.id, Record: s.record, Key: l.key})
 	for ; e != nil && !f.seen[e] && f.steps < circleSteps; e = e.ahead {
@@ -76,8 +78,9 @@ func (f *search) waits(s *session, l *lock, e *entry, alone bool) bool {
 	return false
 }
 
-// of searches what keeps a request from ending: what it waits for, except in the queue of except,
-// and what the requests made under it wait for.
+// of searches the requests that must end before e's request can end, and reports whether it has
+// found a circle. It searches all queues in which e waits, except the queue of the lock except, and
+// the queues in which the requests with the owner e wait.
 func (f *search) of(e *entry, except *lock) bool {
 	if e.token == 0 {
 		for _, each := range e.all(new([1]*entry)) {
