@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// filming takes captures of a machine between commands. plain follows the same log without
-// captures.
+// filming takes captures of a machine between commands. The machine plain applies the same log
+// without captures.
 type filming struct {
 	t        *testing.T
 	rand     *rand.Rand
@@ -18,7 +18,7 @@ type filming struct {
 	want     []byte  // plain's snapshot when c was begun
 	moment   picture // the twin's picture at that time
 	most     int     // items of one step
-	patience int     // one in so many turns ends a capture by another one
+	patience int     // on average, a new capture replaces the present one once in this many turns
 	taken    int
 	replaced int
 }
@@ -70,8 +70,9 @@ func (f *filming) apply(s step) Result {
 	return f.m.Apply(s.index, s.term, s.command)
 }
 
-// TestCaptureIsOfItsMoment steps captures between random commands. The bytes must be those of the
-// moment at which it began. It catches a change of the state before sessionChanges or lockChanges.
+// TestCaptureIsOfItsMoment steps captures between random commands, and checks that their bytes are
+// the state at which the capture began. It fails if the state is changed without a call of
+// sessionChanges or lockChanges.
 func TestCaptureIsOfItsMoment(t *testing.T) {
 	ran, taken, replaced := 0, 0, 0
 	for seed := range uint64(seedsOf(150)) {
@@ -108,8 +109,8 @@ func seedsOf(n int) int {
 	return n
 }
 
-// TestCaptureOfManyLocks has so many sessions and locks that many are set aside at a time, far
-// ahead of the cursor.
+// TestCaptureOfManyLocks checks captures in which many sessions and locks are in the overlay at a
+// time, far ahead of the cursor.
 func TestCaptureOfManyLocks(t *testing.T) {
 	for seed := range uint64(seedsOf(15)) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
@@ -166,8 +167,8 @@ func crowdCommand(r *rand.Rand, i int, live []*session) Command {
 	return c
 }
 
-// The race detector checks that AppendTo, after Step has reported the end, may run beside the
-// machine.
+// TestCaptureWhileAnotherReads checks, with the race detector, that AppendTo may run concurrently
+// with the machine after Step has returned true.
 func TestCaptureWhileAnotherReads(t *testing.T) {
 	w, a, b := crowded(t)
 	w.do(Command{Kind: Adopt, Settings: []byte("settings")}, Done)
@@ -188,7 +189,8 @@ func TestCaptureWhileAnotherReads(t *testing.T) {
 	}
 }
 
-// A failed machine gives no capture. A capture begun before has the state before the failure.
+// TestCaptureOfTheFailed checks that the capture of a failed machine is empty, and that a capture
+// that began before the failure has the state before the failure.
 func TestCaptureOfTheFailed(t *testing.T) {
 	w, _, _ := crowded(t)
 	want := w.m.Snapshot(nil)
@@ -208,8 +210,8 @@ func TestCaptureOfTheFailed(t *testing.T) {
 	}
 }
 
-// A step does no more than it was asked to, also where much was set aside, nothing is left to
-// write, or new locks have come at the end. A long queue counts by its size.
+// TestStepIsSmall checks that a step does no more work than it was asked to, even if the overlay is
+// large, nothing is left to write, or new locks were created. A long queue counts by its length.
 func TestStepIsSmall(t *testing.T) {
 	const waiters = 500
 	for _, released := range []int{0, 400, 1000} {
@@ -229,8 +231,7 @@ func TestStepIsSmall(t *testing.T) {
 		for ; !c.Step(10); steps++ {
 			p.acquire()
 		}
-		// A lock that was set aside can be visited twice: in the list, if it is still there, and among
-		// those set aside.
+		// A changed lock can be visited twice: in the list, if it still exists, and in the overlay.
 		if most := 2 * (1000 + waiters) / 10; steps < 100 || steps > most {
 			t.Errorf("%d released: %d steps, want 100 to %d", released, steps, most)
 		}
@@ -240,7 +241,7 @@ func TestStepIsSmall(t *testing.T) {
 	}
 }
 
-// A capture does not visit what commands add meanwhile, so it ends.
+// TestCaptureEnds checks that a capture ends even if commands keep adding locks.
 func TestCaptureEnds(t *testing.T) {
 	p := newPairs(t, 1<<12)
 	p.w.session(2)
@@ -290,7 +291,7 @@ func TestAsides(t *testing.T) {
 	}
 }
 
-// On few processors all goroutines would wait for the one that assembles a large snapshot.
+// TestPutTogetherWithPauses checks that AppendTo calls pause after each chunk.
 func TestPutTogetherWithPauses(t *testing.T) {
 	c := newCrowd(t, 10, 20_000).m.Capture()
 	for !c.Step(1000) {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestCirclesThroughPermits plays each state to its end, where every request ends that can. An
-// accepted request never leaves one that cannot end; a refused one would have.
+// TestCirclesThroughPermits ends, in each state, all requests that can end. It checks that after an
+// accepted request all requests can end, and that a refused request would have waited forever.
 func TestCirclesThroughPermits(t *testing.T) {
 	refused, alone := 0, 0
 	for seed := range uint64(300) {
@@ -109,8 +109,8 @@ func (m *Machine) players(of SessionID) (all []contestant) {
 	return all
 }
 
-// playOut removes the requests that can end, again and again, and returns the others. The rule is
-// that of game.
+// playOut removes the requests that can end until none is left that can, and returns the others. It
+// uses the same rule as game.
 func playOut(all []contestant) []contestant {
 	for {
 		i := slices.IndexFunc(all, func(p contestant) bool {
@@ -135,7 +135,8 @@ func (p contestant) room(all []contestant, key string) bool {
 	return taken <= uint64(least)
 }
 
-// Before its version is in force, replicas of other builds would decide otherwise.
+// TestPermitCirclesByVersion checks that deadlocks through permits are refused only when
+// PermitCirclesSince is in force.
 func TestPermitCirclesByVersion(t *testing.T) {
 	w := newWorld(t)
 	a := w.session(1)
@@ -154,7 +155,8 @@ func TestPermitCirclesByVersion(t *testing.T) {
 	w.check()
 }
 
-// Behind a queue longer than the bound no circle is found, and the search stays short.
+// TestPermitCircleIsBounded checks that the search ends after permitSteps in a longer queue, and
+// then finds no deadlock.
 func TestPermitCircleIsBounded(t *testing.T) {
 	w := newWorld(t)
 	w.do(Command{Kind: Raise, Version: PermitCirclesSince}, Done)
@@ -167,7 +169,7 @@ func TestPermitCircleIsBounded(t *testing.T) {
 		take(b, n+1, 0, 1, Granted)
 	}
 	take(a, 1, 0, 2, Granted)
-	take(a, 2, 1, permitSteps*2-1, Waiting) // never served, and not found
+	take(a, 2, 1, permitSteps*2-1, Waiting) // waits forever, and no deadlock is found
 	b2 := w.session(3)
 	w.do(Command{Kind: Acquire, Session: b2, Epoch: 1, Number: 1, Key: "j", Permits: 2, Of: 3}, Granted)
 	w.do(Command{Kind: Acquire, Session: b2, Epoch: 1, Number: 2, Key: "j", Permits: 2, Of: 3, Owner: 1}, Deadlock)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// At most MaxData keys can have data, with or without a queue. A key with data can still be
-// changed.
+// TestDataIsBounded checks that at most MaxData keys can have data, with or without a queue, and
+// that existing data can be changed when MaxData is reached.
 func TestDataIsBounded(t *testing.T) {
 	w := newWorld(t)
 	s := w.session(1)

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// FuzzDecode: no bytes make Next, Peek or Decode panic, and an accepted command has one encoding.
+// FuzzDecode checks that no bytes make Next, Peek or Decode panic, and that an accepted command has
+// only one encoding.
 func FuzzDecode(f *testing.F) {
 	var batch []byte
 	for _, c := range everyKind() {
@@ -36,8 +37,9 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// FuzzApply: a command that decodes must do what the twin does; any other bytes must change
-// nothing. The first byte chooses between a group that grants and one in its grace.
+// FuzzApply checks that a command that can be decoded has the same effect in the machine and in the
+// twin, and that other bytes change nothing. The first byte chooses between a group after its grace
+// and a group in its grace.
 func FuzzApply(f *testing.F) {
 	_, a, b := crowded(f)
 	for _, c := range everyKind() {
@@ -78,7 +80,7 @@ func FuzzApply(f *testing.F) {
 	})
 }
 
-// crowd is the log that leads to the state of crowded.
+// crowd returns the commands that lead to the state of crowded.
 func crowd(a, b SessionID) []Command {
 	acquire := func(s SessionID, n Number, key string) Command {
 		return Command{Kind: Acquire, Session: s, Epoch: 1, Number: n, Key: key}
@@ -119,9 +121,9 @@ func judgeOne(t *testing.T, m *Machine, twin *twin, command []byte) {
 	}
 }
 
-// FuzzRestore: no bytes make Restore panic. An accepted snapshot satisfies the invariants, is the
-// only one of its state, and gives a machine like any other. The checksum is corrected first, or no
-// change would pass it.
+// FuzzRestore checks that no bytes make Restore panic. An accepted snapshot must satisfy the
+// invariants, be the only encoding of its state, and give a machine that accepts commands. The test
+// corrects the checksum first, because otherwise every changed snapshot would be refused.
 func FuzzRestore(f *testing.F) {
 	w, a, _ := crowded(f)
 	f.Add(w.m.Snapshot(nil))
@@ -161,7 +163,8 @@ func FuzzRestore(f *testing.F) {
 	})
 }
 
-// FuzzCapture applies any bytes between the steps of a capture. Neither may affect the other.
+// FuzzCapture checks that commands of any bytes between the steps of a capture do not affect the
+// capture, and that the capture does not affect the commands.
 func FuzzCapture(f *testing.F) {
 	_, a, b := crowded(f)
 	release := Command{Kind: Release, Session: a, Epoch: 1, Number: 1}.Append(nil)

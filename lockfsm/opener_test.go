@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// The nonce alone, which every voter has, opens a session for no other instance and no other
-// capability. A snapshot keeps the opener.
+// TestANonceIsNoProof checks that an Open with the nonce of a session is refused if its instance or
+// its capability is not that of the session's opener. A snapshot must contain the opener.
 func TestANonceIsNoProof(t *testing.T) {
 	m, err := New(Charter{FoundedUnixMS: 1, SessionTTL: time.Second, Rules: 1, Limits: DefaultLimits()})
 	if err != nil {
