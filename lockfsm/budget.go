@@ -3,21 +3,21 @@ package lockfsm
 // This file accounts for the memory that the state costs a voter, and enforces the budgets of the
 // charter.
 //
-// A charge is the memory that one item costs one voter in the worst case, which is more than the
-// size of its struct. A byte of a key is in the state, in the last snapshot, and twice in the next
-// one while it is taken. It is also in the log after the last snapshot, and that log is up to one
-// and a half times as long as the snapshot. TestChargesCoverTheHeap compares the charges with the
-// heap.
+// A charge is the memory that one session, entry, lock or value costs a voter in the worst case,
+// not the size of its struct. Each byte of a key is stored in the state, in the last snapshot, and
+// twice in the next snapshot while that is taken. It is also stored in the log after the last
+// snapshot, which can be one and a half times as long as the snapshot. TestChargesCoverTheHeap
+// compares the charges with the heap.
 //
-// The group pays for each session, entry, key and value once. A session pays for its record and its
-// requests as if no other session named the same keys, so its charges never depend on others. Only
-// the group pays for data.
+// Each session, entry, key and value is charged to the group's budget once. The budget of a session
+// is charged for its record and its requests as if no other session named the same keys, so it
+// never depends on other sessions. Data is charged only to the group's budget.
 //
-// Only a command that makes the state grow is refused: Acquire, Open, Put and Detach. A refused
-// Detach ends its hold, as it also does when there are too many sessions. Nothing that was granted
-// is revoked when a budget shrinks, and every command that frees something succeeds.
+// Only commands that make the state grow are refused: Acquire, Open, Put and Detach. A refused
+// Detach ends its hold at once, as it does when there are too many sessions. A budget that shrinks
+// revokes no grant, and every command that frees something succeeds.
 //
-// A snapshot does not store the charges; Restore computes them again.
+// A snapshot does not contain the charges. Restore computes them.
 
 const (
 	// copiesCharged is the number of copies of each byte of content that a voter keeps in the worst
@@ -27,18 +27,19 @@ const (
 	sessionCharge = 1024 // structs, three maps, the leader's lease, and its place in snapshots
 	entryCharge   = 352  // struct, lookup by number, and its place in snapshots
 	lockCharge    = 256  // struct, lookup by key, and the rounding of the key's memory
-	restCharge    = 192  // the extra struct of an entry
+	restCharge    = 192  // the optional fields of a request: see extra
 	dataCharge    = 288  // struct, nonce and revision, and their place in snapshots
 
-	// sessionsReserve is a divisor: this part of the group's budget is reserved for Open. Otherwise a
-	// voter that restarts could not take part when locks and data have used up the budget.
+	// sessionsReserve is the divisor of the part of the group's budget that is reserved for Open.
+	// Without it an instance that restarts could not open a session when locks and data have used
+	// up the budget.
 	sessionsReserve = 16
 
 	// maxBudget keeps every sum of charges from overflowing.
 	maxBudget = 1 << 50
 )
 
-// Usage is how much of the group's budget is used up.
+// Usage is the used part of the group's budget.
 type Usage struct {
 	Bytes  uint64 // charged
 	Budget uint64 // Limits.GroupBytes
@@ -59,9 +60,9 @@ func content(bytes int) uint64 { return copiesCharged * uint64(bytes) }
 
 func (s *session) ownCharge() uint64 { return sessionCharge + content(len(s.record)) }
 
-// restCharge returns the group's charge for the fields that few requests have. It depends on the
-// content of the struct extra and not on whether the struct exists, because a restored replica may
-// have none where another replica has an empty one.
+// restCharge returns the charge for the optional fields of a request. It depends on their values
+// and not on whether the struct extra exists, since a restored replica may have no struct where
+// another replica has an empty one.
 func (e *entry) restCharge() uint64 {
 	if e.extra == nil {
 		return 0
@@ -88,8 +89,8 @@ func (e *entry) requestCharge() uint64 {
 	return sum
 }
 
-// charge adds a request to its session's charges and to the group's. The group's keys, entries and
-// locks are counted where they are linked.
+// charge charges a request to its session and to the group. Keys, entries and locks are charged to
+// the group by the functions that link them.
 func (m *Machine) charge(e *entry) {
 	if e.extra == nil { // the usual case; written here so that the call can be inlined
 		e.session.charged += entryCharge + lockCharge + content(len(e.lock.key))
@@ -99,7 +100,7 @@ func (m *Machine) charge(e *entry) {
 	m.bulk += e.restCharge()
 }
 
-// refund takes back what charge has added. It must be called before the request changes.
+// refund subtracts what charge has added. It must be called before the request changes.
 func (m *Machine) refund(e *entry) {
 	if e.extra == nil {
 		e.session.charged -= entryCharge + lockCharge + content(len(e.lock.key))
@@ -109,7 +110,7 @@ func (m *Machine) refund(e *entry) {
 	m.bulk -= e.restCharge()
 }
 
-// hasRest reports whether the request of c has any of the fields in extra.
+// hasRest reports whether the request of c has several keys, an owner, a value or a delay.
 func (c *view) hasRest() bool {
 	return c.more.left > 0 || c.owner != 0 || len(c.value) > 0 || c.delayMS != 0
 }
@@ -125,8 +126,8 @@ func (c *view) chargeOf() uint64 {
 	return uint64(keys)*(entryCharge+lockCharge) + restCharge + content(bytes+len(c.value))
 }
 
-// overBudget returns the code and the size of the budget that has no room for the request of c, or
-// 0. It counts every key as new to the group.
+// overBudget returns a code and the size of the exceeded budget if the request of c does not fit
+// into a budget, and 0 otherwise. It charges every key as if it were new to the group.
 func (m *Machine) overBudget(s *session, c *view) (Code, uint64) {
 	charge := c.chargeOf()
 	if budget := m.charter.Limits.SessionBytes; s.charged+charge > budget {
@@ -135,8 +136,8 @@ func (m *Machine) overBudget(s *session, c *view) (Code, uint64) {
 	return m.overGroupBudget(charge)
 }
 
-// overGroupBudget returns OverGroupBudget and the group's budget if the charge does not fit beside
-// the reserve for sessions, and 0 otherwise.
+// overGroupBudget returns OverGroupBudget and the group's budget if the charge does not fit into
+// the part of the budget that is not reserved for sessions, and 0 otherwise.
 func (m *Machine) overGroupBudget(charge uint64) (Code, uint64) {
 	budget := m.charter.Limits.GroupBytes
 	if m.charged()+charge > budget-budget/sessionsReserve {
@@ -149,8 +150,8 @@ func (m *Machine) noRoomToOpen(record []byte) bool {
 	return m.charged()+sessionCharge+content(len(record)) > m.charter.Limits.GroupBytes
 }
 
-// overTakingUp is overBudget for session s that resumes e by c. The session that e leaves pays
-// less, so only s and the group are checked.
+// overTakingUp is like overBudget for a command c by which session s resumes the hold e. The charge
+// of the session that had e does not grow, so only s and the group are checked.
 func (m *Machine) overTakingUp(s *session, e *entry, c *view) (Code, uint64) {
 	after := m.restAfter(e, c)
 	charge := e.requestCharge() - e.restCharge() + after
@@ -166,7 +167,7 @@ func (m *Machine) overTakingUp(s *session, e *entry, c *view) (Code, uint64) {
 	return 0, 0
 }
 
-// restAfter returns the restCharge that e will have when c has resumed it.
+// restAfter returns the restCharge that e has after c has resumed it.
 func (m *Machine) restAfter(e *entry, c *view) uint64 {
 	value, delayMS := len(e.value()), uint32(0)
 	if e.extra != nil {
@@ -178,8 +179,8 @@ func (m *Machine) restAfter(e *entry, c *view) uint64 {
 	return e.extra.charge(c.owner, value, max(delayMS, c.delayMS))
 }
 
-// overPut is overBudget for the data of c, which replaces that of l. Data that does not grow always
-// fits.
+// overPut is like overBudget for a Put c that replaces the data of l. Data that is not longer than
+// the data that it replaces always fits.
 func (m *Machine) overPut(l *lock, c *view) (Code, uint64) {
 	more, less := content(len(c.value)), uint64(0)
 	if l == nil {

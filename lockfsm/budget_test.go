@@ -40,8 +40,8 @@ func (f *filler) acquire(i int, c Command) Code {
 	return f.apply(c).Code
 }
 
-// shapes are the kinds of state that need the most memory. Each function adds the nth item of its
-// kind.
+// shapes returns the kinds of state that cost a voter most memory, as functions that add the nth
+// item.
 func shapes() map[string]func(f *filler, n int) Code {
 	key := func(n, size int) string { return fmt.Sprintf("%0*d", size, n) }
 	long := strings.Repeat("v", MaxValueBytes)
@@ -63,7 +63,7 @@ func shapes() map[string]func(f *filler, n int) Code {
 			return f.acquire(0, Command{Key: key(n, 512), Value: []byte(long)})
 		},
 		"locks with owners": func(f *filler, n int) Code {
-			// a chain of owners would take long
+			// not a chain of owners, whose search takes long
 			return f.acquire(0, Command{Key: key(n, 8), Owner: f.numbers[0] * Number(n%2)})
 		},
 		"locks with a delay": func(f *filler,
@@ -113,9 +113,9 @@ func shapes() map[string]func(f *filler, n int) Code {
 	}
 }
 
-// TestChargesCoverTheHeap fills an eighth of the default budget with each of the shapes. It checks
-// that their memory is at most the sum of their charges. Their memory is the state itself, three
-// copies of its snapshot, and a log of one and a half times the snapshot.
+// TestChargesCoverTheHeap fills an eighth of the default budget with each shape and checks that the
+// memory used is at most the charges. It counts the state, three copies of its snapshot, and a log
+// of one and a half times the snapshot's size.
 func TestChargesCoverTheHeap(t *testing.T) {
 	for name, add := range shapes() {
 		t.Run(name, func(t *testing.T) {
@@ -141,7 +141,7 @@ func TestChargesCoverTheHeap(t *testing.T) {
 			} else if code != OverGroupBudget && code != OverSessionBudget {
 				t.Fatalf("the %dth: %v, want a refusal by the budget", n, code)
 			}
-			m.events, m.spares = eventLog{}, spares{} // bounded separately, see budget.go
+			m.events, m.spares = eventLog{}, spares{} // these are bounded separately
 			f.buffer = nil
 			held := heap() - before
 			snapshot := len(m.Snapshot(nil))

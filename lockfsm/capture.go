@@ -5,28 +5,29 @@ import (
 	"hash/crc32"
 )
 
-// Capture is a snapshot that is taken in small steps, so that the owner of a large state can grant
-// locks between the steps. Its bytes are those that Snapshot would have returned at the moment of
-// [Machine.Capture], whatever commands are applied between the steps.
+// Capture is a snapshot that is taken in small steps, so that a large state does not keep its owner
+// from granting. Its bytes are exactly those that Snapshot would have returned when
+// [Machine.Capture] was called, whatever commands are applied between the steps.
 //
-// A cursor walks the list of sessions and then the list of locks. Both lists have the order of the
-// snapshot and grow only at their ends. A session or lock that changes before it is written is
-// first encoded and set aside, until the cursor reaches its place. The field seen of a session or a
-// lock is the number of the capture that has written it or set it aside, or of the last capture
-// before it was made. So while no capture is under way all sessions and locks have the same number,
-// and a command needs one comparison for each session or lock that it changes.
+// A cursor walks the lists of sessions and of locks, which are in the order of the snapshot and
+// grow only at their ends. If a command changes a session or lock that the cursor has not reached,
+// the machine first encodes the unchanged state and keeps it in the overlay until the cursor
+// reaches its place. The field seen of a session or a lock is the number of the last capture that
+// has encoded it. A new session or lock begins with the number of the last capture. So while no
+// capture is under way all have the same number, and a command needs one comparison for each
+// session or lock that it changes.
 //
-// A Capture belongs to the owner of its Machine until Step has reported the end. From then on it
-// shares nothing with the Machine.
+// Only the goroutine that owns the Machine may use a Capture until Step has returned true. After
+// that the Capture shares nothing with the Machine.
 type Capture struct {
 	m           *Machine // nil after the end
-	session     *session // the next one to visit
+	session     *session // the next session to visit
 	lock        *lock
 	lastSession uint64 // sessions with a higher ID are newer than the capture
-	lastLock    uint64 // the same for the places of locks
+	lastLock    uint64 // locks at a higher place are newer than the capture
 	locks       int
-	atLocks     bool   // the sessions are written
-	before      uint64 // of the session that was written last
+	atLocks     bool   // all sessions are written
+	before      uint64 // the ID of the session that was written last
 	overlay     overlay
 	scratch     []byte
 	tail        []byte
@@ -34,20 +35,22 @@ type Capture struct {
 }
 
 const (
-	// chunkBytes is the size of the chunks of the snapshot. A single buffer would be copied each
-	// time it grows.
+	// chunkBytes is the size of the chunks of the snapshot. A single buffer would be copied as a
+	// whole each time it grows.
 	chunkBytes = 64 << 10
-	// roomBytes is the space for any session, or for a lock with a short queue. A long queue makes
-	// its chunk grow.
+	// roomBytes is the space that a chunk must have left when a session or a lock is written. It is
+	// enough for any session, and for a lock with a short queue. A lock with a long queue makes the
+	// chunk grow.
 	roomBytes = MaxRecordBytes + 128
 
 	// placesOfLocks is below the places of all locks and above the IDs of all sessions.
 	placesOfLocks = 1 << 63
 )
 
-// Capture begins a snapshot of the present state. A new capture ends the previous one, whose
-// AppendTo then appends nothing. A capture that is not finished keeps its memory. The capture of a
-// failed machine is complete at once and empty. A capture that began before the failure continues.
+// Capture begins a snapshot of the present state. If another capture is under way, that capture is
+// then done and appends nothing. A capture that is not continued to its end keeps its memory until
+// the next call of Capture. The capture of a failed machine is done from the beginning and appends
+// nothing. A capture that began before the failure continues.
 func (m *Machine) Capture() *Capture {
 	if m.failed != nil {
 		return &Capture{}
@@ -75,8 +78,8 @@ func (c *Capture) Step(n int) (done bool) {
 	return c.m == nil
 }
 
-// next writes the session or lock at the next place, from its list or from the overlay, and returns
-// how much it counts for Step.
+// next writes the session or lock at the next place, from the lists or from the overlay, and
+// returns the number that Step counts for it.
 func (c *Capture) next() int {
 	s, l, aside := c.session, c.lock, c.overlay.first()
 	switch {
@@ -151,10 +154,10 @@ func (c *Capture) chunk() *[]byte {
 	return &c.chunks[len(c.chunks)-1]
 }
 
-// AppendTo appends the snapshot to b if Step has reported the end, and nothing otherwise. It
-// allocates at most once. It calls pause after each chunk, so that more urgent work can use the
-// processor; a chunk takes some tens of microseconds. It may run on any goroutine and does not
-// change the Capture.
+// AppendTo appends the snapshot to b if Step has returned true, and nothing otherwise. It allocates
+// at most once. It calls pause after each chunk, which takes some tens of microseconds, so that
+// more urgent work can use the processor. It may be called on a goroutine that does not own the
+// Machine, and does not change the Capture.
 func (c *Capture) AppendTo(b []byte, pause func()) []byte {
 	if c.m != nil || c.chunks == nil {
 		return b
@@ -164,8 +167,8 @@ func (c *Capture) AppendTo(b []byte, pause func()) []byte {
 		size += len(chunk)
 	}
 	if room := len(b) + size; cap(b) < room {
-		// This is not slices.Grow, which clears the whole buffer without a point of preemption. A
-		// garbage collection that stops the world would wait for it.
+		// slices.Grow would clear the whole buffer in one step. The runtime could not preempt this
+		// goroutine during that step, so a stop of the world would have to wait.
 		b = append(make([]byte, 0, room), b...)
 	}
 	sum := uint32(0)

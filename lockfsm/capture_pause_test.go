@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestAppendToCanBeStopped checks that the runtime can stop AppendTo while it assembles a large
-// snapshot. When the runtime stops all goroutines, all of them wait for the last one that stops.
+// TestAppendToCanBeStopped checks that AppendTo can be preempted while it assembles a large
+// snapshot. Otherwise a stop of the world would have to wait for it.
 func TestAppendToCanBeStopped(t *testing.T) {
 	if runtime.GOMAXPROCS(0) == 1 {
 		t.Skip("one processor runs one goroutine at a time")
@@ -20,8 +20,8 @@ func TestAppendToCanBeStopped(t *testing.T) {
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // reading the metrics would wait for a collection
 	var worst, took time.Duration
-	for range 3 { // one run may meet a busy machine
-		debug.FreeOSMemory() // new memory takes longest
+	for range 3 { // one run may be disturbed by other load
+		debug.FreeOSMemory() // new memory takes the longest time
 		before, began := stopping(), time.Now()
 		done := make(chan int)
 		go func() { done <- len((&Capture{chunks: chunks}).AppendTo(nil, func() {})) }()

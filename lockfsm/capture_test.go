@@ -18,7 +18,7 @@ type filming struct {
 	want     []byte  // the snapshot of plain at the beginning of c
 	moment   picture // the picture of the twin at that time
 	most     int     // items of one step
-	patience int     // one turn in this many begins another capture before the end of the first
+	patience int     // on average, a new capture replaces the present one once in this many turns
 	taken    int
 	replaced int
 }
@@ -70,9 +70,9 @@ func (f *filming) apply(s step) Result {
 	return f.m.Apply(s.index, s.term, s.command)
 }
 
-// TestCaptureIsOfItsMoment takes the steps of a capture between random commands. It checks that the
-// bytes of the capture are those of the state at its beginning. It fails if any code changes the
-// state before it calls sessionChanges or lockChanges.
+// TestCaptureIsOfItsMoment steps captures between random commands, and checks that their bytes are
+// the state at which the capture began. It fails if the state is changed without a call of
+// sessionChanges or lockChanges.
 func TestCaptureIsOfItsMoment(t *testing.T) {
 	ran, taken, replaced := 0, 0, 0
 	for seed := range uint64(seedsOf(150)) {
@@ -109,8 +109,8 @@ func seedsOf(n int) int {
 	return n
 }
 
-// TestCaptureOfManyLocks checks captures with so many sessions and locks that many of them are in
-// the overlay at the same time, far ahead of the cursor.
+// TestCaptureOfManyLocks checks captures in which many sessions and locks are in the overlay at a
+// time, far ahead of the cursor.
 func TestCaptureOfManyLocks(t *testing.T) {
 	for seed := range uint64(seedsOf(15)) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
@@ -167,8 +167,8 @@ func crowdCommand(r *rand.Rand, i int, live []*session) Command {
 	return c
 }
 
-// TestCaptureWhileAnotherReads lets the race detector check that AppendTo may run concurrently with
-// the machine after Step has reported the end.
+// TestCaptureWhileAnotherReads checks, with the race detector, that AppendTo may run concurrently
+// with the machine after Step has returned true.
 func TestCaptureWhileAnotherReads(t *testing.T) {
 	w, a, b := crowded(t)
 	w.do(Command{Kind: Adopt, Settings: []byte("settings")}, Done)
@@ -189,8 +189,8 @@ func TestCaptureWhileAnotherReads(t *testing.T) {
 	}
 }
 
-// TestCaptureOfTheFailed checks that a failed machine returns an empty capture, and that a capture
-// that began before the failure has the state before it.
+// TestCaptureOfTheFailed checks that the capture of a failed machine is empty, and that a capture
+// that began before the failure has the state before the failure.
 func TestCaptureOfTheFailed(t *testing.T) {
 	w, _, _ := crowded(t)
 	want := w.m.Snapshot(nil)
@@ -210,9 +210,8 @@ func TestCaptureOfTheFailed(t *testing.T) {
 	}
 }
 
-// TestStepIsSmall checks that a step does no more work than it was asked to do: also if many items
-// are in the overlay, if nothing is left to write, or if new locks were added at the end. A long
-// queue counts by its length.
+// TestStepIsSmall checks that a step does no more work than it was asked to, even if the overlay is
+// large, nothing is left to write, or new locks were created. A long queue counts by its length.
 func TestStepIsSmall(t *testing.T) {
 	const waiters = 500
 	for _, released := range []int{0, 400, 1000} {
@@ -232,8 +231,7 @@ func TestStepIsSmall(t *testing.T) {
 		for ; !c.Step(10); steps++ {
 			p.acquire()
 		}
-		// A lock in the overlay can be visited twice: in the list, if it still exists, and in the
-		// overlay.
+		// A changed lock can be visited twice: in the list, if it still exists, and in the overlay.
 		if most := 2 * (1000 + waiters) / 10; steps < 100 || steps > most {
 			t.Errorf("%d released: %d steps, want 100 to %d", released, steps, most)
 		}
@@ -243,8 +241,7 @@ func TestStepIsSmall(t *testing.T) {
 	}
 }
 
-// TestCaptureEnds checks that a capture does not visit state that commands add after its beginning,
-// so that it ends.
+// TestCaptureEnds checks that a capture ends even if commands keep adding locks.
 func TestCaptureEnds(t *testing.T) {
 	p := newPairs(t, 1<<12)
 	p.w.session(2)
@@ -294,8 +291,7 @@ func TestAsides(t *testing.T) {
 	}
 }
 
-// TestPutTogetherWithPauses checks that AppendTo calls pause while it assembles a large snapshot.
-// Without the pauses all goroutines would wait for it on a machine with few processors.
+// TestPutTogetherWithPauses checks that AppendTo calls pause after each chunk.
 func TestPutTogetherWithPauses(t *testing.T) {
 	c := newCrowd(t, 10, 20_000).m.Capture()
 	for !c.Step(1000) {

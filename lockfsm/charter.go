@@ -6,20 +6,19 @@ import (
 	"time"
 )
 
-// Limits bounds the state that callers can make the group store. The limits are part of the
-// charter, because replicas with different limits would diverge. Commands that free memory are
-// exempt.
+// Limits bounds the state that callers can create. It is part of the charter, because replicas with
+// different limits would diverge. Commands that free something are exempt.
 type Limits struct {
 	// KeyBytes is the longest key, in bytes.
 	KeyBytes uint32
 	// WaitersPerLock bounds the requests that wait for one lock, without its holders.
 	WaitersPerLock uint32
-	// EntriesPerSession bounds the entries of one session, waiting and granted together.
+	// EntriesPerSession bounds the keys that one session holds or waits for.
 	EntriesPerSession uint32
 	Sessions          uint32
-	// SessionBytes is the budget of one session, GroupBytes that of all sessions, locks and data. They
-	// bound the memory that these may cost a voter, by the charges of budget.go. Adopt can change
-	// both.
+	// SessionBytes is the budget of one session, and GroupBytes is the budget of all sessions,
+	// locks and data together. Both bound the memory, in bytes, that a voter needs, as budget.go
+	// computes it. Adopt can change both.
 	SessionBytes, GroupBytes uint64
 }
 
@@ -31,42 +30,46 @@ func DefaultLimits() Limits {
 		SessionBytes: 64 << 20, GroupBytes: 256 << 20}
 }
 
-// Charter is the configuration with which a group is founded. It is the same on every replica.
-// Commands can change Rules, SessionTTL, Settings and the budgets of Limits. It is a plain value,
-// except for Settings.
+// Charter contains the parameters with which a group is founded. It is the same on every replica.
+// Commands can change Rules, SessionTTL, Settings and the budgets of Limits. Copies of a Charter
+// share only the bytes of Settings.
 type Charter struct {
-	// Group is the ID of the group. The rules do not read it.
+	// Group is the ID of the group. The machine does not use it.
 	Group uint64
-	// FoundedUnixMS is the founding time: positive, before 2109. The first revision follows from it.
+	// FoundedUnixMS is the founding time in Unix milliseconds. It must be positive and before 2109.
+	// The first revision is computed from it.
 	FoundedUnixMS int64
-	// Rules is the rules version in force: at the founding, 1 to RulesVersion.
+	// Rules is the version of the rules that is in force. At the founding it is from 1 to
+	// RulesVersion.
 	Rules uint32
-	// SessionTTL is positive. It is the longest TTL that a session gets when it is opened. Sessions
-	// opened under a longer one keep theirs.
+	// SessionTTL is the longest TTL that a session can get when it is opened. It must be positive.
+	// A session that got a longer TTL before keeps it.
 	SessionTTL time.Duration
-	// Grace is the time after the founding in which no lock is granted. Zero means none. The leader
-	// measures it and proposes EndGrace.
+	// Grace is the time after the founding in which nothing is granted. Zero means that there is no
+	// grace. The leader measures it and commits EndGrace.
 	Grace  time.Duration
 	Limits Limits
-	// Settings are what the instances have agreed on beyond the rules. They are opaque, at most
-	// MaxSettingsBytes long. New copies them. [Machine.Charter] shares them with the machine: the
-	// caller must not change them, and they stay valid.
+	// Settings are further settings that the instances have agreed on. The machine does not decode
+	// them. They are at most MaxSettingsBytes long. New copies them. The Settings that
+	// [Machine.Charter] returns are shared with the machine: they stay valid and must not be
+	// changed.
 	Settings []byte
 }
 
 const (
-	// revisionBits is the room for revisions within one millisecond.
+	// revisionBits is the number of bits that number the revisions within one millisecond.
 	revisionBits = 21
 	// maxRevision keeps revisions, and with them tokens, positive as int64.
 	maxRevision Revision = 1<<63 - 1
-	// revisionReserve is more than one command can use: one revision for itself and one per lock. A
-	// machine that has fewer left fails rather than wrap around.
+	// revisionReserve is more revisions than one command can use, which takes one for itself and
+	// one per lock. A machine that has fewer left fails, so that the counter cannot overflow.
 	revisionReserve Revision = 1 << 40
-	// maxFoundedUnixMS leaves a second such reserve above the first revision.
+	// maxFoundedUnixMS leaves twice revisionReserve above the first revision.
 	maxFoundedUnixMS = 1<<(63-revisionBits) - 1<<(41-revisionBits)
 )
 
-// validate reports every error of the charter to a build that knows the rules up to newest.
+// validate returns every error of the charter for a build that knows the rules up to version
+// newest.
 func (c Charter) validate(newest uint32) error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -103,7 +106,7 @@ func (c Charter) validate(newest uint32) error {
 	return fmt.Errorf("lockfsm: charter: %w", errors.Join(errs...))
 }
 
-// firstRevision is the revision of an unborn group.
+// firstRevision returns the revision of a group that is not founded yet.
 func (c Charter) firstRevision() Revision {
 	return Revision(c.FoundedUnixMS) << revisionBits
 }

@@ -37,8 +37,8 @@ func TestCharterErrors(t *testing.T) {
 	}
 }
 
-// TestRevisionsStayPositive checks that the first revision rises with the founding time, that it is
-// above the revisions of any group founded earlier, and that revisions stay positive as int64.
+// TestRevisionsStayPositive checks that the first revision rises with the founding time and stays
+// positive as an int64.
 func TestRevisionsStayPositive(t *testing.T) {
 	for _, founded := range []int64{1, 946_684_800_000, time.Now().UnixMilli(), maxFoundedUnixMS} {
 		c := smallCharter()

@@ -11,39 +11,28 @@ import (
 //
 //	 1  The revision lies between the first one and the largest; the wall stamp is not before the
 //	    founding; the rules are known.
-//	 2  Before Born nothing exists and no revision but the first is taken. The grace does not end
-//	    before Born; without a grace it ends with it.
-//	 3  Sessions are listed in ascending order of ID and found by ID and, unless they are gone, by
-//	    nonce. Nothing else is found.
+//	 2  Before Born there are no sessions and no locks, and no revision after the first one is taken. The grace does not end before Born. If the charter has no grace, it is over after Born.
+//	 3  Sessions are listed in ascending order of ID. The map by ID has exactly these sessions, and the map by nonce exactly those that are not gone.
 //	 4  A session has a TTL, next > 0, a nonce, and a record within bounds.
-//	 5  A session's entries ascend in number, lie below next, and are found by number. Nothing else
-//	    is found.
-//	 6  Every lock in the list has a valid key, is found by it, and has at least one entry, or data.
-//	    Nothing else is found.
-//	 7  A queue is linked both ways and ascends in revision; its entries know their lock and belong
-//	    to live sessions.
-//	 8  After the grace exactly those requests have a token whose entries are all inside. Before
-//	    that none has.
-//	 9  A token is higher than the revision of its entry, and its stamp lies between the founding
+//	 5  The requests of a session are listed in ascending order of number, and each number is below next. The map by number has exactly these requests.
+//	 6  Every lock in the list has a valid key, and at least one entry or data. The map by key has exactly these locks.
+//	 7  A queue is linked in both directions, in ascending order of revision. Its entries point to its lock and belong to sessions in the list.
+//	 8  After the grace a request has a token exactly if all its entries are inside. During the grace no request has a token.
+//	 9  A token is higher than the revision of its entry, and its wall stamp lies between the founding
 //	    and the present stamp.
-//	10  No revision has two uses, as session, as place or as token, and none is above the present
-//	    one.
+//	10  No revision is used twice as a session ID, as a place, as a token or as the revision of data. None of these is above the present revision.
 //	11  The limits of the charter hold.
-//	12  The counts are right.
-//	13  Nothing is left over from the last command.
-//	14  The places of locks ascend. While no capture is under way, every session and every lock
-//	    counts as written.
-//	15  Exactly those entries are inside that fit beside each other from the front, and the lock
-//	    counts what they take. A waiting request watches the predecessor of its first entry that is
-//	    not inside.
-//	16  If a holder asked for a notice and has not had it, no request waits for its lock. The lock
-//	    counts the entries whose notice is outstanding.
-//	17  A gone session still holds something, and every hold of it has a delay.
-//	18  Data has a revision and a value within bounds, and is counted.
+//	12  Machine.counts is what the lists contain.
+//	13  No touched entries are left from the last command, and the spare structs are zero.
+//	14  The places of locks ascend. While no capture is under way, the field seen of every session and every lock is the number of the last capture.
+//	15  The entries inside are exactly those at the front of the queue that fit beside each other, and the counters of the lock match them. A waiting request watches the predecessor of its first entry that is not inside.
+//	16  If a holder asked for a notice and has not received it, no request waits for its lock. The lock counts the entries that have not received the notice that they asked for.
+//	17  A gone session has at least one hold, and each of its holds has a delay.
+//	18  Data has a revision and a value of a valid length. The machine counts the keys with data.
 //	19  The charges are the sums that budget.go defines.
 
-// Check returns an error for each broken invariant, at most 20, or nil. It takes time and memory in
-// proportion to the state. It is for tests, Restore and diagnostics.
+// Check returns an error that lists at most 20 broken invariants, or nil if none is broken. It
+// takes time and memory in proportion to the state. It is for tests, Restore and diagnostics.
 func (m *Machine) Check() error {
 	c := checker{m: m}
 	c.group()
@@ -65,8 +54,8 @@ type checker struct {
 // maxComplaints limits the errors that one report lists.
 const maxComplaints = 20
 
-// broken records an error. Callers put it behind ||, so that the message is formatted only when an
-// invariant is broken.
+// broken records an error. Callers write it on the right side of ||, so that the message is
+// formatted only when an invariant is broken.
 func (c *checker) broken(invariant int, format string, args ...any) bool {
 	if len(c.errs) < maxComplaints {
 		c.errs = append(c.errs, fmt.Errorf("lockfsm: invariant %d: %s", invariant, fmt.Sprintf(format, args...)))
@@ -238,7 +227,7 @@ func (c *checker) request(e *entry) {
 		c.broken(5, "entry %d/%d is not found by its owner", e.session.id, e.number)
 }
 
-// unwanted reports whether no request waits for any of the locks of e's request.
+// unwanted reports whether no request waits for any lock of e's request.
 func (e *entry) unwanted() bool {
 	return !slices.ContainsFunc(e.all(new([1]*entry)), func(each *entry) bool { return each.lock.boundary != nil })
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestCheckNotices breaks each invariant by hand, and checks that Check reports it.
+// TestCheckNotices breaks each invariant and checks that Check reports its number.
 func TestCheckNotices(t *testing.T) {
 	for _, c := range []struct {
 		invariant int

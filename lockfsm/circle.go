@@ -1,34 +1,35 @@
 package lockfsm
 
-// circleSteps bounds the entries that a search visits. The members of a circle beyond it wait until
-// one gives up.
+// circleSteps bounds the entries that a search visits. A deadlock that is not found within this
+// bound lasts until one of its requests is cancelled.
 const circleSteps = 10_000
 
-// maxLinks bounds the part of a circle that a result reports.
+// maxLinks bounds the links of a circle that a result reports.
 const maxLinks = 64
 
-// A request waits for every request before it in a queue. A held lock is not released while a
-// request that was made under it, directly or indirectly, still waits. So a request would wait
-// forever if it waits, through any number of other requests, for a lock under which it was made
-// itself. Only a new request adds edges to the wait-for graph, at the ends of its queues. So a
-// backward search from each new request finds every circle at the moment when it would be closed,
-// and the request that would close it is refused. Requests that several goroutines make
-// concurrently under one lock do not wait for each other, because each can end before the other.
+// A request waits for every request before it in a queue. A hold does not end while a request waits
+// that names it as its owner, directly or through further owners. So a request that waits, through
+// any number of steps, for one of its owners would wait forever. Only a new request adds edges to
+// the wait-for graph, at the ends of its queues. So a circle is found when its last request
+// arrives: the machine searches backward from this request and refuses it. Requests with the same
+// owner do not wait for each other, since each can end before the others.
 //
-// An exclusive request waits for all before it. A shared request waits for the exclusive ones
-// before it, and so for all before those. Whether it waits for another shared request depends on
-// the permits that further requests return. circle_permits.go decides these cases.
+// An exclusive request waits for all requests before it. A request that is not exclusive waits for
+// the exclusive requests before it, and so for all requests before those. This search cannot decide
+// whether it waits for another request that is not exclusive, since a third request may return
+// enough permits. circle_permits.go decides these cases.
 
 type search struct {
 	m     *Machine
-	above map[*entry]bool // the requests under which it is made
+	above map[*entry]bool // the owner of the new request, the owner of that owner, and so on
 	seen  map[*entry]bool
 	path  []Link
 	steps int
-	open  bool // the search has skipped a request for which the new one may wait
+	open  bool // the search has skipped a request that the new request may wait for
 }
 
-// circular reports whether the new request of c would close a circle, which it stores in m.circle.
+// circular reports whether the new request of c would wait for one of its owners. It stores the
+// path to the owner in m.circle.
 func (m *Machine) circular(s *session, c *view) bool {
 	f := search{m: m, above: map[*entry]bool{}, seen: map[*entry]bool{}}
 	for e := s.requests[c.owner]; e != nil; e = e.owner() {
@@ -42,8 +43,8 @@ func (m *Machine) circular(s *session, c *view) bool {
 	return found || (f.open || f.steps >= circleSteps) && m.circularByPermits(s, c)
 }
 
-// owner returns the request under whose lock the request of e was made, or nil if there is none or
-// it has ended.
+// owner returns the request that e's request names as its owner, or nil if it names none or the
+// owner has ended.
 func (e *entry) owner() *entry {
 	if e.extra == nil {
 		return nil
@@ -56,9 +57,10 @@ func (f *search) behind(s *session, key []byte, c *view) bool {
 	return l != nil && !l.takes(c) && f.waits(s, l, l.last, c.permits == 0)
 }
 
-// waits searches the part of l's queue for which a request of session s waits. The entry e is the
-// last one before that request; alone is true if the request is exclusive. The search of a queue
-// ends at an entry that was visited before, because the rest of the queue was visited with it.
+// waits searches the entries of l's queue that a request of session s waits for, and reports
+// whether it has found a circle. e is the last entry before that request, and alone means that the
+// request is exclusive. The search ends at an entry that was visited before, because all entries
+// before that one were visited then.
 func (f *search) waits(s *session, l *lock, e *entry, alone bool) bool {
 	f.path = append(f.path, Link{Session: s.id, Record: s.record, Key: l.key})
 	for ; e != nil && !f.seen[e] && f.steps < circleSteps; e = e.ahead {
@@ -76,8 +78,9 @@ func (f *search) waits(s *session, l *lock, e *entry, alone bool) bool {
 	return false
 }
 
-// of continues the search with the requests for which e's request waits, except in the queue of the
-// lock except, and with those for which the requests made under it wait.
+// of searches the requests that must end before e's request can end, and reports whether it has
+// found a circle. It searches all queues in which e waits, except the queue of the lock except, and
+// the queues in which the requests with the owner e wait.
 func (f *search) of(e *entry, except *lock) bool {
 	if e.token == 0 {
 		for _, each := range e.all(new([1]*entry)) {

@@ -6,25 +6,26 @@ import (
 	"slices"
 )
 
-// permitSteps bounds the entries that a search visits. The members of a circle beyond it wait until
-// one gives up.
+// permitSteps bounds the entries that a search visits. A deadlock that is not found within this
+// bound lasts until one of its requests is cancelled.
 const permitSteps = 20_000
 
-// game finds circles through permits, where circle.go cannot decide which of several holders a
-// request waits for. It collects every request that the new one could wait for, through any number
-// of steps, and simulates how they end. A request ends if it holds, or has room in all its queues,
-// and no request that was made under it is left.
+// game finds deadlocks through permits, where circle.go cannot decide for which of several holders
+// a request waits. It collects every request for which the new request could wait, through any
+// number of steps, and simulates how they end. In the simulation a request ends if it is granted or
+// fits into all its queues, and all requests that name it as their owner have ended.
 //
-// If the new request is left at the end, it would never be granted. If it would be granted once it
-// no longer counts as made under its owner's lock, it waits for its own end and is refused. It is
-// not refused if only a circle that existed before keeps it waiting.
+// If the new request does not end, it would wait forever. The simulation then runs a second time,
+// without the owner of the new request. If the new request ends this time, it would have waited for
+// its own end, and is refused. If it does not, a deadlock that existed before keeps it waiting,
+// which is no reason to refuse it.
 //
-// The moves follow the order of the places, and the set of collected requests does not depend on
-// the order in which they are found. So every replica reaches the same result within the same
-// bound.
+// The simulation visits the requests in the order of their places, and the set of collected
+// requests does not depend on the order of the search. So every replica gets the same result within
+// the same bound.
 type game struct {
 	players []*player
-	of      map[*entry]*player // by the entry that leads the request
+	of      map[*entry]*player // by the lead entry of the request
 	rows    map[*lock]*row
 	asked   *player // the new request
 	steps   int
@@ -32,22 +33,22 @@ type game struct {
 
 type player struct {
 	e           *entry // nil for the new request
-	rows        []*row // its queues; of the new request only the queues that exist
+	rows        []*row // its queues; for the new request only those that exist
 	permits, of uint32
-	above       *player // the request under which it was made, if that is in the game
-	under       int     // how many players were made under it
-	left        int     // how many of those are left
+	above       *player // its owner, if the owner is in the game
+	under       int     // the number of players with this owner
+	left        int     // the number of those that have not ended
 	ended       bool
 }
 
 type row struct {
 	lock    *lock
 	scanned Revision // all entries up to this place are in the game
-	taken   uint64   // by the remaining players that this round has visited
+	taken   uint64   // permits of the players that this round has visited and that have not ended
 	least   uint32
 }
 
-// circularByPermits reports whether the new request of c would wait for its own end, and if so
+// circularByPermits reports whether the new request of c would wait for its own end. If so, it
 // stores the circle in m.circle.
 func (m *Machine) circularByPermits(s *session, c *view) bool {
 	if m.charter.Rules < PermitCirclesSince {
@@ -103,8 +104,8 @@ func (g *game) row(l *lock) *row {
 	return r
 }
 
-// gather collects every request that a player could wait for, and reports whether that stays within
-// the bound.
+// gather collects every request that a player could wait for, and reports whether this takes at
+// most permitSteps steps.
 func (g *game) gather() bool {
 	for next := 0; next < len(g.players) && g.steps <= permitSteps; next++ {
 		p := g.players[next]
@@ -146,7 +147,8 @@ func (g *game) join(e *entry) *player {
 	return p
 }
 
-// play runs rounds until no more players end, and reports whether that stays within the bound.
+// play runs rounds until no more players end, and reports whether this takes at most permitSteps
+// steps.
 func (g *game) play() bool {
 	for _, p := range g.players {
 		p.left, p.ended = p.under, false
@@ -176,7 +178,8 @@ func (g *game) play() bool {
 	return true
 }
 
-// served reports whether p holds, or has room beside the remaining players before it.
+// served reports whether p is granted, or fits into all its queues with the players before it that
+// have not ended.
 func (p *player) served() bool {
 	return p.e != nil && p.e.token != 0 || !slices.ContainsFunc(p.rows, p.crowded)
 }
@@ -191,13 +194,13 @@ func (p *player) stay() {
 	}
 }
 
-// path returns the shortest way from the new request to one under which it is made, through the
-// players that are left.
+// path returns the links of the shortest path from the new request to one of its owners, through
+// players that have not ended.
 func (g *game) path(s *session, c *view) []Link {
 	type step struct {
-		before int // in ways
+		before int // the index in ways of the step before
 		p      *player
-		link   *Link // nil: p was made under the one before
+		link   *Link // nil if the player of the step before is the owner of p
 	}
 	above := map[*player]bool{}
 	for p := g.asked.above; p != nil; p = p.above {

@@ -6,9 +6,8 @@ import (
 	"testing"
 )
 
-// TestCirclesThroughPermits simulates each state until every request that can end has ended. It
-// checks that after an accepted request all requests can end, and that with a refused request some
-// could not.
+// TestCirclesThroughPermits ends, in each state, all requests that can end. It checks that after an
+// accepted request all requests can end, and that a refused request would have waited forever.
 func TestCirclesThroughPermits(t *testing.T) {
 	refused, alone := 0, 0
 	for seed := range uint64(300) {
@@ -110,8 +109,8 @@ func (m *Machine) players(of SessionID) (all []contestant) {
 	return all
 }
 
-// playOut removes the requests that can end, again and again, and returns the others. The rule is
-// that of game.
+// playOut removes the requests that can end until none is left that can, and returns the others. It
+// uses the same rule as game.
 func playOut(all []contestant) []contestant {
 	for {
 		i := slices.IndexFunc(all, func(p contestant) bool {
@@ -136,8 +135,8 @@ func (p contestant) room(all []contestant, key string) bool {
 	return taken <= uint64(least)
 }
 
-// TestPermitCirclesByVersion checks that the rule does not apply before its version is in force,
-// because replicas of older builds would decide differently.
+// TestPermitCirclesByVersion checks that deadlocks through permits are refused only when
+// PermitCirclesSince is in force.
 func TestPermitCirclesByVersion(t *testing.T) {
 	w := newWorld(t)
 	a := w.session(1)
@@ -156,8 +155,8 @@ func TestPermitCirclesByVersion(t *testing.T) {
 	w.check()
 }
 
-// TestPermitCircleIsBounded checks that the search ends at its bound: no circle is found behind a
-// queue that is longer.
+// TestPermitCircleIsBounded checks that the search ends after permitSteps in a longer queue, and
+// then finds no deadlock.
 func TestPermitCircleIsBounded(t *testing.T) {
 	w := newWorld(t)
 	w.do(Command{Kind: Raise, Version: PermitCirclesSince}, Done)
@@ -170,7 +169,7 @@ func TestPermitCircleIsBounded(t *testing.T) {
 		take(b, n+1, 0, 1, Granted)
 	}
 	take(a, 1, 0, 2, Granted)
-	take(a, 2, 1, permitSteps*2-1, Waiting) // it is never granted, and the circle is not found
+	take(a, 2, 1, permitSteps*2-1, Waiting) // waits forever, and no deadlock is found
 	b2 := w.session(3)
 	w.do(Command{Kind: Acquire, Session: b2, Epoch: 1, Number: 1, Key: "j", Permits: 2, Of: 3}, Granted)
 	w.do(Command{Kind: Acquire, Session: b2, Epoch: 1, Number: 2, Key: "j", Permits: 2, Of: 3, Owner: 1}, Deadlock)

@@ -6,7 +6,7 @@ import (
 )
 
 // TestDataIsBounded checks that at most MaxData keys can have data, with or without a queue, and
-// that the data of a key can still be changed when the limit is reached.
+// that existing data can be changed when MaxData is reached.
 func TestDataIsBounded(t *testing.T) {
 	w := newWorld(t)
 	s := w.session(1)

@@ -10,8 +10,8 @@ import (
 
 // Next splits the first command off a batch and returns it without its size prefix, as Apply,
 // Decode and Peek expect it. Both results share the batch's memory, and
-// batch[:len(batch)-len(rest)] is the command with its prefix. The error wraps ErrMalformed. The
-// rest of the batch is then lost, because the start of the next command is unknown.
+// batch[:len(batch)-len(rest)] is the command with its prefix. The error wraps ErrMalformed. After
+// an error the rest of the batch cannot be read, because the start of the next command is unknown.
 func Next(batch []byte) (command, rest []byte, err error) {
 	r := reader{b: batch}
 	command = r.take(r.uvarint("size"), "size")
@@ -52,7 +52,7 @@ func PeekNonce(command []byte) (Nonce, error) {
 
 // Decode reads one command, without its size prefix. The result shares no memory with the input.
 // Decode allocates at most a small multiple of the input's size, whatever lengths the input states.
-// It accepts exactly one encoding of each command, the one of Append.
+// It accepts exactly one encoding of each command, the one that Append writes.
 //
 // The error wraps ErrMalformed or, for a rules version above RulesVersion, ErrRules.
 func Decode(command []byte) (Command, error) {
@@ -88,8 +88,8 @@ func Decode(command []byte) (Command, error) {
 	return c, nil
 }
 
-// view is a command as Apply reads it. Its fields of variable length are slices of the log entry,
-// and are valid as long as the entry.
+// view is a decoded command whose byte slices share the memory of the log entry. It is valid as
+// long as the entry.
 type view struct {
 	Header
 	key, record []byte
@@ -115,7 +115,7 @@ type view struct {
 	sessionBytes, groupBytes uint64
 }
 
-// ranges walks the encoded ranges of an Attach, which have been validated before.
+// ranges iterates over the encoded ranges of an Attach, which the reader has validated.
 type ranges struct {
 	b    []byte
 	left int
@@ -226,7 +226,7 @@ func (r *reader) acquire(v *view) {
 	}
 }
 
-// positive reads a uvarint from 1 to limit. Zero has another encoding.
+// positive reads a uvarint from 1 to limit. It refuses zero, because a zero field is not encoded.
 func (r *reader) positive(limit uint64, what string) uint64 {
 	v := r.max(limit, what)
 	if v == 0 {
@@ -235,7 +235,7 @@ func (r *reader) positive(limit uint64, what string) uint64 {
 	return v
 }
 
-// keys walks the further keys of an Acquire, which are known to ascend.
+// keys iterates over the keys of an Acquire after the first, which the reader has validated.
 type keys struct {
 	b    []byte
 	left int
@@ -265,7 +265,7 @@ func (r *reader) keys(before []byte) keys {
 	return keys{b: all[:len(all)-len(r.b)], left: count}
 }
 
-// nonce reads a nonce. A zero nonce is refused, because two openers that forgot to set one would
+// nonce reads a nonce. It refuses a zero nonce, since two openers that forgot to draw a nonce would
 // share a session.
 func (r *reader) nonce() (n Nonce) {
 	copy(n[:], r.take(uint64(len(n)), "nonce"))
@@ -286,9 +286,9 @@ func (r *reader) opener() (o Opener) {
 	return o
 }
 
-// ranges reads the live numbers of an Attach whose first unused number is next. All must be below
-// next: a named number that is not live is reported as finished, which would be wrong for a number
-// that can still be used.
+// ranges reads the live numbers of an Attach whose first unused number is next. The live numbers
+// must be below next: a number that the Attach names and that is not live is reported as finished,
+// which would be wrong for a number that can still be used.
 func (r *reader) ranges(next Number) ranges {
 	count := r.count(2, "live")
 	all := r.b

@@ -2,11 +2,11 @@ package lockfsm
 
 import "strings"
 
-// Changes of holds and data are events, with the same numbers on every replica. The last ones are
-// kept in memory. A watcher asks for the events after the last one that it has seen. It either gets
-// all of them or the answer that some are missing. Events are not part of the replicated state: a
-// restored replica starts without any, but continues the count. The audit log is replicated: the
-// last ends of holds that were not their holder's doing, kept for operators.
+// Each change of a hold or of data is an event, which has the same number on every replica. The
+// machine keeps the latest events in memory. A watcher asks for the events after the last one that
+// it has received, and either gets them all or an error. The kept events are not replicated: a
+// restored replica begins without events, but continues the count. The audit log is replicated. It
+// lists, for operators, the last holds that ended, or lost their holder, by force or by expiry.
 
 // EventKind is the kind of an event.
 type EventKind uint8
@@ -15,17 +15,16 @@ type EventKind uint8
 const (
 	// Began: a hold of Key began, with Token.
 	Began EventKind = 1
-	// Ended: that hold is over; Cause is why.
+	// Ended: the hold of Key with Token ended, because of Cause.
 	Ended EventKind = 2
-	// Left: the session of the holder has ended for the reason in Cause, and the hold stays for its
-	// delay.
+	// Left: the hold lost its holder because of Cause, and stays for its delay.
 	Left EventKind = 3
-	// Wrote: the data of Key is now How.Data. An empty value means that the data was removed at its
+	// Wrote: the data of Key is now How.Data. If it has no value, the data was removed at its
 	// revision.
 	Wrote EventKind = 4
 )
 
-// Cause is why a hold ended.
+// Cause is the reason why a hold ended.
 type Cause uint8
 
 // The values are fixed like those of EventKind.
@@ -42,11 +41,11 @@ const (
 	Resumed Cause = 5
 )
 
-// Event is one change of one key. A request for several keys has one event for each. Its slices are
-// shared with the machine and never change.
+// Event is one change of one key. A change of a request for several keys is one event for each key.
+// The slices of an Event are shared with the machine and never change.
 type Event struct {
-	// Position counts the events of a group without gaps, beginning at the group's first revision.
-	// So a group that is founded later has higher positions.
+	// Position is the number of the event. The positions of a group begin at its first revision and
+	// have no gaps. A group that is founded later has higher positions.
 	Position   uint64
 	What       EventKind
 	Cause      Cause
@@ -60,9 +59,9 @@ type Event struct {
 
 // How has the fields that only some events have.
 type How struct {
-	By, Reason []byte // of an eviction; a Detach with a Value sets Reason alone
+	By, Reason []byte // of an eviction; a Detach with a Value sets only Reason
 	Data       Data
-	Value      []byte // of a hold that began: the Value of its request
+	Value      []byte // the Value of the request, in Began
 }
 
 const (
@@ -70,12 +69,12 @@ const (
 	endsKept   = 256
 )
 
-// eventLog is the event log, a ring. Event n, counted from 1, is at (n-1-from) % eventsKept. Every
-// replica records every grant and every end, even without a watcher. So the items are small, and
-// are converted to Events only when they are read.
+// eventLog is the event log, a ring buffer. Event n, counted from 1, is at index (n-1-from) %
+// eventsKept. Every replica logs every grant and every end, even if there is no watcher. So the
+// items are small, and are converted to Events when they are read.
 type eventLog struct {
 	events []loggedEvent
-	from   uint64 // the number of events before the first one here
+	from   uint64 // the number of events before the first one that was added
 }
 
 type loggedEvent struct {
@@ -88,8 +87,8 @@ type loggedEvent struct {
 	cause      Cause
 }
 
-// eventHolder is the part of a session that its events store, because events exist longer than the
-// session.
+// eventHolder is the part of a session that its events need. It is separate because events can
+// outlive the session.
 type eventHolder struct {
 	id     SessionID
 	record []byte // never changed, so results may share it
@@ -106,7 +105,7 @@ func (m *Machine) event(h *loggedEvent, number uint64) Event {
 	return e
 }
 
-// setCause sets the cause of the present command's removals.
+// setCause sets the cause for all holds that the present command ends.
 func (m *Machine) setCause(c Cause, how *How) { m.cause, m.how = c, how }
 
 func (m *Machine) noteGrant(e *entry) { m.noteAll(e, Began, 0) }
@@ -140,7 +139,7 @@ func (m *Machine) noteAll(e *entry, what EventKind, cause Cause) {
 
 func (m *Machine) noteData(l *lock, d Data) { m.note(l, nil, Wrote, 0, &How{Data: d}) }
 
-// note writes an event about e, or about the data of l if e is nil.
+// note adds an event about e, or about the data of l if e is nil.
 func (m *Machine) note(l *lock, e *entry, what EventKind, cause Cause, how *How) {
 	h := m.events.next(m.past)
 	m.past++
@@ -153,7 +152,7 @@ func (m *Machine) note(l *lock, e *entry, what EventKind, cause Cause, how *How)
 	}
 }
 
-// next returns the slot for the next event, where past is the number of earlier events.
+// next returns the slot for the next event. past is the number of events before it.
 func (r *eventLog) next(past uint64) *loggedEvent {
 	if len(r.events) == 0 {
 		r.from = past
@@ -170,9 +169,9 @@ func (m *Machine) position(number uint64) uint64 { return uint64(m.charter.first
 // Position returns the position of the last event.
 func (m *Machine) Position() uint64 { return m.position(m.past) }
 
-// Since returns at most most events after a position, of keys that begin with prefix, and the
-// position up to which it has searched. It reports false if the event right after the position is
-// no longer in the log, or if the position is of another group.
+// Since returns the events with a position above after whose keys begin with prefix, up to most of
+// them. upTo is the position up to which it has searched. It returns false if the event right after
+// that position is no longer in the log, or if the position does not belong to this group.
 func (m *Machine) Since(after uint64, prefix string, most int) (events []Event, upTo uint64, ok bool) {
 	first := m.position(0)
 	r := &m.events
@@ -191,8 +190,8 @@ func (m *Machine) Since(after uint64, prefix string, most int) (events []Event, 
 	return events, m.Position(), true
 }
 
-// auditLog is a ring: the last events of holds that ended, or lost their holder, by force or by
-// expiry.
+// auditLog is a ring buffer of the last events of holds that ended, or lost their holder, by force
+// or by expiry.
 type auditLog struct {
 	events []Event
 	oldest int
@@ -207,8 +206,8 @@ func (r *auditLog) add(e Event) {
 	r.oldest = (r.oldest + 1) % endsKept
 }
 
-// Ends returns the audit log, the oldest first: the last 256 events of holds that ended, or lost
-// their holder, by force or by expiry.
+// Ends returns the audit log, the oldest event first. It contains the last 256 events of holds that
+// ended, or lost their holder, by force or by expiry.
 func (m *Machine) Ends() []Event {
 	return append(append([]Event(nil), m.audit.events[m.audit.oldest:]...), m.audit.events[:m.audit.oldest]...)
 }

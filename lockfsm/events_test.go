@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// spelled returns the events after a position as text. They are sorted, because their order within
-// a command is not part of the rules.
+// spelled returns the events after a position as sorted text, since the order of the events of one
+// command is not part of the rules.
 func spelled(t *testing.T, m *Machine, after uint64) (all []string) {
 	t.Helper()
 	events, upTo, ok := m.Since(after, "", eventsKept)
@@ -32,14 +32,14 @@ func spelled(t *testing.T, m *Machine, after uint64) (all []string) {
 	return all
 }
 
-// twinHold is what the twin records of a hold of one key; for data, revision is set.
+// twinHold is a hold of one key in the twin. For data, revision is set.
 type twinHold struct {
 	key      string
 	token    Token
 	revision Revision
 }
 
-// holds returns all holds and data, and for each hold whether its session has ended.
+// holds returns all holds and data. The value is true if the session of the hold is gone.
 func (t *twin) holds() map[twinHold]bool {
 	all := map[twinHold]bool{}
 	for _, e := range t.entries {
@@ -89,8 +89,8 @@ func (t *twin) happened(before map[twinHold]bool, by Command) (all []string) {
 	return all
 }
 
-// TestSinceNeverHasAGap checks that a watcher that asks for the events after its last one gets the
-// next event, or the answer that this event is no longer stored.
+// TestSinceNeverHasAGap checks that Since returns the event right after the given position, or
+// false if that event is no longer in the log.
 func TestSinceNeverHasAGap(t *testing.T) {
 	w := newWorld(t)
 	s := w.session(1)
@@ -148,7 +148,8 @@ func TestSinceNeverHasAGap(t *testing.T) {
 	}
 }
 
-// TestEndsAreBounded checks that the last 256 ends are kept in order and are part of snapshots.
+// TestEndsAreBounded checks that Ends returns the last 256 events in order, and that they are part
+// of snapshots.
 func TestEndsAreBounded(t *testing.T) {
 	w := newWorld(t)
 	for i := range endsKept + 10 {

@@ -37,9 +37,9 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// FuzzApply checks that a command that can be decoded has the same effect on the machine and on the
-// twin, and that any other bytes change nothing. The first byte chooses between a group that grants
-// and one in its grace.
+// FuzzApply checks that a command that can be decoded has the same effect in the machine and in the
+// twin, and that other bytes change nothing. The first byte chooses between a group after its grace
+// and a group in its grace.
 func FuzzApply(f *testing.F) {
 	_, a, b := crowded(f)
 	for _, c := range everyKind() {
@@ -80,7 +80,7 @@ func FuzzApply(f *testing.F) {
 	})
 }
 
-// crowd returns the commands that create the state of crowded.
+// crowd returns the commands that lead to the state of crowded.
 func crowd(a, b SessionID) []Command {
 	acquire := func(s SessionID, n Number, key string) Command {
 		return Command{Kind: Acquire, Session: s, Epoch: 1, Number: n, Key: key}
@@ -122,8 +122,8 @@ func judgeOne(t *testing.T, m *Machine, twin *twin, command []byte) {
 }
 
 // FuzzRestore checks that no bytes make Restore panic. An accepted snapshot must satisfy the
-// invariants, must be the only encoding of its state, and must give a machine that works like any
-// other. The checksum is corrected first, because otherwise Restore would refuse every change.
+// invariants, be the only encoding of its state, and give a machine that accepts commands. The test
+// corrects the checksum first, because otherwise every changed snapshot would be refused.
 func FuzzRestore(f *testing.F) {
 	w, a, _ := crowded(f)
 	f.Add(w.m.Snapshot(nil))
@@ -163,8 +163,8 @@ func FuzzRestore(f *testing.F) {
 	})
 }
 
-// FuzzCapture applies any bytes between the steps of a capture. The commands and the capture must
-// not affect each other.
+// FuzzCapture checks that commands of any bytes between the steps of a capture do not affect the
+// capture, and that the capture does not affect the commands.
 func FuzzCapture(f *testing.F) {
 	_, a, b := crowded(f)
 	release := Command{Kind: Release, Session: a, Epoch: 1, Number: 1}.Append(nil)

@@ -15,12 +15,11 @@ import (
 	"testing"
 )
 
-// TestGoldenLogs replays command logs of earlier builds, one for each testdata/golden/*.log. It
-// checks that this build gives the same results and the same snapshot, so that replicas of
-// different builds do not diverge.
+// TestGoldenLogs replays the command logs of earlier builds in testdata/golden, and checks that
+// this build has the same results and the same snapshot.
 //
-// The log of a release is never rewritten. Before the first release it may be rewritten: delete the
-// file and run with -rewrite.
+// The log of a released version is never rewritten. To rewrite a log before the first release,
+// delete the file and run the test with -rewrite.
 func TestGoldenLogs(t *testing.T) {
 	current := fmt.Sprintf("testdata/golden/rules%d.log", RulesVersion)
 	if _, err := os.Stat(current); errors.Is(err, fs.ErrNotExist) && rewriting() {
@@ -128,7 +127,7 @@ func writeGolden(t *testing.T) []byte {
 		for range 1 + r.IntN(3) {
 			c := w.next()
 			if c.Kind == Raise && c.Version > RulesVersion {
-				continue // such a command would end the log
+				continue // a Raise to an unknown version would end the log
 			}
 			batch = c.Append(batch)
 			if c.Rules == 0 {
@@ -154,6 +153,6 @@ func writeGolden(t *testing.T) []byte {
 	return log.Bytes()
 }
 
-// goldenSeed is a seed that leads to many different outcomes, and to queues that are not empty at
-// the end.
+// goldenSeed is the seed of a log with many different results, and with queues that are not empty
+// at its end.
 const goldenSeed = 105

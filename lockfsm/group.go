@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// stamp keeps the largest wall stamp. The clocks of leaders differ, and the time since when a lock
-// is held must not go back after a change of leader.
+// stamp keeps the largest wall stamp, because the clocks of leaders differ and the wall stamp must
+// not go back when the leader changes.
 func (m *Machine) stamp(c *view) Code {
 	if c.wallUnixMS > m.wallUnixMS {
 		m.bump()
@@ -39,8 +39,8 @@ func (m *Machine) endGrace() Code {
 	return Done
 }
 
-// raise raises the rules version. A replica whose build does not know the new version fails here.
-// Otherwise its state would silently diverge.
+// raise raises the rules version. A machine that does not know the new version fails, because its
+// state would silently diverge.
 func (m *Machine) raise(index uint64, c *view) Code {
 	if c.version <= m.charter.Rules {
 		return Done
@@ -55,8 +55,8 @@ func (m *Machine) raise(index uint64, c *view) Code {
 	return Done
 }
 
-// adopt changes the charter. Without a change it takes no revision, so a leader may repeat the
-// command.
+// adopt changes the charter. If the command changes nothing, it takes no revision, so a leader may
+// repeat it.
 func (m *Machine) adopt(c *view) Code {
 	ttl := c.ttl > 0 && c.ttl != m.charter.SessionTTL
 	settings := len(c.settings) > 0 && !bytes.Equal(c.settings, m.charter.Settings)
@@ -76,7 +76,7 @@ func (m *Machine) adopt(c *view) Code {
 		m.charter.SessionTTL = c.ttl
 	}
 	if settings {
-		m.charter.Settings = copied(c.settings) // a new slice, since Charter shares the old one
+		m.charter.Settings = copied(c.settings) // a new slice, since Charter has returned the old one
 	}
 	return Done
 }

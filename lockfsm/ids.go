@@ -3,7 +3,7 @@ package lockfsm
 import "time"
 
 // SessionID names a session. It is the revision at which the session was opened, so it is never
-// used twice, and is unknown before the answer to Open. Zero is no session.
+// used twice, and the opener learns it from the result of Open. Zero is no session.
 type SessionID uint64
 
 // Revision counts the changes of the state. It starts at the founding time in Unix milliseconds
@@ -22,13 +22,14 @@ type Number uint64
 // name a higher one.
 type Epoch uint64
 
-// Nonce makes Open idempotent. The opener chooses it at random and uses it each time it sends the
-// same Open. Zero is refused: two openers that forget to draw one would share a session.
+// Nonce makes Open idempotent. The opener draws it at random and sends the same nonce with each
+// repetition of one Open. A zero nonce is refused, since two openers that forget to draw a nonce
+// would share a session.
 type Nonce [16]byte
 
-// Opener is what a session belongs to: the authenticated ID of the instance that opened it, and the
-// hash of the capability in its certificate, which is zero for a full instance. The leader writes
-// it, and lets only the same opener speak for the session.
+// Opener identifies the owner of a session: the authenticated ID of the instance that opened it,
+// and the hash of the capability in its certificate, which is zero for a full instance. The leader
+// sets it, and accepts commands for the session only from the same opener.
 type Opener struct {
 	Instance   [16]byte
 	Capability [32]byte
@@ -38,7 +39,8 @@ type Opener struct {
 type Range struct{ First, Last Number }
 
 const (
-	// MaxNumber is the largest number that a command may carry, so that there is always a next one.
+	// MaxNumber is the largest number that a command may carry. The number after it still fits in a
+	// Number.
 	MaxNumber Number = 1 << 63
 
 	// MaxRecordBytes bounds the opaque record of a session.

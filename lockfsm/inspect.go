@@ -5,10 +5,10 @@ import "strings"
 // LockInfo describes one lock for diagnostics.
 type LockInfo struct {
 	Key string
-	// Queue lists the requests from the front of the queue, at most as many as the caller asked
-	// for, and fewer if they are large.
+	// Queue lists requests from the front of the queue, at most as many as the caller asked for. It
+	// lists fewer if they are large.
 	Queue []Standing
-	// Held and Waiting count the whole queue.
+	// Held and Waiting count the holding and the waiting requests of the whole queue.
 	Held, Waiting int
 	// Data must not be changed, and stays valid.
 	Data Data
@@ -22,14 +22,14 @@ type Standing struct {
 	Record []byte
 	Number Number
 	Place  Revision
-	// Token is 0 while the request waits. Watch is then the place that it waits for, which may be in
-	// another queue. Watch 0 means that only the grace keeps it waiting.
+	// Token is 0 while the request waits. Watch is then the place of the entry that it waits for,
+	// which may be in another queue. Watch 0 means that only the grace keeps the request waiting.
 	Token       Token
 	Watch       Revision
 	SinceUnixMS int64 // the wall stamp at the grant
-	// Permits and Of are the fields of the request's Acquire command.
+	// Permits and Of are the fields of the Acquire command.
 	Permits, Of uint32
-	// Keys are all keys of the request in ascending order, if there are several.
+	// Keys are the keys of the request in ascending order, if it has several.
 	Keys []string
 	// Value is shared with the machine. It must not be changed, and stays valid.
 	Value []byte
@@ -38,9 +38,9 @@ type Standing struct {
 	Gone bool
 }
 
-// Inspect describes the lock with the given key, with at most most requests of its queue. It
-// reports false if the lock has neither a request nor data. It takes time in proportion to what it
-// returns and to the number of holders.
+// Inspect describes the lock of key, with up to most requests of its queue. It reports false if the
+// lock has neither a request nor data. It takes time in proportion to what it returns and to the
+// number of holders.
 func (m *Machine) Inspect(key string, most int) (LockInfo, bool) {
 	l := m.locks[key]
 	if l == nil {
@@ -50,8 +50,9 @@ func (m *Machine) Inspect(key string, most int) (LockInfo, bool) {
 	return l.info(l.first, most, &room), true
 }
 
-// Holders is like Inspect, but Queue and Held have only the holders after the given place. It
-// reports false if there are none.
+// Holders is like Inspect, but Queue begins with the first request whose place is above behind, and
+// Held counts only the holders above behind. It returns false if there is no such request or if
+// that request waits.
 func (m *Machine) Holders(key string, behind Revision, most int) (LockInfo, bool) {
 	l := m.locks[key]
 	if l == nil {
@@ -64,7 +65,7 @@ func (m *Machine) Holders(key string, behind Revision, most int) (LockInfo, bool
 		}
 	}
 	if first != nil && first.token == 0 {
-		first = nil // all holders stand before all waiters
+		first = nil // the caller asks only for holders
 	}
 	room := inspectBytes
 	i := l.info(first, most, &room)
@@ -72,7 +73,8 @@ func (m *Machine) Holders(key string, behind Revision, most int) (LockInfo, bool
 	return i, len(i.Queue) > 0
 }
 
-// inspectBytes bounds the records, keys and values of one answer. One request is always returned.
+// inspectBytes bounds the bytes of the records, keys and values in one result. A result can exceed
+// it by one request.
 const inspectBytes = 256 << 10
 
 func (l *lock) info(e *entry, most int, room *int) LockInfo {
@@ -107,7 +109,7 @@ func (e *entry) standing() Standing {
 	return s
 }
 
-// Holds reports whether a live session holds the lock with that token.
+// Holds reports whether a session that is not gone holds the lock of key with token.
 func (m *Machine) Holds(key string, token Token) bool {
 	e := m.holds([]byte(key), token)
 	return e != nil && !e.session.gone
@@ -116,15 +118,15 @@ func (m *Machine) Holds(key string, token Token) bool {
 // Cursor is a place in the list of all locks, from which a walk continues. The zero value is the
 // beginning.
 type Cursor struct {
-	Key   string // the last lock visited: the walk continues behind it if it still exists
+	Key   string // the last lock visited; the walk continues after it if it still exists
 	Place uint64 // otherwise the walk begins anew and skips the locks up to this place
 }
 
-// Walk lists locks whose names begin with prefix, in the order in which the names appeared: at most
-// locks of them, each with at most queue requests. It stops after about budget locks, so that the
-// owner of a large state can grant locks in between. The result more is true if there may be others
-// after the cursor. A lock that exists from the first call to the last is listed once; one that
-// appears or disappears meanwhile may be missing.
+// Walk lists locks whose keys begin with prefix, in the order in which the locks were created. It
+// lists up to locks locks, each with up to queue requests. It visits about budget locks and then
+// returns, so that a large state does not delay grants. more reports that there may be further
+// locks after next. A lock that exists from the first call to the last is listed once. A lock that
+// is created or removed between these calls may be missing.
 func (m *Machine) Walk(c Cursor, prefix string, locks, queue, budget int) (all []LockInfo, next Cursor, more bool) {
 	l := m.firstLock
 	if at := m.locks[c.Key]; at != nil && at.position <= c.Place {
@@ -157,8 +159,8 @@ type EntryInfo struct {
 	Permits, Of uint32   // as in Command
 }
 
-// Entries lists all live requests, each lock's in the order of its queue. It copies the whole list,
-// so it is for tests and recorders only.
+// Entries lists all live entries, lock by lock, in the order of each queue. It copies the whole
+// list, so it is for tests and recorders only.
 func (m *Machine) Entries() []EntryInfo {
 	all := make([]EntryInfo, 0, m.counts.Entries)
 	for l := m.firstLock; l != nil; l = l.next {

@@ -2,8 +2,8 @@ package lockfsm
 
 import "unicode/utf8"
 
-// validKey reports whether key may name a lock. It defines control characters itself: the tables of
-// package unicode change with the Go release, and replicas built by different releases must agree.
+// validKey reports whether key may name a lock. It does not use package unicode, whose tables
+// change with the Go release, because replicas that are built by different releases must agree.
 func validKey(key []byte, maxBytes uint32) bool {
 	if len(key) == 0 || uint64(len(key)) > uint64(maxBytes) {
 		return false

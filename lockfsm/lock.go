@@ -2,12 +2,13 @@ package lockfsm
 
 import "math"
 
-// lock is the queue of one name, and its data. It exists exactly as long as it has either.
+// lock is the queue and the data of one key. It exists as long as it has an entry or data.
 //
-// The entries that fit beside each other, counted from the front, are called inside: they need not
-// wait for anything in this queue. An entry fits if all permits taken, with its own, are at most
-// the lowest total that it or an inside entry names. No entry after the first one that does not fit
-// is inside, so a waiting writer stops later readers. An entry stays inside until it is removed.
+// The entries at the front of the queue that fit beside each other are inside: they wait for no
+// other entry of this queue. An entry fits if its permits and those of all entries inside are
+// together at most the lowest total that one of them names. The entries after the first one that
+// does not fit are not inside, so a waiting writer stops later readers. An entry stays inside until
+// it is removed.
 type lock struct {
 	key         string
 	first, last *entry
@@ -17,14 +18,14 @@ type lock struct {
 	least       uint32 // the lowest total that an inside entry names
 	leasts      uint32 // how many inside entries name it
 	data        *Data  // nil if there is none; replaced, never changed
-	notices     uint32 // entries that asked for a notice and have not had it
+	notices     uint32 // entries that asked for a notice and have not received it
 	seen        uint32 // see Capture
-	position    uint64 // in the list of locks; ascending
+	position    uint64 // the place in the list of locks
 	prev, next  *lock
 }
 
-// shares reports whether permits and of are valid. Both must be 0 for an exclusive request, so that
-// each kind has one description.
+// shares reports whether permits and of are valid for a request that is not exclusive. For an
+// exclusive request both are 0, so that each mode has one encoding.
 func shares(permits, of uint32) bool {
 	if of == 0 {
 		return permits == 1
@@ -42,7 +43,8 @@ func (e *entry) terms() (permits, of uint32) {
 	return 1, 1
 }
 
-// fits reports whether a request of these terms would be inside, behind the present ones.
+// fits reports whether an entry with these permits would be inside after the entries that are
+// inside now.
 func (l *lock) fits(permits, of uint32) bool {
 	return l.taken == 0 || uint64(l.taken)+uint64(permits) <= uint64(min(l.least, of))
 }
@@ -93,8 +95,8 @@ func (m *Machine) removed(l *lock, e *entry) {
 	}
 }
 
-// discharge takes back the permits of e, which has left the queue. It visits the other inside
-// entries only if e was the last one that named the lowest total.
+// discharge subtracts the permits of e, which has left the queue. It visits the other entries only
+// if e was the last one to name the lowest total.
 func (l *lock) discharge(e *entry) {
 	permits, of := e.terms()
 	l.taken -= permits
@@ -134,8 +136,7 @@ func (l *lock) holder() *entry {
 	return nil
 }
 
-// lockFor returns the lock of that name, and makes it if there is none. It copies the name only
-// then.
+// lockFor returns the lock of key. If there is none, it creates one with a copy of the key.
 func (m *Machine) lockFor(key []byte) *lock {
 	if l := m.locks[string(key)]; l != nil {
 		return l
@@ -146,7 +147,7 @@ func (m *Machine) lockFor(key []byte) *lock {
 	return l
 }
 
-// linkLock adds a new lock to the map and to the list. Walks use the list, because the order of a
+// linkLock adds a new lock to the map and to the list. The list is needed because the order of a
 // map differs on every replica.
 func (m *Machine) linkLock(l *lock) {
 	m.locks[l.key] = l

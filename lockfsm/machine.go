@@ -5,19 +5,19 @@ import "fmt"
 // Machine is the state of one group and the rules by which it changes. It is not safe for
 // concurrent use.
 type Machine struct {
-	charter   Charter // Rules, SessionTTL and Settings are those in force
+	charter   Charter // as it is now in force
 	supported uint32  // RulesVersion; tests set others, as other builds would have
 	born      bool
 	graceOver bool
 
-	rev        Revision // the last one taken
+	rev        Revision // the last revision taken
 	wallUnixMS int64    // the largest wall stamp seen, at first the founding time
 
 	sessions                  map[SessionID]*session
 	nonces                    map[Nonce]*session
 	firstSession, lastSession *session // ascending by ID
 	locks                     map[string]*lock
-	firstLock, lastLock       *lock // in the order in which the names appeared
+	firstLock, lastLock       *lock // in the order in which they were created
 	counts                    Counts
 
 	data  int    // how many locks have data
@@ -29,11 +29,11 @@ type Machine struct {
 
 	failed error
 
-	// The fields below are not replicated: they belong to captures, are used during one command, or
-	// avoid an allocation.
-	capture   *Capture // the one under way, or nil
-	captures  uint32   // how many were begun
-	lastPlace uint64   // the last one given to a lock
+	// The following fields are not replicated. They belong to captures, are used within one
+	// command, or save allocations.
+	capture   *Capture // the capture under way, or nil
+	captures  uint32   // the number of captures that were begun
+	lastPlace uint64   // the last place given to a lock
 	touched   []*entry
 	fired     []Change
 	states    []Change
@@ -42,7 +42,7 @@ type Machine struct {
 	evicted   Eviction
 	circle    []Link
 	events    eventLog
-	cause     Cause // the cause of removals; valid for one command
+	cause     Cause // of the removals of the present command
 	how       *How
 	spares
 }
@@ -66,7 +66,7 @@ func newMachine(c Charter, supported uint32) (*Machine, error) {
 	}, nil
 }
 
-// Apply carries out one command, as [Next] returns it, of the log entry at index of term. It
+// Apply executes one command, as [Next] returns it. index and term are those of its log entry. It
 // returns a result for every input and never panics. Equal inputs on equal states give equal
 // results and states. The index is only used in errors. The caller may change the command after the
 // call.
@@ -76,7 +76,7 @@ func (m *Machine) Apply(index, term uint64, command []byte) Result {
 	return res
 }
 
-// apply is Apply with a zero result to fill in.
+// apply is like Apply, but writes the result to res, which must be zero.
 func (m *Machine) apply(index, term uint64, command []byte, res *Result) {
 	m.fired, m.states = emptied(m.fired), emptied(m.states)
 	m.setCause(0, nil)
@@ -91,8 +91,8 @@ func (m *Machine) apply(index, term uint64, command []byte, res *Result) {
 	if m.rev > maxRevision-revisionReserve && m.failed == nil {
 		m.failed = fmt.Errorf("%w at entry %d: recover the group under a new charter", ErrRevisions, index)
 	}
-	// This check comes first, because a later version may have changed the kind or the bytes after
-	// the header, and older and newer builds must give the same answer.
+	// This check comes first: a later version may have changed the kind or the bytes after the
+	// header, and older and newer builds must return the same result.
 	if m.failed != nil || c.Rules > m.charter.Rules {
 		res.Code = Unsupported
 		return
@@ -153,9 +153,9 @@ func (m *Machine) dispatch(index, term uint64, c *view, res *Result) {
 	}
 }
 
-// ApplyEntry applies all commands of one log entry in order and passes each result to each, unless
-// that is nil. The function each must copy what it keeps or changes. If a part of the batch is not
-// a command, it and everything after it get one Malformed result.
+// ApplyEntry applies all commands of one log entry in order and calls each with every result,
+// unless each is nil. The function must copy what it keeps or changes. If the rest of the batch
+// cannot be split into commands, the function is called with one Malformed result for that rest.
 func (m *Machine) ApplyEntry(index, term uint64, batch []byte, each func(*Result)) {
 	for len(batch) > 0 {
 		command, rest, err := Next(batch)
@@ -177,9 +177,9 @@ func (m *Machine) bump() Revision {
 	return m.rev
 }
 
-// Failed returns nil, or the reason why this replica can no longer apply the log: the log has a
-// rules version that this build does not know (wraps ErrRules), or ran out of revisions (wraps
-// ErrRevisions). It then refuses every command, and the node must retire.
+// Failed returns the reason why this replica can no longer follow the log, or nil if it can. The
+// error wraps ErrRules if a Raise named a version that this build does not know, and ErrRevisions
+// if the revisions are used up. A failed machine refuses every command, and its node must retire.
 func (m *Machine) Failed() error { return m.failed }
 
 // Charter returns the charter as it is now in force.
@@ -188,7 +188,7 @@ func (m *Machine) Charter() Charter { return m.charter }
 // Born reports whether the group is founded.
 func (m *Machine) Born() bool { return m.born }
 
-// GraceOver reports whether locks are granted.
+// GraceOver reports whether the grace is over, so that locks are granted.
 func (m *Machine) GraceOver() bool { return m.graceOver }
 
 // Counts returns the size of the state.

@@ -9,7 +9,7 @@ import (
 )
 
 // TestApplyEntry checks that the commands of an entry are applied in order, and that bytes that are
-// not a command get one result together with everything after them.
+// no command give one result for the rest of the entry.
 func TestApplyEntry(t *testing.T) {
 	w, a, b := crowded(t)
 	batch := Command{Kind: Release, Session: a, Epoch: 1, Number: 1}.Append(nil)
@@ -36,7 +36,7 @@ func TestApplyEntry(t *testing.T) {
 	}
 }
 
-// TestApplyKeepsNothing checks that the caller may reuse the bytes of an entry right after Apply.
+// TestApplyKeepsNothing checks that the caller may reuse the bytes of a command after Apply.
 func TestApplyKeepsNothing(t *testing.T) {
 	w := newWorld(t)
 	s := w.session(1)
@@ -67,8 +67,8 @@ func TestApplyKeepsNothing(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeft checks that after the end of many locks and sessions the tables are empty and
-// the pools are bounded.
+// TestNothingIsLeft checks that the maps are empty after the end of many locks and sessions, and
+// that the pools are bounded.
 func TestNothingIsLeft(t *testing.T) {
 	w := newWorld(t)
 	const requests = 3 * maxSpare
@@ -99,8 +99,8 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
-// TestFailedRefusesAll checks that a machine that has met a newer rules version refuses all
-// commands and returns no snapshot, because a snapshot would hide the failure.
+// TestFailedRefusesAll checks that a machine that has failed at a Raise refuses every command and
+// writes no snapshot.
 func TestFailedRefusesAll(t *testing.T) {
 	w, a, _ := crowded(t)
 	w.do(Command{Kind: Raise, Version: RulesVersion + 1}, Unsupported)
@@ -120,8 +120,8 @@ func TestFailedRefusesAll(t *testing.T) {
 	}
 }
 
-// TestUnsupportedCanBeAddressed checks that the result of an unsupported command names the session
-// and number of its sender, although only the header was read.
+// TestUnsupportedCanBeAddressed checks that the result of an unsupported command has its session
+// and number, so that it can be sent to the session.
 func TestUnsupportedCanBeAddressed(t *testing.T) {
 	w, a, _ := crowded(t)
 	r := w.do(Command{Rules: 9, Kind: Acquire, Session: a, Epoch: 1, Number: 7, Key: "k"}, Unsupported)
@@ -140,7 +140,8 @@ func TestSessionsOutlivesApply(t *testing.T) {
 	}
 }
 
-// TestLongQueue checks that a cancel in the middle of a long queue changes only the next entry.
+// TestLongQueue checks that a Cancel in the middle of a long queue changes only the entry after the
+// cancelled one.
 func TestLongQueue(t *testing.T) {
 	const length = 60_000
 	w := newWorld(t)

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// crowdOf is a machine with many sessions that hold the same number of locks each, with names of 16
-// bytes.
+// crowdOf is a machine with many sessions, each of which holds the same number of locks with keys
+// of 16 bytes.
 type crowdOf struct {
 	*world
 	sessions []SessionID
@@ -72,9 +72,9 @@ func heap() uint64 {
 
 const million = 1_000_000
 
-// BenchmarkMillionLocks measures the cost of a million held locks: the memory of each; a release
-// and an acquire; the longest step of a capture and all steps together; the same with commands
-// between the steps; the work after the last step; and a Restore.
+// BenchmarkMillionLocks measures a machine with a million held locks: the memory per lock, a
+// release and an acquire, the longest step and all steps of a capture, the same with commands
+// between the steps, the work after the last step, and a Restore.
 func BenchmarkMillionLocks(b *testing.B) {
 	if testing.Short() {
 		b.Skip("its setup takes seconds")
@@ -114,8 +114,8 @@ func BenchmarkMillionLocks(b *testing.B) {
 	runtime.KeepAlive(c)
 }
 
-// BenchmarkEndOfASession measures the one command that frees all locks of a session. No lock is
-// granted during that command.
+// BenchmarkEndOfASession measures one command that ends a session with many locks for which no
+// request waits.
 func BenchmarkEndOfASession(b *testing.B) {
 	for _, locks := range []int{1000, 100_000, million} {
 		b.Run(fmt.Sprintf("locks=%d", locks), func(b *testing.B) {
@@ -134,8 +134,8 @@ func BenchmarkEndOfASession(b *testing.B) {
 	}
 }
 
-// film takes captures, with pairs pairs of release and acquire between the steps. It reports the
-// time of the steps and that of the pairs.
+// film takes captures with the given number of pairs of a release and an acquire between the steps.
+// It reports the time of the steps and the time of the pairs.
 func (c *crowdOf) film(b *testing.B, pairs int) []byte {
 	var steps, longest, between, longestBetween, behind time.Duration
 	var snapshot []byte

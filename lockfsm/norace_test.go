@@ -2,5 +2,6 @@
 
 package lockfsm
 
-// underRace shortens tests of many seeds, which run in one goroutine.
+// underRace reports whether the race detector is on. Tests of many seeds are then shorter, since
+// they run in one goroutine.
 const underRace = false

@@ -3,7 +3,7 @@ package lockfsm
 import "slices"
 
 // wanted notifies the holders of the locks that the new entry e waits for, if they asked for a
-// notice and have not had it. It lists them in fired, as fire does.
+// notice and have not received it. It appends them to m.fired in the order of their places.
 func (m *Machine) wanted(e *entry) {
 	for _, each := range e.all(new([1]*entry)) {
 		m.wantedAt(each)
@@ -29,8 +29,8 @@ func (m *Machine) wantedAt(e *entry) {
 	}
 }
 
-// markNoticed records that a holding request was notified that another request waits. The record
-// stays even if the other request gives up.
+// markNoticed records that a holding request has been notified of a waiting request. The record
+// remains even if the waiting request is cancelled.
 func (m *Machine) markNoticed(e *entry) {
 	for _, each := range e.all(new([1]*entry)) {
 		m.lockChanges(each.lock)

@@ -1,16 +1,18 @@
 package lockfsm
 
-// OnlyWait reports whether a batch, applied now, would only let new requests wait. Such a batch may
-// be applied later without delaying any request, because a waiting request gets nothing before the
-// lock is released. It must be applied before any command that could grant one of its requests.
+// OnlyWait reports whether a batch, if it were applied now, would only add waiting requests to
+// queues. Such a batch may be applied later without delaying any request, since a place in a queue
+// has no use before the lock is released. The batch must be applied before any command that would
+// admit one of its requests.
 //
-// settled means that no command is on its way to this machine, so a held lock stays held until
-// another command arrives. Otherwise a request is certain to wait only if others wait before it,
-// because the release of the held lock may be on its way.
+// settled means that no other command is on its way to this machine, so a held lock stays held
+// until a new command arrives. If settled is false, the end of the hold may be on its way, so a
+// request counts as waiting only if other requests wait before it.
 //
-// A request that needs its answer at once does not count, even if it would wait: one that may find
-// the queue too long or a circle, and one whose holder asked for a notice. When in doubt OnlyWait
-// reports false. It changes and allocates nothing.
+// OnlyWait reports false for some requests that would wait but whose result must not be delayed: a
+// request that may be refused because of a full queue or a deadlock, and a request for a lock whose
+// holder asked for a notice. When in doubt OnlyWait reports false. It changes nothing and does not
+// allocate.
 func (m *Machine) OnlyWait(batch []byte, settled bool) bool {
 	for len(batch) > 0 {
 		command, rest, err := Next(batch)

@@ -2,7 +2,7 @@ package lockfsm
 
 import "testing"
 
-// TestOnlyWait checks which batches OnlyWait accepts. TestTwin checks that the batches it accepts
+// TestOnlyWait checks for which requests OnlyWait returns true. TestTwin checks that these requests
 // only wait.
 func TestOnlyWait(t *testing.T) {
 	w := newWorld(t)

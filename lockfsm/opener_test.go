@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// TestANonceIsNoProof checks that the nonce of a session does not give another instance or another
-// capability access to it, because every voter has the nonce. It also checks that a snapshot
-// contains the opener.
+// TestANonceIsNoProof checks that an Open with the nonce of a session is refused if its instance or
+// its capability is not that of the session's opener. A snapshot must contain the opener.
 func TestANonceIsNoProof(t *testing.T) {
 	m, err := New(Charter{FoundedUnixMS: 1, SessionTTL: time.Second, Rules: 1, Limits: DefaultLimits()})
 	if err != nil {

@@ -2,16 +2,16 @@ package lockfsm
 
 import "math"
 
-// sessionChanges must be called before anything of s that a snapshot stores changes, and before s
-// is removed.
+// sessionChanges must be called before a change of a field of s that a snapshot contains, and
+// before s is removed.
 func (m *Machine) sessionChanges(s *session) {
 	if s.seen != m.captures {
 		m.capture.keepSession(s)
 	}
 }
 
-// lockChanges must be called before anything that a snapshot stores of l, its queue or its entries
-// changes, and before l is removed.
+// lockChanges must be called before a change of a field of l or of its entries that a snapshot
+// contains, before a change of its queue, and before l is removed.
 func (m *Machine) lockChanges(l *lock) {
 	if l.seen != m.captures {
 		m.capture.keepLock(l)
@@ -30,16 +30,15 @@ func (c *Capture) keepLock(l *lock) {
 	c.overlay.push(overlayItem{l.position, copied(c.scratch)})
 }
 
-// overlayItem is a session or a lock, encoded before it changed. A session is encoded without its
-// ID.
+// overlayItem is the encoding of a session or a lock as it was before its first change. A session
+// is encoded without its ID.
 type overlayItem struct {
 	place uint64 // the ID of a session, the place of a lock
 	body  []byte
 }
 
-// overlay is a min-heap of items by place: the item at index i, counted from 1, is not below the
-// one at i/2. It grows by blocks, because growing one slice would copy all of it between two
-// commands.
+// overlay is a min-heap of items by place. It grows in blocks, because growing a single slice would
+// copy all its items between two commands.
 type overlay struct {
 	blocks [][]overlayItem
 	n      int

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// picture is the whole state in a form for both the machine and its twin, for comparison and
-// failure messages. Sessions ascend by ID, entries by place.
+// picture is the whole state of a machine or of its twin, for comparison and failure messages.
+// Sessions are in ascending order of ID, entries in ascending order of place.
 type picture struct {
 	group    groupPicture
 	sessions []sessionPicture

@@ -22,10 +22,10 @@ func encode(t testing.TB, c Command) []byte {
 	return command
 }
 
-// TestTwin drives the machine and its naive twin through the same random commands. After each
-// command it checks that both have the same results, wake-ups and state, and that all invariants
-// hold. From time to time the machine is replaced by one that is restored from its snapshot. One
-// seed is one run: go test -run 'TestTwin/seed=17$'.
+// TestTwin applies the same random commands to the machine and to its twin, a simple second
+// implementation. After each command it checks that the results, the notifications and the states
+// are equal and that the invariants hold. At random times it replaces the machine by one that is
+// restored from its snapshot. To run one seed: go test -run 'TestTwin/seed=17$'.
 func TestTwin(t *testing.T) {
 	seen := map[outcome]int{}
 	seeds, ran := 400, 0
@@ -55,11 +55,10 @@ type outcome struct {
 	code Code
 }
 
-// waited counts the commands that OnlyWait had accepted.
+// waited is the outcome under which the commands that OnlyWait accepted are counted.
 const waited Code = 0xff
 
-// allMet checks that the workload has produced every possible outcome of each kind of command,
-// because a property of an outcome that never occurs is not tested.
+// allMet checks that the workload has produced every possible outcome of each kind of command.
 func allMet(t *testing.T, seen map[outcome]int) {
 	everyone := []Code{NotBorn, Unsupported, Done}
 	ofSession := []Code{NotBorn, Unsupported, NoSession, Stale}
@@ -207,8 +206,8 @@ func (r run) restoredAtEveryPrefix(t *testing.T) {
 	}
 }
 
-// judge checks three promises independently of the other rules: the tokens of a key rise, its
-// holders fit beside each other, and no request passes one that waits for the whole lock.
+// judge checks three guarantees independently of the other rules: the tokens of a key rise, its
+// holders fit beside each other, and no request passes an exclusive request.
 type judge struct {
 	highest map[string]Token
 	held    map[string][]Token // after the last command

@@ -6,23 +6,23 @@ import (
 )
 
 // entry is the place of one live request in one queue. A request for several keys has one entry in
-// each of their queues, with the same revision and token. The first of them leads the request: only
-// this entry is in the list of its session and in the lookup by number.
+// each of their queues, with the same revision and token. The entry with the lowest key is the lead
+// entry of the request. Only the lead entry is in the session's list and in its map by number.
 type entry struct {
-	lock         *lock // nil once the entry is gone
+	lock         *lock // nil after the entry has been removed
 	ahead, after *entry
 	session      *session
 	prev, next   *entry // in the session's list
 	number       Number
-	rev          Revision // its place: the entry's key is <lock>/<rev>
+	rev          Revision // its place in the queue
 	token        Token    // 0 while it waits
 	sinceUnixMS  int64    // the wall stamp at the grant
-	watch        Revision // the place that was last reported to its session; only in the first entry of a request
+	watch        Revision // as last reported to its session; only in the lead entry
 	permits, of  uint32   // see shares
 	holding      bool     // see lock.boundary
-	notice       bool     // it asks for a notice when another request waits for it
-	told         bool     // that notice was sent
-	extra        *extra   // nil for most
+	notice       bool     // it asks for a notice when a request waits for it
+	told         bool     // it has received that notice
+	extra        *extra   // nil for most entries
 }
 
 // extra holds the fields that few requests have. All entries of a request share it.
@@ -94,8 +94,9 @@ func (m *Machine) enqueue(e *entry) {
 	}
 }
 
-// remove takes a request out of all lists, in constant time for each of its keys, with one
-// exception in discharge. fire computes the effect on others, after all removals of the command.
+// remove removes a request from all lists. It takes constant time for each of its keys, with the
+// exception described at discharge. After all removals of a command, fire computes the effect on
+// other requests.
 func (m *Machine) remove(e *entry) {
 	if e.token != 0 {
 		m.noteEnd(e)
@@ -136,11 +137,11 @@ func (m *Machine) removeOne(e *entry) {
 	m.recycleEntry(e)
 }
 
-// touch records that the state of e's request may be about to change.
+// touch adds e's request to those whose state fire checks.
 func (m *Machine) touch(e *entry) { m.touched = append(m.touched, e.lead()) }
 
-// all returns the entries of e's request. If there is only one entry, the result uses the memory of
-// room, so that nothing is allocated.
+// all returns the entries of e's request. If there is only one entry, all returns a slice of room,
+// so that it does not allocate.
 func (e *entry) all(room *[1]*entry) []*entry {
 	if e.extra != nil && e.extra.entries != nil {
 		return e.extra.entries
@@ -151,9 +152,10 @@ func (e *entry) all(room *[1]*entry) []*entry {
 
 func (e *entry) lead() *entry { return e.all(new([1]*entry))[0] }
 
-// fire ends a command that removed entries or ended the grace. It visits the touched requests that
-// still exist in the order of their places, grants those that no longer have to wait, and lists all
-// whose state has changed. The order is part of the rules: it determines the tokens.
+// fire completes a command that removed entries or ended the grace. It visits the touched requests
+// that still exist in the order of their places, grants those that need not wait any more, and
+// appends all whose state has changed to m.fired. The order is part of the rules, since it
+// determines the tokens.
 func (m *Machine) fire() {
 	live := m.touched[:0]
 	for _, e := range m.touched {
@@ -167,7 +169,7 @@ func (m *Machine) fire() {
 		switch {
 		case e.token == 0 && watch == 0 && m.graceOver:
 			m.grant(e)
-		case e.token != 0 || watch == e.watch: // it was visited through another queue before, or is unchanged
+		case e.token != 0 || watch == e.watch: // already visited, or unchanged
 			continue
 		default:
 			e.watch = watch
@@ -197,7 +199,7 @@ func (e *entry) stuck() *entry {
 	return nil
 }
 
-// places returns the number of queues in which a request stands.
+// places returns the number of queues that contain e's request.
 func (e *entry) places() uint32 { return uint32(len(e.all(new([1]*entry)))) }
 
 func (e *entry) value() []byte {

@@ -1,7 +1,7 @@
 package lockfsm
 
-// The structs of locks and entries are reused, so that an acquire and its release leave only the
-// key as garbage. The pools are bounded: a one-time burst must not pin memory forever.
+// The structs of locks and entries are reused, so that an Acquire and its Release allocate nothing
+// but the key. The pools are bounded: a one-time burst must not pin memory forever.
 const (
 	maxSpare       = 4096 // structs of each kind
 	maxBufferItems = 4096 // items of a result's slices
@@ -21,8 +21,8 @@ func (s *spares) spareEntry() *entry {
 	return new(entry)
 }
 
-// recycleEntry clears e. The function fire recognizes a removed entry by its empty fields. No
-// command creates an entry after it has removed one, so e is not reused before fire has run.
+// recycleEntry clears e, so that fire skips it if it was touched. No command creates an entry after
+// it has removed one, so e is not reused before fire has run.
 func (s *spares) recycleEntry(e *entry) {
 	*e = entry{}
 	if len(s.entries) < maxSpare {

@@ -1,7 +1,7 @@
 package lockfsm
 
-// use marks number n as used and reports whether it was new. The first command with a number uses
-// it up, even if the command is refused or cancels a request that never arrived.
+// use marks number n as used and reports whether it was unused. The first command with a number
+// uses it up, even if the command is refused, or ends a request whose Acquire never arrived.
 func (m *Machine) use(s *session, n Number) (Revision, bool) {
 	if n < s.next {
 		return 0, false
@@ -44,7 +44,7 @@ func (m *Machine) acquire(c *view, res *Result) {
 	m.report(e, res)
 }
 
-// refuse returns why a new request is not accepted, or 0.
+// refuse returns the code with which a new request is refused, or 0 if it is accepted.
 func (m *Machine) refuse(s *session, c *view, res *Result) Code {
 	limits := &m.charter.Limits
 	switch {
@@ -79,7 +79,7 @@ func (m *Machine) validKeys(c *view) bool {
 	return valid
 }
 
-// refuseOne is refuse for the queue of one key.
+// refuseOne is like refuse for the queue of one key.
 func (m *Machine) refuseOne(key []byte, c *view, res *Result) Code {
 	l := m.locks[string(key)]
 	switch {
@@ -105,16 +105,16 @@ func (m *Machine) report(e *entry, res *Result) {
 	}
 }
 
-// name writes into a result which request blocks the lock l: its holder, or the first in its queue
-// if there is none. During the grace it writes nothing. The argument ofSeveral is true if the
-// request asks for several keys.
+// name sets res.Holder to the request that keeps another request waiting in the queue of l: the
+// holder, or the first request of the queue if there is no holder. During the grace it sets
+// nothing. ofSeveral means that the waiting request asks for several keys.
 func (m *Machine) name(l *lock, res *Result, ofSeveral bool) {
 	if !m.graceOver {
 		return
 	}
 	e := l.holder()
 	if e == nil {
-		e = l.first // it waits for another of its keys
+		e = l.first // e waits for another of its keys
 	}
 	m.holder = Holder{
 		Session: e.session.id, Record: e.session.record, Token: e.token, SinceUnixMS: e.sinceUnixMS,
@@ -126,8 +126,8 @@ func (m *Machine) name(l *lock, res *Result, ofSeveral bool) {
 	res.Holder = &m.holder
 }
 
-// release ends one request, whether it holds or waits. It is named by its number, so a late command
-// cannot hit the session's next hold of the same lock.
+// release ends one request, whether it holds or waits. The command names the number of the request,
+// so a late command cannot end a later hold of the same lock.
 func (m *Machine) release(c *view) Code {
 	s, code := m.of(c)
 	if s == nil {
@@ -146,8 +146,8 @@ func (m *Machine) release(c *view) Code {
 	return Done
 }
 
-// evict ends the request that holds a lock with a token. A token is given once, so a late command
-// cannot hit another hold.
+// evict ends the request that holds a lock with a token. A token is never used twice, so a late
+// command cannot end another hold.
 func (m *Machine) evict(c *view, res *Result) {
 	res.Code = Finished
 	e := m.holds(c.key, c.token)

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Restore returns the machine that a snapshot describes. It shares no memory with the snapshot. No
-// input makes it panic, or use more memory than a fixed multiple of the input's size, and its
-// result satisfies [Machine.Check].
+// Restore returns the machine that a snapshot describes. It shares no memory with the snapshot. It
+// does not panic on any input, and uses at most a fixed multiple of the input's size as memory. The
+// machine that it returns satisfies [Machine.Check].
 //
 // The error wraps ErrSnapshot, and also ErrRules if this build does not know the rules of the
 // state.

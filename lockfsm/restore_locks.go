@@ -7,21 +7,21 @@ import (
 	"strings"
 )
 
-// locksReader reads the locks of a snapshot, queue by queue. So the entries of a request for
-// several keys are read at different times.
+// locksReader reads the locks of a snapshot queue by queue. It reads the entries of a request for
+// several keys separately and joins them afterwards.
 type locksReader struct {
 	*reader
 	m       *Machine
 	all     []*entry
 	several []several
-	index   map[*extra]int // in several
+	index   map[*extra]int // the index in several
 }
 
-// several is a request in several queues, while it is assembled.
+// several is a request for several keys whose entries are being read.
 type several struct {
 	extra *extra
 	want  int
-	spoke *entry // the entry that had owner, value or delay
+	spoke *entry // the entry that had an owner, a value or a delay
 }
 
 func (r *locksReader) locks() {
@@ -66,8 +66,8 @@ func (r *locksReader) data(l *lock) {
 	r.m.bulk += content(len(l.data.Value))
 }
 
-// entry reads an entry into l's queue, and adds the first entry of a request to the lookup by
-// number.
+// entry reads an entry and adds it to l's queue. The entry of a request that is read first is also
+// added to its session's map by number.
 func (r *locksReader) entry(l *lock, before uint64) *entry {
 	m := r.m
 	s := m.sessions[SessionID(r.sum(uint64(m.charter.firstRevision()), uint64(m.rev), "entry's session"))]
@@ -90,7 +90,7 @@ func (r *locksReader) entry(l *lock, before uint64) *entry {
 	return e
 }
 
-// terms reads the fields that few entries have.
+// terms reads the optional fields of an entry.
 func (r *locksReader) terms(e *entry) {
 	flags := r.flags(entryFlags, "entry")
 	if flags&entrySharesFlag != 0 {
@@ -129,8 +129,8 @@ func (r *locksReader) terms(e *entry) {
 	}
 }
 
-// part adds the entry e to its request. The argument known is the first entry of the request that
-// was read; nil means that e is the first.
+// part adds an entry to its request. known is the entry of the request that was read first, or nil
+// if that is e.
 func (r *locksReader) part(e, known *entry, flags byte) {
 	want := int(r.positive(MaxKeys, "several"))
 	speaks := flags&(entryOwnerFlag|entryValueFlag|entryDelayFlag) != 0
@@ -152,8 +152,8 @@ func (r *locksReader) part(e, known *entry, flags byte) {
 	}
 }
 
-// join checks that each request in several queues is complete, and makes the entry with its lowest
-// key its lead.
+// join checks that each request for several keys is complete, and makes the entry with the lowest
+// key its lead entry.
 func (r *locksReader) join() {
 	for _, s := range r.several {
 		all := s.extra.entries

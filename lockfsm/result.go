@@ -14,13 +14,13 @@ const (
 	Done Code = 1
 	// Granted: the request holds the lock, with the token of the result.
 	Granted Code = 2
-	// Waiting: the request stands in the queue and waits for the entry at Watch.
+	// Waiting: the request is in the queue and waits for the entry at Watch.
 	Waiting Code = 3
 	// Held: a Try found the lock taken. Holder names the holder.
 	Held Code = 4
-	// Finished: the request has ended or can never begin. It does not hold the lock and never will.
+	// Finished: the request has ended, or can never begin. It holds nothing, and never will.
 	Finished Code = 5
-	// Stale: the epoch is not that of the session, or the term in Expire is not that of the log
+	// Stale: the epoch is not that of the session, or the term in an Expire is not that of its log
 	// entry. Nothing changed.
 	Stale Code = 6
 	// NoSession: there is no such live session. Nothing changed.
@@ -35,15 +35,15 @@ const (
 	TooManyEntries Code = 11
 	// TooManySessions: the group has too many sessions (Limits.Sessions).
 	TooManySessions Code = 12
-	// InGrace: a Try arrived during the grace, in which it is unknown whether the lock is free.
+	// InGrace: a Try was applied during the grace, when it is unknown whether the lock is free.
 	InGrace Code = 13
 	// Unsupported: the command needs a higher rules version than the group's, or the machine has
 	// failed. Nothing changed.
 	Unsupported Code = 14
 	// Malformed: the bytes are no command. Nothing changed.
 	Malformed Code = 15
-	// Deadlock: the request would wait, directly or through others, for a lock under which it was
-	// made: see Circle.
+	// Deadlock: the request would wait, directly or through other requests, for the end of its own
+	// owner. See Circle.
 	Deadlock Code = 16
 	// NotHeld: no request holds the lock with the token to resume.
 	NotHeld Code = 17
@@ -65,14 +65,14 @@ type Change struct {
 	Number  Number
 	Token   Token
 	Watch   Revision
-	// Wanted reports that the request holds its lock, has asked for a notice, and another request
-	// waits or has waited since.
+	// Wanted reports that the request holds its lock, has asked for a notice, and that another
+	// request has waited for the lock since then.
 	Wanted bool
 }
 
-// Holder is the request that stands in the way of another.
+// Holder describes the request that keeps another request from being granted.
 type Holder struct {
-	// Key is the lock in question, if the waiting request asks for several.
+	// Key is the key that both requests name. It is set if the other request asks for several keys.
 	Key     string
 	Session SessionID
 	// Record is the holder's instance record. It must not be changed.
@@ -83,12 +83,12 @@ type Holder struct {
 	SinceUnixMS int64
 	// Waiters is how many requests wait for the lock.
 	Waiters int
-	// Value is the holder's. It must not be changed.
+	// Value is the Value of the holder's request. It must not be changed.
 	Value []byte
 }
 
-// Link is one step of a circle: the session waits for Key, and the session of the next link holds
-// it or stands before it in the queue.
+// Link is one step of a circle: Session waits for Key, and the session of the next link holds Key
+// or is before Session in the queue.
 type Link struct {
 	Session SessionID
 	// Record is the session's instance record. It must not be changed.
@@ -97,57 +97,59 @@ type Link struct {
 }
 
 // Result is the outcome of one command. Its slices and Holder belong to the machine and are valid
-// until the next Apply; [Result.Clone] returns a copy that lasts.
+// until the next Apply; [Result.Clone] returns a copy that stays valid.
 type Result struct {
 	Kind Kind
 	Code Code
-	// Session, Epoch and Number are the command's. For Open, Session is the one that now exists.
+	// Session, Epoch and Number are those of the command. For Open, Session is the ID of the opened
+	// session.
 	Session SessionID
 	Epoch   Epoch
 	Number  Number
-	// Nonce is the command's, for Open, Attach and Put.
+	// Nonce is the nonce of an Open, Attach or Put.
 	Nonce Nonce
 	// Token is set with Granted.
 	Token Token
 	// Watch is set with Waiting, see [Change].
 	Watch Revision
-	// TTL is, for Open, the TTL of the session: what was asked for, at most the group's. For Expire it
-	// is for how much longer locks of the session stay taken, after which Expire is due again. Zero
-	// means that none do.
+	// TTL is, for Open, the TTL of the session: the TTL that the command asked for, but at most the
+	// group's. For Expire it is how much longer locks of the session stay taken. After that time
+	// Expire must be proposed again. Zero means that no locks of the session stay taken.
 	TTL time.Duration
-	// Holder is set with Held, and with Waiting unless only the grace keeps the request waiting. So a
-	// request that gives up can report what was in its way.
+	// Holder is set with Held, and with Waiting unless only the grace keeps the request waiting. So
+	// a caller that cancels its request can report why the request waited.
 	Holder *Holder
-	// Detached is set with the Done of a Detach that leaves its hold behind: the session that now has
-	// the hold, gone as after Expire, for TTL.
+	// Detached is set with Done if a Detach leaves its hold. It is the session that now has the
+	// hold. That session is gone, as after Expire, and has the hold for TTL.
 	Detached SessionID
-	// Evicted is set with the Done of an Evict, and when an Acquire resumes a hold: the request that
-	// was ended.
+	// Evicted is set with Done of an Evict, and with Granted if an Acquire resumes a hold. It
+	// describes the request that was ended.
 	Evicted *Eviction
-	// Data is set with the Done of a Put and with Changed: the present data of the key, zero if none.
-	// It must not be changed, and stays valid.
+	// Data is set with Done of a Put and with Changed. It is the present data of the key, or zero
+	// if there is none. It stays valid and must not be changed.
 	Data *Data
-	// Circle is set with Deadlock. It begins with the request and its key; the last link's key belongs
-	// to a request under which the new one was made. A long circle is cut off at its end.
+	// Circle is set with Deadlock. Its first link is the refused request. The key of its last link
+	// belongs to an owner of that request. A circle of more than 64 links is cut off at its end.
 	Circle []Link
 	// Budget is set with OverSessionBudget and OverGroupBudget: the budget in bytes.
 	Budget uint64
-	// States lists, after an Attach that took effect, every live request of the session in ascending
-	// order of number. A number that the command named and States lacks is finished.
+	// States lists, after an Attach that took effect, every live request of the session in
+	// ascending order of number. A number that the Attach named and that is not in States is
+	// finished.
 	States []Change
-	// Fired lists the other requests, of any session, whose state the command changed: those now
-	// granted, those with a new predecessor, and holders with a notice. It is in the order of their
-	// places, each at most once. An Acquire that resumes a hold lists its own request if that must be
-	// told that another waits.
+	// Fired lists the other requests, of any session, whose state the command changed: the requests
+	// now granted, those with a new predecessor, and holders with a notice. They are in the order
+	// of their places, each at most once. The result of an Acquire that resumes a hold also lists
+	// the resumed request if it gets a notice.
 	Fired []Change
 }
 
-// Eviction is a request that another session has ended, and why.
+// Eviction describes a request that an Evict, or an Acquire of another session, has ended.
 type Eviction struct {
 	Session SessionID
 	Number  Number
 	Token   Token
-	Key     string // the command's
+	Key     string // the key of the command
 	// Record is the instance record of the session. By and Reason are the Record and Value of the
 	// Evict. They must not be changed.
 	Record, By, Reason []byte
@@ -156,7 +158,8 @@ type Eviction struct {
 	Taker []byte
 }
 
-// Clone returns a copy that shares nothing with the machine.
+// Clone returns a copy that stays valid. It shares only Data with the machine, which never changes
+// it.
 func (r *Result) Clone() Result {
 	c := *r
 	c.States, c.Fired = slices.Clone(r.States), slices.Clone(r.Fired)

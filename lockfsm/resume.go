@@ -1,12 +1,13 @@
 package lockfsm
 
-// A hold can outlive its holder. When its session expires, or detaches it, the hold stays for its
-// delay. Any session that knows its token can resume it: a restarted process, or the next service
-// in a chain. The resumed hold keeps its place in the queue and has a new token, which fences off
-// the old one. The hold of a live holder is resumed in the same way; that holder is told.
+// A hold can outlive its session. When the session expires, or detaches the hold, the hold stays
+// for its delay. Any session that knows the token of the hold can resume it, for example a
+// restarted process or the next service in a chain. The resumed hold keeps its place in the queue
+// and gets a new token, so that a fence refuses the old token. The hold of a live session can be
+// resumed in the same way, and Result.Evicted reports this for that session.
 
-// detach gives up a request. A hold with a delay moves to a session of its own, which is gone from
-// the beginning.
+// detach removes a request from its session. A hold with a delay is moved to a new session, which
+// is gone from the beginning. Any other request ends.
 func (m *Machine) detach(c *view, res *Result) Code {
 	s, code := m.of(c)
 	if s == nil {
@@ -30,7 +31,7 @@ func (m *Machine) detach(c *view, res *Result) Code {
 		m.fire()
 		return Done
 	}
-	if m.manyDetached() { // there is no session left for it
+	if m.manyDetached() { // no session can be created for the hold
 		m.remove(e)
 		m.fire()
 		return TooManySessions
@@ -50,14 +51,15 @@ func (m *Machine) detach(c *view, res *Result) Code {
 	return Done
 }
 
-// manyDetached reports whether no more holds can be detached. Gone sessions take at most half of
-// the places for sessions, so that instances can still open one.
+// manyDetached reports whether no more holds can be detached. Gone sessions may be at most half of
+// Limits.Sessions, so that instances can still open sessions.
 func (m *Machine) manyDetached() bool {
 	limit, gone := uint64(m.charter.Limits.Sessions), uint64(len(m.sessions)-len(m.nonces))
 	return uint64(m.counts.Sessions) >= limit || 2*gone >= limit
 }
 
-// resume moves the hold of a lock with a token to the session and number of c, with a new token.
+// resume moves the hold that c names by key and token to session s and the number of c, and gives
+// it a new token.
 func (m *Machine) resume(s *session, c *view, res *Result) {
 	e := m.holds(c.key, c.token)
 	switch {
@@ -100,14 +102,14 @@ func (m *Machine) move(e *entry, to *session, number, owner Number) {
 	if e.extra != nil {
 		e.extra.owner = owner
 	} else if owner != 0 {
-		e.extra = &extra{owner: owner} // a request without rest has one entry
+		e.extra = &extra{owner: owner} // a request without extra has one entry
 	}
 	to.join(e)
 	m.charge(e)
 }
 
-// rewrite gives a resumed request a new token and the notice, value and delay of c. An empty value
-// or delay keeps the old one.
+// rewrite gives a resumed request a new token and the notice, value and delay of c. If c has no
+// value or no delay, the request keeps its own.
 func (m *Machine) rewrite(e *entry, c *view) {
 	m.refund(e)
 	token := Token(m.bump())

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestDetachedHoldsLeaveRoomForInstances checks that other instances can open a session when one
+// TestDetachedHoldsLeaveRoomForInstances checks that other instances can open sessions after one
 // instance has detached as many holds as possible.
 func TestDetachedHoldsLeaveRoomForInstances(t *testing.T) {
 	charter := Charter{FoundedUnixMS: 1, SessionTTL: time.Second, Rules: 1, Limits: DefaultLimits()}

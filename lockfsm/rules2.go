@@ -1,22 +1,23 @@
 package lockfsm
 
-// What version 2 of the rules has added.
+// This file contains what version 2 of the rules has added.
 
-// LapsesSince is the version since which a Detach can give, in Value, the reason why a hold ends or
-// is left although its holder has not released it: the client of an agent has died, or the hold has
-// lasted as long as its request allows. Its cause is Expired, and the audit log keeps it.
+// LapsesSince is the version since which the Value of a Detach can give the reason why a hold ends,
+// or loses its holder, although the holder has not released it. Such a reason is that the client of
+// an agent has died, or that the hold has lasted as long as its request allows. The cause of the
+// event is Expired, and the audit log keeps the event.
 const LapsesSince = 2
 
-// PermitCirclesSince is the version since which a request is also refused as a deadlock if it would
+// PermitCirclesSince is the version since which a request is also refused with Deadlock if it would
 // wait for its own end through permits that only blocked requests could return. The version in
-// force decides, since the command is unchanged.
+// force decides this, not the version that the command names, since the command has not changed.
 const PermitCirclesSince = 2
 
-// lapses reports whether the command ends a hold that its holder has not released.
+// lapses reports whether the command is a Detach of a hold that its holder has not released.
 func (c *view) lapses() bool { return c.Kind == Detach && len(c.value) > 0 }
 
-// explained reports whether an end in a snapshot has an explanation exactly where the rules in
-// force require or allow one.
+// explained reports whether an event of the audit log has a valid field How: an eviction must have
+// it, and an expiry may have only a reason, since version 2.
 func (m *Machine) explained(e *Event) bool {
 	switch {
 	case e.Cause == Evicted:

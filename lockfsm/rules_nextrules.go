@@ -4,15 +4,15 @@ package lockfsm
 
 import "encoding/binary"
 
-// This file simulates a future build, which is in no release: with the build tag nextrules the
-// rules have a version 3. It lets tests upgrade a running cluster from one build to another before
-// a real version 3 exists. It adds as little as possible, but touches all that a real one would: a
-// kind, its command, its state and the snapshot.
+// This file simulates a future build: with the build tag nextrules, which no release uses, the
+// rules have a version 3. So tests can upgrade a running cluster from one build to another before a
+// real version 3 exists. Version 3 adds one kind, its command, its state and its part of the
+// snapshot.
 
 // RulesVersion is the newest version of the rules that this build knows; see the package comment.
 const RulesVersion uint32 = 3
 
-// Mark counts. Since version 3.
+// Mark increments a counter. It exists since version 3.
 const Mark Kind = 200
 
 const marksSince = 3

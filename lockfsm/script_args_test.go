@@ -14,7 +14,7 @@ type arguments struct {
 	err   error
 }
 
-// word removes and returns the first argument that is not of the form name=value.
+// word removes and returns the first word that is not of the form name=value.
 func (a *arguments) word() string {
 	for i, w := range a.words {
 		if strings.HasPrefix(w, `"`) || !strings.Contains(w, "=") {

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Revisions and tokens are printed as their distance from the first revision of the group.
+// rev returns the distance of a revision or token from the first revision of the group, which is
+// what transcripts print.
 
 func (s *script) rev(r uint64) uint64 { return r - uint64(s.m.charter.firstRevision()) }
 

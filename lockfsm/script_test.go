@@ -13,12 +13,12 @@ type script struct {
 	m       *Machine
 	founded Charter
 	names   map[string]SessionID // the transcript's names of the sessions
-	labels  []string             // the same, in the order of opening
+	labels  []string             // these names in the order of opening
 	index   uint64
 	err     error
 }
 
-// run executes one line and returns the result, or the error in the line, and the state.
+// run executes one line. It returns the state and the result, or the error in the line.
 func (s *script) run(words []string) string {
 	s.err = nil
 	name, args := words[0], arguments{words: words[1:]}
@@ -125,8 +125,8 @@ func (s *script) apply(term uint64, c Command) string {
 	return s.result(r) + s.state()
 }
 
-// command parses a line. Sessions are named as in their open. A line without an epoch means the
-// present epoch, or for attach the next one.
+// command parses a line. A session has the name that its open line gave it. A line without an epoch
+// means the present epoch, or in attach the next epoch.
 func (s *script) command(name string, a *arguments) Command {
 	c := Command{Rules: uint32(a.number("needs", 1))}
 	kinds := map[string]Kind{}

@@ -5,22 +5,23 @@ import (
 	"time"
 )
 
-// session is one opener's session. Its entries are in the order of arrival, which is also that of
-// their numbers: only a number above all earlier ones makes or resumes an entry.
+// session is the session of one opener. Its requests are listed in the order of arrival, which is
+// also the order of their numbers: only a number above all earlier numbers creates or resumes a
+// request.
 type session struct {
 	*eventHolder // its ID, and its record
 	nonce        Nonce
 	opener       Opener
 	epoch        Epoch
 	next         Number        // every number below it is live or finished; starts at 1
-	ttl          time.Duration // of a gone session: the delay that the leader counts at present
+	ttl          time.Duration // of a gone session: the delay that the leader measures at present
 	leaving      bool
 	gone         bool // it has expired; its holds with a delay stay for a while
 	first, last  *entry
 	requests     map[Number]*entry
 	owned        map[Number][]*entry // requests by their owner, if they have one; nil until one has
-	entries      uint32              // the keys of its requests
-	held         uint32              // how many of those keys it holds
+	entries      uint32              // the number of keys of its requests
+	held         uint32              // the number of those keys that it holds
 	charged      uint64              // see budget.go
 	seen         uint32              // see Capture
 	prev, after  *session            // ascending by ID
@@ -30,17 +31,18 @@ type session struct {
 type SessionInfo struct {
 	ID      SessionID
 	Nonce   Nonce  // of its Open
-	Opener  Opener `json:"-"` // the only one that may speak for the session
+	Opener  Opener `json:"-"` // the only one that may use the session
 	Epoch   Epoch
 	TTL     time.Duration
 	Leaving bool
 	// Gone reports that the session has expired and accepts no commands. Its remaining locks stay
-	// taken for TTL, and those with a longer delay for longer. Nonce is then zero.
+	// taken for TTL, or for longer if their delay is longer. The Nonce of a gone session is zero.
 	Gone bool
 	// Record is shared with the machine and must not be changed. It stays valid.
 	Record []byte
 
-	// Held and Waiting count the keys that it holds and waits for. Only WalkSessions sets them.
+	// Held and Waiting count the keys that the session holds and waits for. Only WalkSessions sets
+	// them.
 	Held, Waiting int
 }
 
@@ -54,16 +56,16 @@ func (m *Machine) Sessions() []SessionInfo {
 }
 
 // SessionCursor is a place in the list of all sessions, from which a walk continues. The zero value
-// is the beginning. To begin behind a session, set both fields to its ID.
+// is the beginning. To begin after a session, set both fields to its ID.
 type SessionCursor struct {
-	At   SessionID // the last session visited: the walk continues behind it if it still exists
+	At   SessionID // the last session visited; the walk continues after it if it still exists
 	Past SessionID // otherwise the walk begins anew and skips the sessions up to this one
 }
 
-// WalkSessions lists at most so many sessions behind a cursor, the oldest first, without their
-// nonces. It visits at most budget sessions, so that a large state does not keep its owner from
-// granting. more reports that there may be others behind next. A session that lives from the first
-// call to the last is listed once.
+// WalkSessions lists up to most sessions after the cursor c, the oldest first, without their
+// nonces. It visits at most budget sessions and then returns, so that a large state does not delay
+// grants. more reports that there may be further sessions after next. A session that exists from
+// the first call to the last is listed once.
 func (m *Machine) WalkSessions(c SessionCursor, most, budget int) (all []SessionInfo, next SessionCursor, more bool) {
 	s := m.firstSession
 	if at := m.sessions[c.At]; at != nil && at.id <= c.Past {
@@ -89,7 +91,7 @@ func (m *Machine) WalkSessions(c SessionCursor, most, budget int) (all []Session
 	return all, next, false
 }
 
-// Session returns the live session of that ID, if there is one.
+// Session returns the session with the given ID, if it exists and is not gone.
 func (m *Machine) Session(id SessionID) (SessionInfo, bool) {
 	if s := m.sessions[id]; s != nil && !s.gone {
 		return s.info(), true
@@ -106,7 +108,8 @@ func (s *session) info() SessionInfo {
 		Opener: s.opener}
 }
 
-// open makes a session, or finds the one of the same Open if its first answer was lost.
+// open creates a session. For a repeated Open it returns the session that the first one has
+// created.
 func (m *Machine) open(c *view, res *Result) {
 	s := m.nonces[c.nonce]
 	if s == nil {
@@ -127,13 +130,14 @@ func (m *Machine) open(c *view, res *Result) {
 		m.linkSession(s)
 	}
 	if s.opener != c.opener {
-		res.Code = NoSession // to another opener there is no such session
+		res.Code = NoSession // the session of another opener is reported as missing
 		return
 	}
 	res.Code, res.Session, res.TTL = Done, s.id, s.ttl
 }
 
-// of returns the session that c speaks for, if c names its present attachment.
+// of returns the session that c names, if c has the epoch of its present attachment. Otherwise it
+// returns nil and the code of the refusal.
 func (m *Machine) of(c *view) (*session, Code) {
 	s := m.sessions[c.Session]
 	switch {
@@ -145,10 +149,11 @@ func (m *Machine) of(c *view) (*session, Code) {
 	return s, Done
 }
 
-// attach begins a new attachment. It shuts out everything still under way from earlier ones, and
-// ends the requests that the session no longer names. After it both ends agree on every number.
-// Session IDs are no secret, so the command must bring the nonce of the session's Open. That is no
-// proof, since every voter has it: the leader lets only the session's Opener through.
+// attach begins a new attachment. From then on commands of earlier attachments are refused. It ends
+// the requests that the session no longer names, so that client and machine agree on every number.
+// Session IDs are not secret, so the command must have the nonce of the session's Open. The nonce
+// does not prove an identity, since every voter has it. The leader therefore accepts commands only
+// from the session's Opener.
 func (m *Machine) attach(c *view) Code {
 	s := m.sessions[c.Session]
 	switch {
@@ -198,12 +203,12 @@ func (m *Machine) close(c *view) Code {
 	return code
 }
 
-// expire ends a session whose TTL has run out at a leader. Renewals leave no trace in the state, so
-// only the term tells whether the decision still stands: within one term one leader decides, and it
+// expire ends a session whose TTL has run out at a leader. The state does not contain renewals, so
+// only the term shows whether the decision is still valid: one leader decides within a term, and it
 // acknowledges no renewal after it has proposed the Expire.
 //
-// Locks with a delay stay taken. The session stays with them, gone, and expires once more for each
-// of their delays, the shortest first.
+// Holds with a delay stay. The session then stays as a gone session, and Expire is repeated for
+// each delay of its holds, the shortest delay first.
 func (m *Machine) expire(term uint64, c *view, res *Result) {
 	s := m.sessions[c.Session]
 	switch {
@@ -252,7 +257,7 @@ func (s *session) delay() time.Duration {
 	return shortest
 }
 
-// delay returns for how long a hold stays without its holder. It is 0 for a waiting request.
+// delay returns how long a hold stays after its session has expired. It is 0 for a waiting request.
 func (e *entry) delay() time.Duration {
 	if !e.delayed() {
 		return 0
@@ -262,8 +267,8 @@ func (e *entry) delay() time.Duration {
 
 func (e *entry) delayed() bool { return e.token != 0 && e.extra != nil && e.extra.delayMS != 0 }
 
-// end removes a session and all its entries in one step, so that none of them is granted a lock in
-// between.
+// end removes a session and all its requests before it grants anything, so that none of these
+// requests is granted.
 func (m *Machine) end(s *session) {
 	m.bump()
 	for s.first != nil {
@@ -273,7 +278,7 @@ func (m *Machine) end(s *session) {
 	m.fire()
 }
 
-// dismiss removes a gone session that has lost its last hold.
+// dismiss removes session s if it is gone and has no hold left.
 func (m *Machine) dismiss(s *session) {
 	if s.gone && s.first == nil {
 		m.unlinkSession(s)
@@ -299,7 +304,7 @@ func (m *Machine) linkSession(s *session) {
 	m.counts.Sessions++
 }
 
-// unlinkSession leaves the links of s in place: a capture may stand at it.
+// unlinkSession does not clear the links of s, because a capture may continue from s.
 func (m *Machine) unlinkSession(s *session) {
 	m.sessionChanges(s)
 	if s.prev == nil {

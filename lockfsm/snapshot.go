@@ -53,10 +53,11 @@ const (
 )
 
 // Snapshot appends the whole state to b. Equal logs give equal bytes on every replica, even if a
-// replica was restored from a snapshot on the way. A failed machine appends nothing: its state is
-// not that of the log.
+// replica was restored from a snapshot on the way. A failed machine appends nothing, because its
+// state is not that of the log.
 //
-// The bytes are those of a [Capture] begun now. Snapshot does not disturb a capture under way.
+// The bytes are those of a [Capture] that begins now. Snapshot does not affect a capture that is
+// under way.
 func (m *Machine) Snapshot(b []byte) []byte {
 	if m.failed != nil {
 		return b
@@ -112,7 +113,7 @@ func (c Charter) appendTo(b []byte) []byte {
 	return append(b, c.Settings...)
 }
 
-// appendTo appends all but the ID, which the caller writes.
+// appendTo appends everything except the ID, which the caller writes.
 func (s *session) appendTo(b []byte) []byte {
 	b = s.opener.append(append(b, s.nonce[:]...))
 	b = binary.AppendUvarint(b, uint64(s.epoch))
@@ -183,7 +184,7 @@ func (m *Machine) appendTail(b []byte) []byte {
 	return m.appendLater(b)
 }
 
-// appendTerms appends the fields that few entries have, after a byte that names those that follow.
+// appendTerms appends a byte of flags and the optional fields that the flags name.
 func (e *entry) appendTerms(b []byte) []byte {
 	var flags byte
 	if e.permits != 0 {

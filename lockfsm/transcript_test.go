@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestMain adds the flag that rewrites the transcripts. Read the difference before you commit it,
-// because it is a change of the rules.
+// TestMain adds the flag that rewrites the transcripts. A difference in a transcript is a change of
+// the rules, so read it before you commit it.
 func TestMain(m *testing.M) {
 	flag.Bool("rewrite", false, "rewrite the expected parts of testdata")
 	flag.Parse()

@@ -2,8 +2,8 @@ package lockfsm
 
 import "slices"
 
-// The twin computes its charges from the whole state each time. It has the figures of budget.go as
-// literals.
+// requestCharge returns the charge of a request. The twin computes charges from its whole state,
+// with the numbers of budget.go as literals.
 
 func (t *twin) requestCharge(e twinEntry) (sum uint64) {
 	for _, key := range e.keys {
@@ -72,7 +72,7 @@ func (t *twin) refuseRequest(id SessionID, more uint64, r *Result) bool {
 
 func (t *twin) overTakingUp(s *twinSession, e twinEntry, c Command, r *Result) bool {
 	now := e
-	now.owner, now.delay = c.Owner, e.delay+c.Delay // only whether a delay exists matters
+	now.owner, now.delay = c.Owner, e.delay+c.Delay // the charge depends only on whether there is a delay
 	if len(c.Value) > 0 {
 		now.value = c.Value
 	}

@@ -9,13 +9,13 @@ import (
 	"unicode/utf8"
 )
 
-// twin is a second implementation of the rules, as simple as possible: one flat list of entries in
-// the order of arrival. It computes each time what Machine maintains incrementally. It finds the
-// requests that a command has woken by comparing the states before and after the command.
+// twin is a second, simple implementation of the rules: one flat list of entries in the order of
+// arrival. It computes from this list everything that Machine maintains, and finds the requests for
+// Fired by comparing the states before and after a command.
 type twin struct {
 	charter     Charter
 	supported   uint32
-	born, grace bool // grace is true while the grace lasts
+	born, grace bool // grace means that the grace is not over
 	rev         uint64
 	wall        int64
 	failed      bool
@@ -36,7 +36,7 @@ type twinSession struct {
 // unlimited is the number of permits that shared requests name.
 const unlimited = 1 << 32
 
-// twinEntry is a request. Its keys ascend.
+// twinEntry is a request. Its keys are in ascending order.
 type twinEntry struct {
 	keys    []string
 	permits uint64
@@ -78,7 +78,7 @@ func (t *twin) find(id SessionID, n Number) *twinEntry {
 	return nil
 }
 
-// state computes the Change that would be reported to the session of an entry.
+// state returns the Change that describes the state of e.
 func (t *twin) state(e twinEntry) Change {
 	c := Change{Session: e.session, Number: e.number, Token: e.token, Wanted: e.told}
 	if c.Token == 0 {
@@ -108,7 +108,7 @@ func fit(row []twinEntry) bool {
 	return taken <= least
 }
 
-// stuck returns the first key for which e has to wait.
+// stuck returns the first key at which other requests keep e waiting.
 func (t *twin) stuck(e twinEntry) (string, bool) {
 	for _, key := range e.keys {
 		if !fit(append(t.before(key, e.place), e)) {
@@ -173,7 +173,7 @@ func (t *twin) apply(term uint64, c Command) Result {
 	before := t.states()
 	t.carryOut(term, c, &r)
 	after := t.states()
-	// the request is new to its session, and its state has changed in the same command
+	// the session of the resumed request does not know that another request waits
 	if r.Evicted != nil && c.Kind == Acquire && t.find(c.Session, c.Number).told {
 		r.Fired = append(r.Fired, t.state(*t.find(c.Session, c.Number)))
 	}
@@ -439,7 +439,8 @@ func (t *twin) ofSession(term uint64, c Command, r *Result) {
 	}
 }
 
-// linger keeps the holds with a delay of an expiring session. It is called once for each delay.
+// linger marks an expiring session as gone if it has holds with a delay. Each further Expire ends
+// the holds with the shortest delay.
 func (t *twin) linger(s *twinSession, r *Result) bool {
 	over := time.Duration(0)
 	if s.gone {
@@ -520,7 +521,8 @@ func (t *twin) acquire(s *twinSession, c Command, r *Result) {
 	}
 }
 
-// holder returns the request that holds a key, or else the first; nil in the grace.
+// holder returns the request that holds a key, or the first in its queue if none holds it. During
+// the grace it returns nil.
 func (t *twin) holder(key string) *Holder {
 	var found *Holder
 	waiting := 0
@@ -589,14 +591,14 @@ func (t *twin) good(key string) bool {
 		!bytes.ContainsFunc([]byte(key), unicode.IsControl)
 }
 
-// circular reports whether e, at the end of its queues, would wait for a request under which it was
-// made.
+// circular reports whether e, at the end of its queues, would wait for one of its owners.
 func (t *twin) circular(e twinEntry) bool {
 	return t.waitsForOneOf(e) || t.charter.Rules >= 2 && !t.ends(e, e.owner) && t.ends(e, 0)
 }
 
-// ends reports whether e, which is made under owner, would be granted if each request ended as soon
-// as possible. A request can end when it holds or fits and when no request made under it is left.
+// ends reports whether e, with the given owner, would be granted if each request ended as soon as
+// it could. A request can end when it is granted or fits, and no request that names it as owner is
+// left.
 func (t *twin) ends(e twinEntry, owner Number) bool {
 	e.owner = owner
 	left := append(slices.Clone(t.entries), e)
@@ -622,9 +624,10 @@ func (t *twin) ends(e twinEntry, owner Number) bool {
 	}
 }
 
-// waitsForOneOf searches the wait-for graph along the edges that are certain.
+// waitsForOneOf searches the wait-for graph without the edges between requests that are not
+// exclusive.
 func (t *twin) waitsForOneOf(e twinEntry) bool {
-	waits := map[Revision]bool{} // the places of the entries that e waits for
+	waits := map[Revision]bool{} // the places of the requests that e waits for
 	add := func(e twinEntry) {
 		for _, key := range e.keys {
 			row := t.before(key, e.place)
@@ -632,7 +635,7 @@ func (t *twin) waitsForOneOf(e twinEntry) bool {
 				continue
 			}
 			for _, o := range row {
-				if e.of == 1 || o.of == 1 { // with permits another request may return enough
+				if e.of == 1 || o.of == 1 { // otherwise a third request may return enough permits
 					waits[o.place] = true
 				}
 			}

@@ -10,15 +10,15 @@ import (
 	"testing"
 )
 
-// markKind is the command of the next rules version, see rules_nextrules.go. Builds that do not
-// know it must also handle it.
+// markKind is the kind that the next version of the rules adds, see rules_nextrules.go. The tests
+// send it to older builds, too.
 const markKind Kind = 200
 
-// marksVersion is the rules version that has this command.
+// marksVersion is the version that adds markKind.
 const marksVersion = 3
 
-// upgradeLog generates a log in which a group moves from one version of the rules to the next, and
-// returns the index of the Raise. Commands of the new version come before and after the Raise.
+// upgradeLog returns a random log that raises the rules to version to, and the index of the Raise.
+// The log has commands of the new version before and after the Raise.
 func upgradeLog(seed uint64, to uint32) (run, int) {
 	r := rand.New(rand.NewPCG(seed, 2))
 	log := run{charter: charterFor(r)}
@@ -49,7 +49,7 @@ func upgradeLog(seed uint64, to uint32) (run, int) {
 	return log, raise
 }
 
-// replica applies a log as a build does that knows the rules up to some version.
+// replica applies a log as a build that knows the rules up to a given version.
 type replica struct {
 	m     *Machine
 	after [][]byte // the result of each step, and the snapshot after it
@@ -62,7 +62,7 @@ func (r *replica) follow(steps []step) {
 	}
 }
 
-// on returns a machine of another build in the state of m, as after a restart.
+// on returns a machine with the state of m in another build, as after a restart with that build.
 func on(t *testing.T, m *Machine, supported uint32) *Machine {
 	t.Helper()
 	n, err := restore(m.Snapshot(nil), supported)
@@ -72,10 +72,10 @@ func on(t *testing.T, m *Machine, supported uint32) *Machine {
 	return n
 }
 
-// TestUpgradeInAnyOrder checks that replicas of old and new builds are equal byte for byte until
-// the group is raised, that the new ones stay equal, and that a build that is too old fails exactly
-// at the Raise. Replicas share only the log and snapshots. So one replica that changes its build at
-// each index of the log, and changes back, covers all orders of upgrades.
+// TestUpgradeInAnyOrder checks that replicas of old and new builds are equal, byte for byte, up to
+// the Raise, and replicas of new builds after it. A build that is too old must fail exactly at the
+// Raise. Replicas share only the log and snapshots, so one replica that changes its build at every
+// entry of the log covers all orders of an upgrade.
 func TestUpgradeInAnyOrder(t *testing.T) {
 	for seed := range uint64(12) {
 		to := 2 + uint32(seed%2)
@@ -120,7 +120,7 @@ func tooOld(t *testing.T, r, reference *replica, raise int, version uint32) {
 	}
 }
 
-// joins checks that a replica that starts from a snapshot after the Raise is equal to all others,
+// joins checks that a replica that starts from a snapshot after the Raise is equal to the others,
 // and that a build that is too old refuses the snapshot.
 func joins(t *testing.T, log run, at int, reference *replica, to uint32) {
 	t.Helper()
@@ -147,8 +147,8 @@ func same(t *testing.T, at int, got, want [][]byte) {
 	}
 }
 
-// lapsed checks that a Detach with a reason is refused before the Raise, and that it has an event
-// after the Raise.
+// lapsed checks that a Detach with a reason is refused before the Raise and causes an event after
+// it.
 func lapsed(t *testing.T, log run, raise int) {
 	t.Helper()
 	log.supported = LapsesSince
@@ -173,8 +173,8 @@ func lapsed(t *testing.T, log run, raise int) {
 	t.Logf("%d refused, told %d times", refused, told)
 }
 
-// marked checks that old and new builds refuse the command of version 3 before the Raise. After the
-// Raise the command must work, and snapshots must contain its count.
+// marked checks that old and new builds refuse the command of version 3 before the Raise, and that
+// after the Raise it takes effect and is counted in snapshots.
 func marked(t *testing.T, log run, raise int) {
 	t.Helper()
 	seen := map[string]int{}
@@ -191,7 +191,7 @@ func marked(t *testing.T, log run, raise int) {
 				continue
 			}
 			h, _ := Peek(s.command)
-			want := Malformed // unknown under this version, or to this build
+			want := Malformed // unknown in the version in force, or to this build
 			if i < raise && h.Rules == marksVersion {
 				want = Unsupported
 			} else if i > raise && h.Rules == marksVersion && RulesVersion >= marksVersion {
@@ -210,7 +210,7 @@ func marked(t *testing.T, log run, raise int) {
 }
 
 // TestTheNextBuild runs the upgrade tests in the build that knows the next version. That build must
-// replay the logs of this build and of all earlier builds to the same bytes.
+// replay the golden logs of this build and of all earlier builds with the same results.
 func TestTheNextBuild(t *testing.T) {
 	if testing.Short() || RulesVersion >= marksVersion || os.Getenv("MORTISE_BUG") != "" {
 		t.Skip("only in a full run of the present build")

@@ -23,7 +23,7 @@ func openSessions(t testing.TB, n int) (*world, []SessionID) {
 	return w, ids
 }
 
-// another opens session number i. Its ID and the next session's are not adjacent.
+// another opens session number i. The IDs of two such sessions are not adjacent.
 func (w *world) another(i int) SessionID {
 	nonce := Nonce{1, byte(i), byte(i >> 8)}
 	id := w.do(Command{Kind: Open, Nonce: nonce, Record: []byte("record")}, Done).Session
@@ -31,9 +31,9 @@ func (w *world) another(i int) SessionID {
 	return id
 }
 
-// TestWalkSessionsListsEachOnce ends and opens sessions between two pages, including the session at
-// the cursor. It checks that a session that exists during the whole walk is listed once and in
-// order, and that no page exceeds its budget.
+// TestWalkSessionsListsEachOnce checks that a session that exists during the whole walk is listed
+// once and in order, and that no page exceeds its budget. Between pages sessions are opened and
+// ended, among them the last one listed.
 func TestWalkSessionsListsEachOnce(t *testing.T) {
 	for seed := range uint64(100) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -61,7 +61,7 @@ func TestWalkSessionsListsEachOnce(t *testing.T) {
 				}
 			}
 			if len(page) > 0 && random.IntN(2) == 0 {
-				end(page[len(page)-1].ID) // the session at the cursor
+				end(page[len(page)-1].ID) // the last session listed
 			}
 			end(ids[random.IntN(len(ids))])
 			if pages < 40 && random.IntN(3) == 0 {
@@ -82,8 +82,8 @@ func TestWalkSessionsListsEachOnce(t *testing.T) {
 	}
 }
 
-// TestWalkSessionsKeepsToItsBudget checks the budget when the session at the cursor has ended, so
-// that the walk must begin anew.
+// TestWalkSessionsKeepsToItsBudget checks that a page visits at most budget sessions even if the
+// session of the cursor has ended and the walk must begin anew.
 func TestWalkSessionsKeepsToItsBudget(t *testing.T) {
 	w, ids := openSessions(t, 1000)
 	c := SessionCursor{At: ids[899] + 1, Past: ids[899]} // the session At has ended
@@ -101,7 +101,8 @@ func TestWalkSessionsKeepsToItsBudget(t *testing.T) {
 	}
 }
 
-// BenchmarkSessionsPage shows that the cost of a page does not depend on the number of sessions.
+// BenchmarkSessionsPage measures one page of few and of many sessions, which should take the same
+// time.
 func BenchmarkSessionsPage(b *testing.B) {
 	for _, n := range []int{100, 10_000} {
 		w, ids := openSessions(b, n)

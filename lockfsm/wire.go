@@ -5,9 +5,9 @@ import (
 	"math/bits"
 )
 
-// reader takes values off the front of untrusted bytes. It never reads past the end, and never
-// trusts a length that exceeds the bytes. After the first error every read returns zero, so callers
-// check once at the end.
+// reader reads values from the front of untrusted bytes. It never reads past the end, and fails at
+// a length that exceeds the remaining bytes. After the first error every read returns zero, so
+// callers check for an error once at the end.
 type reader struct {
 	b     []byte
 	fault string // the first error; empty if there is none
@@ -78,8 +78,9 @@ func (r *reader) take(n uint64, what string) []byte {
 	return v
 }
 
-// count reads the number of items that follow, each at least size bytes long. So a false count
-// cannot reserve memory that the bytes do not fill.
+// count reads the number of items that follow, each at least size bytes long. It fails if the
+// remaining bytes are too few for that number, so that a false count cannot cause a large
+// allocation.
 func (r *reader) count(size int, what string) int {
 	return int(r.max(uint64(len(r.b)/size), what))
 }

@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// workload generates commands as clients, keepers and an unreliable network would send them. Some
-// are repetitions, come from old attachments, have numbers out of order, cancel before they
-// acquire, or have names at and beyond the limit.
+// workload draws random commands as clients and leaders send them over a bad network. Some commands
+// are repetitions, are of old attachments, have numbers out of order, cancel a request before its
+// Acquire, or have keys at and beyond the limit.
 type workload struct {
 	rand    *rand.Rand
-	t       *twin // read only: the source of sensible choices
+	t       *twin // read only; the state from which commands are chosen
 	sent    []Command
 	opened  byte
 	openSet []Nonce
 	term    uint64
 }
 
-// charterFor draws the charter of one seed, with limits so small that they are reached.
+// charterFor draws the charter of one seed. Its limits are so small that the workload reaches them.
 func charterFor(r *rand.Rand) Charter {
 	c := Charter{
 		Group: 7, FoundedUnixMS: 1 + r.Int64N(1<<40), Rules: 1, SessionTTL: 10 * time.Second,
@@ -33,7 +33,7 @@ func charterFor(r *rand.Rand) Charter {
 	return c
 }
 
-// budgetsFor draws budgets. In one of two seeds they are small enough to be reached.
+// budgetsFor draws budgets. In half of the seeds they are so small that the workload reaches them.
 func budgetsFor(r *rand.Rand) (session, group uint64) {
 	if r.IntN(2) == 0 {
 		return 1 << 20, 1 << 20
@@ -47,7 +47,7 @@ func (w *workload) next() Command {
 		w.term++
 	}
 	if len(w.sent) > 0 && r.IntN(8) == 0 {
-		// This is a delayed copy of one of the last few commands, or of any command.
+		// Repeat one of the last few commands, or any earlier command.
 		n := len(w.sent)
 		if r.IntN(2) == 0 {
 			n = min(n, 6)
@@ -62,7 +62,7 @@ func (w *workload) next() Command {
 func (w *workload) fresh() Command {
 	r := w.rand
 	if !w.t.born {
-		// Without a session no command makes sense, so any kind is used.
+		// Without a session no command can succeed, so any kind will do.
 		return Command{Kind: Stamp + Kind(r.IntN(int(Put))), Session: 1, Number: 1, Nonce: Nonce{1}, Key: "k0",
 			Token: 1, Version: 2}
 	}
@@ -170,7 +170,7 @@ func (w *workload) ofSession() Command {
 	return c
 }
 
-// shape makes half of the requests something other than exclusive.
+// shape makes half of the requests shared, for a semaphore, or for several keys.
 func (w *workload) shape(c *Command, s twinSession) {
 	r := w.rand
 	if r.IntN(2) == 0 {
@@ -213,7 +213,8 @@ func (w *workload) takeUp(c *Command) {
 	}
 }
 
-// number chooses a request to end, sometimes one that has already ended or has not arrived.
+// number returns the number of a request to end. Sometimes the request has already ended or its
+// Acquire has not been applied.
 func (w *workload) number(s twinSession) Number {
 	var live []Number
 	for _, e := range w.t.entries {

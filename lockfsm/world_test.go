@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// world is a born group without a grace. Its revisions are small, so that encoded session IDs are
-// short enough for a fuzzer to hit.
+// world is a founded group without a grace. Its revisions are small, so that encoded session IDs
+// are short enough for a fuzzer to guess.
 type world struct {
 	t testing.TB
 	m *Machine
@@ -54,7 +54,8 @@ func (w *world) check() {
 	}
 }
 
-// crowded is a world with two sessions, queues of several entries, and a lock of its own for each.
+// crowded returns a world with two sessions, queues of several entries, and one lock that only one
+// session holds for each session.
 func crowded(t testing.TB) (w *world, a, b SessionID) {
 	w = newWorld(t)
 	a, b = w.session(1), w.session(2)
