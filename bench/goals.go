@@ -2,8 +2,8 @@ package main
 
 import "time"
 
-// A goal is one row of the table of goals. The field must is the limit for every merge, and the field
-// reach is the target.
+// A goal is one row of the table of goals. The field must is the limit for every merge, and the
+// field reach is the target.
 type goal struct {
 	about       string
 	workload    string

@@ -132,7 +132,7 @@ func (s *scene) groupFindings() []finding {
 const (
 	twoGroups = "two groups"
 	inGrace   = "the group is in its grace"
-	otherSide = "the other side " // the peer of a connection on which only one side uses TLS, or a handshake failed
+	otherSide = "the other side " // the peer of a connection that failed by TLS, or because one side has no TLS
 	unreached = " cannot be reached: bring them back"
 )
 

@@ -158,8 +158,8 @@ func (h *handler) ask(ctx context.Context, q question, now time.Time) *look {
 	return a
 }
 
-// walk adds the keys that begin with prefix to a. If ctx ends after some keys were read, it keeps
-// those keys and sets a.more.
+// walk adds the keys that begin with prefix to the answer a. If ctx ends after some keys were read,
+// it keeps those keys and sets a.more.
 func (h *handler) walk(ctx context.Context, a *look, prefix string, most int) {
 	for info, err := range h.node.List(ctx, prefix) {
 		switch {

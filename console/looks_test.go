@@ -30,7 +30,7 @@ type fakeNode struct {
 
 	walks, peeks, told atomic.Int64
 	searches           atomic.Int64 // List calls with a prefix
-	at, most           atomic.Int64 // queries at the same time, now and at most
+	at, most           atomic.Int64 // the present and the highest number of concurrent queries
 	listed             atomic.Int64 // members that were returned
 }
 

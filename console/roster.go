@@ -14,7 +14,7 @@ import (
 // roster describes the page of members that is shown.
 type roster struct {
 	Shown int     `json:"shown"`
-	Total int     `json:"total"`                 // by the last message of the leader; 0 means not known
+	Total int     `json:"total"`                 // the leader's last count; 0 means not known
 	After string  `json:"after,omitempty"`       // the page begins after this session; empty for the first page
 	Next  string  `json:"next,omitempty"`        // the parameter after for the next page; empty on the last page
 	Old   bool    `json:"old,omitempty"`         // the leader has not answered: an earlier first page is shown

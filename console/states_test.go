@@ -44,7 +44,7 @@ func TestWhatStandsFirst(t *testing.T) {
 		scene     *scene
 		id        string
 		level     level
-		want, not string // want must appear in the finding and not must not
+		want, not string // texts that the finding must and must not contain
 	}{
 		"all is well":  {scened(), "fine", fine, "Any one instance may be stopped", "force"},
 		"a stuck lock": {scened(contended("orders/1", "2", nil)), "held-long", watch, "end the hold by force", ""},

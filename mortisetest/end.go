@@ -97,7 +97,7 @@ func labelled(mark string) string {
 	return strings.Join(found, "\n\n")
 }
 
-// soon polls the function is, and reports whether it returns true within settle.
+// soon polls is(), and reports whether is() returns true within settle.
 func soon(is func() bool) bool {
 	for began := time.Now(); !is(); time.Sleep(time.Millisecond) {
 		if time.Since(began) > settle {

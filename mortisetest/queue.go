@@ -51,7 +51,7 @@ func holding(s mortise.Standing, name string) bool {
 	return s.Holder == name && s.Token != 0 && !s.Expired
 }
 
-// await queries the present leader until the function is returns true for the queue of key.
+// await queries the present leader until is() returns true for the queue of key.
 func (c *Cluster) await(what, key string, is func(mortise.KeyInfo) bool) mortise.KeyInfo {
 	c.t.Helper()
 	var queue mortise.KeyInfo

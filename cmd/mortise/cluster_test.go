@@ -99,7 +99,7 @@ func (f *fleet) in(t *testing.T) *fleet {
 }
 
 // environ returns the environment of the test, but with only those variables of mortise that are in
-// common and more. They are given there without their prefix.
+// common and more. The lists common and more contain the variables without their prefix.
 func (f *fleet) environ(more ...string) []string {
 	var list []string
 	for _, pair := range os.Environ() {

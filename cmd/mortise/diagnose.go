@@ -143,7 +143,7 @@ func addressOf(list []mortise.Member, instance string) string {
 	return ""
 }
 
-// fate describes the state of a voter that is missing, by the reports of all instances.
+// fate describes the state of a voter that is missing, as the reports of the instances show it.
 func (f facts) fate(instance, address string) string {
 	for _, r := range f.reports {
 		if r.Status != nil && r.Status.Instance == instance {

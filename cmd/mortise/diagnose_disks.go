@@ -8,7 +8,7 @@ import (
 )
 
 // disks returns the disks that have a fault, each once, as the leader and the instances report
-// them. Disks because of which an instance has no vote come before those that are almost full.
+// them. Disks whose fault costs an instance its vote come before those that are almost full.
 func (f facts) disks() (list []mortise.FaultyDisk) {
 	add := func(faults []mortise.FaultyDisk) {
 		for _, d := range faults {

@@ -55,7 +55,7 @@ func TestALostQuorum(t *testing.T) {
 	f.doctorSays(exitNo, "leads group "+group, "Replicas says that 3 instances run, and 2 answer")
 	f.mortise("run", "-w", patience.String(), "k", "--", "echo", "granted").wants(t, exitOK, "granted")
 
-	f.agents[1].kill() // now it does not return
+	f.agents[1].kill() // it is not started again
 	for _, a := range f.agents[1:] {
 		if err := os.RemoveAll(a.dir); err != nil {
 			t.Fatal(err)

@@ -17,7 +17,7 @@ const (
 	// doctor has found a problem, unlock has ended nothing, or data has found no data or another
 	// revision
 	exitNo        = 1
-	exitBusy      = 120 // the lock is held, and the time of -n or -w is over
+	exitBusy      = 120 // the lock is held, and -n or -w allowed no longer wait
 	exitLost      = 121 // the lock was lost while the command ran
 	exitNotReady  = 122 // no leader, no majority or no instance can be reached, or the group is in its grace
 	exitUsage     = 123 // the command line or the configuration is wrong; nothing was done

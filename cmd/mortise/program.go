@@ -49,7 +49,7 @@ func (p *program) close() {
 }
 
 // here returns the status of the first instance that answers. If the agent has a port of its own,
-// that is the agent.
+// that instance is the agent.
 func (p *program) here(ctx context.Context) (*query.HereAnswer, error) {
 	places, errs := p.guest.Places(ctx)
 	for _, place := range places {

@@ -17,8 +17,8 @@ const (
 	ResourceKey = "mortise-resource-bin" // optional; any bytes, because gRPC encodes keys that end in -bin
 )
 
-// Client makes client interceptors. With the zero value, calls without a token in the context are
-// sent without one.
+// Client makes client interceptors. With the zero value, a call is sent without a token if its
+// context has none.
 type Client struct {
 	// Resource returns the name of the resource that the call writes to, usually the lock's key. If
 	// Resource is nil or returns "", no name is sent and the server must derive it. req is nil for
