@@ -78,7 +78,6 @@ func (c *crowd) reset() {
 	c.attached, c.isIn, c.all = nil, make([]bool, len(c.lights)), make(chan struct{})
 }
 
-// one returns an attached session, or nil.
 func (c *crowd) one() *light {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -135,7 +134,6 @@ func (c *crowd) returns(ctx context.Context, first int) (r returned, err error) 
 	return r, err
 }
 
-// crowdOptions describes the crowd of a process.
 type crowdOptions struct {
 	Group     groupAnswer
 	Encrypted bool

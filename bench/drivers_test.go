@@ -81,7 +81,7 @@ func exclude(t *testing.T, ctx context.Context, cluster Cluster) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := callers[1].Lock(ctx, "b") // a lock of another key is granted immediately
+	b, err := callers[1].Lock(ctx, "b")
 	if err != nil {
 		t.Fatal(err)
 	}

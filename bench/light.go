@@ -34,7 +34,6 @@ type light struct {
 	voters []nodeid.Endpoint
 }
 
-// groupAnswer describes the group of a member.
 type groupAnswer struct {
 	Group  string
 	Voters []nodeid.Endpoint

@@ -25,7 +25,6 @@ type Machine struct {
 	Waited     time.Duration // the time until it was quiet, or until the limit
 }
 
-// look returns a description of this machine and of its disk at dir.
 func look(dir string) Machine {
 	m := Machine{When: time.Now().UTC().Format("2 January 2006, 15:04 MST"), CPU: "unknown", Cores: runtime.NumCPU(),
 		Go: runtime.Version()}

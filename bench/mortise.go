@@ -92,7 +92,6 @@ func mortiseConfig(encrypted bool, addresses []string, i int) mortise.Config {
 	return c
 }
 
-// mortiseMember is one node.
 type mortiseMember struct{ *mortise.Node }
 
 func startMortise(ctx context.Context, c mortise.Config) (Member, error) {

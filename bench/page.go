@@ -91,7 +91,6 @@ func wrapped(mark, margin, text string) string {
 	return b.String() + line + "\n"
 }
 
-// medians returns a phrase that describes what a figure is.
 func (r Record) medians() string {
 	if r.Rounds == 1 {
 		return "One round"
@@ -189,7 +188,6 @@ func writeTable(b *strings.Builder, head []string, rows [][]string) {
 	b.WriteString("\n")
 }
 
-// workloadTitle returns the name of a workload in tables.
 func workloadTitle(name string) string {
 	switch name {
 	case "serial":

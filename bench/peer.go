@@ -57,7 +57,6 @@ type Member interface {
 	Close() error
 }
 
-// members are three members in one process.
 type members []Member
 
 // openMembers opens three members in this process, which communicate over loopback TCP.

@@ -117,7 +117,6 @@ func (r *Record) versionOf(peer, version string) {
 	}
 }
 
-// workloadsFor returns the requested workloads that p can run.
 func workloadsFor(p Peer, o options) (names []string) {
 	for _, w := range workloads() {
 		if p.Lacks[w.Name] == "" && (w.Only == nil || w.Only(p)) && o.only.MatchString(w.Name) {

@@ -14,7 +14,6 @@ import (
 	"time"
 )
 
-// server is a process of a peer that the benchmark has started.
 type server struct {
 	cmd    *exec.Cmd
 	log    string
@@ -107,7 +106,6 @@ func freeAddresses(n int) (addresses []string, err error) {
 	return addresses, nil
 }
 
-// memberDir creates the directory of member i and returns its path.
 func memberDir(dir string, i int) string {
 	path := filepath.Join(dir, fmt.Sprint(i))
 	_ = os.MkdirAll(path, 0o700) // the user of the directory reports an error

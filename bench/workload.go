@@ -40,7 +40,6 @@ func (r *Run) patience() time.Duration {
 	return 15 * time.Second
 }
 
-// workloads returns all workloads in the order of the tables.
 func workloads() []Workload {
 	return []Workload{
 		{Name: "serial", About: "one caller, by turns on two instances whose members do not lead", Run: serial},
@@ -79,7 +78,6 @@ func workloads() []Workload {
 
 func isMortise(p Peer) bool { return p.Kind == "mortise" && !p.Durable }
 
-// peers returns all peers in the order of the tables.
 func peers() []Peer {
 	return []Peer{
 		mortisePeer("mortise-dir", true, false),

@@ -124,7 +124,6 @@ func (c *zookeeperCluster) connect(ctx context.Context, i int) (Instance, error)
 	})
 }
 
-// silence discards the log of the client.
 type silence struct{}
 
 // Printf implements zk.Logger.

@@ -21,7 +21,7 @@ func TestAStuckHolderIsTold(t *testing.T) {
 	lock(t, nodes[1], mortise.Request{Key: "orders/42", Value: "charging card"})
 	wait(t, nodes[0], "orders/42", 2)
 	wait(t, nodes[2], "orders/42", 3)
-	for i, node := range nodes { // the leader and the other instances show the same
+	for i, node := range nodes {
 		h := New(node, Options{Long: time.Millisecond})
 		what, next, ok := status(t, h, "").found("held-long")
 		if !ok {

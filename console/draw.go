@@ -79,7 +79,6 @@ func draw(t tree) drawing {
 	return d
 }
 
-// box adds the box of a key.
 func (d *drawing) box(r row, y, right int) {
 	x := 1 + r.depth*indent
 	b := box{X: x, Y: y, W: right - x, Key: r.key.Name, TextX: x + 10, NameY: y + 16, ByY: y + 32, WaitX: right - 8,
@@ -111,7 +110,6 @@ func (d *drawing) dot(r row, y, right int) {
 	d.Dots = append(d.Dots, o)
 }
 
-// label returns the text beside the dot of a row.
 func (r *row) label() string {
 	text := shown(r.waiter)
 	switch {

@@ -9,7 +9,6 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// level is the severity of a finding.
 type level int
 
 const (
@@ -35,7 +34,6 @@ type finding struct {
 	About []about `json:"about,omitempty"`
 }
 
-// about is a key that a finding concerns.
 type about struct {
 	Key  string `json:"key"`
 	Text string `json:"text"` // the text of the finding for this key

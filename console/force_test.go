@@ -65,8 +65,6 @@ func TestForceNeedsPermission(t *testing.T) {
 	}
 }
 
-// TestForceIsRefusedFromOtherSites checks that a form on another site cannot use the permission of
-// a viewer.
 func TestForceIsRefusedFromOtherSites(t *testing.T) {
 	node := solo(t)
 	held := lock(t, node, mortise.Request{Key: "k"})

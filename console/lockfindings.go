@@ -8,7 +8,6 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// maxStuck is the maximum number of long-held keys that are reported separately.
 const maxStuck = 3
 
 // lockFindings returns the locks that need attention. It returns none if the data is stale, because

@@ -32,7 +32,6 @@ type question struct {
 	after  string // if set, the members after this session
 }
 
-// look is the answer to a question.
 type look struct {
 	tried  time.Time // when the leader was last queried
 	seen   time.Time // when the leader last returned the keys; zero means never
@@ -130,7 +129,6 @@ func (h *handler) look(ctx context.Context, q question) *look {
 	return answer
 }
 
-// ask queries the leader and returns the answer to q.
 func (h *handler) ask(ctx context.Context, q question, now time.Time) *look {
 	a := &look{tried: now}
 	switch {

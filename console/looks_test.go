@@ -22,16 +22,16 @@ import (
 // the queries that it receives.
 type fakeNode struct {
 	keys   []mortise.KeyInfo
-	many   int           // the number of further keys
+	many   int
 	takes  time.Duration // the duration of a List or a Peek
-	silent atomic.Bool   // the leader does not answer
+	silent atomic.Bool
 	panics bool
-	fleet  int // the number of members
+	fleet  int
 
 	walks, peeks, told atomic.Int64
 	searches           atomic.Int64 // List calls with a prefix
 	at, most           atomic.Int64 // the present and the highest number of concurrent queries
-	listed             atomic.Int64 // members that were returned
+	listed             atomic.Int64
 }
 
 func (f *fakeNode) Err() error                  { return nil }

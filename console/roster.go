@@ -9,9 +9,6 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// This file groups the voters and a page of the members by zone.
-
-// roster describes the page of members that is shown.
 type roster struct {
 	Shown int     `json:"shown"`
 	Total int     `json:"total"`                 // the leader's last count; 0 means not known
@@ -111,7 +108,6 @@ func memberOf(s mortise.Status, m mortise.Member) member {
 	return one
 }
 
-// rank returns the position of a role in the order in which members are sorted.
 func rank(role string) int {
 	return slices.Index([]string{"leader", "voter", "learner", "member", "guest"}, role)
 }

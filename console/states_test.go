@@ -149,8 +149,6 @@ func TestWhatStandsFirst(t *testing.T) {
 	}
 }
 
-// TestTheWorstFindingIsFirst checks that findings of level broken are listed before those of level
-// watch.
 func TestTheWorstFindingIsFirst(t *testing.T) {
 	s := scened()
 	s.status.Namesake, s.status.Leader, s.status.Session = "a second one", "", mortise.SessionSeeking
@@ -192,8 +190,6 @@ func TestStaleFiguresAreMarked(t *testing.T) {
 	}
 }
 
-// TestAKeyThatIsNotSeenIsNotFree checks that without a leader the page does not say that a key is
-// free.
 func TestAKeyThatIsNotSeenIsNotFree(t *testing.T) {
 	f := &fakeNode{}
 	h := New(f, Options{})

@@ -14,7 +14,7 @@ import (
 // Limits of the picture.
 const (
 	maxTrees   = 12
-	maxRows    = 24 // rows of one tree
+	maxRows    = 24
 	maxWaiters = 4  // waiters below one key that hold no other key
 	maxDepth   = 10 // a key below this depth begins a tree of its own
 )
@@ -25,7 +25,6 @@ type tree struct {
 	circles [][]link
 }
 
-// link is a holder that may wait for another holder.
 type link struct {
 	Holder   string `json:"holder"`
 	Holds    string `json:"holds"`
@@ -142,7 +141,6 @@ func holdsIt(k mortise.KeyInfo, session string) bool {
 	})
 }
 
-// queued is a key that requests wait for.
 type queued struct{ mortise.KeyInfo }
 
 // calls is one or more consecutive requests with the same session and value.
@@ -151,7 +149,6 @@ type calls struct {
 	calls int
 }
 
-// waiters returns the waiters for a key in the order of the queue.
 func (k queued) waiters() (all []calls) {
 	for _, st := range k.Queue {
 		if last := len(all) - 1; st.Token != 0 {

@@ -97,7 +97,7 @@ func ExampleGuard() {
 	fmt.Println(err)
 	err = put(fence.NewContext(ctx, 5)) // the token of a former holder
 	fmt.Println(errors.Is(err, fence.ErrStale))
-	_ = put(ctx) // no lock at all
+	_ = put(ctx)
 	// Output:
 	// 200 OK
 	// <nil>

@@ -46,7 +46,7 @@ func TestGuardAnswers(t *testing.T) {
 		guard  fence.Guard
 		header http.Header
 		status int
-		text   string // a part of the response
+		text   string
 	}{
 		{"the mark", fence.Guard{Resource: byPath}, h(token, "5"), 200, "5 true"},
 		{"higher", fence.Guard{Resource: byPath}, h(token, "6"), 200, "6 true"},

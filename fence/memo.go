@@ -29,7 +29,6 @@ type Memo struct {
 
 type stepKey struct{ resource, id string }
 
-// outcome is a step that is in progress or done.
 type outcome struct {
 	over   chan struct{} // closed after the fields below are set, when the step is done or has failed
 	done   bool

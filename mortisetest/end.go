@@ -19,7 +19,6 @@ const label = "mortisetest"
 // UnlockSoon or a call whose context has just ended.
 const settle = 5 * time.Second
 
-// end checks and closes the cluster at the end of the test.
 func (c *Cluster) end() {
 	if !c.options.MayHold && !c.t.Failed() { // after a failure, held locks are expected
 		c.nothingHeld()

@@ -179,8 +179,6 @@ func TestWhatDoesNotComeFailsTheTest(t *testing.T) {
 	}
 }
 
-// TestMistakesAreTold checks that an invalid call ends the test with a message that names the
-// mistake.
 func TestMistakesAreTold(t *testing.T) {
 	for want, test := range map[string]func(testing.TB){
 		"a cluster of 0 nodes: want 1 to 256":     func(t testing.TB) { New(t, 0) },

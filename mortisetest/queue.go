@@ -42,7 +42,6 @@ func (c *Cluster) AwaitHolder(key string, i int) mortise.KeyInfo {
 	})
 }
 
-// holds reports whether the node with this name is a holder in queue.
 func holds(queue mortise.KeyInfo, name string) bool {
 	return slices.ContainsFunc(queue.Queue, func(s mortise.Standing) bool { return holding(s, name) })
 }
@@ -117,7 +116,6 @@ func (c *Cluster) tokens(ctx context.Context, leader int, name string) (int, err
 	return len(found), nil
 }
 
-// name returns the Name of node i.
 func (c *Cluster) name(i int) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -10,7 +10,6 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// ttl is the default SessionTTL of a cluster.
 const ttl = 2 * time.Second
 
 // both runs a test inside a bubble and, unless -short is given, outside of one.
@@ -36,7 +35,6 @@ func lock(t *testing.T, node *mortise.Node, key string) *mortise.Lock {
 	return l
 }
 
-// tryFor waits for key at most for d.
 func tryFor(t *testing.T, node *mortise.Node, key string, d time.Duration) (*mortise.Lock, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)

@@ -189,7 +189,6 @@ func TestFoldedTextsAreWhole(t *testing.T) {
 	}
 }
 
-// TestAlertRulesAreValid checks the rules with promtool.
 func TestAlertRulesAreValid(t *testing.T) {
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {

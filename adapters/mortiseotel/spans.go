@@ -19,7 +19,6 @@ const (
 	maxEnded = 1_024  // ended holds, because a wait ends just after the hold that it waited for
 )
 
-// hold is the span of a held lock.
 type hold struct {
 	token mortise.Token
 	span  trace.Span

@@ -17,15 +17,14 @@ import (
 	"github.com/mortise-lock/mortise/internal/plain"
 )
 
-// call is one parsed command line.
 type call struct {
 	out, errs io.Writer
-	words     []string // the arguments that are not flags
+	words     []string
 	program   []string // the arguments after --, for run
 	environ   []string // the environment before flags changed it, for the command of run
 
-	prefix    string // the prefix of the variables that describe the cluster
-	prefixSet bool   // -env-prefix was given
+	prefix    string
+	prefixSet bool
 	context   string // a name in the file of contexts; empty means MORTISE_CONTEXT, or no context
 	json      bool
 	within    time.Duration
@@ -232,7 +231,6 @@ func (c *call) printf(format string, args ...any) error {
 	return err
 }
 
-// warn prints an error that does not end the command.
 func (c *call) warn(command string, err error) {
 	fmt.Fprintf(c.errs, "mortise %s: %s\n", command, plain.Lines(err.Error()))
 }
@@ -266,7 +264,6 @@ func myself() string {
 	return strings.ToValidUTF8(text[:min(len(text), 100)], "")
 }
 
-// short rounds a duration for display.
 func short(d time.Duration) string {
 	switch {
 	case d < 10*time.Second:

@@ -27,7 +27,6 @@ func completion(_ context.Context, c *call) error {
 	return err
 }
 
-// completed is a word that a shell can complete: a command or a flag.
 type completed struct {
 	name, about string
 	flags       []completed

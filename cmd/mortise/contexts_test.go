@@ -41,7 +41,7 @@ func TestContexts(t *testing.T) {
 	x.mortise("ls", "-context", "here").wants(t, exitOK)
 	by, _ := contexts(t, text, "CONTEXT=here")
 	by.mortise("ls").wants(t, exitOK)
-	by.mortise("ls", "-context", "none", "-timeout", "300ms").wants(t, exitNotReady) // overrides the variable
+	by.mortise("ls", "-context", "none", "-timeout", "300ms").wants(t, exitNotReady)
 	x.mortise("ls", "-context", "none", "-join", address).wants(t, exitOK)
 	x.mortise("ls", "-context", "certs", "-secret-file", secret).wants(t, exitOK)
 	x.mortise("ls", "-context", "certs").wants(t, exitUsage, filepath.Join(filepath.Dir(path), "cert"))

@@ -13,8 +13,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/credentials"
 )
 
-// TestDataOnTheCommandLine checks that data is read as it was written, and changed only at the
-// given revision.
 func TestDataOnTheCommandLine(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, false, "a")

@@ -281,7 +281,6 @@ func (f facts) list(members []mortise.Member) string {
 	return cmp.Or(strings.Join(texts, ", "), "none")
 }
 
-// failed adds the instances that have failed although their process still runs.
 func (f facts) failed(d *diagnosis) {
 	for _, r := range f.answers() {
 		if r.Answer.Failed != "" {

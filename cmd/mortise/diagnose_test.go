@@ -50,7 +50,6 @@ func illLeaderless(r *guest.Report) {
 	leaderless(r)
 }
 
-// TestDiagnose checks what doctor prints, and does not print, for a table of problems.
 func TestDiagnose(t *testing.T) {
 	well := &mortise.Health{Leader: "a", Eligible: 3, Target: 3, Advice: "any one instance may be stopped"}
 	for what, c := range map[string]struct {

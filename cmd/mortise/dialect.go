@@ -140,7 +140,7 @@ type member struct {
 	key    string
 	index  []int
 	kind   reflect.Type
-	quoted bool // a number is written as a string
+	quoted bool
 	omit   func(reflect.Value) bool
 }
 

@@ -347,7 +347,7 @@ func say(w http.ResponseWriter, code int, v any) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_, _ = w.Write(text) // fails if the client has disconnected
+	_, _ = w.Write(text)
 }
 
 // lines returns a function that writes and flushes one line. The function reports whether the

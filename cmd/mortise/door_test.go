@@ -147,7 +147,7 @@ func TestLeasesAreBoundedForEachClient(t *testing.T) {
 	}
 	greedy := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 1}}
 	defer greedy.CloseIdleConnections()
-	conn := new(int) // stands for the connection
+	conn := new(int)
 	for i := range leasesEach {
 		if _, err := all.open(conn, "", maxLeaseTTL); err != nil {
 			t.Fatal(i, err)

@@ -24,7 +24,7 @@ const (
 	exitFailed    = 124 // any other error
 	exitDenied    = 125 // the derived secret does not grant the right; nothing was done
 	exitCannotRun = 126 // the command of run exists but cannot be executed
-	exitNotFound  = 127 // the command of run does not exist
+	exitNotFound  = 127
 	exitSignal    = 128 // plus the number of the signal that ended the command, or the wait for its lock
 )
 

@@ -8,8 +8,6 @@ import (
 	"testing"
 )
 
-// TestWhatIsMistypedIsNamed checks that the error names the mistyped word and suggests the most
-// similar one.
 func TestWhatIsMistypedIsNamed(t *testing.T) {
 	for line, want := range map[string]string{
 		"memebrs":      "mortise: there is no command memebrs; did you mean members?\nmortise help lists the commands\n",

@@ -35,7 +35,7 @@ var (
 // work may continue. leases is safe for concurrent use.
 type leases struct {
 	node *mortise.Node
-	ctx  context.Context // the context of all leases
+	ctx  context.Context
 	end  context.CancelFunc
 
 	mu     sync.Mutex // guards the fields below and every lease; never held while blocking
@@ -49,9 +49,9 @@ type lease struct {
 	client   any
 	by       *program      // the program that owns the lease; nil means the agent's own rights
 	ttl      time.Duration // 0 means that the lease ends with its connection
-	timer    *time.Timer   // nil if ttl is 0
+	timer    *time.Timer
 	locks    map[mortise.Token]holding
-	ctx      context.Context // ends with the lease
+	ctx      context.Context
 	end      context.CancelCauseFunc
 }
 

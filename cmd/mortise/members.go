@@ -25,7 +25,6 @@ func membersFlags(c *call, fs *flag.FlagSet) {
 	fs.StringVar(&c.members.after, "after", "", "begin after this session; the last line of a list names it")
 }
 
-// roll is a list of members as the leader reports it.
 type roll struct {
 	members []mortise.Member
 	total   int
@@ -116,7 +115,6 @@ func (c *call) pages(ctx context.Context, g *guest.Guest, addr string, at *query
 	return all, err
 }
 
-// page is a reply that contains a part of a list of sessions.
 type page interface {
 	GetMore() bool
 	GetFrom() *query.SessionCursor

@@ -17,9 +17,9 @@ import (
 
 type measure struct {
 	name, kind, help string
-	label            string    // the label of a counter; empty means none
-	values           []string  // the values of label: each series begins at 0, so that a rule sees the first increase
-	bounds           []float64 // the upper bounds of a histogram
+	label            string   // the label of a counter; empty means none
+	values           []string // the values of label: each series begins at 0, so that a rule sees the first increase
+	bounds           []float64
 }
 
 const (
@@ -122,8 +122,8 @@ func truth(is bool) float64 {
 
 // meter counts the events that the hooks of a node report. It is safe for concurrent use.
 type meter struct {
-	mu    sync.Mutex                       // guards all series
-	all   map[string]measure               // by name
+	mu    sync.Mutex // guards all series
+	all   map[string]measure
 	count map[string]map[string]uint64     // for each counter, by labels
 	times map[string]map[string]*histogram // for each histogram, by labels
 }

@@ -107,7 +107,7 @@ func (c *call) pingOnce(ctx context.Context, s *guest.Session, key string) error
 // measured computes the statistics of at least one duration.
 func measured(took []time.Duration, leader string) pinged {
 	slices.Sort(took)
-	rank := func(percent int) float64 { // the method of the nearest rank
+	rank := func(percent int) float64 {
 		return took[(len(took)*percent+99)/100-1].Seconds()
 	}
 	return pinged{Leader: leader, Locks: len(took), Min: took[0].Seconds(), Median: rank(50), P99: rank(99)}

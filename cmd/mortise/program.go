@@ -40,7 +40,6 @@ func (p *program) begin(ctx context.Context, config mortise.Config) (err error) 
 	return nil
 }
 
-// close releases the locks of the program, and closes the guest.
 func (p *program) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), closeWithin)
 	defer cancel()
@@ -68,7 +67,6 @@ func (p *program) here(ctx context.Context) (*query.HereAnswer, error) {
 	return nil, fmt.Errorf("%w: no instance answers: %w", mortise.ErrNotReady, err)
 }
 
-// puts sends a query that needs a leader.
 func puts[Q, A any](ctx context.Context, p *program, method guest.Method[Q, A], q *Q) (*A, error) {
 	a, err := guest.Put(ctx, p.guest, method, q)
 	return a, mended(err)

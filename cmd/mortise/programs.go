@@ -26,10 +26,10 @@ import (
 
 const (
 	maxPrograms = 64
-	programIdle = time.Minute            // how long a guest without requests and leases stays open
-	openWithin  = 10 * time.Second       // the limit for opening a guest
-	openAgain   = 100 * time.Millisecond // the pause between two attempts to reach the cluster
-	closeWithin = 3 * time.Second        // the limit for ending a guest's session; after it the locks expire
+	programIdle = time.Minute // how long a guest without requests and leases stays open
+	openWithin  = 10 * time.Second
+	openAgain   = 100 * time.Millisecond
+	closeWithin = 3 * time.Second // the limit for ending a guest's session; after it the locks expire
 )
 
 var (
@@ -58,12 +58,11 @@ type programs struct {
 	closed bool
 }
 
-// program is the guest of one derived secret.
 type program struct {
 	pool    *programs
 	sum     [sha256.Size]byte
 	opened  chan struct{} // closed when the attempt to open is over; err, guest and session are set before
-	err     error         // the reason why opening failed
+	err     error
 	guest   *guest.Guest
 	session *guest.Session
 
@@ -214,7 +213,6 @@ func (ps *programs) stay(p *program) {
 	p.use()
 }
 
-// leave ends an enter or a stay.
 func (ps *programs) leave(p *program) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -236,7 +234,7 @@ func (ps *programs) rest(p *program) {
 	timer = time.AfterFunc(ps.idle, func() {
 		ps.mu.Lock()
 		defer ps.mu.Unlock()
-		if p.timer == timer { // unused since the timer was started
+		if p.timer == timer {
 			ps.remove(p)
 		}
 	})

@@ -280,7 +280,6 @@ func TestProgramsAreApart(t *testing.T) {
 	if code, p = i.post(one, "/v1/keepalive", object{"lease": mine}, nil); code != http.StatusOK {
 		t.Errorf("%d %+v", code, p)
 	}
-	// The end of the lease releases its lock, which is granted to the other program.
 	i.post(one, "/v1/end", object{"lease": mine}, nil)
 	if code, p = i.post(two, "/v1/lock", object{"lease": theirs, "key": "k", "wait_seconds": patience.Seconds()},
 		&lock); code != http.StatusOK {
@@ -341,7 +340,7 @@ func TestProgramsAreBounded(t *testing.T) {
 	var all sync.WaitGroup
 	few := make(chan struct{}, 8)
 	for n := range maxPrograms {
-		for range 2 { // two concurrent first requests share one guest
+		for range 2 {
 			few <- struct{}{}
 			all.Go(func() {
 				defer func() { <-few }()

@@ -65,7 +65,7 @@ func top(ctx context.Context, c *call) error {
 			return err
 		}
 		if err != nil {
-			c.warn("top", err) // the next reading may succeed
+			c.warn("top", err)
 		}
 		if look == c.top.count {
 			return nil
@@ -111,7 +111,7 @@ func (c *call) hottest(ctx context.Context, g *guest.Guest, prefix string, befor
 	if err != nil {
 		return nil, false, err
 	}
-	clear(before) // forgets keys that no longer exist
+	clear(before)
 	for _, h := range keys {
 		before[h.Key] = h
 	}

@@ -112,7 +112,6 @@ func (p *Program) variable(call *ast.CallExpr) {
 	}
 }
 
-// text returns the value of a string literal, or "".
 func text(e ast.Expr) string {
 	if literal, ok := e.(*ast.BasicLit); ok && literal.Kind == token.STRING {
 		s, _ := strconv.Unquote(literal.Value)

@@ -122,7 +122,7 @@ func noOverlap(t *testing.T, section fence.Section) {
 	var ran atomic.Int64
 	each(func(writer int, chance *rand.Rand) {
 		for round := range rounds {
-			token := uint64(1 + round*writers + writer) // each token is used once
+			token := uint64(1 + round*writers + writer)
 			err := section.Do(t.Context(), resource, mortise.Token(token), func(context.Context) error {
 				if before := register.Load(); before > token {
 					t.Errorf("the section of token %d runs after one of %d", token, before)

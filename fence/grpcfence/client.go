@@ -11,7 +11,6 @@ import (
 	"github.com/mortise-lock/mortise/fence"
 )
 
-// The gRPC metadata keys for tokens.
 const (
 	TokenKey    = "mortise-token"        // decimal digits, see fence.ParseToken
 	ResourceKey = "mortise-resource-bin" // optional; any bytes, because gRPC encodes keys that end in -bin
@@ -63,7 +62,7 @@ func (c Client) outgoing(ctx context.Context, method string, req any) (context.C
 	if !ok {
 		return ctx, nil
 	}
-	md, _ := metadata.FromOutgoingContext(ctx) // a copy
+	md, _ := metadata.FromOutgoingContext(ctx)
 	if md == nil {
 		md = metadata.MD{}
 	}

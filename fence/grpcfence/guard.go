@@ -106,7 +106,6 @@ func tokenOf(md metadata.MD) (mortise.Token, error) {
 	return 0, fence.ErrBadToken
 }
 
-// refusal returns the status for a call whose handler has not run.
 func (g Guard) refusal(ctx context.Context, method string, err error) error {
 	switch {
 	case errors.Is(err, fence.ErrStale), errors.Is(err, fence.ErrNoToken):

@@ -15,7 +15,6 @@ type database struct {
 	dialect fence.Dialect
 }
 
-// p returns the nth placeholder.
 func (d database) p(n string) string {
 	if d.dialect == fence.PostgreSQL {
 		return "$" + n

@@ -17,7 +17,7 @@ import (
 func table(t *testing.T, db database) fence.Table {
 	t.Helper()
 	marks := fence.Table{DB: db.DB, Dialect: db.dialect}
-	for range 2 { // the second call finds an existing table
+	for range 2 {
 		if err := marks.Create(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -19,7 +19,6 @@ type line struct{ expr, legend string }
 // chosen is a label matcher for the instances that the user of the dashboard has chosen.
 const chosen = `{job=~"$job", instance=~"$instance"}`
 
-// rows returns the rows of the dashboard from top to bottom.
 func rows() []struct {
 	title  string
 	panels []panel
