@@ -115,7 +115,6 @@ func profiled(ctx context.Context, w Workload, r *Run, dir string) Result {
 	return result
 }
 
-// oneLine returns the text of an error for a cell of a table.
 func oneLine(err error) string {
 	text, _, _ := strings.Cut(err.Error(), "\n")
 	if len(text) > 160 {

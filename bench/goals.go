@@ -106,7 +106,6 @@ const (
 	notMeasured = "not measured"
 )
 
-// measured returns the text in the table: the ratio to the other peer, or the value itself.
 func (g goal) measured(r Record) string {
 	v, ok := g.compared(r)
 	if !ok {

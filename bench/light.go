@@ -39,7 +39,6 @@ type groupAnswer struct {
 	Voters []nodeid.Endpoint
 }
 
-// groupOf queries a member process for its group.
 func groupOf(m *memberProcess) (g groupAnswer, err error) {
 	text, err := m.ask("group")
 	if err == nil {
@@ -48,7 +47,6 @@ func groupOf(m *memberProcess) (g groupAnswer, err error) {
 	return g, err
 }
 
-// describeGroup returns the answer to that query.
 func describeGroup(m Member) (string, error) {
 	member, ok := m.(mortiseMember)
 	if !ok {

@@ -40,7 +40,6 @@ func look(dir string) Machine {
 	return m
 }
 
-// disk returns the kind of the file system of dir and the duration of a sync.
 func disk(dir string) (kind string, sync time.Duration) {
 	kind = "unknown"
 	var st syscall.Statfs_t
@@ -112,7 +111,6 @@ func newOthersMeter() othersMeter {
 		used(syscall.RUSAGE_CHILDREN)}
 }
 
-// cores returns the average number of cores since the meter was created.
 func (m othersMeter) cores() float64 {
 	owned := used(syscall.RUSAGE_SELF) + used(syscall.RUSAGE_CHILDREN) - m.owned
 	return max(0, float64(busy()-m.busy-owned)/float64(time.Since(m.began)))

@@ -86,7 +86,6 @@ type PeerRecord struct {
 	Lacks                        map[string]string
 }
 
-// find returns the result of a workload for a peer. It ignores failed results.
 func (r Record) find(peer, workload string) (Result, bool) {
 	i := slices.IndexFunc(r.Results, func(x Result) bool {
 		return x.Peer == peer && x.Workload == workload &&

@@ -15,7 +15,6 @@ import (
 // waitForQuiet is the maximum time that a run waits for a quiet machine.
 const waitForQuiet = time.Minute
 
-// rounds measures every peer in each round, and returns the medians.
 func rounds(ctx context.Context, o options, progress io.Writer) (Record, error) {
 	self, err := os.Executable()
 	if err != nil {

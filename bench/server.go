@@ -62,7 +62,6 @@ func (s *server) await(ctx context.Context, try func() error) error {
 	}
 }
 
-// stop tells the server to end, and kills it after five seconds.
 func (s *server) stop() error {
 	_ = s.cmd.Process.Signal(syscall.SIGTERM)
 	select {
@@ -112,7 +111,6 @@ func memberDir(dir string, i int) string {
 	return path
 }
 
-// together makes n calls concurrently and joins their errors.
 func together(n int, call func(i int) error) error {
 	errs := make([]error, n)
 	var all sync.WaitGroup

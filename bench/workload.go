@@ -24,7 +24,6 @@ type Run struct {
 	Quick    bool
 }
 
-// scaled returns n, or a tenth of n in a quick run.
 func (r *Run) scaled(n int) int {
 	if r.Quick {
 		return n / 10

@@ -45,8 +45,8 @@ func TestAStuckHolderIsTold(t *testing.T) {
 func TestADeadVoterIsTold(t *testing.T) {
 	t.Parallel()
 	for finding, change := range map[string]func(*mortise.Config){
-		"voter-missing/": func(c *mortise.Config) { c.Dir = t.TempDir() },            // the voter may return
-		"cannot-lose":    func(c *mortise.Config) { c.SessionTTL = 2 * time.Second }, // the voter loses its vote
+		"voter-missing/": func(c *mortise.Config) { c.Dir = t.TempDir() },
+		"cannot-lose":    func(c *mortise.Config) { c.SessionTTL = 2 * time.Second },
 	} {
 		nodes := startFleetOf(t, change, "orders-0", "orders-1", "orders-2")
 		dead := 0

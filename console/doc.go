@@ -32,9 +32,9 @@
 //     last data and its age. Of the members it then shows the first page of the list that this
 //     instance has.
 //   - However many viewers and keys there are, one instance reads data from the leader for one
-//     request at a time, and reads the same data again after a second at the earliest. Reading takes
-//     about twenty calls, for at most 1,000 keys, 1,000 sessions and 100 members. The page counts
-//     the items that it leaves out, or states that it leaves some out.
+//     request at a time, and reads the same data again after a second at the earliest. One reading
+//     takes about twenty calls, for at most 1,000 keys, 1,000 sessions and 100 members. The page
+//     counts the items that it leaves out, or states that it leaves some out.
 //   - The page and its JSON accept only requests whose Host header has an IP address, localhost or
 //     one of [Options.Hosts]. So a page of another site whose name resolves to this address cannot
 //     read them. The two probes answer every request, but give reasons only to requests that the
@@ -75,7 +75,5 @@
 // A liveness probe that queries the group was rejected: during a network partition, the
 // orchestrator would restart every instance, and the group would be lost. Pushing data to viewers
 // and refreshing it in the background were rejected: both cost work while there is no viewer.
-// Rendering the page by a script was rejected: the page may stay empty when something is broken.
-// Listing all keys was rejected: a page of a million keys is useless, and reading them loads the
-// leader.
+// Listing all keys was rejected, because reading them loads the leader.
 package console

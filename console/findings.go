@@ -147,7 +147,6 @@ func (s *scene) nameFindings() []finding {
 	}}
 }
 
-// bringBack returns the next step if there is no leader.
 func bringBack(s mortise.Status) string {
 	if strings.Contains(s.Waiting, unreached) { // this text is more recent than the data from gossip
 		return "Bring back a majority of the voters: those that cannot be reached are named above."

@@ -111,7 +111,6 @@ func wait(t *testing.T, node *mortise.Node, key string, calls int) {
 	})
 }
 
-// eventually waits until is() returns true. It fails the test after a minute.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !is(); time.Sleep(20 * time.Millisecond) {

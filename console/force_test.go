@@ -12,7 +12,6 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// post sends a form. headers are pairs of a name and a value.
 func post(t *testing.T, h http.Handler, form neturl.Values, headers ...string) (int, string) {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost,

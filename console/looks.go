@@ -19,10 +19,10 @@ const (
 	looksKept   = 16                     // the maximum number of stored answers for prefixes and single keys
 
 	lookedAt   = 1000 // keys that are read for the longest held and the most waited for
-	maxFound   = 200  // keys of one search
-	maxMembers = 100  // members of one page
-	maxPeeks   = 6    // keys whose whole queue is read, for the picture of waiting requests
-	queueShown = 3    // entries of a queue that List returns
+	maxFound   = 200
+	maxMembers = 100
+	maxPeeks   = 6 // keys whose whole queue is read, for the picture of waiting requests
+	queueShown = 3 // entries of a queue that List returns
 )
 
 // question is what a viewer wants to see. The zero value means all keys.
@@ -58,7 +58,6 @@ type looks struct {
 
 var errBusy = errors.New("other requests are reading the locks; try again in a moment")
 
-// at returns the last answer to q, and reports whether it is less than a second old.
 func (l *looks) at(q question, now time.Time) (last *look, good bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -66,7 +65,6 @@ func (l *looks) at(q question, now time.Time) (last *look, good bool) {
 	return last, last != nil && now.Sub(last.tried) < fresh
 }
 
-// keep stores an answer and removes the oldest answers beyond the limit.
 func (l *looks) keep(q question, answer *look) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -212,7 +210,6 @@ func (h *handler) deepen(ctx context.Context, keys []mortise.KeyInfo) {
 	}
 }
 
-// health returns the leader's report on the voters, or nil if the leader does not answer.
 func (h *handler) health(ctx context.Context) *mortise.Health {
 	if s := h.node.Status(); s.Health != nil {
 		return s.Health

@@ -29,7 +29,7 @@ type fakeNode struct {
 	fleet  int
 
 	walks, peeks, told atomic.Int64
-	searches           atomic.Int64 // List calls with a prefix
+	searches           atomic.Int64
 	at, most           atomic.Int64 // the present and the highest number of concurrent queries
 	listed             atomic.Int64
 }
@@ -125,7 +125,7 @@ func TestManyViewersAreOne(t *testing.T) {
 		var all sync.WaitGroup
 		for range 50 {
 			all.Go(func() {
-				for range 10 { // ten requests in three seconds
+				for range 10 {
 					if answer, _, _ := get(t, h, "/"); answer.StatusCode != http.StatusOK {
 						t.Errorf("%s", answer.Status)
 					}

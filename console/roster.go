@@ -112,7 +112,6 @@ func rank(role string) int {
 	return slices.Index([]string{"leader", "voter", "learner", "member", "guest"}, role)
 }
 
-// unseen returns the members that have a replica and that gossip does not see.
 func unseen(s mortise.Status) []mortise.Member {
 	seen := func(v mortise.Member) bool { return v.Seen || v.Instance == s.Instance }
 	return slices.DeleteFunc(slices.Clone(s.Voters), seen)

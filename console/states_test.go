@@ -201,7 +201,6 @@ func TestAKeyThatIsNotSeenIsNotFree(t *testing.T) {
 	}
 }
 
-// keyed is a fakeNode whose Peek returns the first key of its list.
 type keyed struct{ *fakeNode }
 
 func (k keyed) Peek(context.Context, string) (mortise.KeyInfo, error) { return k.keys[0], nil }

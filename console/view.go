@@ -11,8 +11,8 @@ import (
 // The maximum number of items that the page shows.
 const (
 	maxShown = 200
-	maxTop   = 6   // keys that are held longest, and that have the most waiters
-	maxQueue = 100 // entries in the queue of one key
+	maxTop   = 6
+	maxQueue = 100
 	maxLease = 12
 )
 
@@ -128,7 +128,7 @@ type scene struct {
 	all    *look
 	found  *look // nil if no prefix was searched for
 	prefix string
-	one    *look // nil if no single key was asked for
+	one    *look
 	others *look // nil for the first page of the members
 	after  string
 

@@ -90,7 +90,6 @@ func (s *scene) waits() (forest []tree, left int) {
 	return forest, len(f.order) - len(f.drawn)
 }
 
-// depends reports whether a session that has held the key for long waits for another key.
 func (f *forester) depends(k queued) bool {
 	return slices.ContainsFunc(k.Queue, func(st mortise.Standing) bool {
 		return st.Token != 0 && f.waits[st.Session] && slices.Contains(f.holds[st.Session], k.Key)
@@ -143,7 +142,6 @@ func holdsIt(k mortise.KeyInfo, session string) bool {
 
 type queued struct{ mortise.KeyInfo }
 
-// calls is one or more consecutive requests with the same session and value.
 type calls struct {
 	mortise.Standing
 	calls int

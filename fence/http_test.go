@@ -118,7 +118,7 @@ func TestTransportMeetsGuard(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Header.Set(fence.TokenHeader, "99") // the token of the context must replace this one
+		r.Header.Set(fence.TokenHeader, "99")
 		response, err := client.Do(r)
 		if err != nil {
 			return nil, "", err
@@ -197,7 +197,7 @@ func TestGuardKeepsHandlersApart(t *testing.T) {
 			if !errors.Is(context.Cause(r.Context()), fence.ErrStale) {
 				t.Error(context.Cause(r.Context()))
 			}
-			register = "old" // the handler ignores its context and writes anyway
+			register = "old"
 			return
 		}
 		register = "new"

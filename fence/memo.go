@@ -73,7 +73,6 @@ func (m *Memo) once(ctx context.Context, key stepKey, fn func(context.Context) (
 	}
 }
 
-// claim returns the outcome of a step, and reports whether the caller must do the step.
 func (m *Memo) claim(key stepKey) (o *outcome, mine bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -88,7 +87,6 @@ func (m *Memo) claim(key stepKey) (o *outcome, mine bool) {
 	return o, true
 }
 
-// work runs fn and stores its result. If fn fails or panics, the next caller may run its own fn.
 func (m *Memo) work(ctx context.Context, key stepKey, o *outcome,
 	fn func(context.Context) ([]byte, error)) (result []byte, err error) {
 	finished := false

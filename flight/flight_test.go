@@ -64,7 +64,6 @@ type result struct {
 	done     chan struct{}
 }
 
-// start calls Do on a new goroutine, and returns when all goroutines are blocked.
 func start(ctx context.Context, g *flight.Group[string], fresh func(context.Context) (string, bool, error),
 	compute func(context.Context, mortise.Token) (string, error)) *result {
 	r := &result{done: make(chan struct{})}

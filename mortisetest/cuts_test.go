@@ -156,7 +156,6 @@ func TestACutOutlivesAPauseAndALife(t *testing.T) {
 	})
 }
 
-// cast returns the leader and the two other nodes of a cluster of three.
 func cast(cluster *mortisetest.Cluster) (leader, a, b int) {
 	leader = cluster.Leader()
 	return leader, (leader + 1) % 3, (leader + 2) % 3

@@ -47,8 +47,6 @@ func (c *Cluster) nothingHeld() {
 	}
 }
 
-// keysOf lists the keys that node i holds or waits for. It returns "" if there is no leader to
-// query.
 func (c *Cluster) keysOf(i int) string {
 	leader := c.leader()
 	if leader < 0 {
@@ -74,14 +72,12 @@ func (c *Cluster) keysOf(i int) string {
 	return " (" + strings.Join(keys, ", ") + ")"
 }
 
-// goroutines returns the stacks of the goroutines of the nodes that have not ended within settle.
 func (c *Cluster) goroutines() string {
 	var left string
 	soon(func() bool { left = labelled(c.label); return left == "" })
 	return left
 }
 
-// labelled returns the stacks of the goroutines whose label has the value mark.
 func labelled(mark string) string {
 	var profile bytes.Buffer
 	if err := pprof.Lookup("goroutine").WriteTo(&profile, 1); err != nil {

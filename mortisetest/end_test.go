@@ -27,7 +27,6 @@ type recorder struct {
 	cleanups []func()
 }
 
-// record runs a test and its cleanups, and returns the recorded failures.
 func record(t testing.TB, test func(t testing.TB)) []string {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &recorder{TB: t, ctx: ctx, cancel: cancel}

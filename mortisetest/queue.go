@@ -97,7 +97,6 @@ func (c *Cluster) told(ctx context.Context, leader int, queue mortise.KeyInfo) b
 	return true
 }
 
-// tokens returns the number of holds that the group has for the node with this name.
 func (c *Cluster) tokens(ctx context.Context, leader int, name string) (int, error) {
 	found := map[mortise.Token]bool{} // a hold of several keys is in the queue of each key
 	for key, err := range c.Node(leader).List(ctx, "") {

@@ -25,7 +25,6 @@ func both(t *testing.T, test func(t *testing.T)) {
 	})
 }
 
-// lock locks key on a node. It fails the test after 30 s.
 func lock(t *testing.T, node *mortise.Node, key string) *mortise.Lock {
 	t.Helper()
 	l, err := tryFor(t, node, key, 30*time.Second)

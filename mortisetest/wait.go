@@ -103,7 +103,6 @@ func (c *Cluster) until(what func() string, is func() bool) {
 	}
 }
 
-// awake returns the indexes of the nodes that are running and not paused.
 func (c *Cluster) awake() []int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -44,8 +44,6 @@ func agentFlags(c *call, fs *flag.FlagSet) {
 			"as -listen, or with -token-file any address; "+prefix+"_OBSERVE")
 }
 
-// agent is the command agent: a complete instance with an HTTP API for the programs of this
-// machine.
 func agent(ctx context.Context, c *call) error {
 	if len(c.words) > 0 {
 		return usageError("agent takes no words, only flags: " + strings.Join(c.words, " "))

@@ -46,7 +46,6 @@ type call struct {
 // default prefix of the variables that describe the cluster; -env-prefix replaces the latter.
 const prefix = "MORTISE"
 
-// flagFor is a flag that replaces a variable of mortise.ConfigFromEnv.
 type flagFor struct{ name, variable, about string }
 
 // guestFlags returns the flags that all commands have. nodeFlags returns those that only an
@@ -143,8 +142,6 @@ func (c *call) flagsOf(cmd command) *flag.FlagSet {
 	return fs
 }
 
-// config returns the configuration from the flags, the context and the variables, in this order of
-// precedence.
 func (c *call) config() (mortise.Config, error) {
 	if err := c.useContext(); err != nil {
 		return mortise.Config{}, err
@@ -213,8 +210,6 @@ func put[Q, A any](ctx context.Context, c *call, g *guest.Guest, method guest.Me
 	return guest.Put(ctx, g, method, q)
 }
 
-// show prints a value as one line of JSON. It escapes control characters, so the output cannot
-// control a terminal.
 func (c *call) show(v any) error {
 	line, err := dialect(v)
 	if err != nil {
@@ -251,7 +246,6 @@ func table(out io.Writer, heading string, rows [][]string) error {
 	return w.Flush()
 }
 
-// myself returns the name of the user and of the host that run this program.
 func myself() string {
 	name, host := "unknown user", "unknown host"
 	if u, err := user.Current(); err == nil {

@@ -232,11 +232,8 @@ func (f facts) headless(d *diagnosis) {
 	f.quorumLost(d, view, missing, need-len(alive))
 }
 
-// settledAfter is the time after the loss of the leader from which an instance can name the missing
-// voters.
 const settledAfter = 10 * time.Second
 
-// quorumLost adds the steps that restore the quorum.
 func (f facts) quorumLost(d *diagnosis, view guest.Report, missing []mortise.Member, need int) {
 	group := view.Status.Group
 	all := f.list(missing)

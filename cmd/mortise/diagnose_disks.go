@@ -40,7 +40,6 @@ func (f facts) disks() (list []mortise.FaultyDisk) {
 	return list
 }
 
-// ill reports whether an instance has no vote because of its disk.
 func (f facts) ill(instance string) bool {
 	return slices.ContainsFunc(f.disks(), func(d mortise.FaultyDisk) bool {
 		return d.Instance == instance &&

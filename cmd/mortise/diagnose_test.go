@@ -11,7 +11,6 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// instance returns a report of an instance. Its name is also its ID.
 func instance(name string, change func(*guest.Report)) guest.Report {
 	r := guest.Report{
 		Addr: name + ":1", From: "test", Outcome: guest.Answered,

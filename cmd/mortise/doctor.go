@@ -44,7 +44,6 @@ type checkup struct {
 	keys  []hot
 }
 
-// code returns nil if the cluster is well, and otherwise an error with the exit code exitNo.
 func (u *checkup) code() error {
 	if u.Well {
 		return nil

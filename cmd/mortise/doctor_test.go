@@ -226,7 +226,6 @@ func TestLooking(t *testing.T) {
 		t.Errorf("watch goes on with %q, %v", line, err)
 	}
 
-	// One reachable instance is enough. Without the secret no command works.
 	one := f.in(t)
 	one.common = append(one.common, "JOIN="+f.agents[0].Address+",127.0.0.1:1")
 	one.mortise("ls").quickly(t).wants(t, exitOK, "orders/1")

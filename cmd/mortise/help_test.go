@@ -32,8 +32,6 @@ func TestWhatIsMistypedIsNamed(t *testing.T) {
 	}
 }
 
-// TestHelpOfACommand checks that the examples come first, and that the flags of the command are
-// separate from those that all commands have.
 func TestHelpOfACommand(t *testing.T) {
 	const want = `mortise top [flags] [PREFIX]
 a live list of the keys with the most waiters, the longest holds or the most changes of holder

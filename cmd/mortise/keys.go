@@ -91,7 +91,6 @@ func cmpErr(errs ...error) error {
 
 const keyHeading = "KEY HOLDER TOKEN HELD-FOR WAITING VALUE"
 
-// keyRow returns the line of one key. If the key has several holders, the line shows the first.
 func keyRow(k mortise.KeyInfo, now time.Time) []string {
 	row := []string{k.Key, "", "", "", strconv.Itoa(k.Waiting), ""}
 	if k.Held > 0 && len(k.Queue) > 0 {

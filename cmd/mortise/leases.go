@@ -146,7 +146,6 @@ func (l *lease) sift() (held, lost []lockText) {
 	return held, lost
 }
 
-// lost returns the locks that the lease has lost since the last call.
 func (ls *leases) lost(l *lease) []lockText {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -253,7 +252,6 @@ func (ls *leases) drop(id, lost string) bool {
 	return true
 }
 
-// close ends all leases. New leases are rejected afterwards.
 func (ls *leases) close() {
 	ls.end()
 	ls.mu.Lock()

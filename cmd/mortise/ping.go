@@ -32,8 +32,6 @@ type pinged struct {
 	P99    float64 `json:"p99_seconds"`
 }
 
-// ping locks and unlocks a key that no other process uses. It does so -n times. If a ping fails, it
-// prints the measurements before the error.
 func ping(ctx context.Context, c *call) error {
 	prefix, err := c.word(pingPrefix)
 	if err != nil {
@@ -104,7 +102,6 @@ func (c *call) pingOnce(ctx context.Context, s *guest.Session, key string) error
 	return err
 }
 
-// measured computes the statistics of at least one duration.
 func measured(took []time.Duration, leader string) pinged {
 	slices.Sort(took)
 	rank := func(percent int) float64 {

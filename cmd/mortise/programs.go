@@ -42,7 +42,7 @@ var (
 		"for requests to the agent use one that was made with -allow")
 )
 
-// programs are the guests of an agent. programs is safe for concurrent use.
+// programs are the guests of an agent. It is safe for concurrent use.
 type programs struct {
 	config  mortise.Config // the configuration of the guests, except for the secret
 	address string         // the address of the agent's own port; empty if it has none
@@ -119,7 +119,6 @@ func (ps *programs) enter(ctx context.Context, secret string) (*program, error) 
 	return p, nil
 }
 
-// check rejects an invalid secret before it occupies a place.
 func (ps *programs) check(secret string) error {
 	source, err := credentials.FromSecret(credentials.SecretConfig{Secret: secret, Cluster: ps.config.Cluster})
 	if err != nil {
@@ -137,7 +136,6 @@ func (ps *programs) check(secret string) error {
 	return nil
 }
 
-// find returns the guest of a secret and marks it as used. It returns nil if there is none.
 func (ps *programs) find(sum [sha256.Size]byte) (*program, error) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()

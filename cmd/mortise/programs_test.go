@@ -360,7 +360,7 @@ func TestProgramsAreBounded(t *testing.T) {
 		!strings.HasPrefix(p.Error, errManySecrets.Error()) {
 		t.Errorf("%d %+v", code, p)
 	}
-	i.lease(secrets[0]) // programs that have a place continue to work
+	i.lease(secrets[0])
 	i.lease("")
 }
 
@@ -449,8 +449,6 @@ func TestDerivedSecretsAtTheDoor(t *testing.T) {
 	}
 }
 
-// TestProgramsOfAFleet checks programs in a cluster of agent processes. The leader enforces the
-// rights and names the holder.
 func TestProgramsOfAFleet(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, false, "a", "b", "c")

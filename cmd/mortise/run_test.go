@@ -71,7 +71,7 @@ func TestRun(t *testing.T) {
 		if code := r.code(t); code != exitSignal+9 {
 			t.Errorf("code %d", code)
 		}
-		f.mortise("run", "-n", "jobs/7", "--", "true").wants(t, exitOK) // the lock was released before run ended
+		f.mortise("run", "-n", "jobs/7", "--", "true").wants(t, exitOK)
 	})
 	t.Run("run itself is killed", func(t *testing.T) {
 		f := f.in(t)

@@ -5,8 +5,7 @@
 // concurrent goroutines. The cases run one after the other, and all goroutines have ended when Run
 // returns. Failures are reported by t.Errorf, which names the broken rule. Run uses about a dozen
 // resources whose names begin with "fencetest/" and the name of the test, and does not remove their
-// marks. The package has no fake store, because errors in a store are errors in how its database,
-// file or server compares tokens.
+// marks.
 package fencetest
 
 import (

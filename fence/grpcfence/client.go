@@ -52,8 +52,6 @@ func (c Client) Stream() grpc.StreamClientInterceptor {
 	}
 }
 
-// outgoing returns ctx with the token in its metadata. The token replaces any other in the
-// metadata.
 func (c Client) outgoing(ctx context.Context, method string, req any) (context.Context, error) {
 	token, ok := fence.FromContext(ctx)
 	if !ok && c.Require {

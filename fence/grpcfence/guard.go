@@ -62,7 +62,6 @@ type streamOf struct {
 // Context returns the context that carries the token.
 func (s *streamOf) Context() context.Context { return s.ctx }
 
-// run calls handle if the token is admitted, and otherwise returns the status of the refusal.
 func (g Guard) run(ctx context.Context, method string, req any, handle func(context.Context) error) error {
 	if g.Methods != nil && !g.Methods(method) {
 		return handle(ctx)

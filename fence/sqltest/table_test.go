@@ -35,7 +35,7 @@ func TestATableOfAnotherName(t *testing.T) {
 		if db.dialect == fence.SQLite {
 			schema = "main"
 		}
-		marks := fence.Table{DB: db.DB, Dialect: db.dialect, Name: schema + ".order"} // "order" is a reserved word
+		marks := fence.Table{DB: db.DB, Dialect: db.dialect, Name: schema + ".order"}
 		if err := marks.Create(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -13,10 +13,8 @@ type panel struct {
 	lines []line
 }
 
-// line is one query and the legend of its series.
 type line struct{ expr, legend string }
 
-// chosen is a label matcher for the instances that the user of the dashboard has chosen.
 const chosen = `{job=~"$job", instance=~"$instance"}`
 
 func rows() []struct {
