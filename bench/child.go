@@ -19,13 +19,11 @@ import (
 // A child is this program, started as a separate process to measure one peer. So the heap and the
 // goroutines that one peer leaves do not slow down the next peer.
 
-// childResult is the output of a child.
 type childResult struct {
 	Version string
 	Results []Result
 }
 
-// childOptions are the instructions for a child.
 type childOptions struct {
 	Peer      string
 	Workloads []string
@@ -64,7 +62,6 @@ func runChild(ctx context.Context, program string, o childOptions) (childResult,
 
 func firstLines(text []byte) []byte { return text[:min(len(text), 2000)] }
 
-// measure runs the workloads of a child.
 func measure(ctx context.Context, o childOptions) (c childResult, err error) {
 	peer, ok := peerNamed(o.Peer)
 	if !ok {
@@ -118,7 +115,6 @@ func profiled(ctx context.Context, w Workload, r *Run, dir string) Result {
 	return result
 }
 
-// oneLine returns the text of an error for a cell of a table.
 func oneLine(err error) string {
 	text, _, _ := strings.Cut(err.Error(), "\n")
 	if len(text) > 160 {

@@ -33,7 +33,6 @@ func closeNode(node *mortise.Node) error {
 	return node.Close()
 }
 
-// openAtOnce starts n nodes concurrently, and waits until all are ready.
 func openAtOnce(ctx context.Context, p Peer, n int) ([]*mortise.Node, error) {
 	if err := roomFor(uint64(n)*memberSockets, uint64(n)*memberBytes); err != nil {
 		return nil, err

@@ -26,7 +26,6 @@ type crowd struct {
 	all      chan struct{}
 }
 
-// openCrowd opens n sessions, numbered from first, and waits until all are attached.
 func openCrowd(ctx context.Context, g groupAnswer, encrypted bool, first, n int) (c *crowd, err error) {
 	if err := roomFor(uint64(n)*3+1000, uint64(n)*lightBytes); err != nil {
 		return nil, err
@@ -58,7 +57,6 @@ func openCrowd(ctx context.Context, g groupAnswer, encrypted bool, first, n int)
 	return c, err
 }
 
-// changed records the phase of session i.
 func (c *crowd) changed(i int, p client.Phase) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -78,7 +76,6 @@ func (c *crowd) reset() {
 	c.attached, c.isIn, c.all = nil, make([]bool, len(c.lights)), make(chan struct{})
 }
 
-// one returns an attached session, or nil.
 func (c *crowd) one() *light {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -135,7 +132,6 @@ func (c *crowd) returns(ctx context.Context, first int) (r returned, err error) 
 	return r, err
 }
 
-// crowdOptions describes the crowd of a process.
 type crowdOptions struct {
 	Group     groupAnswer
 	Encrypted bool

@@ -53,5 +53,6 @@
 //
 // Everything runs on one machine: the network takes no time, and three members share one disk. From
 // outside one cannot see whether a waiter is in the queue, so the waiters get two seconds to get
-// there. In the workload line, each waiter is in the queue before the next one sends its request.
+// there. In the workload line, each waiter is in the queue of its key before the next request for
+// that key is sent.
 package main

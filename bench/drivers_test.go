@@ -50,8 +50,8 @@ func TestDriversLockAndExclude(t *testing.T) {
 	}
 }
 
-// exclude fails the test if two of six callers hold one key at the same time, or if a caller whose
-// context ends gets the lock.
+// exclude fails the test if two of six callers hold one key at the same time, or if a held lock
+// blocks the lock of another key.
 func exclude(t *testing.T, ctx context.Context, cluster Cluster) {
 	callers, err := callersOf(ctx, cluster, 6, true)
 	if err != nil {
@@ -81,7 +81,7 @@ func exclude(t *testing.T, ctx context.Context, cluster Cluster) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := callers[1].Lock(ctx, "b") // a lock of another key is granted immediately
+	b, err := callers[1].Lock(ctx, "b")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -89,7 +89,6 @@ func (m *etcdMember) Ready(ctx context.Context) (err error) {
 	return err
 }
 
-// newSession opens a session with a TTL of 10 s, which is the default of mortise.
 func (m *etcdMember) newSession() (*concurrency.Session, error) {
 	return concurrency.NewSession(m.client, concurrency.WithTTL(10))
 }

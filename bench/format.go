@@ -7,7 +7,6 @@ import (
 	"time"
 )
 
-// shortTime formats a duration with at most three digits.
 func shortTime(d time.Duration) string {
 	switch {
 	case d == 0:
@@ -35,7 +34,6 @@ func shortNumber(v float64) string {
 	return threeDigits(v)
 }
 
-// shortBytes formats a size in decimal units.
 func shortBytes(v float64) string {
 	switch {
 	case v >= 999_500:

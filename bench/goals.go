@@ -2,20 +2,19 @@ package main
 
 import "time"
 
-// A goal is one row of the table of goals. The field must is the limit for every merge, and the field
-// reach is the target.
+// A goal is one row of the table of goals. The field must is the limit for every merge, and the
+// field reach is the target.
 type goal struct {
 	about       string
 	workload    string
 	ours        string // the peer of mortise, with TLS as in production
 	theirs      string // the peer to compare with; empty means that the value itself is compared with the limits
 	value       func(Result) float64
-	lower       bool // lower values are better
+	lower       bool
 	must, reach float64
 	show        func(float64) string
 }
 
-// The figures of a result that goals concern.
 func rate(r Result) float64        { return r.Rate }
 func halfTime(r Result) float64    { return float64(r.P50) }
 func allocsPair(r Result) float64  { return r.Allocs }
@@ -32,7 +31,6 @@ func showBytes(v float64) string   { return shortBytes(v) }
 func showRate(v float64) string    { return shortNumber(v) + "/s" }
 func showPlainly(v float64) string { return shortNumber(v) }
 
-// goals returns all goals in the order of the table.
 func goals() []goal {
 	var list []goal
 	versus := func(ours, theirs, workload string, must, reach float64) {
@@ -100,7 +98,6 @@ func goals() []goal {
 	return list
 }
 
-// The verdicts of a goal.
 const (
 	reached     = "reach"
 	met         = "must"
@@ -109,7 +106,6 @@ const (
 	notMeasured = "not measured"
 )
 
-// measured returns the text in the table: the ratio to the other peer, or the value itself.
 func (g goal) measured(r Record) string {
 	v, ok := g.compared(r)
 	if !ok {
@@ -118,7 +114,6 @@ func (g goal) measured(r Record) string {
 	return g.limit(v)
 }
 
-// verdict returns the verdict for the results in r.
 func (g goal) verdict(r Record) string {
 	v, ok := g.compared(r)
 	if !ok {

@@ -45,7 +45,6 @@ func held(ctx context.Context, r *Run) (Result, error) {
 	})
 }
 
-// heap returns the size of the live heap of this process.
 func heap() int64 {
 	runtime.GC()
 	runtime.GC() // the first collection does not free the contents of pools

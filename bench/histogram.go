@@ -14,7 +14,6 @@ type histogram struct {
 
 const subBuckets = 32
 
-// add counts d.
 func (h *histogram) add(d time.Duration) { h.buckets[bucketOf(uint64(max(d, 0)))].Add(1) }
 
 // bucketOf returns the bucket of n. Buckets are linear up to subBuckets; then there are subBuckets
@@ -27,7 +26,6 @@ func bucketOf(n uint64) int {
 	return shift*subBuckets + int(n>>shift)
 }
 
-// middle returns the duration in the middle of a bucket.
 func middle(bucket int) time.Duration {
 	if bucket < 2*subBuckets {
 		return time.Duration(bucket)

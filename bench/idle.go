@@ -117,7 +117,6 @@ func roomFor(sockets, bytes uint64) error {
 	return nil
 }
 
-// availableBytes returns the memory that programs can still allocate.
 func availableBytes() (bytes uint64, ok bool) {
 	text, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
@@ -134,8 +133,6 @@ func availableBytes() (bytes uint64, ok bool) {
 // idleAtOnce is the number of instances that are started concurrently after the group is founded.
 const idleAtOnce = 20
 
-// loopbackBytes returns the number of bytes that the loopback interface has carried for all
-// processes.
 func loopbackBytes() uint64 {
 	text, err := os.ReadFile("/proc/net/dev")
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"time"
 )
 
-// pair locks and unlocks a key, and records the duration of Lock.
 func (l *loop) pair(ctx context.Context, by Locker, key string) error {
 	began := time.Now()
 	hold, err := by.Lock(ctx, key)
@@ -46,7 +45,6 @@ func relock(ctx context.Context, r *Run) (Result, error) {
 		func(ctx context.Context, _, _ int) error { return l.pair(ctx, callers[0], "relock") })
 }
 
-// parallel runs n callers, each with its own key.
 func parallel(n int) func(ctx context.Context, r *Run) (Result, error) {
 	return func(ctx context.Context, r *Run) (Result, error) {
 		callers, err := callersOf(ctx, r.Cluster, len(r.Cluster.Instances()), false)

@@ -126,7 +126,6 @@ func startSelf(ctx context.Context, args ...string) (*memberProcess, error) {
 	return &memberProcess{cmd: cmd, in: in, answers: bufio.NewReader(out)}, nil
 }
 
-// ask sends one line and returns the line of the answer.
 func (m *memberProcess) ask(question string) (string, error) {
 	if _, err := fmt.Fprintln(m.in, question); err != nil {
 		return "", err

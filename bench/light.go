@@ -34,13 +34,11 @@ type light struct {
 	voters []nodeid.Endpoint
 }
 
-// groupAnswer describes the group of a member.
 type groupAnswer struct {
 	Group  string
 	Voters []nodeid.Endpoint
 }
 
-// groupOf queries a member process for its group.
 func groupOf(m *memberProcess) (g groupAnswer, err error) {
 	text, err := m.ask("group")
 	if err == nil {
@@ -49,7 +47,6 @@ func groupOf(m *memberProcess) (g groupAnswer, err error) {
 	return g, err
 }
 
-// describeGroup returns the answer to that query.
 func describeGroup(m Member) (string, error) {
 	member, ok := m.(mortiseMember)
 	if !ok {

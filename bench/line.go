@@ -76,7 +76,6 @@ func line(n int) func(ctx context.Context, r *Run) (Result, error) {
 
 func lineKey(k int) string { return fmt.Sprintf("line-%d", k) }
 
-// waitingLine is the set of the waiters of all keys.
 type waitingLine struct {
 	ctx   context.Context
 	ended chan struct{} // closed when all waiters were granted their key or one has failed
@@ -114,7 +113,6 @@ func (w *waitingLine) failed() error {
 	return w.ctx.Err()
 }
 
-// all waits until all waiters were granted their key.
 func (w *waitingLine) all() error {
 	select {
 	case <-w.ended:

@@ -77,7 +77,6 @@ func (l *loop) run(ctx context.Context, callers int, duration time.Duration,
 	}, nil
 }
 
-// callersOf returns n callers, distributed over the instances.
 func callersOf(ctx context.Context, c Cluster, n int, shared bool) ([]Locker, error) {
 	instances := c.Instances()
 	callers := make([]Locker, n)

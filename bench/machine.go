@@ -25,7 +25,6 @@ type Machine struct {
 	Waited     time.Duration // the time until it was quiet, or until the limit
 }
 
-// look returns a description of this machine and of its disk at dir.
 func look(dir string) Machine {
 	m := Machine{When: time.Now().UTC().Format("2 January 2006, 15:04 MST"), CPU: "unknown", Cores: runtime.NumCPU(),
 		Go: runtime.Version()}
@@ -41,7 +40,6 @@ func look(dir string) Machine {
 	return m
 }
 
-// disk returns the kind of the file system of dir and the duration of a sync.
 func disk(dir string) (kind string, sync time.Duration) {
 	kind = "unknown"
 	var st syscall.Statfs_t
@@ -113,7 +111,6 @@ func newOthersMeter() othersMeter {
 		used(syscall.RUSAGE_CHILDREN)}
 }
 
-// cores returns the average number of cores since the meter was created.
 func (m othersMeter) cores() float64 {
 	owned := used(syscall.RUSAGE_SELF) + used(syscall.RUSAGE_CHILDREN) - m.owned
 	return max(0, float64(busy()-m.busy-owned)/float64(time.Since(m.began)))

@@ -15,7 +15,6 @@ import (
 	"time"
 )
 
-// options contains the flags of the command line.
 type options struct {
 	quick    bool
 	only     *regexp.Regexp

@@ -36,7 +36,6 @@ func mortisePeer(name string, durable, encrypted bool) Peer {
 	return p
 }
 
-// soonPeer is mortise in memory with callers that use UnlockSoon.
 func soonPeer() Peer {
 	p := mortisePeer("mortise-soon", false, false)
 	p.Promise = "as mortise, but Unlock does not report whether the lock was held until the end (UnlockSoon)"
@@ -75,8 +74,6 @@ func (m soonMember) Lock(ctx context.Context, key string) (Hold, error) {
 
 func (h soonHold) Unlock(context.Context) error { return h.UnlockSoon() }
 
-// mortiseConfig returns the configuration of instance i. Each instance has addressesEach of the
-// addresses.
 func mortiseConfig(encrypted bool, addresses []string, i int) mortise.Config {
 	c := mortise.Config{
 		Name: fmt.Sprintf("node-%d", i), Bind: addresses[i*addressesEach], Grace: -1,
@@ -92,7 +89,6 @@ func mortiseConfig(encrypted bool, addresses []string, i int) mortise.Config {
 	return c
 }
 
-// mortiseMember is one node.
 type mortiseMember struct{ *mortise.Node }
 
 func startMortise(ctx context.Context, c mortise.Config) (Member, error) {

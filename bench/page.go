@@ -91,7 +91,6 @@ func wrapped(mark, margin, text string) string {
 	return b.String() + line + "\n"
 }
 
-// medians returns a phrase that describes what a figure is.
 func (r Record) medians() string {
 	if r.Rounds == 1 {
 		return "One round"
@@ -128,7 +127,6 @@ func writeGoals(b *strings.Builder, r Record) {
 	writeTable(b, []string{"", "must", "reach", "mortise"}, rows)
 }
 
-// writeRatios writes the goals that compare peers: a row for each workload, a column for each peer.
 func writeRatios(b *strings.Builder, r Record) {
 	b.WriteString("How many times as good as others (must, reach), on disk against etcd, in memory against the " +
 		"rest:\n\n")
@@ -189,7 +187,6 @@ func writeTable(b *strings.Builder, head []string, rows [][]string) {
 	b.WriteString("\n")
 }
 
-// workloadTitle returns the name of a workload in tables.
 func workloadTitle(name string) string {
 	switch name {
 	case "serial":
@@ -212,7 +209,6 @@ func workloadTitle(name string) string {
 	return name
 }
 
-// measured returns the peers that have a result for at least one of the workloads.
 func (r Record) measured(workloads ...string) (list []PeerRecord) {
 	for _, p := range r.Peers {
 		if slices.ContainsFunc(workloads, func(w string) bool { _, ok := r.find(p.Name, w); return ok }) {
@@ -222,7 +218,6 @@ func (r Record) measured(workloads ...string) (list []PeerRecord) {
 	return list
 }
 
-// whyNot returns the text of a cell that has no result.
 func (r Record) whyNot(p PeerRecord, workload string) string {
 	if why := p.Lacks[workload]; why != "" {
 		return "no: " + why

@@ -14,8 +14,8 @@ type Peer struct {
 	Missing func() string
 	Open    func(ctx context.Context, dir string) (Cluster, error)
 
-	// Member opens one of three members in a process of its own, at addresses that all of them are
-	// told. Nil: there are no members, or they are no Go.
+	// Member opens one of three members, with the addresses of all members. Nil means that the peer
+	// has no members, or that they are not written in Go.
 	Member func(ctx context.Context, dir string, addresses []string, i int) (Member, error)
 
 	// Lacks maps the name of a workload that the peer cannot run to the reason.
@@ -57,7 +57,6 @@ type Member interface {
 	Close() error
 }
 
-// members are three members in one process.
 type members []Member
 
 // openMembers opens three members in this process, which communicate over loopback TCP.

@@ -20,8 +20,6 @@ const (
 	axisTo     = 1e6
 )
 
-// style contains the colours for light and dark pages. In a page, the picture uses the mode that
-// the reader's system prefers.
 const style = `<style>
 text { font: 12px system-ui, sans-serif; fill: #1f2328 }
 .title { font-size: 15px; font-weight: 600 } .head { font-weight: 600 } .small { font-size: 11px; fill: #59636e }
@@ -73,7 +71,6 @@ func picture(r Record) string {
 	return b.String()
 }
 
-// writeBars writes the rows of all peers, durable ones first.
 func writeBars(b *strings.Builder, r Record, peers []PeerRecord, panels []string) {
 	y := float64(headHeight)
 	for _, durable := range []bool{true, false} {
@@ -99,7 +96,6 @@ func writeBars(b *strings.Builder, r Record, peers []PeerRecord, panels []string
 	}
 }
 
-// along returns the length of the bar for a rate.
 func along(rate float64) float64 {
 	return barsWidth * max(0.01, math.Log10(rate/axisFrom)/math.Log10(axisTo/axisFrom))
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// redisPeer is redsync on one or three Redis servers.
 func redisPeer(name string, servers int, durable bool) Peer {
 	p := Peer{
 		Name: name, Kind: "redis", Durable: durable,

@@ -73,7 +73,7 @@ type Record struct {
 	Peers    []PeerRecord
 	Results  []Result
 	Rounds   int
-	Duration time.Duration // of each measurement
+	Duration time.Duration // the duration of each measurement
 	Quick    bool          // with fewer held locks and waiters than the goals require
 	Warnings []string
 }
@@ -86,7 +86,6 @@ type PeerRecord struct {
 	Lacks                        map[string]string
 }
 
-// find returns the result of a workload for a peer. It ignores failed results.
 func (r Record) find(peer, workload string) (Result, bool) {
 	i := slices.IndexFunc(r.Results, func(x Result) bool {
 		return x.Peer == peer && x.Workload == workload &&

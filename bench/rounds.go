@@ -15,7 +15,6 @@ import (
 // waitForQuiet is the maximum time that a run waits for a quiet machine.
 const waitForQuiet = time.Minute
 
-// rounds measures every peer in each round, and returns the medians.
 func rounds(ctx context.Context, o options, progress io.Writer) (Record, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -117,7 +116,6 @@ func (r *Record) versionOf(peer, version string) {
 	}
 }
 
-// workloadsFor returns the requested workloads that p can run.
 func workloadsFor(p Peer, o options) (names []string) {
 	for _, w := range workloads() {
 		if p.Lacks[w.Name] == "" && (w.Only == nil || w.Only(p)) && o.only.MatchString(w.Name) {

@@ -14,7 +14,6 @@ import (
 	"time"
 )
 
-// server is a process of a peer that the benchmark has started.
 type server struct {
 	cmd    *exec.Cmd
 	log    string
@@ -63,7 +62,6 @@ func (s *server) await(ctx context.Context, try func() error) error {
 	}
 }
 
-// stop tells the server to end, and kills it after five seconds.
 func (s *server) stop() error {
 	_ = s.cmd.Process.Signal(syscall.SIGTERM)
 	select {
@@ -107,14 +105,12 @@ func freeAddresses(n int) (addresses []string, err error) {
 	return addresses, nil
 }
 
-// memberDir creates the directory of member i and returns its path.
 func memberDir(dir string, i int) string {
 	path := filepath.Join(dir, fmt.Sprint(i))
 	_ = os.MkdirAll(path, 0o700) // the user of the directory reports an error
 	return path
 }
 
-// together makes n calls concurrently and joins their errors.
 func together(n int, call func(i int) error) error {
 	errs := make([]error, n)
 	var all sync.WaitGroup

@@ -85,7 +85,6 @@ func gather(ctx context.Context, r *Run, n int) (g *gathering, err error) {
 	return g, err
 }
 
-// tell sends a command to all crowds.
 func (g *gathering) tell(what string) error {
 	return together(len(g.crowds), func(i int) error {
 		_, err := g.crowds[i].ask(what)
@@ -93,7 +92,6 @@ func (g *gathering) tell(what string) error {
 	})
 }
 
-// leaderOf returns the member that leads.
 func leaderOf(members []*memberProcess) (*memberProcess, error) {
 	for _, m := range members {
 		if _, err := m.ask("lock warm"); err != nil {
@@ -108,7 +106,6 @@ func leaderOf(members []*memberProcess) (*memberProcess, error) {
 	return nil, errors.New("none of the members leads")
 }
 
-// number sends a question whose answer is a number.
 func (m *memberProcess) number(question string) (float64, error) {
 	text, err := m.ask(question)
 	if err != nil {
@@ -117,7 +114,6 @@ func (m *memberProcess) number(question string) (float64, error) {
 	return strconv.ParseFloat(text, 64)
 }
 
-// attachTime is the time limit for attaching n sessions.
 func attachTime(n int) time.Duration { return 3*time.Minute + time.Duration(n)*20*time.Millisecond }
 
 // sessions measures a leader with n idle sessions: its memory per session, including stacks, and

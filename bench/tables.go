@@ -31,7 +31,6 @@ func writeRates(b *strings.Builder, r Record, durable bool) {
 	}
 }
 
-// rateCell formats the rate and the latency.
 func rateCell(r Record, p PeerRecord, workload string) string {
 	x, ok := r.find(p.Name, workload)
 	if !ok {
@@ -40,7 +39,6 @@ func rateCell(r Record, p PeerRecord, workload string) string {
 	return fmt.Sprintf("%s (%s)", shortNumber(x.Rate), lockTimes(x))
 }
 
-// lockTimes formats the median and the 99th percentile.
 func lockTimes(x Result) string { return shortTime(x.P50) + ", " + shortTime(x.P99) }
 
 func writeHandovers(b *strings.Builder, r Record) {

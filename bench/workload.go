@@ -24,7 +24,6 @@ type Run struct {
 	Quick    bool
 }
 
-// scaled returns n, or a tenth of n in a quick run.
 func (r *Run) scaled(n int) int {
 	if r.Quick {
 		return n / 10
@@ -40,7 +39,6 @@ func (r *Run) patience() time.Duration {
 	return 15 * time.Second
 }
 
-// workloads returns all workloads in the order of the tables.
 func workloads() []Workload {
 	return []Workload{
 		{Name: "serial", About: "one caller, by turns on two instances whose members do not lead", Run: serial},
@@ -79,7 +77,6 @@ func workloads() []Workload {
 
 func isMortise(p Peer) bool { return p.Kind == "mortise" && !p.Durable }
 
-// peers returns all peers in the order of the tables.
 func peers() []Peer {
 	return []Peer{
 		mortisePeer("mortise-dir", true, false),

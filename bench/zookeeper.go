@@ -17,7 +17,6 @@ import (
 
 const zookeeperJar = "/usr/share/java/zookeeper.jar"
 
-// zookeeperPeer is an ensemble of three ZooKeeper servers, with the lock of go-zookeeper.
 func zookeeperPeer() Peer {
 	return Peer{
 		Name: "zookeeper", Kind: "zookeeper", Durable: true,
@@ -39,7 +38,7 @@ func zookeeperPeer() Peer {
 
 type zookeeperCluster struct {
 	servers   []*server
-	clients   []string // addresses of the servers for clients
+	clients   []string
 	instances []Instance
 }
 
@@ -61,7 +60,7 @@ func openZookeeper(ctx context.Context, dir string) (_ Cluster, err error) {
 		}
 		c.servers = append(c.servers, s)
 	}
-	var last Instance // the instance of the leader
+	var last Instance
 	for i := range membersOf {
 		instance, err := c.connect(ctx, i)
 		if err != nil {
@@ -100,7 +99,6 @@ func startZookeeper(dir string, addresses []string, i int) (*server, error) {
 		"org.apache.zookeeper.server.quorum.QuorumPeerMain", config)
 }
 
-// connect waits until server i serves, and connects to it.
 func (c *zookeeperCluster) connect(ctx context.Context, i int) (Instance, error) {
 	err := c.servers[i].await(ctx, func() error {
 		if text := fourLetters(c.clients[i], "srvr"); !strings.Contains(text, "Mode:") {
@@ -124,7 +122,6 @@ func (c *zookeeperCluster) connect(ctx context.Context, i int) (Instance, error)
 	})
 }
 
-// silence discards the log of the client.
 type silence struct{}
 
 // Printf implements zk.Logger.

@@ -27,7 +27,6 @@ func mounted(t *testing.T, node Node, options Options) string {
 	return server.URL + "/ops/mortise/"
 }
 
-// busy locks keys and queues requests, so that a screenshot of the page shows something.
 func busy(t *testing.T, nodes []*mortise.Node) {
 	t.Helper()
 	value := []string{"charging card", "nightly export, part 3 of 7", "reindex", ""}

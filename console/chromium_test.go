@@ -70,7 +70,7 @@ func startChromium(t *testing.T) *chromium {
 		"--no-first-run", "--hide-scrollbars",
 		"--force-color-profile=srgb", "--user-data-dir="+home, "--remote-debugging-pipe", "about:blank")
 	cmd.Env = append(os.Environ(), "HOME="+home)
-	cmd.ExtraFiles = []*os.File{theirIn, theirOut} // file descriptors 3 and 4
+	cmd.ExtraFiles = []*os.File{theirIn, theirOut}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +166,6 @@ func (c *chromium) try(method string, params, result any) error {
 	}
 }
 
-// open loads a page and waits until it is complete.
 func (c *chromium) open(url string) {
 	c.t.Helper()
 	var nav struct{ ErrorText string }
@@ -210,7 +209,6 @@ func (c *chromium) until(what, expression string) {
 	eventually(c.t, what, func() (is bool) { return c.evaluate("!!("+expression+")", &is) == nil && is })
 }
 
-// screen sets the width, the height and the light or dark mode of the page.
 func (c *chromium) screen(width, height int, dark bool) {
 	c.t.Helper()
 	c.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height,
@@ -220,7 +218,6 @@ func (c *chromium) screen(width, height int, dark bool) {
 		map[string]any{"features": []any{map[string]string{"name": "prefers-color-scheme", "value": scheme}}}, nil)
 }
 
-// shot takes a screenshot of the page if -shots is set.
 func (c *chromium) shot(name string) { c.picture(name, 1600, 1) }
 
 // picture takes a screenshot of the upper part of the page for a document, at the given scale and
@@ -278,7 +275,6 @@ func fewColours(data []byte) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// silent fails the test if the page has reported errors.
 func (c *chromium) silent() {
 	c.t.Helper()
 	c.mu.Lock()

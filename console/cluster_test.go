@@ -21,7 +21,7 @@ func TestAStuckHolderIsTold(t *testing.T) {
 	lock(t, nodes[1], mortise.Request{Key: "orders/42", Value: "charging card"})
 	wait(t, nodes[0], "orders/42", 2)
 	wait(t, nodes[2], "orders/42", 3)
-	for i, node := range nodes { // the leader and the other instances show the same
+	for i, node := range nodes {
 		h := New(node, Options{Long: time.Millisecond})
 		what, next, ok := status(t, h, "").found("held-long")
 		if !ok {
@@ -45,8 +45,8 @@ func TestAStuckHolderIsTold(t *testing.T) {
 func TestADeadVoterIsTold(t *testing.T) {
 	t.Parallel()
 	for finding, change := range map[string]func(*mortise.Config){
-		"voter-missing/": func(c *mortise.Config) { c.Dir = t.TempDir() },            // the voter may return
-		"cannot-lose":    func(c *mortise.Config) { c.SessionTTL = 2 * time.Second }, // the voter loses its vote
+		"voter-missing/": func(c *mortise.Config) { c.Dir = t.TempDir() },
+		"cannot-lose":    func(c *mortise.Config) { c.SessionTTL = 2 * time.Second },
 	} {
 		nodes := startFleetOf(t, change, "orders-0", "orders-1", "orders-2")
 		dead := 0

@@ -6,13 +6,13 @@
 // The handler can be mounted at any path, and serves these paths below it:
 //
 //	/             the page: what is wrong and the next step, the voters and a page of the members
-//	              by zone (?after= the next), the sessions that end first, who holds what and who
-//	              waits, the last abnormal ends of holds, a search by prefix (?prefix=), one key
+//	              by zone (?after= the next), the sessions that end first, the holders and waiters
+//	              of keys, the last abnormal ends of holds, a search by prefix (?prefix=), one key
 //	              with its whole queue (?key=), a picture of the waiting requests and their holders
 //	/status.json  the same for programs, with the same ?prefix=, ?key= and ?after=; tokens are
 //	              strings, durations are seconds
-//	/livez        200 unless [mortise.Node.Err] says that the node has ended: whether a restart
-//	              would help, and so never a question of the quorum
+//	/livez        200 unless [mortise.Node.Err] reports that the node has ended; only then a restart
+//	              helps, so a lost quorum has no influence
 //	/readyz       200 if [mortise.Node.Ready] returns nil within half a second; else 503 and a
 //	              sentence that says what the node waits for
 //
@@ -31,10 +31,10 @@
 //     milliseconds. A probe is answered within half a second. Without a leader the page shows the
 //     last data and its age. Of the members it then shows the first page of the list that this
 //     instance has.
-//   - With any number of viewers and keys, one instance sends the leader the queries of at most one
-//     reading at a time, and repeats a reading after a second at the earliest. A reading takes
-//     about twenty calls, for at most 1,000 keys, 1,000 sessions and 100 members. The page counts
-//     the items that it leaves out, or states that it leaves some out.
+//   - However many viewers and keys there are, one instance reads data from the leader for one
+//     request at a time, and reads the same data again after a second at the earliest. One reading
+//     takes about twenty calls, for at most 1,000 keys, 1,000 sessions and 100 members. The page
+//     counts the items that it leaves out, or states that it leaves some out.
 //   - The page and its JSON accept only requests whose Host header has an IP address, localhost or
 //     one of [Options.Hosts]. So a page of another site whose name resolves to this address cannot
 //     read them. The two probes answer every request, but give reasons only to requests that the
@@ -75,7 +75,5 @@
 // A liveness probe that queries the group was rejected: during a network partition, the
 // orchestrator would restart every instance, and the group would be lost. Pushing data to viewers
 // and refreshing it in the background were rejected: both cost work while there is no viewer.
-// Rendering the page by a script was rejected: the page may stay empty when something is broken.
-// Listing all keys was rejected: a page of a million keys is useless, and reading them loads the
-// leader.
+// Listing all keys was rejected, because reading them loads the leader.
 package console

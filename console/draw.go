@@ -11,14 +11,13 @@ const (
 	drawWidth  = 340
 	indent     = 18
 	keyHeight  = 40
-	keyGap     = 8 // the space above each key except the first
+	keyGap     = 8
 	lineHeight = 22
-	lane       = 22 // the space at the right for lines back to a key above
+	lane       = 22
 	monoWidth  = 7.4
 	textWidth  = 6.3
 )
 
-// drawing is a tree with coordinates, as the template needs it.
 type drawing struct {
 	Width, Height int
 	Title         string
@@ -79,7 +78,6 @@ func draw(t tree) drawing {
 	return d
 }
 
-// box adds the box of a key.
 func (d *drawing) box(r row, y, right int) {
 	x := 1 + r.depth*indent
 	b := box{X: x, Y: y, W: right - x, Key: r.key.Name, TextX: x + 10, NameY: y + 16, ByY: y + 32, WaitX: right - 8,
@@ -111,7 +109,6 @@ func (d *drawing) dot(r row, y, right int) {
 	d.Dots = append(d.Dots, o)
 }
 
-// label returns the text beside the dot of a row.
 func (r *row) label() string {
 	text := shown(r.waiter)
 	switch {
@@ -149,11 +146,11 @@ func (d *drawing) lines(t tree, tops, mids []int, right int) {
 			}
 			end := 1 + c.depth*indent
 			l.Path += fmt.Sprintf("M%d %dH%d", x, last, end)
-			l.Head += fmt.Sprintf("M%d %dh6v6h-6z", end-6, last-3) // a square at the key that is held
+			l.Head += fmt.Sprintf("M%d %dh6v6h-6z", end-6, last-3)
 		}
 		if last != 0 {
 			if l.Path += fmt.Sprintf("M%d %dV%d", x, last, from+1); p.key != nil {
-				l.Head = fmt.Sprintf("M%d %dl4 7h-8z", x, from+1) // an arrow up to the key
+				l.Head = fmt.Sprintf("M%d %dl4 7h-8z", x, from+1)
 			}
 			d.Lines = append(d.Lines, l)
 		}

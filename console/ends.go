@@ -23,7 +23,6 @@ type ending struct {
 	Reason   string            `json:"reason,omitempty"`
 }
 
-// endsOf returns the last maxEnds of the events, the newest first.
 func endsOf(events []mortise.Event) []ending {
 	ends := []ending{}
 	for i := len(events) - 1; i >= 0 && len(ends) < maxEnds; i-- {

@@ -9,7 +9,6 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// level is the severity of a finding.
 type level int
 
 const (
@@ -35,7 +34,6 @@ type finding struct {
 	About []about `json:"about,omitempty"`
 }
 
-// about is a key that a finding concerns.
 type about struct {
 	Key  string `json:"key"`
 	Text string `json:"text"` // the text of the finding for this key
@@ -132,7 +130,7 @@ func (s *scene) groupFindings() []finding {
 const (
 	twoGroups = "two groups"
 	inGrace   = "the group is in its grace"
-	otherSide = "the other side " // the peer of a connection on which only one side uses TLS, or a handshake failed
+	otherSide = "the other side " // the peer of a connection that failed by TLS, or because one side has no TLS
 	unreached = " cannot be reached: bring them back"
 )
 
@@ -149,7 +147,6 @@ func (s *scene) nameFindings() []finding {
 	}}
 }
 
-// bringBack returns the next step if there is no leader.
 func bringBack(s mortise.Status) string {
 	if strings.Contains(s.Waiting, unreached) { // this text is more recent than the data from gossip
 		return "Bring back a majority of the voters: those that cannot be reached are named above."

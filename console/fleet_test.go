@@ -76,7 +76,6 @@ func ready(t *testing.T, node *mortise.Node) {
 	}
 }
 
-// lock locks a key until the test ends.
 func lock(t *testing.T, node *mortise.Node, r mortise.Request) *mortise.Lock {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -112,7 +111,6 @@ func wait(t *testing.T, node *mortise.Node, key string, calls int) {
 	})
 }
 
-// eventually waits until the function is returns true. It fails the test after a minute.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !is(); time.Sleep(20 * time.Millisecond) {
@@ -137,7 +135,6 @@ func get(t *testing.T, h http.Handler, path string) (*http.Response, string, tim
 	return answer, string(body), time.Since(begun)
 }
 
-// picture is /status.json as a client program decodes it.
 type picture struct {
 	Level    string
 	Findings []struct {
@@ -204,7 +201,6 @@ func (p picture) found(id string) (what, next string, ok bool) {
 	return "", "", false
 }
 
-// missing reports whether a member with this name is shown as missing.
 func (p picture) missing(name string) bool {
 	for _, z := range p.Zones {
 		for _, m := range z.Members {

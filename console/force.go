@@ -16,7 +16,6 @@ const (
 	formBytes   = 16 << 10
 )
 
-// outcome is the result of a submitted form.
 type outcome struct {
 	code  int
 	Level level

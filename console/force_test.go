@@ -12,7 +12,6 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// post sends a form. headers are pairs of a name and a value.
 func post(t *testing.T, h http.Handler, form neturl.Values, headers ...string) (int, string) {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost,
@@ -65,8 +64,6 @@ func TestForceNeedsPermission(t *testing.T) {
 	}
 }
 
-// TestForceIsRefusedFromOtherSites checks that a form on another site cannot use the permission of
-// a viewer.
 func TestForceIsRefusedFromOtherSites(t *testing.T) {
 	node := solo(t)
 	held := lock(t, node, mortise.Request{Key: "k"})

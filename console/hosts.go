@@ -24,7 +24,6 @@ func (h *handler) named(r *http.Request) bool {
 	})
 }
 
-// hostOf returns the host in the Host header of a request, without its port.
 func hostOf(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.Host)
 	if err != nil {
@@ -33,7 +32,6 @@ func hostOf(r *http.Request) string {
 	return strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
 }
 
-// misnamed rejects a request whose Host header is not accepted.
 func misnamed(w http.ResponseWriter, r *http.Request) {
 	host := clip(shown(hostOf(r)), briefly)
 	text := "the Host header of this request has the name %q, which this console does not accept: " +

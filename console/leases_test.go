@@ -8,8 +8,6 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestSessionsThatEndFirst checks that the page shows the sessions with the smallest part of their
-// TTL left, and counts the others.
 func TestSessionsThatEndFirst(t *testing.T) {
 	var all []mortise.SessionInfo
 	for i := range 20 {

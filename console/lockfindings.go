@@ -8,7 +8,6 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// maxStuck is the maximum number of long-held keys that are reported separately.
 const maxStuck = 3
 
 // lockFindings returns the locks that need attention. It returns none if the data is stale, because
@@ -53,8 +52,6 @@ func (s *scene) lockFindings(v *view) (all []finding) {
 	return all
 }
 
-// earlierFindings reports the keys that have waiters and are held by an earlier incarnation of an
-// instance.
 func (s *scene) earlierFindings() []finding {
 	f := finding{
 		ID: "held-earlier", Level: watch,
@@ -81,8 +78,6 @@ func (s *scene) earlierFindings() []finding {
 	return []finding{f}
 }
 
-// ofEarlier reports whether the first holder of a key is an earlier incarnation of an instance that
-// runs now.
 func (s *scene) ofEarlier(k mortise.KeyInfo) bool {
 	if len(k.Queue) == 0 || k.Queue[0].Token == 0 || k.Queue[0].Expired {
 		return false

@@ -19,10 +19,10 @@ const (
 	looksKept   = 16                     // the maximum number of stored answers for prefixes and single keys
 
 	lookedAt   = 1000 // keys that are read for the longest held and the most waited for
-	maxFound   = 200  // keys of one search
-	maxMembers = 100  // members of one page
-	maxPeeks   = 6    // keys whose whole queue is read, for the picture of waiting requests
-	queueShown = 3    // entries of a queue that List returns
+	maxFound   = 200
+	maxMembers = 100
+	maxPeeks   = 6 // keys whose whole queue is read, for the picture of waiting requests
+	queueShown = 3 // entries of a queue that List returns
 )
 
 // question is what a viewer wants to see. The zero value means all keys.
@@ -32,7 +32,6 @@ type question struct {
 	after  string // if set, the members after this session
 }
 
-// look is the answer to a question.
 type look struct {
 	tried  time.Time // when the leader was last queried
 	seen   time.Time // when the leader last returned the keys; zero means never
@@ -59,7 +58,6 @@ type looks struct {
 
 var errBusy = errors.New("other requests are reading the locks; try again in a moment")
 
-// at returns the last answer to q, and reports whether it is less than a second old.
 func (l *looks) at(q question, now time.Time) (last *look, good bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -67,7 +65,6 @@ func (l *looks) at(q question, now time.Time) (last *look, good bool) {
 	return last, last != nil && now.Sub(last.tried) < fresh
 }
 
-// keep stores an answer and removes the oldest answers beyond the limit.
 func (l *looks) keep(q question, answer *look) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -130,7 +127,6 @@ func (h *handler) look(ctx context.Context, q question) *look {
 	return answer
 }
 
-// ask queries the leader and returns the answer to q.
 func (h *handler) ask(ctx context.Context, q question, now time.Time) *look {
 	a := &look{tried: now}
 	switch {
@@ -158,8 +154,8 @@ func (h *handler) ask(ctx context.Context, q question, now time.Time) *look {
 	return a
 }
 
-// walk adds the keys that begin with prefix to a. If ctx ends after some keys were read, it keeps
-// those keys and sets a.more.
+// walk adds the keys that begin with prefix to the answer a. If ctx ends after some keys were read,
+// it keeps those keys and sets a.more.
 func (h *handler) walk(ctx context.Context, a *look, prefix string, most int) {
 	for info, err := range h.node.List(ctx, prefix) {
 		switch {
@@ -214,7 +210,6 @@ func (h *handler) deepen(ctx context.Context, keys []mortise.KeyInfo) {
 	}
 }
 
-// health returns the leader's report on the voters, or nil if the leader does not answer.
 func (h *handler) health(ctx context.Context) *mortise.Health {
 	if s := h.node.Status(); s.Health != nil {
 		return s.Health

@@ -22,16 +22,16 @@ import (
 // the queries that it receives.
 type fakeNode struct {
 	keys   []mortise.KeyInfo
-	many   int           // the number of further keys
+	many   int
 	takes  time.Duration // the duration of a List or a Peek
-	silent atomic.Bool   // the leader does not answer
+	silent atomic.Bool
 	panics bool
-	fleet  int // the number of members
+	fleet  int
 
 	walks, peeks, told atomic.Int64
-	searches           atomic.Int64 // List calls with a prefix
-	at, most           atomic.Int64 // queries at the same time, now and at most
-	listed             atomic.Int64 // members that were returned
+	searches           atomic.Int64
+	at, most           atomic.Int64 // the present and the highest number of concurrent queries
+	listed             atomic.Int64
 }
 
 func (f *fakeNode) Err() error                  { return nil }
@@ -125,7 +125,7 @@ func TestManyViewersAreOne(t *testing.T) {
 		var all sync.WaitGroup
 		for range 50 {
 			all.Go(func() {
-				for range 10 { // ten requests in three seconds
+				for range 10 {
 					if answer, _, _ := get(t, h, "/"); answer.StatusCode != http.StatusOK {
 						t.Errorf("%s", answer.Status)
 					}

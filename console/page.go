@@ -23,7 +23,6 @@ import (
 //go:embed page.html page.css page.js
 var files embed.FS
 
-// parsePage returns the template of the page and its Content-Security-Policy.
 func parsePage() (*template.Template, string) {
 	read := func(name string) string {
 		text, err := files.ReadFile(name)
@@ -63,7 +62,6 @@ const dataShown = 1000
 // all of them.
 const briefly = 100
 
-// shownPage is the data of the template.
 type shownPage struct {
 	*view
 	List     locks // the keys that were found, or all keys
@@ -101,10 +99,9 @@ func (h *handler) servePage(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Security-Policy", h.policy)
 	w.WriteHeader(code)
-	_, _ = w.Write(body.Bytes()) // fails if the client has disconnected
+	_, _ = w.Write(body.Bytes())
 }
 
-// serveJSON sends the data of the page as JSON.
 func (h *handler) serveJSON(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	body, err := json.MarshalIndent(h.view(r.Context(), q), "", "  ")
@@ -144,7 +141,6 @@ func (h *handler) view(ctx context.Context, query url.Values) *view {
 	return s.view()
 }
 
-// plausibleSession reports whether text can be the ID of a session.
 func plausibleSession(text string) bool {
 	_, err := strconv.ParseUint(text, 10, 64)
 	return err == nil

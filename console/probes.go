@@ -24,7 +24,6 @@ func (h *handler) serveLive(w http.ResponseWriter, r *http.Request) {
 	h.probe(w, r, http.StatusOK, "alive", "")
 }
 
-// serveReady reports whether this instance can be granted locks now.
 func (h *handler) serveReady(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), readyWithin)
 	defer cancel()

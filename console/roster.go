@@ -9,12 +9,9 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// This file groups the voters and a page of the members by zone.
-
-// roster describes the page of members that is shown.
 type roster struct {
 	Shown int     `json:"shown"`
-	Total int     `json:"total"`                 // by the last message of the leader; 0 means not known
+	Total int     `json:"total"`                 // the leader's last count; 0 means not known
 	After string  `json:"after,omitempty"`       // the page begins after this session; empty for the first page
 	Next  string  `json:"next,omitempty"`        // the parameter after for the next page; empty on the last page
 	Old   bool    `json:"old,omitempty"`         // the leader has not answered: an earlier first page is shown
@@ -111,12 +108,10 @@ func memberOf(s mortise.Status, m mortise.Member) member {
 	return one
 }
 
-// rank returns the position of a role in the order in which members are sorted.
 func rank(role string) int {
 	return slices.Index([]string{"leader", "voter", "learner", "member", "guest"}, role)
 }
 
-// unseen returns the members that have a replica and that gossip does not see.
 func unseen(s mortise.Status) []mortise.Member {
 	seen := func(v mortise.Member) bool { return v.Seen || v.Instance == s.Instance }
 	return slices.DeleteFunc(slices.Clone(s.Voters), seen)

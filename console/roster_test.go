@@ -10,7 +10,6 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// outage is a fakeNode whose status contains an earlier list of the members.
 type outage struct {
 	*fakeNode
 	before []mortise.Member

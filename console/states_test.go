@@ -44,7 +44,7 @@ func TestWhatStandsFirst(t *testing.T) {
 		scene     *scene
 		id        string
 		level     level
-		want, not string // want must appear in the finding and not must not
+		want, not string // texts that the finding must and must not contain
 	}{
 		"all is well":  {scened(), "fine", fine, "Any one instance may be stopped", "force"},
 		"a stuck lock": {scened(contended("orders/1", "2", nil)), "held-long", watch, "end the hold by force", ""},
@@ -149,8 +149,6 @@ func TestWhatStandsFirst(t *testing.T) {
 	}
 }
 
-// TestTheWorstFindingIsFirst checks that findings of level broken are listed before those of level
-// watch.
 func TestTheWorstFindingIsFirst(t *testing.T) {
 	s := scened()
 	s.status.Namesake, s.status.Leader, s.status.Session = "a second one", "", mortise.SessionSeeking
@@ -192,8 +190,6 @@ func TestStaleFiguresAreMarked(t *testing.T) {
 	}
 }
 
-// TestAKeyThatIsNotSeenIsNotFree checks that without a leader the page does not say that a key is
-// free.
 func TestAKeyThatIsNotSeenIsNotFree(t *testing.T) {
 	f := &fakeNode{}
 	h := New(f, Options{})
@@ -205,7 +201,6 @@ func TestAKeyThatIsNotSeenIsNotFree(t *testing.T) {
 	}
 }
 
-// keyed is a fakeNode whose Peek returns the first key of its list.
 type keyed struct{ *fakeNode }
 
 func (k keyed) Peek(context.Context, string) (mortise.KeyInfo, error) { return k.keys[0], nil }

@@ -10,10 +10,10 @@ import (
 
 // The maximum number of items that the page shows.
 const (
-	maxShown = 200 // keys in the list of all keys
-	maxTop   = 6   // keys that are held longest, and that have the most waiters
-	maxQueue = 100 // entries in the queue of one key
-	maxLease = 12  // sessions
+	maxShown = 200
+	maxTop   = 6
+	maxQueue = 100
+	maxLease = 12
 )
 
 // view is the data of the page and of /status.json. Later versions may add fields. Times are in the
@@ -45,7 +45,6 @@ type view struct {
 	without int // the number of keys with waiters that are not in the picture
 }
 
-// instance is the instance that answers the request.
 type instance struct {
 	Name    string               `json:"name"`
 	ID      string               `json:"id"`
@@ -122,7 +121,6 @@ type standing struct {
 	Keys    []string `json:"keys,omitempty"`
 }
 
-// scene is the data from which a view is made.
 type scene struct {
 	now    time.Time
 	long   time.Duration
@@ -130,7 +128,7 @@ type scene struct {
 	all    *look
 	found  *look // nil if no prefix was searched for
 	prefix string
-	one    *look // nil if no single key was asked for
+	one    *look
 	others *look // nil for the first page of the members
 	after  string
 
@@ -266,7 +264,6 @@ func (s *scene) age(st mortise.Standing) time.Duration {
 	return now.Sub(st.Since)
 }
 
-// heldFor returns the age of the oldest hold of a key, or 0 if it is not held.
 func (s *scene) heldFor(k mortise.KeyInfo) (longest time.Duration) {
 	for _, st := range k.Queue {
 		if st.Token != 0 {
@@ -283,7 +280,7 @@ func (s *scene) isLong(k mortise.KeyInfo) bool {
 // tops returns the keys that are held longest, and those with the most waiters.
 func (s *scene) tops() (longest, waited []key) {
 	longest, waited = []key{}, []key{}
-	all := slices.DeleteFunc(slices.Clone(s.all.keys), lasts) // such keys need no attention
+	all := slices.DeleteFunc(slices.Clone(s.all.keys), lasts)
 	slices.SortStableFunc(all, func(a, b mortise.KeyInfo) int { return cmp.Compare(s.heldFor(b), s.heldFor(a)) })
 	for _, k := range all[:min(len(all), maxTop)] {
 		if k.Held > 0 {

@@ -14,7 +14,7 @@ import (
 // Limits of the picture.
 const (
 	maxTrees   = 12
-	maxRows    = 24 // rows of one tree
+	maxRows    = 24
 	maxWaiters = 4  // waiters below one key that hold no other key
 	maxDepth   = 10 // a key below this depth begins a tree of its own
 )
@@ -25,7 +25,6 @@ type tree struct {
 	circles [][]link
 }
 
-// link is a holder that may wait for another holder.
 type link struct {
 	Holder   string `json:"holder"`
 	Holds    string `json:"holds"`
@@ -91,7 +90,6 @@ func (s *scene) waits() (forest []tree, left int) {
 	return forest, len(f.order) - len(f.drawn)
 }
 
-// depends reports whether a session that has held the key for long waits for another key.
 func (f *forester) depends(k queued) bool {
 	return slices.ContainsFunc(k.Queue, func(st mortise.Standing) bool {
 		return st.Token != 0 && f.waits[st.Session] && slices.Contains(f.holds[st.Session], k.Key)
@@ -142,16 +140,13 @@ func holdsIt(k mortise.KeyInfo, session string) bool {
 	})
 }
 
-// queued is a key that requests wait for.
 type queued struct{ mortise.KeyInfo }
 
-// calls is one or more consecutive requests with the same session and value.
 type calls struct {
 	mortise.Standing
 	calls int
 }
 
-// waiters returns the waiters for a key in the order of the queue.
 func (k queued) waiters() (all []calls) {
 	for _, st := range k.Queue {
 		if last := len(all) - 1; st.Token != 0 {

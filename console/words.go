@@ -22,7 +22,6 @@ func clip(text string, most int) string {
 	return string([]rune(text)[:max(most-1, 1)]) + "…"
 }
 
-// sentence returns text with a capital first letter and a full stop at the end.
 func sentence(text string) string {
 	first, size := utf8.DecodeRuneInString(text)
 	if size == 0 {
@@ -31,7 +30,6 @@ func sentence(text string) string {
 	return string(unicode.ToUpper(first)) + strings.TrimSuffix(text[size:], ".") + "."
 }
 
-// span formats a duration in at most two units.
 func span(d time.Duration) string {
 	d = max(d, 0)
 	switch {
@@ -53,7 +51,6 @@ func inSeconds(d time.Duration) float64 { return float64(max(d, 0).Milliseconds(
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// number formats a count with the singular or the plural of a noun.
 func number(n int, one, several string) string {
 	if n == 1 {
 		return "1 " + one

@@ -19,8 +19,8 @@ type bucket struct {
 	mu       sync.Mutex
 	objects  map[string]object
 	writes   int
-	onWrite  func(object)  // called on every write, with mu held
-	meddling func(*bucket) // runs before a conditional write, without mu
+	onWrite  func(object)
+	meddling func(*bucket)
 }
 
 type object struct {

@@ -10,7 +10,6 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// The HTTP headers for tokens.
 const (
 	TokenHeader    = "Mortise-Token"    // decimal digits, see ParseToken
 	ResourceHeader = "Mortise-Resource" // optional, escaped as a path segment of a URL

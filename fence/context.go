@@ -24,8 +24,7 @@ func NewContext(ctx context.Context, token mortise.Token) context.Context {
 
 // FromContext returns the token that ctx carries: either the token of a lock of this process
 // ([mortise.TokenFrom]) or a token that NewContext has added. If ctx carries both, the one that was
-// added last is returned. FromContext reports false if ctx carries neither. The calling code need
-// not know whether this process or the client of a service holds the lock.
+// added last is returned. FromContext reports false if ctx carries neither.
 func FromContext(ctx context.Context) (mortise.Token, bool) {
 	local, locked := mortise.TokenFrom(ctx)
 	came, ok := ctx.Value(carriedKey{}).(carried)

@@ -40,7 +40,6 @@ func (d Dialect) known() error {
 	return nil
 }
 
-// placeholder returns the nth placeholder; n begins at 1.
 func (d Dialect) placeholder(n int) string {
 	if d == PostgreSQL {
 		return "$" + strconv.Itoa(n)
@@ -74,7 +73,6 @@ func (d Dialect) quote(name string) (string, error) {
 	return strings.Join(parts, "."), nil
 }
 
-// quoteColumn is like quote, but does not allow a schema name.
 func (d Dialect) quoteColumn(name string) (string, error) {
 	if strings.Contains(name, ".") {
 		return "", fmt.Errorf("%w: the column %.80q has a dot", ErrBadName, name)

@@ -59,9 +59,6 @@
 // # Refused alternatives
 //
 // Asking the lock service whether a token is still valid was rejected: the answer may be stale when
-// the write happens, and the resource would depend on one more service. Refusing every token that
-// differs from the last one, instead of lower ones, was rejected: it refuses a later holder whose
-// lock is valid. Forgetting the least recently used mark without a floor was rejected: it admits
-// the writer that was stopped the longest. Drivers and SDKs are not included, because database/sql
-// and two small interfaces are enough.
+// the write happens. Refusing every token that differs from the last one was rejected: it refuses a
+// later holder whose lock is valid.
 package fence

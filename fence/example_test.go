@@ -24,7 +24,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer node.Leave(ctx)
-	var mark fence.Mark // part of the resource; call Advance before each write
+	var mark fence.Mark
 
 	first, err := node.Lock(ctx, "orders/42")
 	if err != nil {
@@ -69,7 +69,7 @@ func ExampleGuard() {
 		Resource: func(r *http.Request) string { return strings.TrimPrefix(r.URL.Path, "/") },
 	}
 	server := httptest.NewServer(guard.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		token, _ := fence.FromContext(r.Context()) // for the handler's own fenced writes
+		token, _ := fence.FromContext(r.Context())
 		fmt.Fprintln(w, "written under", token)
 	})))
 	defer server.Close()
@@ -91,13 +91,13 @@ func ExampleGuard() {
 		}
 		defer response.Body.Close()
 		fmt.Println(response.Status)
-		return fence.ResponseError(response) // a *StaleError if the token was refused
+		return fence.ResponseError(response)
 	}
 	err = node.Do(ctx, "orders/42", func(ctx context.Context, _ mortise.Token) error { return put(ctx) })
 	fmt.Println(err)
 	err = put(fence.NewContext(ctx, 5)) // the token of a former holder
 	fmt.Println(errors.Is(err, fence.ErrStale))
-	_ = put(ctx) // no lock at all
+	_ = put(ctx)
 	// Output:
 	// 200 OK
 	// <nil>

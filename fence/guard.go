@@ -89,7 +89,6 @@ func (g Guard) resource(r *http.Request) (string, error) {
 	return resource, nil
 }
 
-// answer writes the response for a request whose handler has not run.
 func (g Guard) answer(w http.ResponseWriter, r *http.Request, err error) {
 	var stale *StaleError
 	switch {

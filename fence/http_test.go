@@ -46,7 +46,7 @@ func TestGuardAnswers(t *testing.T) {
 		guard  fence.Guard
 		header http.Header
 		status int
-		text   string // a part of the response
+		text   string
 	}{
 		{"the mark", fence.Guard{Resource: byPath}, h(token, "5"), 200, "5 true"},
 		{"higher", fence.Guard{Resource: byPath}, h(token, "6"), 200, "6 true"},
@@ -118,7 +118,7 @@ func TestTransportMeetsGuard(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Header.Set(fence.TokenHeader, "99") // the token of the context must replace this one
+		r.Header.Set(fence.TokenHeader, "99")
 		response, err := client.Do(r)
 		if err != nil {
 			return nil, "", err
@@ -197,7 +197,7 @@ func TestGuardKeepsHandlersApart(t *testing.T) {
 			if !errors.Is(context.Cause(r.Context()), fence.ErrStale) {
 				t.Error(context.Cause(r.Context()))
 			}
-			register = "old" // the handler ignores its context and writes anyway
+			register = "old"
 			return
 		}
 		register = "new"

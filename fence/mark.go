@@ -34,7 +34,7 @@ type Mark struct {
 const defaultLimit = 1 << 16
 
 type cell struct {
-	highest mortise.Token // zero means forgotten: the cell exists only because used reports true
+	highest mortise.Token // zero means forgotten; then the cell exists because it is in use
 	turn    mortise.Token // the token of all runs in progress
 	runs    map[*run]bool
 	waiting int
@@ -103,7 +103,7 @@ func (m *Mark) admits(resource string, token mortise.Token) error {
 	return nil
 }
 
-// advance admits or refuses token. If it admits token, it records it and cancels the runs of lower
+// advance admits or refuses token. It records an admitted token, and cancels the runs of lower
 // tokens. The caller must hold mu.
 func (m *Mark) advance(resource string, token mortise.Token) (*cell, error) {
 	if err := m.admits(resource, token); err != nil {

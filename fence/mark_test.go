@@ -168,7 +168,6 @@ func TestDoGivesUpWaiting(t *testing.T) {
 	})
 }
 
-// TestDoRunsOneTokenTogether checks that several calls with the same token run concurrently.
 func TestDoRunsOneTokenTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mark fence.Mark

@@ -29,7 +29,6 @@ type Memo struct {
 
 type stepKey struct{ resource, id string }
 
-// outcome is a step that is in progress or done.
 type outcome struct {
 	over   chan struct{} // closed after the fields below are set, when the step is done or has failed
 	done   bool
@@ -74,7 +73,6 @@ func (m *Memo) once(ctx context.Context, key stepKey, fn func(context.Context) (
 	}
 }
 
-// claim returns the outcome of a step, and reports whether the caller must do the step.
 func (m *Memo) claim(key stepKey) (o *outcome, mine bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -89,7 +87,6 @@ func (m *Memo) claim(key stepKey) (o *outcome, mine bool) {
 	return o, true
 }
 
-// work runs fn and stores its result. If fn fails or panics, the next caller may run its own fn.
 func (m *Memo) work(ctx context.Context, key stepKey, o *outcome,
 	fn func(context.Context) ([]byte, error)) (result []byte, err error) {
 	finished := false

@@ -37,7 +37,7 @@ func TestMemoDoesAStepOnce(t *testing.T) {
 		stale bool
 	}{
 		{5, "", "result 1", false}, {5, "", "result 1", false}, {5, "5", "result 1", false},
-		{5, "pay", "result 2", false}, {6, "pay", "result 2", false}, // a second holder repeats the step of the first holder
+		{5, "pay", "result 2", false}, {6, "pay", "result 2", false},
 		{6, "", "result 3", false}, {5, "pay", "", true}, {5, "new", "", true},
 	} {
 		got, err := do(c.token, c.id)

@@ -99,7 +99,6 @@ func FormatToken(token mortise.Token) string { return strconv.FormatUint(uint64(
 // lock's key.
 const maxResource = 512
 
-// check returns an error if the resource or the token is invalid.
 func check(resource string, token mortise.Token) error {
 	if _, err := Int64(token); err != nil {
 		return err

@@ -59,7 +59,6 @@
 //
 // # Refused alternatives
 //
-// Sending the value from instance to instance was rejected: the lock would become a message bus. So
-// was caching values in this package: a cache does that better. Ending the call with its first
-// caller's context was rejected: the other callers would get an error that does not concern them.
+// Ending the call with its first caller's context was rejected: the other callers would get an
+// error that does not concern them.
 package flight

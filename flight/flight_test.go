@@ -64,7 +64,6 @@ type result struct {
 	done     chan struct{}
 }
 
-// start calls Do on a new goroutine, and returns when all goroutines are blocked.
 func start(ctx context.Context, g *flight.Group[string], fresh func(context.Context) (string, bool, error),
 	compute func(context.Context, mortise.Token) (string, error)) *result {
 	r := &result{done: make(chan struct{})}
@@ -173,7 +172,7 @@ func TestTheLastCallerThatGivesUpEndsTheCall(t *testing.T) {
 		began := time.Now()
 		compute := func(ctx context.Context, token mortise.Token) (string, error) {
 			page, err := store.compute(ctx, token)
-			time.Sleep(time.Second) // stands for cleaning up
+			time.Sleep(time.Second)
 			return page, err
 		}
 		start(ctx, g, nothing, compute)
@@ -212,7 +211,7 @@ func TestALostLockEndsTheComputationAndFencesIt(t *testing.T) {
 		var locks fakelock.Locks
 		store := &cache{takes: time.Second}
 		slow := func(ctx context.Context, token mortise.Token) (string, error) {
-			time.Sleep(5 * time.Second) // ignores its context
+			time.Sleep(5 * time.Second)
 			return store.write(token)
 		}
 		a := start(t.Context(), flight.New[string](locks.Instance()), store.fresh, slow)
@@ -322,7 +321,7 @@ func TestCloseEndsWhatRunsAndWaitsForIt(t *testing.T) {
 		began := time.Now()
 		r := start(t.Context(), g, nothing, func(ctx context.Context, _ mortise.Token) (string, error) {
 			<-ctx.Done()
-			time.Sleep(time.Second) // stands for cleaning up
+			time.Sleep(time.Second)
 			ended = time.Now()
 			return "", ctx.Err()
 		})

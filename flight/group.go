@@ -28,8 +28,8 @@ type Locker interface {
 type Group[T any] struct {
 	locker Locker
 
-	mu      sync.Mutex          // guards calls, closed and the callers of each call; never held while a function runs
-	calls   map[string]*call[T] // the calls that a caller can join
+	mu      sync.Mutex // guards calls, closed and the callers of each call; never held while a function runs
+	calls   map[string]*call[T]
 	closed  bool
 	running sync.WaitGroup // counts the goroutines of calls; grows only while closed is false
 }
@@ -70,7 +70,6 @@ func (g *Group[T]) Do(ctx context.Context, key string, fresh func(ctx context.Co
 	}
 }
 
-// join adds a caller to the call of key. If no call is running, it starts one.
 func (g *Group[T]) join(ctx context.Context, key string, fresh func(context.Context) (T, bool, error),
 	compute func(context.Context, mortise.Token) (T, error)) (*call[T], error) {
 	g.mu.Lock()

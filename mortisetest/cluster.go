@@ -55,7 +55,6 @@ type place struct {
 	paused bool
 }
 
-// maxNodes is the maximum size of a cluster.
 const maxNodes = 256
 
 // New starts a cluster of n nodes, 1 to 256, and waits until all nodes are ready. They are closed
@@ -114,7 +113,6 @@ func (c *Cluster) Node(i int) *mortise.Node {
 	return p.node
 }
 
-// place returns the place of node i.
 func (c *Cluster) place(i int) *place {
 	c.t.Helper()
 	if i < 0 || i >= len(c.places) {
@@ -123,7 +121,6 @@ func (c *Cluster) place(i int) *place {
 	return c.places[i]
 }
 
-// config returns the configuration of node i.
 func (c *Cluster) config(i int) mortise.Config {
 	c.t.Helper()
 	own := mortise.Config{

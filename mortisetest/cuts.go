@@ -66,7 +66,6 @@ func (c *Cluster) cut(routes ...route) {
 	}
 }
 
-// rewire applies the cuts and pauses to the network.
 func (c *Cluster) rewire() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -106,7 +106,7 @@ func TestCutOneWay(t *testing.T) {
 				cluster.CutOneWay(deaf, leader)
 			}
 			granted := later(t, cluster.Node(deaf), "k")
-			time.Sleep(ttl / 4) // waits in fake time
+			time.Sleep(ttl / 4) // fake time
 			if queue := cluster.Await("k", 1, waiting); len(queue.Queue) != 1+waiting {
 				t.Errorf("%s: %+v", name, queue)
 			}
@@ -151,12 +151,11 @@ func TestACutOutlivesAPauseAndALife(t *testing.T) {
 		cluster.Kill(a)
 		cluster.Start(a)
 		mine := lock(t, cluster.Node(a), "k") // a restarted node is not paused, and its clock runs
-		time.Sleep(5 * ttl)                   // waits in fake time
+		time.Sleep(5 * ttl)                   // fake time
 		unlock(t, mine)
 	})
 }
 
-// cast returns the leader and the two other nodes of a cluster of three.
 func cast(cluster *mortisetest.Cluster) (leader, a, b int) {
 	leader = cluster.Leader()
 	return leader, (leader + 1) % 3, (leader + 2) % 3

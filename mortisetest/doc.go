@@ -95,9 +95,7 @@
 // # Refused alternatives
 //
 // A fake node with scripted answers was rejected: tests would pass in cases where the cluster
-// behaves differently, and if no cluster is needed, a locker.Local is less work. Child processes on
-// real ports were rejected: they take seconds, differ between machines, and cannot have fake time.
-// Faults as fields of mortise.Config were rejected: every user would see them, and some would use
-// them in production. A clock and a network that the test provides were rejected: most tests do not
-// need their own, and it is easy to get them wrong.
+// behaves differently, and if no cluster is needed, a locker.Local is less work. Faults as fields
+// of mortise.Config were rejected: every user would see them, and some would use them in
+// production.
 package mortisetest

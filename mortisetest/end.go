@@ -19,7 +19,6 @@ const label = "mortisetest"
 // UnlockSoon or a call whose context has just ended.
 const settle = 5 * time.Second
 
-// end checks and closes the cluster at the end of the test.
 func (c *Cluster) end() {
 	if !c.options.MayHold && !c.t.Failed() { // after a failure, held locks are expected
 		c.nothingHeld()
@@ -48,8 +47,6 @@ func (c *Cluster) nothingHeld() {
 	}
 }
 
-// keysOf lists the keys that node i holds or waits for. It returns "" if there is no leader to
-// query.
 func (c *Cluster) keysOf(i int) string {
 	leader := c.leader()
 	if leader < 0 {
@@ -75,14 +72,12 @@ func (c *Cluster) keysOf(i int) string {
 	return " (" + strings.Join(keys, ", ") + ")"
 }
 
-// goroutines returns the stacks of the goroutines of the nodes that have not ended within settle.
 func (c *Cluster) goroutines() string {
 	var left string
 	soon(func() bool { left = labelled(c.label); return left == "" })
 	return left
 }
 
-// labelled returns the stacks of the goroutines whose label has the value mark.
 func labelled(mark string) string {
 	var profile bytes.Buffer
 	if err := pprof.Lookup("goroutine").WriteTo(&profile, 1); err != nil {
@@ -97,7 +92,7 @@ func labelled(mark string) string {
 	return strings.Join(found, "\n\n")
 }
 
-// soon polls the function is, and reports whether it returns true within settle.
+// soon polls is(), and reports whether is() returns true within settle.
 func soon(is func() bool) bool {
 	for began := time.Now(); !is(); time.Sleep(time.Millisecond) {
 		if time.Since(began) > settle {

@@ -27,7 +27,6 @@ type recorder struct {
 	cleanups []func()
 }
 
-// record runs a test and its cleanups, and returns the recorded failures.
 func record(t testing.TB, test func(t testing.TB)) []string {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &recorder{TB: t, ctx: ctx, cancel: cancel}
@@ -179,8 +178,6 @@ func TestWhatDoesNotComeFailsTheTest(t *testing.T) {
 	}
 }
 
-// TestMistakesAreTold checks that an invalid call ends the test with a message that names the
-// mistake.
 func TestMistakesAreTold(t *testing.T) {
 	for want, test := range map[string]func(testing.TB){
 		"a cluster of 0 nodes: want 1 to 256":     func(t testing.TB) { New(t, 0) },

@@ -75,7 +75,7 @@ func Example() {
 
 // The test may change every field of the configuration except those of the network.
 func ExampleNewWith() {
-	t := newT() // a test uses its own t
+	t := newT()
 	defer t.end()
 	cluster := mortisetest.NewWith(t, 1, mortisetest.Options{
 		Configure: func(i int, c *mortise.Config) {
@@ -98,10 +98,10 @@ func ExampleNewWith() {
 // A holder is stopped for longer than its lease. It does not notice that another node has been
 // granted the lock, so only the token protects the resource.
 func ExampleCluster_Pause() {
-	t := newT() // a test uses its own t
+	t := newT()
 	defer t.end()
 	cluster := mortisetest.New(t, 3)
-	var mark fence.Mark // part of the resource
+	var mark fence.Mark
 
 	mine, err := cluster.Node(0).Lock(t.Context(), "orders/42")
 	if err != nil {
@@ -130,7 +130,7 @@ func ExampleCluster_Pause() {
 // The leader is killed, and the other two nodes still grant locks. Then the killed node is
 // restarted and grants locks too.
 func ExampleCluster_Kill() {
-	t := newT() // a test uses its own t
+	t := newT()
 	defer t.end()
 	cluster := mortisetest.New(t, 3)
 	work := func(i int) {
@@ -152,7 +152,7 @@ func ExampleCluster_Kill() {
 // Three callers queue in a known order without a sleep. A cluster of one is enough for this test,
 // and is ready within milliseconds.
 func ExampleCluster_Await() {
-	t := newT() // a test uses its own t
+	t := newT()
 	defer t.end()
 	cluster := mortisetest.New(t, 1)
 

@@ -66,7 +66,6 @@ func TestADeadNodeSaysNothing(t *testing.T) {
 	})
 }
 
-// lines is a writer that counts log lines.
 type lines struct {
 	mu sync.Mutex
 	n  int

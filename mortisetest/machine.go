@@ -36,14 +36,12 @@ func (m *machine) now() clock.Time {
 	return m.base.Add(time.Duration(float64(time.Since(m.since)) * m.rate))
 }
 
-// leap moves the clock forward by d.
 func (m *machine) leap(d time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.base = m.base.Add(d)
 }
 
-// run sets the rate of the clock.
 func (m *machine) run(rate float64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -2,5 +2,4 @@
 
 package mortisetest_test
 
-// large is the number of nodes of a large cluster.
 const large = 64

@@ -42,7 +42,6 @@ func (c *Cluster) AwaitHolder(key string, i int) mortise.KeyInfo {
 	})
 }
 
-// holds reports whether the node with this name is a holder in queue.
 func holds(queue mortise.KeyInfo, name string) bool {
 	return slices.ContainsFunc(queue.Queue, func(s mortise.Standing) bool { return holding(s, name) })
 }
@@ -51,7 +50,7 @@ func holding(s mortise.Standing, name string) bool {
 	return s.Holder == name && s.Token != 0 && !s.Expired
 }
 
-// await queries the present leader until the function is returns true for the queue of key.
+// await queries the present leader until is() returns true for the queue of key.
 func (c *Cluster) await(what, key string, is func(mortise.KeyInfo) bool) mortise.KeyInfo {
 	c.t.Helper()
 	var queue mortise.KeyInfo
@@ -98,7 +97,6 @@ func (c *Cluster) told(ctx context.Context, leader int, queue mortise.KeyInfo) b
 	return true
 }
 
-// tokens returns the number of holds that the group has for the node with this name.
 func (c *Cluster) tokens(ctx context.Context, leader int, name string) (int, error) {
 	found := map[mortise.Token]bool{} // a hold of several keys is in the queue of each key
 	for key, err := range c.Node(leader).List(ctx, "") {
@@ -117,7 +115,6 @@ func (c *Cluster) tokens(ctx context.Context, leader int, name string) (int, err
 	return len(found), nil
 }
 
-// name returns the Name of node i.
 func (c *Cluster) name(i int) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

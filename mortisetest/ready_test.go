@@ -13,7 +13,6 @@ import (
 	"github.com/mortise-lock/mortise/mortisetest"
 )
 
-// startLimit is the longest time from the start of a cluster until all nodes are ready.
 const startLimit = 2 * time.Second
 
 func TestStartsInRealTime(t *testing.T) {
@@ -30,7 +29,6 @@ func TestStartsInRealTime(t *testing.T) {
 	}
 }
 
-// largeLimit is startLimit for a large cluster in real time.
 const largeLimit = 5 * time.Second
 
 // TestStartsALargeClusterInRealTime checks that a large cluster becomes ready, because it never did

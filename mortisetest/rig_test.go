@@ -10,7 +10,6 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// ttl is the default SessionTTL of a cluster.
 const ttl = 2 * time.Second
 
 // both runs a test inside a bubble and, unless -short is given, outside of one.
@@ -26,7 +25,6 @@ func both(t *testing.T, test func(t *testing.T)) {
 	})
 }
 
-// lock locks key on a node. It fails the test after 30 s.
 func lock(t *testing.T, node *mortise.Node, key string) *mortise.Lock {
 	t.Helper()
 	l, err := tryFor(t, node, key, 30*time.Second)
@@ -36,7 +34,6 @@ func lock(t *testing.T, node *mortise.Node, key string) *mortise.Lock {
 	return l
 }
 
-// tryFor waits for key at most for d.
 func tryFor(t *testing.T, node *mortise.Node, key string, d time.Duration) (*mortise.Lock, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)

@@ -40,7 +40,6 @@ func (s *store) write(ctx context.Context, worker string, token mortise.Token) e
 	return nil
 }
 
-// wrote reports whether a worker has written.
 func (s *store) wrote(worker string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,7 +89,7 @@ func twoWorkers(t *testing.T, happen func(cluster *mortisetest.Cluster, first in
 	var err error
 	select {
 	case err = <-results[0]:
-	case <-time.After(time.Minute): // waits in fake time
+	case <-time.After(time.Minute): // fake time
 		t.Fatal("the first worker goes on")
 	}
 	stop()

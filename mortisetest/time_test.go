@@ -126,9 +126,9 @@ func TestAShortPauseCostsNothing(t *testing.T) {
 		holder := cluster.Follower()
 		mine := lock(t, cluster.Node(holder), "k")
 		cluster.Pause(holder)
-		time.Sleep(ttl / 4) // waits in fake time
+		time.Sleep(ttl / 4) // fake time
 		cluster.Resume(holder)
-		time.Sleep(10 * ttl) // waits in fake time
+		time.Sleep(10 * ttl) // fake time
 		unlock(t, mine)      // fails if the lock is lost
 	})
 }
@@ -141,7 +141,7 @@ func TestNothingLeavesAPausedNode(t *testing.T) {
 		i := cluster.Follower()
 		cluster.Pause(i)
 		granted := later(t, cluster.Node(i), "k")
-		time.Sleep(ttl / 2) // waits in fake time
+		time.Sleep(ttl / 2) // fake time
 		cluster.Await("k", 0, 0)
 		cluster.Resume(i)
 		unlock(t, <-granted)
@@ -180,7 +180,7 @@ func TestDrift(t *testing.T) {
 			cluster := mortisetest.New(t, 3)
 			holder := cluster.Follower()
 			cluster.Drift(holder, rate)
-			time.Sleep(10 * ttl) // waits in fake time
+			time.Sleep(10 * ttl) // fake time
 			mine := lock(t, cluster.Node(holder), "k")
 			granted := later(t, cluster.Node((holder+1)%3), "k")
 			cluster.Await("k", 1, 1)
@@ -206,7 +206,7 @@ func TestTenMinutesInABubble(t *testing.T) {
 			mortisetest.Options{Configure: func(_ int, c *mortise.Config) { c.SessionTTL = 10 * time.Second }})
 		holder := cluster.Follower()
 		mine := lock(t, cluster.Node(holder), "k")
-		time.Sleep(10 * time.Minute) // waits in fake time
+		time.Sleep(10 * time.Minute) // fake time
 		if err := mine.Err(); err != nil {
 			t.Errorf("within the ten minutes: %v", err)
 		}

@@ -64,7 +64,6 @@
 //
 // # Refused alternative
 //
-// Using OpenTelemetry in the core was rejected, because its modules would be in every build. A
-// metrics registry in mortise was rejected, because operators would have to scrape it separately.
-// Prometheus's client library would be shorter, but useless to programs without Prometheus.
+// Using OpenTelemetry in the core was rejected, because its modules would be in every build.
+// Prometheus's client library was rejected, because it is useless to programs without Prometheus.
 package mortiseotel

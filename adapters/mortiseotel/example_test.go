@@ -39,7 +39,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer node.Leave(ctx)
-	stop, err := telemetry.Observe(node) // for the gauges
+	stop, err := telemetry.Observe(node)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/mortise-lock/mortise/adapters/mortiseotel/internal/table"
 )
 
-// meter contains the instruments by their names in the table.
 type meter struct {
 	made       bool
 	meter      metric.Meter
@@ -21,7 +20,6 @@ type meter struct {
 	gauges     map[string]metric.Float64Observable
 }
 
-// make creates all instruments of the table.
 func (m *meter) make(from metric.Meter, attributes []attribute.KeyValue) (err error) {
 	*m = meter{
 		made: true, meter: from, attributes: slices.Clone(attributes),
@@ -148,7 +146,6 @@ func (m *meter) observe(status func() mortise.Status) (metric.Registration, erro
 	}, all...)
 }
 
-// figures returns the values of the gauges for a status.
 func figures(s mortise.Status) map[string]float64 {
 	voters := 0
 	for _, v := range s.Voters {

@@ -40,7 +40,6 @@ func TestNamesPassPrometheusLinter(t *testing.T) {
 	}
 }
 
-// TestKeysAreNoLabels checks that no label value is or contains a key.
 func TestKeysAreNoLabels(t *testing.T) {
 	for _, classed := range []bool{false, true} {
 		r := newRig(t, func(o *mortiseotel.Options) {

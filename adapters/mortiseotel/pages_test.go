@@ -93,7 +93,6 @@ func TestPagesAskForWhatIsThere(t *testing.T) {
 	}
 }
 
-// faults returns the metrics and labels in a query that do not exist.
 func faults(query string, labels map[string][]string) (faults []string) {
 	found := named.FindAllStringSubmatch(query, -1)
 	if len(found) == 0 {
@@ -121,7 +120,6 @@ func faults(query string, labels map[string][]string) (faults []string) {
 	return faults
 }
 
-// collect adds every "expr" of a dashboard to into.
 func collect(t *testing.T, dashboard []byte, into map[string]bool) {
 	t.Helper()
 	var page struct {
@@ -161,7 +159,6 @@ func TestAlertsSayWhatToDo(t *testing.T) {
 	}
 }
 
-// runbook returns the anchors that GitHub makes from the headings of docs/OPERATION.md.
 func runbook(t *testing.T) (anchors []string, written bool) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "OPERATION.md"))
 	if err != nil {
@@ -189,7 +186,6 @@ func TestFoldedTextsAreWhole(t *testing.T) {
 	}
 }
 
-// TestAlertRulesAreValid checks the rules with promtool.
 func TestAlertRulesAreValid(t *testing.T) {
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {

@@ -121,7 +121,6 @@ func (r *rig) live(t *testing.T) {
 	}
 }
 
-// gather returns the metric families that the exporter exports, by name.
 func (r *rig) gather(t *testing.T) map[string]*dto.MetricFamily {
 	t.Helper()
 	families, err := r.registry.Gather()

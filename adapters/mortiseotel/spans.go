@@ -19,7 +19,6 @@ const (
 	maxEnded = 1_024  // ended holds, because a wait ends just after the hold that it waited for
 )
 
-// hold is the span of a held lock.
 type hold struct {
 	token mortise.Token
 	span  trace.Span
@@ -67,7 +66,6 @@ func (h *holds) end(token mortise.Token) {
 	h.next = (h.next + 1) % maxEnded
 }
 
-// waited creates the span of a call for a lock that has ended.
 func (t *Telemetry) waited(ctx context.Context, e mortise.LockEvent) {
 	now := time.Now()
 	attributes := t.attributes(e, attribute.String("mortise.outcome", string(e.Outcome)),
@@ -94,7 +92,6 @@ func (t *Telemetry) waited(ctx context.Context, e mortise.LockEvent) {
 	span.End(trace.WithTimestamp(now))
 }
 
-// hold starts the span of a granted lock.
 func (t *Telemetry) hold(ctx context.Context, e mortise.LockEvent) *hold {
 	_, span := t.tracer.Start(ctx, "mortise.hold", trace.WithAttributes(t.attributes(e)...))
 	t.holds.put(e.Token, span.SpanContext())
@@ -119,7 +116,6 @@ func (t *Telemetry) release(e mortise.LockEvent) {
 	})
 }
 
-// attributes returns the common attributes of a wait and a hold.
 func (t *Telemetry) attributes(e mortise.LockEvent, more ...attribute.KeyValue) []attribute.KeyValue {
 	list := append([]attribute.KeyValue{attribute.String("mortise.key", e.Key), attribute.Int("mortise.keys", e.Keys),
 		attribute.String("mortise.kind", string(e.Kind))}, more...)

@@ -84,7 +84,6 @@ func (t *Telemetry) Observe(node *mortise.Node) (stop func() error, err error) {
 	return r.Unregister, nil
 }
 
-// acquired implements Hooks.Acquired. It returns a *hold or nil.
 func (t *Telemetry) acquired(ctx context.Context, e mortise.LockEvent) any {
 	class := t.class(e.Key)
 	if t.meter.made {
@@ -126,7 +125,6 @@ func (t *Telemetry) leaked(e mortise.LockEvent) {
 	}
 }
 
-// class returns the attribute for the class of a key, or nil if Options.Class is nil.
 func (t *Telemetry) class(key string) []attribute.KeyValue {
 	if t.options.Class == nil {
 		return nil

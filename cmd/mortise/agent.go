@@ -44,8 +44,6 @@ func agentFlags(c *call, fs *flag.FlagSet) {
 			"as -listen, or with -token-file any address; "+prefix+"_OBSERVE")
 }
 
-// agent is the command agent: a complete instance with an HTTP API for the programs of this
-// machine.
 func agent(ctx context.Context, c *call) error {
 	if len(c.words) > 0 {
 		return usageError("agent takes no words, only flags: " + strings.Join(c.words, " "))
@@ -91,7 +89,7 @@ func agent(ctx context.Context, c *call) error {
 	if err == nil {
 		err = c.serve(ctx, node, served)
 	}
-	clients.close() // this ends their connections
+	clients.close()
 	for _, server := range servers {
 		err = errors.Join(err, within(doorWithin, server.Shutdown))
 	}
@@ -161,7 +159,6 @@ func within(limit time.Duration, call func(context.Context) error) error {
 	return call(ctx)
 }
 
-// listeners opens the socket of -listen, and that of -observe if it is set.
 func (o agentOptions) listeners(tokens bool) ([]net.Listener, error) {
 	door, err := listenFor(o.listen)
 	if err != nil {

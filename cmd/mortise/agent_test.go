@@ -71,7 +71,6 @@ func TestTheAgentsClients(t *testing.T) {
 		len(kept.Locks) != 1 || kept.Locks[0] != lock {
 		t.Errorf("%d %+v", code, kept)
 	}
-	// The holder stops renewing its lease, and the waiter is granted the lock.
 	var next lockText
 	if code := b.post(t, "/v1/lock", object{"lease": other.Lease, "key": "k", "wait_seconds": patience.Seconds()},
 		&next); code != http.StatusOK || next.Token <= lock.Token {
@@ -117,7 +116,6 @@ func TestTheAgentsClients(t *testing.T) {
 		&next); code != http.StatusOK {
 		t.Error(code)
 	}
-	// An agent that is ended by SIGTERM releases all locks.
 	_ = b.cmd.Process.Signal(syscall.SIGTERM)
 	if err := b.cmd.Wait(); err != nil {
 		t.Error(err)

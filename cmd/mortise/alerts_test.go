@@ -64,13 +64,11 @@ func (c *counters) reading(s mortise.Status) reading {
 	return r
 }
 
-// scrape contains the metrics of all running processes at one time.
 type scrape struct {
 	at  time.Time
 	all []reading
 }
 
-// history contains the scrapes of a state, one for each interval of scrapeEvery.
 type history []scrape
 
 const scrapeEvery = 5 * time.Second
@@ -211,8 +209,6 @@ func firing(h history) (names []string) {
 	return names
 }
 
-// TestRulesAreThoseOfTheFile checks that alerts.yml and this file have the same rules with the same
-// durations.
 func TestRulesAreThoseOfTheFile(t *testing.T) {
 	text, err := os.ReadFile("../../adapters/mortiseotel/alerts.yml")
 	if err != nil {

@@ -22,7 +22,6 @@ type asks interface {
 	ready(context.Context) error
 }
 
-// holding is a lock that belongs to a lease.
 type holding interface {
 	Key() string
 	Token() mortise.Token

@@ -17,15 +17,14 @@ import (
 	"github.com/mortise-lock/mortise/internal/plain"
 )
 
-// call is one parsed command line.
 type call struct {
 	out, errs io.Writer
-	words     []string // the arguments that are not flags
+	words     []string
 	program   []string // the arguments after --, for run
 	environ   []string // the environment before flags changed it, for the command of run
 
-	prefix    string // the prefix of the variables that describe the cluster
-	prefixSet bool   // -env-prefix was given
+	prefix    string
+	prefixSet bool
 	context   string // a name in the file of contexts; empty means MORTISE_CONTEXT, or no context
 	json      bool
 	within    time.Duration
@@ -47,7 +46,6 @@ type call struct {
 // default prefix of the variables that describe the cluster; -env-prefix replaces the latter.
 const prefix = "MORTISE"
 
-// flagFor is a flag that replaces a variable of mortise.ConfigFromEnv.
 type flagFor struct{ name, variable, about string }
 
 // guestFlags returns the flags that all commands have. nodeFlags returns those that only an
@@ -144,8 +142,6 @@ func (c *call) flagsOf(cmd command) *flag.FlagSet {
 	return fs
 }
 
-// config returns the configuration from the flags, the context and the variables, in this order of
-// precedence.
 func (c *call) config() (mortise.Config, error) {
 	if err := c.useContext(); err != nil {
 		return mortise.Config{}, err
@@ -214,8 +210,6 @@ func put[Q, A any](ctx context.Context, c *call, g *guest.Guest, method guest.Me
 	return guest.Put(ctx, g, method, q)
 }
 
-// show prints a value as one line of JSON. It escapes control characters, so the output cannot
-// control a terminal.
 func (c *call) show(v any) error {
 	line, err := dialect(v)
 	if err != nil {
@@ -232,7 +226,6 @@ func (c *call) printf(format string, args ...any) error {
 	return err
 }
 
-// warn prints an error that does not end the command.
 func (c *call) warn(command string, err error) {
 	fmt.Fprintf(c.errs, "mortise %s: %s\n", command, plain.Lines(err.Error()))
 }
@@ -253,7 +246,6 @@ func table(out io.Writer, heading string, rows [][]string) error {
 	return w.Flush()
 }
 
-// myself returns the name of the user and of the host that run this program.
 func myself() string {
 	name, host := "unknown user", "unknown host"
 	if u, err := user.Current(); err == nil {
@@ -266,7 +258,6 @@ func myself() string {
 	return strings.ToValidUTF8(text[:min(len(text), 100)], "")
 }
 
-// short rounds a duration for display.
 func short(d time.Duration) string {
 	switch {
 	case d < 10*time.Second:

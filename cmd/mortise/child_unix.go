@@ -36,7 +36,6 @@ func tell(cmd *exec.Cmd, s os.Signal, terminal bool) {
 	_ = syscall.Kill(pid, number) // fails if the group has ended
 }
 
-// left reports whether processes remain in the command's process group.
 func left(cmd *exec.Cmd, terminal bool) bool {
 	return !terminal && syscall.Kill(-cmd.Process.Pid, 0) == nil
 }

@@ -53,7 +53,6 @@ type agentProcess struct {
 	Address   string
 }
 
-// startFleet starts agents and waits until all are ready.
 func startFleet(t *testing.T, durable bool, names ...string) *fleet {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "mortise") // the path of a socket must be short
@@ -99,7 +98,7 @@ func (f *fleet) in(t *testing.T) *fleet {
 }
 
 // environ returns the environment of the test, but with only those variables of mortise that are in
-// common and more. They are given there without their prefix.
+// common and more. The lists common and more contain the variables without their prefix.
 func (f *fleet) environ(more ...string) []string {
 	var list []string
 	for _, pair := range os.Environ() {
@@ -113,7 +112,6 @@ func (f *fleet) environ(more ...string) []string {
 	return append(list, asMortise+"=1", "GORACE=atexit_sleep_ms=0")
 }
 
-// start starts an agent, and returns when the agent has printed its addresses.
 func (f *fleet) start(a *agentProcess) {
 	f.t.Helper()
 	a.socket = filepath.Join(f.dir, a.name+".sock")
@@ -141,7 +139,6 @@ func (f *fleet) start(a *agentProcess) {
 	}
 }
 
-// end kills the agents that still run. If the test has failed, it prints their logs.
 func (f *fleet) end() {
 	for _, a := range f.agents {
 		a.kill()
@@ -170,7 +167,6 @@ func (a *agentProcess) client() *http.Client {
 	}}}
 }
 
-// ready waits until all running agents can be granted locks.
 func (f *fleet) ready() {
 	f.t.Helper()
 	for _, a := range f.agents {
@@ -260,7 +256,7 @@ type running struct {
 	cmd  *exec.Cmd
 	out  *bufio.Reader
 	errs bytes.Buffer
-	pid  int // the process ID of the shell script
+	pid  int
 }
 
 // begin starts the command run with a shell script. The script first prints its process ID.

@@ -8,7 +8,6 @@ import (
 	"strings"
 )
 
-// completion prints a completion script. It is made from the table of commands and their flags.
 func completion(_ context.Context, c *call) error {
 	shells := map[string]func([]completed) string{"bash": bashCompletion, "zsh": zshCompletion, "fish": fishCompletion}
 	if len(c.words) != 1 || shells[c.words[0]] == nil {
@@ -27,7 +26,6 @@ func completion(_ context.Context, c *call) error {
 	return err
 }
 
-// completed is a word that a shell can complete: a command or a flag.
 type completed struct {
 	name, about string
 	flags       []completed

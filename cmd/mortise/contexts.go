@@ -166,7 +166,6 @@ func (c *call) apply(name string, variables map[string]string) error {
 	return nil
 }
 
-// security returns the kind of security to which a variable belongs, or "".
 func security(variable string) string {
 	switch {
 	case strings.HasPrefix(variable, "TLS_"):
@@ -181,7 +180,7 @@ func security(variable string) string {
 // secrets. It does not check the permissions of the file's group.
 func (c *call) warnOfOthers(path string) {
 	info, err := os.Stat(path)
-	if err != nil || runtime.GOOS == "windows" { // an error is reported when the file is read
+	if err != nil || runtime.GOOS == "windows" {
 		return
 	}
 	if perm := info.Mode().Perm(); perm&0o007 != 0 {

@@ -9,8 +9,6 @@ import (
 	"testing"
 )
 
-// contexts writes a file of contexts. It returns a fleet without agents whose commands use that
-// file.
 func contexts(t *testing.T, text string, more ...string) (*fleet, string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -41,11 +39,11 @@ func TestContexts(t *testing.T) {
 	x.mortise("ls", "-context", "here").wants(t, exitOK)
 	by, _ := contexts(t, text, "CONTEXT=here")
 	by.mortise("ls").wants(t, exitOK)
-	by.mortise("ls", "-context", "none", "-timeout", "300ms").wants(t, exitNotReady) // overrides the variable
+	by.mortise("ls", "-context", "none", "-timeout", "300ms").wants(t, exitNotReady)
 	x.mortise("ls", "-context", "none", "-join", address).wants(t, exitOK)
 	x.mortise("ls", "-context", "certs", "-secret-file", secret).wants(t, exitOK)
 	x.mortise("ls", "-context", "certs").wants(t, exitUsage, filepath.Join(filepath.Dir(path), "cert"))
-	x.mortise("ls").wants(t, exitUsage, "-join") // without -context the file is not used
+	x.mortise("ls").wants(t, exitUsage, "-join")
 
 	x.mortise("ls", "-context", "her").wants(t, exitUsage, `no context "her"; it has: certs, here, none, own`, path)
 	for variable, value := range map[string]string{"JOIN": "127.0.0.1:2", "SECRET": testSecret,

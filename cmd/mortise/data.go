@@ -111,7 +111,7 @@ func (c *call) getData(ctx context.Context, g *guest.Guest, key string) error {
 // nonce, so that the change takes effect only once even if a reply is lost.
 func (c *call) putData(ctx context.Context, g *guest.Guest, key string, text []byte) error {
 	q := &query.PutRequest{Key: []byte(key), Data: text, Nonce: make([]byte, 16)}
-	_, _ = rand.Read(q.Nonce) // never fails
+	_, _ = rand.Read(q.Nonce)
 	if c.data.revision != nil {
 		q.Revision = *c.data.revision
 	} else {

@@ -13,8 +13,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/credentials"
 )
 
-// TestDataOnTheCommandLine checks that data is read as it was written, and changed only at the
-// given revision.
 func TestDataOnTheCommandLine(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, false, "a")
@@ -62,8 +60,6 @@ func TestDataOnTheCommandLine(t *testing.T) {
 	f.mortise("data", "put", "-timeout", "300ms", "k", "x", "-revision", "0").wants(t, exitNotReady)
 }
 
-// TestDataTakesRights checks that changing data needs the right write, and reading needs read,
-// write or lock.
 func TestDataTakesRights(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, false, "a")

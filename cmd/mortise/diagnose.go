@@ -143,7 +143,7 @@ func addressOf(list []mortise.Member, instance string) string {
 	return ""
 }
 
-// fate describes the state of a voter that is missing, by the reports of all instances.
+// fate describes the state of a voter that is missing, as the reports of the instances show it.
 func (f facts) fate(instance, address string) string {
 	for _, r := range f.reports {
 		if r.Status != nil && r.Status.Instance == instance {
@@ -232,11 +232,8 @@ func (f facts) headless(d *diagnosis) {
 	f.quorumLost(d, view, missing, need-len(alive))
 }
 
-// settledAfter is the time after the loss of the leader from which an instance can name the missing
-// voters.
 const settledAfter = 10 * time.Second
 
-// quorumLost adds the steps that restore the quorum.
 func (f facts) quorumLost(d *diagnosis, view guest.Report, missing []mortise.Member, need int) {
 	group := view.Status.Group
 	all := f.list(missing)
@@ -281,7 +278,6 @@ func (f facts) list(members []mortise.Member) string {
 	return cmp.Or(strings.Join(texts, ", "), "none")
 }
 
-// failed adds the instances that have failed although their process still runs.
 func (f facts) failed(d *diagnosis) {
 	for _, r := range f.answers() {
 		if r.Answer.Failed != "" {

@@ -8,7 +8,7 @@ import (
 )
 
 // disks returns the disks that have a fault, each once, as the leader and the instances report
-// them. Disks because of which an instance has no vote come before those that are almost full.
+// them. Disks whose fault costs an instance its vote come before those that are almost full.
 func (f facts) disks() (list []mortise.FaultyDisk) {
 	add := func(faults []mortise.FaultyDisk) {
 		for _, d := range faults {
@@ -40,7 +40,6 @@ func (f facts) disks() (list []mortise.FaultyDisk) {
 	return list
 }
 
-// ill reports whether an instance has no vote because of its disk.
 func (f facts) ill(instance string) bool {
 	return slices.ContainsFunc(f.disks(), func(d mortise.FaultyDisk) bool {
 		return d.Instance == instance &&

@@ -11,7 +11,6 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// instance returns a report of an instance. Its name is also its ID.
 func instance(name string, change func(*guest.Report)) guest.Report {
 	r := guest.Report{
 		Addr: name + ":1", From: "test", Outcome: guest.Answered,
@@ -50,7 +49,6 @@ func illLeaderless(r *guest.Report) {
 	leaderless(r)
 }
 
-// TestDiagnose checks what doctor prints, and does not print, for a table of problems.
 func TestDiagnose(t *testing.T) {
 	well := &mortise.Health{Leader: "a", Eligible: 3, Target: 3, Advice: "any one instance may be stopped"}
 	for what, c := range map[string]struct {

@@ -20,7 +20,6 @@ import (
 // 64 bits. A list is never null. Keys are derived from the names of Go fields, or from tags. The
 // file testdata/json.txt lists all keys.
 
-// dialect returns the JSON of a value as one line.
 func dialect(v any) ([]byte, error) {
 	w := &writer{members: map[reflect.Type][]member{}}
 	if err := w.value(reflect.ValueOf(v)); err != nil {
@@ -117,7 +116,7 @@ func (w *writer) object(v reflect.Value) error {
 	for _, f := range all {
 		value, err := v.FieldByIndexErr(f.index)
 		if err != nil || f.omit(value) {
-			continue // a field of a nil embedded pointer, or an empty field
+			continue
 		}
 		if err := w.key(more, f.key); err != nil {
 			return err
@@ -140,11 +139,10 @@ type member struct {
 	key    string
 	index  []int
 	kind   reflect.Type
-	quoted bool // a number is written as a string
+	quoted bool
 	omit   func(reflect.Value) bool
 }
 
-// fieldsOf returns the keys of a struct. It includes the fields of embedded structs.
 func fieldsOf(t reflect.Type) (list []member) {
 	for _, f := range reflect.VisibleFields(t) {
 		tag, options, _ := strings.Cut(f.Tag.Get("json"), ",")

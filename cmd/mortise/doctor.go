@@ -14,7 +14,7 @@ import (
 
 const (
 	secondLook = 1500 * time.Millisecond // longer than an election takes
-	waitedFor  = 5                       // the number of keys that doctor shows
+	waitedFor  = 5
 )
 
 func doctor(ctx context.Context, c *call) error {
@@ -41,10 +41,9 @@ func doctor(ctx context.Context, c *call) error {
 type checkup struct {
 	*diagnosis
 	facts facts
-	keys  []hot // the keys that requests wait for, or the given key
+	keys  []hot
 }
 
-// code returns nil if the cluster is well, and otherwise an error with the exit code exitNo.
 func (u *checkup) code() error {
 	if u.Well {
 		return nil

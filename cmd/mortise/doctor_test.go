@@ -55,7 +55,7 @@ func TestALostQuorum(t *testing.T) {
 	f.doctorSays(exitNo, "leads group "+group, "Replicas says that 3 instances run, and 2 answer")
 	f.mortise("run", "-w", patience.String(), "k", "--", "echo", "granted").wants(t, exitOK, "granted")
 
-	f.agents[1].kill() // now it does not return
+	f.agents[1].kill() // it is not started again
 	for _, a := range f.agents[1:] {
 		if err := os.RemoveAll(a.dir); err != nil {
 			t.Fatal(err)
@@ -226,7 +226,6 @@ func TestLooking(t *testing.T) {
 		t.Errorf("watch goes on with %q, %v", line, err)
 	}
 
-	// One reachable instance is enough. Without the secret no command works.
 	one := f.in(t)
 	one.common = append(one.common, "JOIN="+f.agents[0].Address+",127.0.0.1:1")
 	one.mortise("ls").quickly(t).wants(t, exitOK, "orders/1")

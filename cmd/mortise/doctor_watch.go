@@ -33,7 +33,7 @@ func (c *call) watchDoctor(ctx context.Context, look func(context.Context) (*che
 	var last *checkup
 	for {
 		u, err := look(ctx)
-		if ctx.Err() != nil { // this checkup is incomplete
+		if ctx.Err() != nil {
 			break
 		}
 		if errors.Is(err, mortise.ErrNotAllowed) {
@@ -57,7 +57,6 @@ func (c *call) watchDoctor(ctx context.Context, look func(context.Context) (*che
 	return last.code()
 }
 
-// tellWatched prints the time and one checkup.
 func (c *call) tellWatched(u *checkup, screen bool) error {
 	if c.json {
 		return c.tellCheckup(u)

@@ -44,7 +44,6 @@ type lockText struct {
 	Lost  string        `json:"lost,omitempty"`
 }
 
-// asked is the body of every POST request.
 type asked struct {
 	Lease     string        `json:"lease"`
 	Name      string        `json:"name"`
@@ -305,7 +304,6 @@ func (d *door) hold(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// watch writes a line for each event of a key, as long as the client reads the response.
 func (d *door) watch(w http.ResponseWriter, r *http.Request) {
 	after, err := strconv.ParseUint(cmp.Or(r.FormValue("after"), "0"), 10, 64)
 	if err != nil {
@@ -347,7 +345,7 @@ func say(w http.ResponseWriter, code int, v any) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_, _ = w.Write(text) // fails if the client has disconnected
+	_, _ = w.Write(text)
 }
 
 // lines returns a function that writes and flushes one line. The function reports whether the

@@ -15,7 +15,6 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// doorTo starts a node without peers, and serves its HTTP API on a loopback port.
 func doorTo(t *testing.T, allowed tokens) (*httptest.Server, *leases) {
 	t.Helper()
 	node, err := mortise.Start(t.Context(), mortise.Config{Name: "n", Grace: -1, Logger: slog.New(slog.DiscardHandler)})
@@ -147,7 +146,7 @@ func TestLeasesAreBoundedForEachClient(t *testing.T) {
 	}
 	greedy := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 1}}
 	defer greedy.CloseIdleConnections()
-	conn := new(int) // stands for the connection
+	conn := new(int)
 	for i := range leasesEach {
 		if _, err := all.open(conn, "", maxLeaseTTL); err != nil {
 			t.Fatal(i, err)

@@ -17,14 +17,14 @@ const (
 	// doctor has found a problem, unlock has ended nothing, or data has found no data or another
 	// revision
 	exitNo        = 1
-	exitBusy      = 120 // the lock is held, and the time of -n or -w is over
+	exitBusy      = 120 // the lock is held, and -n or -w allowed no longer wait
 	exitLost      = 121 // the lock was lost while the command ran
 	exitNotReady  = 122 // no leader, no majority or no instance can be reached, or the group is in its grace
 	exitUsage     = 123 // the command line or the configuration is wrong; nothing was done
 	exitFailed    = 124 // any other error
 	exitDenied    = 125 // the derived secret does not grant the right; nothing was done
 	exitCannotRun = 126 // the command of run exists but cannot be executed
-	exitNotFound  = 127 // the command of run does not exist
+	exitNotFound  = 127
 	exitSignal    = 128 // plus the number of the signal that ended the command, or the wait for its lock
 )
 

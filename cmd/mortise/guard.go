@@ -56,8 +56,6 @@ func fromPage(r *http.Request) bool {
 	return from != "" && from != "none" && (from != "same-origin" || !isPage(r))
 }
 
-// challenge tells the client to send a token. For the page, a browser asks its user for the token
-// as a password.
 func challenge(w http.ResponseWriter, r *http.Request) {
 	if isPage(r) {
 		w.Header().Set("WWW-Authenticate", `Basic realm="a token of this agent, as the password"`)

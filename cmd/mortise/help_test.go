@@ -8,8 +8,6 @@ import (
 	"testing"
 )
 
-// TestWhatIsMistypedIsNamed checks that the error names the mistyped word and suggests the most
-// similar one.
 func TestWhatIsMistypedIsNamed(t *testing.T) {
 	for line, want := range map[string]string{
 		"memebrs":      "mortise: there is no command memebrs; did you mean members?\nmortise help lists the commands\n",
@@ -34,8 +32,6 @@ func TestWhatIsMistypedIsNamed(t *testing.T) {
 	}
 }
 
-// TestHelpOfACommand checks that the examples come first, and that the flags of the command are
-// separate from those that all commands have.
 func TestHelpOfACommand(t *testing.T) {
 	const want = `mortise top [flags] [PREFIX]
 a live list of the keys with the most waiters, the longest holds or the most changes of holder

@@ -15,7 +15,7 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// walk calls each for every key with the prefix, until each returns false.
+// walk calls the function each for every key with the prefix, until the function returns false.
 func (c *call) walk(ctx context.Context, g *guest.Guest, prefix string, each func(mortise.KeyInfo) bool) error {
 	q := &query.ListRequest{Prefix: []byte(prefix)}
 	for {
@@ -91,7 +91,6 @@ func cmpErr(errs ...error) error {
 
 const keyHeading = "KEY HOLDER TOKEN HELD-FOR WAITING VALUE"
 
-// keyRow returns the line of one key. If the key has several holders, the line shows the first.
 func keyRow(k mortise.KeyInfo, now time.Time) []string {
 	row := []string{k.Key, "", "", "", strconv.Itoa(k.Waiting), ""}
 	if k.Held > 0 && len(k.Queue) > 0 {

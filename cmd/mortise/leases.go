@@ -35,7 +35,7 @@ var (
 // work may continue. leases is safe for concurrent use.
 type leases struct {
 	node *mortise.Node
-	ctx  context.Context // the context of all leases
+	ctx  context.Context
 	end  context.CancelFunc
 
 	mu     sync.Mutex // guards the fields below and every lease; never held while blocking
@@ -49,9 +49,9 @@ type lease struct {
 	client   any
 	by       *program      // the program that owns the lease; nil means the agent's own rights
 	ttl      time.Duration // 0 means that the lease ends with its connection
-	timer    *time.Timer   // nil if ttl is 0
+	timer    *time.Timer
 	locks    map[mortise.Token]holding
-	ctx      context.Context // ends with the lease
+	ctx      context.Context
 	end      context.CancelCauseFunc
 }
 
@@ -146,7 +146,6 @@ func (l *lease) sift() (held, lost []lockText) {
 	return held, lost
 }
 
-// lost returns the locks that the lease has lost since the last call.
 func (ls *leases) lost(l *lease) []lockText {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -253,7 +252,6 @@ func (ls *leases) drop(id, lost string) bool {
 	return true
 }
 
-// close ends all leases. New leases are rejected afterwards.
 func (ls *leases) close() {
 	ls.end()
 	ls.mu.Lock()

@@ -23,14 +23,14 @@ type trouble struct {
 type rank int
 
 const (
-	instanceFailed  rank = iota // an instance cannot hold locks until it is restarted
-	instanceCut                 // an instance is granted no locks
-	nothingGranted              // an instance waits, or the group is in its grace
-	diskIll                     // a disk prevents a vote, or soon will
-	voterMissing                // the loss of one more voter may end the majority
-	noneToLose                  // an instance was lost before, and the loss of one more would end the group
-	leaseInDanger               // locks may be lost
-	instanceMissing             // the configuration expects more instances
+	instanceFailed rank = iota // an instance cannot hold locks until it is restarted
+	instanceCut                // an instance is granted no locks
+	nothingGranted             // an instance waits, or the group is in its grace
+	diskIll                    // a disk prevents a vote, or soon will
+	voterMissing               // the loss of one more voter may end the majority
+	noneToLose                 // an instance was lost before, and the loss of one more would end the group
+	leaseInDanger
+	instanceMissing // the configuration expects more instances
 	nameTwice
 	votersChange
 	settingsDiffer
@@ -66,7 +66,6 @@ func (f facts) led(d *diagnosis, by guest.Report) {
 	}
 }
 
-// instanceTroubles returns the problems that the instances themselves report.
 func (f facts) instanceTroubles(by guest.Report) (all []trouble) {
 	add := func(rank rank, next, format string, args ...any) {
 		all = append(all, trouble{rank, plain.Sprintf(format, args...), next})

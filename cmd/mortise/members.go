@@ -25,7 +25,6 @@ func membersFlags(c *call, fs *flag.FlagSet) {
 	fs.StringVar(&c.members.after, "after", "", "begin after this session; the last line of a list names it")
 }
 
-// roll is a list of members as the leader reports it.
 type roll struct {
 	members []mortise.Member
 	total   int
@@ -116,14 +115,13 @@ func (c *call) pages(ctx context.Context, g *guest.Guest, addr string, at *query
 	return all, err
 }
 
-// page is a reply that contains a part of a list of sessions.
 type page interface {
 	GetMore() bool
 	GetFrom() *query.SessionCursor
 }
 
-// paged reads the pages of a list of sessions until it has most entries. Zero means all entries.
-// more reports whether there are more entries.
+// paged reads the pages of a list of sessions up to the number most of entries. Zero means all
+// entries. more reports whether there are more entries.
 func paged[T any](most int, at *query.SessionCursor,
 	ask func(*query.SessionCursor) ([]T, page, error),
 ) (all []T, more bool, err error) {

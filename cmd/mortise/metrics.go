@@ -17,9 +17,9 @@ import (
 
 type measure struct {
 	name, kind, help string
-	label            string    // the label of a counter; empty means none
-	values           []string  // the values of label: each series begins at 0, so that a rule sees the first increase
-	bounds           []float64 // the upper bounds of a histogram
+	label            string   // the label of a counter; empty means none
+	values           []string // the values of label: each series begins at 0, so that a rule sees the first increase
+	bounds           []float64
 }
 
 const (
@@ -120,12 +120,12 @@ func truth(is bool) float64 {
 	return 0
 }
 
-// meter counts the events that the hooks of a node report. It is safe for concurrent use.
+// meter counts the events of a node. It is safe for concurrent use.
 type meter struct {
-	mu    sync.Mutex                       // guards all series
-	all   map[string]measure               // by name
-	count map[string]map[string]uint64     // for each counter, by labels
-	times map[string]map[string]*histogram // for each histogram, by labels
+	mu    sync.Mutex // guards all series
+	all   map[string]measure
+	count map[string]map[string]uint64
+	times map[string]map[string]*histogram
 }
 
 type histogram struct {

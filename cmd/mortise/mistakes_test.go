@@ -35,7 +35,7 @@ func TestMistakesAtTheCommandLine(t *testing.T) {
 	for name, tc := range map[string]struct {
 		args string
 		code int
-		want string // AT stands for the address of the instance
+		want string
 	}{
 		"nowhere": {"get x", exitUsage,
 			"mortise get: where is the cluster? Name an instance with -join host:port, or set MORTISE_JOIN\n"},

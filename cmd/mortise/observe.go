@@ -26,7 +26,6 @@ func (d *door) show(mux *http.ServeMux, options console.Options) {
 	})))
 }
 
-// forAgent rejects programs with a derived secret.
 func forAgent(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if programOf(r) != nil {

@@ -20,7 +20,6 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// body returns the status code, the body and the header WWW-Authenticate of a response.
 func body(t *testing.T, method, url string, headers ...string) (code int, text, challenge string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, nil)

@@ -13,7 +13,6 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// seen is the result of a survey for one address, for -o json.
 type seen struct {
 	Address string
 	From    string // where the address was found

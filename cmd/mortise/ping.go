@@ -32,8 +32,6 @@ type pinged struct {
 	P99    float64 `json:"p99_seconds"`
 }
 
-// ping locks and unlocks a key that no other process uses. It does so -n times. If a ping fails, it
-// prints the measurements before the error.
 func ping(ctx context.Context, c *call) error {
 	prefix, err := c.word(pingPrefix)
 	if err != nil {
@@ -104,10 +102,9 @@ func (c *call) pingOnce(ctx context.Context, s *guest.Session, key string) error
 	return err
 }
 
-// measured computes the statistics of at least one duration.
 func measured(took []time.Duration, leader string) pinged {
 	slices.Sort(took)
-	rank := func(percent int) float64 { // the method of the nearest rank
+	rank := func(percent int) float64 {
 		return took[(len(took)*percent+99)/100-1].Seconds()
 	}
 	return pinged{Leader: leader, Locks: len(took), Min: took[0].Seconds(), Median: rank(50), P99: rank(99)}

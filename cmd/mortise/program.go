@@ -40,7 +40,6 @@ func (p *program) begin(ctx context.Context, config mortise.Config) (err error) 
 	return nil
 }
 
-// close releases the locks of the program, and closes the guest.
 func (p *program) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), closeWithin)
 	defer cancel()
@@ -49,7 +48,7 @@ func (p *program) close() {
 }
 
 // here returns the status of the first instance that answers. If the agent has a port of its own,
-// that is the agent.
+// that instance is the agent.
 func (p *program) here(ctx context.Context) (*query.HereAnswer, error) {
 	places, errs := p.guest.Places(ctx)
 	for _, place := range places {
@@ -68,7 +67,6 @@ func (p *program) here(ctx context.Context) (*query.HereAnswer, error) {
 	return nil, fmt.Errorf("%w: no instance answers: %w", mortise.ErrNotReady, err)
 }
 
-// puts sends a query that needs a leader.
 func puts[Q, A any](ctx context.Context, p *program, method guest.Method[Q, A], q *Q) (*A, error) {
 	a, err := guest.Put(ctx, p.guest, method, q)
 	return a, mended(err)

@@ -26,10 +26,10 @@ import (
 
 const (
 	maxPrograms = 64
-	programIdle = time.Minute            // how long a guest without requests and leases stays open
-	openWithin  = 10 * time.Second       // the limit for opening a guest
-	openAgain   = 100 * time.Millisecond // the pause between two attempts to reach the cluster
-	closeWithin = 3 * time.Second        // the limit for ending a guest's session; after it the locks expire
+	programIdle = time.Minute // how long a guest without requests and leases stays open
+	openWithin  = 10 * time.Second
+	openAgain   = 100 * time.Millisecond
+	closeWithin = 3 * time.Second // the limit for ending a guest's session; after it the locks expire
 )
 
 var (
@@ -42,7 +42,7 @@ var (
 		"for requests to the agent use one that was made with -allow")
 )
 
-// programs are the guests of an agent. programs is safe for concurrent use.
+// programs are the guests of an agent. It is safe for concurrent use.
 type programs struct {
 	config  mortise.Config // the configuration of the guests, except for the secret
 	address string         // the address of the agent's own port; empty if it has none
@@ -58,12 +58,11 @@ type programs struct {
 	closed bool
 }
 
-// program is the guest of one derived secret.
 type program struct {
 	pool    *programs
 	sum     [sha256.Size]byte
 	opened  chan struct{} // closed when the attempt to open is over; err, guest and session are set before
-	err     error         // the reason why opening failed
+	err     error
 	guest   *guest.Guest
 	session *guest.Session
 
@@ -120,7 +119,6 @@ func (ps *programs) enter(ctx context.Context, secret string) (*program, error) 
 	return p, nil
 }
 
-// check rejects an invalid secret before it occupies a place.
 func (ps *programs) check(secret string) error {
 	source, err := credentials.FromSecret(credentials.SecretConfig{Secret: secret, Cluster: ps.config.Cluster})
 	if err != nil {
@@ -138,7 +136,6 @@ func (ps *programs) check(secret string) error {
 	return nil
 }
 
-// find returns the guest of a secret and marks it as used. It returns nil if there is none.
 func (ps *programs) find(sum [sha256.Size]byte) (*program, error) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -214,7 +211,6 @@ func (ps *programs) stay(p *program) {
 	p.use()
 }
 
-// leave ends an enter or a stay.
 func (ps *programs) leave(p *program) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -236,7 +232,7 @@ func (ps *programs) rest(p *program) {
 	timer = time.AfterFunc(ps.idle, func() {
 		ps.mu.Lock()
 		defer ps.mu.Unlock()
-		if p.timer == timer { // unused since the timer was started
+		if p.timer == timer {
 			ps.remove(p)
 		}
 	})

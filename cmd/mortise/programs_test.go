@@ -280,7 +280,6 @@ func TestProgramsAreApart(t *testing.T) {
 	if code, p = i.post(one, "/v1/keepalive", object{"lease": mine}, nil); code != http.StatusOK {
 		t.Errorf("%d %+v", code, p)
 	}
-	// The end of the lease releases its lock, which is granted to the other program.
 	i.post(one, "/v1/end", object{"lease": mine}, nil)
 	if code, p = i.post(two, "/v1/lock", object{"lease": theirs, "key": "k", "wait_seconds": patience.Seconds()},
 		&lock); code != http.StatusOK {
@@ -341,7 +340,7 @@ func TestProgramsAreBounded(t *testing.T) {
 	var all sync.WaitGroup
 	few := make(chan struct{}, 8)
 	for n := range maxPrograms {
-		for range 2 { // two concurrent first requests share one guest
+		for range 2 {
 			few <- struct{}{}
 			all.Go(func() {
 				defer func() { <-few }()
@@ -361,7 +360,7 @@ func TestProgramsAreBounded(t *testing.T) {
 		!strings.HasPrefix(p.Error, errManySecrets.Error()) {
 		t.Errorf("%d %+v", code, p)
 	}
-	i.lease(secrets[0]) // programs that have a place continue to work
+	i.lease(secrets[0])
 	i.lease("")
 }
 
@@ -450,8 +449,6 @@ func TestDerivedSecretsAtTheDoor(t *testing.T) {
 	}
 }
 
-// TestProgramsOfAFleet checks programs in a cluster of agent processes. The leader enforces the
-// rights and names the holder.
 func TestProgramsOfAFleet(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, false, "a", "b", "c")

@@ -142,7 +142,6 @@ func (c *call) take(g *guest.Guest, key string, signals <-chan os.Signal) (*gues
 	return nil, nil, interrupted(ctx, err)
 }
 
-// interrupted returns the error for the signal that ended ctx, or else err.
 func interrupted(ctx context.Context, err error) error {
 	var own *exitError
 	if errors.As(context.Cause(ctx), &own) {

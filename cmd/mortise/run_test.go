@@ -35,7 +35,6 @@ func TestRun(t *testing.T) {
 		holder := f.begin("exec sleep 1000", "jobs/2", "-value", "nightly")
 		defer holder.end()
 		f.mortise("run", "-n", "jobs/2", "--", "echo", "never").wants(t, exitBusy, "tester", "nightly")
-		// One second may be too short for the query.
 		f.says([]string{"run", "-w", "1s", "jobs/2", "--", "echo", "never"}, exitBusy, "nightly")
 		if s := f.mortise("run", "-w", "1s", "jobs/2", "--", "echo", "never"); strings.Contains(s.out, "never") {
 			t.Error("the command ran without the lock")
@@ -58,7 +57,7 @@ func TestRun(t *testing.T) {
 		if line, err := r.out.ReadString('\n'); line != "set\n" {
 			t.Fatal(line, err)
 		}
-		_ = r.cmd.Process.Signal(syscall.SIGTERM) // the command ignores this signal
+		_ = r.cmd.Process.Signal(syscall.SIGTERM)
 		_ = r.cmd.Process.Signal(syscall.SIGUSR1)
 		if code := r.code(t); code != 9 {
 			t.Errorf("code %d", code)
@@ -72,7 +71,7 @@ func TestRun(t *testing.T) {
 		if code := r.code(t); code != exitSignal+9 {
 			t.Errorf("code %d", code)
 		}
-		f.mortise("run", "-n", "jobs/7", "--", "true").wants(t, exitOK) // the lock was released before run ended
+		f.mortise("run", "-n", "jobs/7", "--", "true").wants(t, exitOK)
 	})
 	t.Run("run itself is killed", func(t *testing.T) {
 		f := f.in(t)

@@ -75,7 +75,6 @@ func secret(_ context.Context, c *call) error {
 	return c.tell(derived, rights.Text())
 }
 
-// end parses -until. The zero time means that the secret does not expire.
 func (o secretOptions) end(now time.Time) (time.Time, error) {
 	if o.until == "" {
 		return time.Time{}, nil

@@ -31,7 +31,7 @@ func TestSecret(t *testing.T) {
 		`"capability":"mortise-capability/1\nfor cron-host\nmember\n"}`)
 	f.common = []string{"SECRET=" + strings.TrimSpace(guest.out), "JOIN=127.0.0.1:1"}
 	f.mortise("secret", "-allow", "lock *", "-for", "x").wants(t, exitUsage, "only a root secret can derive others")
-	f.mortise("ls", "-timeout", "100ms").wants(t, exitNotReady) // the secret is accepted, and no instance is there
+	f.mortise("ls", "-timeout", "100ms").wants(t, exitNotReady)
 	f.mortise("agent", "-listen", "unix:"+filepath.Join(t.TempDir(), "s"), "-founders", "a,b,c").wants(t, exitUsage,
 		"a guest's secret cannot start an instance")
 	f.common = nil
@@ -54,7 +54,6 @@ func TestSecret(t *testing.T) {
 	}
 }
 
-// TestGuestsOfARealFleet checks that a derived secret is accepted; other tests check its rights.
 func TestGuestsOfARealFleet(t *testing.T) {
 	f := startFleet(t, false, "a")
 	secret := f.mortise("secret", "-allow", "read *", "-for", "laptop").wants(t, exitOK, "msd1_")

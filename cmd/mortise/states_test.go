@@ -65,7 +65,7 @@ func states() []state {
 					s.run(func(ctx context.Context) {
 						_ = tick.Run(ctx, node, tick.Job{Name: "report", Schedule: tick.Every(time.Minute),
 							Run: func(context.Context, tick.Tick) error {
-								time.Sleep(time.Second) // waits in fake time
+								time.Sleep(time.Second) // fake time
 								return nil
 							}})
 					})
@@ -78,7 +78,7 @@ func states() []state {
 					s.run(func(ctx context.Context) {
 						for ctx.Err() == nil {
 							_ = node.Do(ctx, "orders/42", func(context.Context, mortise.Token) error {
-								time.Sleep(100 * time.Millisecond) // waits in fake time
+								time.Sleep(100 * time.Millisecond) // fake time
 								return nil
 							})
 						}
@@ -96,7 +96,7 @@ func states() []state {
 				s.follow(1)
 				hold(s, 1, "orders/42")
 				s.wait(0, "orders/42")
-				time.Sleep(time.Minute) // waits in fake time
+				time.Sleep(time.Minute) // fake time
 				s.Kill(1)
 				s.start(1)
 				s.Until("node-1 has a session",
@@ -111,7 +111,7 @@ func states() []state {
 			nodes: 3, dir: true, play: func(s *stage) {
 				hold(s, 0, "orders/42")
 				s.wait(0, "orders/42")
-				time.Sleep(time.Minute) // waits in fake time
+				time.Sleep(time.Minute) // fake time
 				s.Kill(1)
 				s.Kill(2)
 			}},
@@ -155,8 +155,8 @@ type stage struct {
 	name, secret map[int]string
 	all          sync.WaitGroup
 	ctx          context.Context
-	look         int         // the instance whose Status and page are read
-	lives        []*counters // the counters of the last process of each place
+	look         int
+	lives        []*counters
 	scrapes      history
 	leaderless   map[int]time.Time
 }
@@ -225,14 +225,13 @@ func (s *stage) start(i int) { s.Start(i) }
 func (s *stage) follow(i int) {
 	for s.Leader() == i {
 		s.Isolate(i)
-		time.Sleep(20 * time.Second) // waits in fake time
+		time.Sleep(20 * time.Second) // fake time
 		s.Heal()
 		s.Ready()
 	}
-	time.Sleep(time.Minute) // waits in fake time until the lost voter is replaced
+	time.Sleep(time.Minute) // fake time until the lost voter is replaced
 }
 
-// others returns the instances that do not vote.
 func (s *stage) others() (list []int) {
 	for i := range s.Len() {
 		if !s.Node(i).Status().Votes {
@@ -355,7 +354,6 @@ func (s *stage) pageSays() string {
 	return text + " Next: " + f.Next
 }
 
-// leading returns the running instance whose status says that it leads, or -1.
 func (s *stage) leading() int {
 	for _, i := range s.running() {
 		if s.Node(i).Status().Leading {

@@ -93,7 +93,6 @@ func withConn(ctx context.Context, conn net.Conn) context.Context {
 
 type programKey struct{}
 
-// programOf returns the program whose derived secret a request contains, or nil.
 func programOf(r *http.Request) *program {
 	p, _ := r.Context().Value(programKey{}).(*program)
 	return p

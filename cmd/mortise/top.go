@@ -65,7 +65,7 @@ func top(ctx context.Context, c *call) error {
 			return err
 		}
 		if err != nil {
-			c.warn("top", err) // the next reading may succeed
+			c.warn("top", err)
 		}
 		if look == c.top.count {
 			return nil
@@ -87,7 +87,6 @@ func topOrders() map[string]func(a, b hot) int {
 	}
 }
 
-// hottest reads the keys once. It compares them with before, and replaces the contents of before.
 func (c *call) hottest(ctx context.Context, g *guest.Guest, prefix string, before map[string]hot) (keys []hot,
 	more bool, err error) {
 	now := time.Now()
@@ -111,7 +110,7 @@ func (c *call) hottest(ctx context.Context, g *guest.Guest, prefix string, befor
 	if err != nil {
 		return nil, false, err
 	}
-	clear(before) // forgets keys that no longer exist
+	clear(before)
 	for _, h := range keys {
 		before[h.Key] = h
 	}
@@ -132,7 +131,6 @@ type topShown struct {
 	Top                 []hot
 }
 
-// showTop prints one reading. On a terminal it clears the screen first.
 func (c *call) showTop(prefix string, keys []hot, more bool) error {
 	held, waiting := 0, 0
 	for _, h := range keys {

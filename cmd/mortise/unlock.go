@@ -175,7 +175,6 @@ func (c *call) hasLeft(ctx context.Context, g *guest.Guest, addr, group string) 
 	}
 }
 
-// wrong returns an error. It escapes the texts in the arguments.
 func wrong(format string, args ...any) error { return errors.New(plain.Sprintf(format, args...)) }
 
 func foundedBy(r guest.Report) string {

@@ -25,7 +25,6 @@ func watchFlags(c *call, fs *flag.FlagSet) {
 // while before it replies.
 const watchWithin = 10 * time.Second
 
-// happened is a mortise.Event for -o json, with large numbers as strings.
 type happened struct {
 	Position   uint64 `json:",string"`
 	What       mortise.EventKind
@@ -60,7 +59,7 @@ func watch(ctx context.Context, c *call) error {
 		case err != nil && (!told || codeOf(err) != exitNotReady):
 			return err
 		case err != nil:
-			c.warn("watch", err) // there may be a leader again
+			c.warn("watch", err)
 			continue
 		}
 		told = true

@@ -6,8 +6,6 @@ import (
 	"time"
 )
 
-// broken is a file in which one text is replaced, and a part of the message that check must report
-// for it.
 type broken struct{ file, old, new, fault string }
 
 const (

@@ -11,7 +11,6 @@
 // test breaks every rule, one by one, and checks that the fault is reported. Concurrency: all
 // functions depend on their arguments only. Failure: all faults of a file are returned together, as
 // errors. Limits: no cluster is queried, so admission, quotas and defaults are not checked.
-// compose.yaml and the unit are checked against tables of the keys that they use. Refused
-// alternative: a schema checker, because it does not know why a field is set.
-// knows fields but not why they are set.
+// compose.yaml and the unit are checked against tables of the keys that they use. knows fields but
+// not why they are set.
 package check

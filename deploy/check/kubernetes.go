@@ -62,10 +62,8 @@ func decode(file string) (m manifest, err error) {
 	return m, nil
 }
 
-// faults collects the violations of rules in a file, with the reasons for the rules.
 type faults []error
 
-// must records a fault if kept is false.
 func (f *faults) must(kept bool, format string, args ...any) {
 	if !kept {
 		*f = append(*f, fmt.Errorf(format, args...))

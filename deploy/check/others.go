@@ -70,7 +70,6 @@ func Compose(file string, p Program) []error {
 	return f
 }
 
-// one checks the rules that are the same for all services.
 func (f *faults) one(name string, s service, p Program) {
 	for variable := range s.Environment {
 		f.must(p.Variables[variable], "%s: the program does not read the variable %s", name, variable)

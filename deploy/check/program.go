@@ -24,7 +24,6 @@ type Program struct {
 // closeTime is how long Node.Close may wait for a hanging disk, as its comment documents.
 const closeTime = 20 * time.Second
 
-// prefix begins the names of the variables that configure mortise.
 const prefix = "ORDERS_LOCK_"
 
 // ReadProgram reads the facts from the program's source. It reads the default port and the
@@ -98,7 +97,6 @@ func (p *Program) take(call *ast.CallExpr) {
 	}
 }
 
-// variable records the variable that ConfigFromEnv reads with e.text("NAME") or a similar call.
 func (p *Program) variable(call *ast.CallExpr) {
 	f, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok || len(call.Args) == 0 {
@@ -112,7 +110,6 @@ func (p *Program) variable(call *ast.CallExpr) {
 	}
 }
 
-// text returns the value of a string literal, or "".
 func text(e ast.Expr) string {
 	if literal, ok := e.(*ast.BasicLit); ok && literal.Kind == token.STRING {
 		s, _ := strconv.Unquote(literal.Value)

@@ -37,7 +37,7 @@ func StatefulSet(file string, p Program) []error {
 }
 
 // founders checks that the names and addresses of the founders are those of pods, and that the
-// number of founders is odd.
+// number of founders is odd and at least three.
 func (f *faults) founders(m manifest, p Program, variables map[string]string) {
 	founders := split(variables[prefix+"FOUNDERS"])
 	replicas := 1

@@ -5,8 +5,7 @@
 // concurrent goroutines. The cases run one after the other, and all goroutines have ended when Run
 // returns. Failures are reported by t.Errorf, which names the broken rule. Run uses about a dozen
 // resources whose names begin with "fencetest/" and the name of the test, and does not remove their
-// marks. The package has no fake store, because errors in a store are errors in how its database,
-// file or server compares tokens.
+// marks.
 package fencetest
 
 import (
@@ -122,7 +121,7 @@ func noOverlap(t *testing.T, section fence.Section) {
 	var ran atomic.Int64
 	each(func(writer int, chance *rand.Rand) {
 		for round := range rounds {
-			token := uint64(1 + round*writers + writer) // each token is used once
+			token := uint64(1 + round*writers + writer)
 			err := section.Do(t.Context(), resource, mortise.Token(token), func(context.Context) error {
 				if before := register.Load(); before > token {
 					t.Errorf("the section of token %d runs after one of %d", token, before)

@@ -11,14 +11,13 @@ import (
 	"github.com/mortise-lock/mortise/fence"
 )
 
-// The gRPC metadata keys for tokens.
 const (
 	TokenKey    = "mortise-token"        // decimal digits, see fence.ParseToken
 	ResourceKey = "mortise-resource-bin" // optional; any bytes, because gRPC encodes keys that end in -bin
 )
 
-// Client makes client interceptors. With the zero value, calls without a token in the context are
-// sent without one.
+// Client makes client interceptors. With the zero value, a call is sent without a token if its
+// context has none.
 type Client struct {
 	// Resource returns the name of the resource that the call writes to, usually the lock's key. If
 	// Resource is nil or returns "", no name is sent and the server must derive it. req is nil for
@@ -53,8 +52,6 @@ func (c Client) Stream() grpc.StreamClientInterceptor {
 	}
 }
 
-// outgoing returns ctx with the token in its metadata. The token replaces any other in the
-// metadata.
 func (c Client) outgoing(ctx context.Context, method string, req any) (context.Context, error) {
 	token, ok := fence.FromContext(ctx)
 	if !ok && c.Require {
@@ -63,7 +60,7 @@ func (c Client) outgoing(ctx context.Context, method string, req any) (context.C
 	if !ok {
 		return ctx, nil
 	}
-	md, _ := metadata.FromOutgoingContext(ctx) // a copy
+	md, _ := metadata.FromOutgoingContext(ctx)
 	if md == nil {
 		md = metadata.MD{}
 	}

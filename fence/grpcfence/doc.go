@@ -1,7 +1,6 @@
 // Package grpcfence carries fencing tokens over gRPC. Client interceptors send the token of the
-// context, and server interceptors compare it with the mark of the resource. Package grpcfence does
-// for gRPC what [fence.Transport] and [fence.Guard] do for HTTP. It is a separate package so that
-// programs without gRPC do not compile it.
+// context, and server interceptors compare it with the mark of the resource. For HTTP see
+// [fence.Transport] and [fence.Guard].
 //
 // A handler runs only if the token was admitted, and gets the token from [fence.FromContext]; see
 // [fence.Run]. The server answers a stale token with FailedPrecondition, a malformed or duplicate

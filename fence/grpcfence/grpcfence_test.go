@@ -162,7 +162,7 @@ func TestGuardAnswers(t *testing.T) {
 			conn := serve(t, c.guard, grpcfence.Client{}, &calls)
 			got, err := call(metadata.NewOutgoingContext(t.Context(), c.md), conn, method, "")
 			if errors.Is(err, io.EOF) {
-				err = nil // the normal end of a stream
+				err = nil
 			}
 			if status.Code(err) != c.code || !strings.Contains(got+status.Convert(err).Message(), c.text) {
 				t.Errorf("%s, %s: %q %v, want %v with %q", c.name, method, got, err, c.code, c.text)

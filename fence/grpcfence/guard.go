@@ -62,7 +62,6 @@ type streamOf struct {
 // Context returns the context that carries the token.
 func (s *streamOf) Context() context.Context { return s.ctx }
 
-// run calls handle if the token is admitted, and otherwise returns the status of the refusal.
 func (g Guard) run(ctx context.Context, method string, req any, handle func(context.Context) error) error {
 	if g.Methods != nil && !g.Methods(method) {
 		return handle(ctx)
@@ -106,7 +105,6 @@ func tokenOf(md metadata.MD) (mortise.Token, error) {
 	return 0, fence.ErrBadToken
 }
 
-// refusal returns the status for a call whose handler has not run.
 func (g Guard) refusal(ctx context.Context, method string, err error) error {
 	switch {
 	case errors.Is(err, fence.ErrStale), errors.Is(err, fence.ErrNoToken):

@@ -15,7 +15,6 @@ type database struct {
 	dialect fence.Dialect
 }
 
-// p returns the nth placeholder.
 func (d database) p(n string) string {
 	if d.dialect == fence.PostgreSQL {
 		return "$" + n
@@ -23,7 +22,6 @@ func (d database) p(n string) string {
 	return "?"
 }
 
-// onEach runs test on an empty database of each kind.
 func onEach(t *testing.T, test func(t *testing.T, db database)) {
 	t.Run("SQLite", func(t *testing.T) {
 		// With _txlock=immediate a transaction takes SQLite's write lock when it begins. Only then

@@ -4,6 +4,5 @@
 //
 // Each test has its own tables. Without PostgreSQL its tests are skipped with a message; SQLite is
 // never skipped. MySQL is not covered. Most of the tests were run by hand on MariaDB 10.11, with
-// and without clientFoundRows, when the dialect was written. There is no fake of database/sql,
-// because a fake would repeat our own assumptions about locks and isolation.
+// and without clientFoundRows, when the dialect was written.
 package sqltest

@@ -57,7 +57,7 @@ func TestLedger(t *testing.T) {
 			{5, "pay", "first", broken, "", broken, 0},
 			{5, "pay", "second", nil, "second", nil, 1},
 			{5, "pay", "third", nil, "second", nil, 1},
-			{6, "pay", "fourth", nil, "second", nil, 1}, // a second holder repeats the step of the first holder
+			{6, "pay", "fourth", nil, "second", nil, 1},
 			{5, "pay", "fifth", nil, "", fence.ErrStale, 1},
 			{5, "other", "sixth", nil, "", fence.ErrStale, 1},
 			{6, "", "", nil, "", nil, 2}, // an empty result is stored like any other

@@ -23,7 +23,6 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib"
 )
 
-// server is the one PostgreSQL server that all tests share; TestMain stops it.
 var server struct {
 	once    sync.Once
 	dir     string // "" if no directory was created
@@ -44,7 +43,6 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// postgres returns a new empty database on the server. The first call starts the server.
 func postgres(t *testing.T) *sql.DB {
 	server.once.Do(func() { server.err = startPostgres() })
 	if server.missing != "" {
@@ -77,7 +75,6 @@ func open(name string) (*sql.DB, error) {
 	return sql.Open("pgx", fmt.Sprintf("host=%s port=5432 user=test dbname=%s sslmode=disable", server.dir, name))
 }
 
-// programs returns the directory with the programs of the newest PostgreSQL version, or "".
 func programs() string {
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	if len(found) == 0 {
@@ -152,7 +149,6 @@ func startPostgres() error {
 	return awaitPostgres()
 }
 
-// awaitPostgres polls until the server answers or exits, or until half a minute has passed.
 func awaitPostgres() error {
 	db, err := open("postgres")
 	if err != nil {
@@ -178,10 +174,9 @@ func awaitPostgres() error {
 	}
 }
 
-// stopPostgres asks the server to exit, kills it after ten seconds, and removes its directory.
 func stopPostgres() {
 	if server.process != nil {
-		_ = server.process.Process.Signal(syscall.SIGINT) // does not wait for open connections
+		_ = server.process.Process.Signal(syscall.SIGINT)
 		select {
 		case <-server.exited:
 		case <-time.After(10 * time.Second):

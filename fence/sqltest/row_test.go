@@ -12,7 +12,6 @@ import (
 	"github.com/mortise-lock/mortise/fence"
 )
 
-// orders creates a table with the row 42, whose token is NULL.
 func orders(t *testing.T, db database) fence.Row {
 	t.Helper()
 	db.exec(t, `CREATE TABLE "order" (id bigint PRIMARY KEY, state text, fence_token bigint)`)
@@ -58,7 +57,6 @@ func TestRow(t *testing.T) {
 	})
 }
 
-// TestConditionAndOutcome checks Condition and Outcome with a DELETE statement of the caller.
 func TestConditionAndOutcome(t *testing.T) {
 	onEach(t, func(t *testing.T, db database) {
 		row := orders(t, db)

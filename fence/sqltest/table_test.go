@@ -17,7 +17,7 @@ import (
 func table(t *testing.T, db database) fence.Table {
 	t.Helper()
 	marks := fence.Table{DB: db.DB, Dialect: db.dialect}
-	for range 2 { // the second call finds an existing table
+	for range 2 {
 		if err := marks.Create(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -35,7 +35,7 @@ func TestATableOfAnotherName(t *testing.T) {
 		if db.dialect == fence.SQLite {
 			schema = "main"
 		}
-		marks := fence.Table{DB: db.DB, Dialect: db.dialect, Name: schema + ".order"} // "order" is a reserved word
+		marks := fence.Table{DB: db.DB, Dialect: db.dialect, Name: schema + ".order"}
 		if err := marks.Create(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -13,13 +13,10 @@ type panel struct {
 	lines []line
 }
 
-// line is one query and the legend of its series.
 type line struct{ expr, legend string }
 
-// chosen is a label matcher for the instances that the user of the dashboard has chosen.
 const chosen = `{job=~"$job", instance=~"$instance"}`
 
-// rows returns the rows of the dashboard from top to bottom.
 func rows() []struct {
 	title  string
 	panels []panel
