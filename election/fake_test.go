@@ -8,17 +8,17 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// group is a lock in memory that several instances share, with one holder, a queue and rising
-// tokens. A test can take the lock away.
+// group is a lock in memory that several instances share, with one holder, a queue and increasing
+// tokens. A test can end a hold as lost.
 type group struct {
-	mu      sync.Mutex // guards all below, and the fields of terms except the channels
-	queue   []*term    // the first one leads
+	mu      sync.Mutex // guards the fields below, and the fields of terms except their channels
+	queue   []*term    // the first term leads
 	token   mortise.Token
-	refuses error // the error of the next acquire, once
-	unheard bool  // confirmations do not arrive
+	refuses error // the error of the next acquire only
+	unheard bool  // Unlock gets no confirmation
 
 	events   []mortise.Event
-	resets   int           // rises when watchers must start over
+	resets   int           // increases when watchers must start from the beginning
 	watching int           // the number of watchers
 	happened chan struct{} // closed when one of the above, or refuses, changes; nil if none waits for it
 }
@@ -61,7 +61,7 @@ func (g *group) acquire(ctx context.Context, r mortise.Request) (grant, error) {
 	}
 }
 
-// serve grants the lock to the first of the queue. It needs mu.
+// serve grants the lock to the first term of the queue. The caller must hold mu.
 func (g *group) serve() {
 	if len(g.queue) > 0 && g.queue[0].token == 0 {
 		g.token++
@@ -101,7 +101,8 @@ func (g *group) refuse(err error) {
 	g.tell()
 }
 
-// end takes a term out of the queue, and returns why it had ended before.
+// end removes a term from the queue with the reason why. If the term had ended before, end returns
+// the reason of that.
 func (t *term) end(why error) error {
 	g := t.group
 	g.mu.Lock()

@@ -7,7 +7,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// tell wakes the watchers after a change. It needs mu.
+// tell adds events and wakes all watchers. The caller must hold mu.
 func (g *group) tell(events ...mortise.Event) {
 	g.events = append(g.events, events...)
 	if g.happened != nil {

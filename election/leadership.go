@@ -15,40 +15,41 @@ type grant interface {
 	Unlock(ctx context.Context) error
 }
 
-// Leadership is one term of one leader. It ends by Resign or when it is lost, and never resumes:
-// the next term has a higher token. Only Campaign and Run create one. It is safe for concurrent use
-// and must not be copied.
+// Leadership is one term of one leader. It ends when Resign is called or when it is lost, and never
+// resumes: the next term has a higher token. Only Campaign and Run create a Leadership. It is safe
+// for concurrent use and must not be copied.
 type Leadership struct {
 	grant grant
 }
 
-// Token returns the fencing token of this leadership, which rises with every leader. It never
-// changes and is never 0.
+// Token returns the fencing token of this leadership, which is higher than that of every earlier
+// leadership. It never changes and is never 0.
 func (l *Leadership) Token() mortise.Token { return l.grant.Token() }
 
-// Err returns nil while this instance leads, and afterwards the reason: mortise.ErrLost, or
-// mortise.ErrUnlocked after Resign. It reads the clock at each call, so it can report the end
-// before Done is closed. After an error it never returns nil again.
+// Err returns nil while this instance leads, and afterwards the reason why it does not:
+// mortise.ErrLost, or mortise.ErrUnlocked after Resign. It reads the clock at each call, so it can
+// report the end before Done is closed. Once Err has returned an error, it never returns nil.
 func (l *Leadership) Err() error { return l.grant.Err() }
 
-// Done returns a channel that is closed when the leadership is over, perhaps a little after Err has
-// changed.
+// Done returns a channel that is closed when the leadership has ended, perhaps shortly after Err
+// reports that.
 func (l *Leadership) Done() <-chan struct{} { return l.grant.Done() }
 
-// Context returns a child of parent that ends with the leadership, or when the node begins to
-// leave. Its cause is mortise.ErrLost, ErrUnlocked, ErrLeaving or ErrClosed. mortise.TokenFrom
-// finds the token in it. Each call costs a goroutine until parent or the leadership ends.
+// Context returns a child of parent that ends when the leadership ends or when the node begins to
+// leave. Its cause is then mortise.ErrLost, ErrUnlocked, ErrLeaving or ErrClosed. mortise.TokenFrom
+// finds the token in it. Each call uses a goroutine until parent or the leadership ends.
 func (l *Leadership) Context(parent context.Context) context.Context {
 	return context.WithValue(l.grant.Context(parent), placeKey{}, &place{token: l.Token(), outer: placeOf(parent)})
 }
 
-// Resign ends the leadership, and the next candidate leads: end the work first. It does so even if
-// ctx has ended, which bounds only the wait for the confirmation. The errors are those of
-// mortise.Lock.Unlock: nil once it is confirmed, also if called again, and mortise.ErrLost if the
-// leadership was lost before.
+// Resign ends the leadership, and the next candidate leads, so end the work before the call. It
+// resigns even if ctx has ended: ctx limits only the wait for the confirmation. The errors are
+// those of mortise.Lock.Unlock: nil if the resignation is confirmed, also in a repeated call, and
+// mortise.ErrLost if the leadership was lost before.
 func (l *Leadership) Resign(ctx context.Context) error { return l.grant.Unlock(ctx) }
 
-// place is the value in the context of a leadership: its token, and the enclosing place.
+// place is the value in the context of a leadership: its token, and the place of the enclosing
+// leadership.
 type place struct {
 	token mortise.Token
 	outer *place
@@ -61,8 +62,8 @@ func placeOf(ctx context.Context) *place {
 	return p
 }
 
-// stands reports whether ctx stands under the leadership of token. No two grants of a group have
-// the same token, so a grant with this token is that leadership, entered again.
+// stands reports whether ctx belongs to the leadership with this token. No two grants of a group
+// have the same token, so a new grant with this token has re-entered the lock of that leadership.
 func stands(ctx context.Context, token mortise.Token) bool {
 	for p := placeOf(ctx); p != nil; p = p.outer {
 		if p.token == token {

@@ -8,9 +8,9 @@ import (
 )
 
 // Key returns the key of the stripe of an item: one of n stripes of name, always the same for the
-// same item and n. It never changes: the first eight bytes of the SHA-256 of the item, as a
-// big-endian fraction of 1, times n, rounded down. It panics if n is less than 1. Safe for
-// concurrent use.
+// same item and n. The stripe is computed from the first eight bytes of the SHA-256 of the item,
+// read as a big-endian fraction of 1, times n, rounded down; this never changes. Key panics if n is
+// less than 1. It is safe for concurrent use.
 func Key(name, of string, n int) string { return key(name, index(of, n)) }
 
 func index(of string, n int) int {

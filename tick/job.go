@@ -16,57 +16,59 @@ const (
 )
 
 // ErrStillRunning is reported for a tick that was skipped because an earlier run of the job, or
-// other code that locked its name, was not done in time.
+// other code, held the lock of the job's name for too long.
 var ErrStillRunning = errors.New("tick: skipped because the job was still running")
 
 // Job defines what to run, and when. All instances must use the same Name, Schedule, Late and Skew.
-// It is copied, and its functions are called only on the goroutine of Run.
+// Run copies the Job, and calls its functions only on the goroutine of Run.
 type Job struct {
-	// Name is the key of the job's lock, 1 to 400 bytes. The keys of its ticks begin with Name and a
-	// slash.
+	// Name is the key of the job's lock, 1 to 400 bytes. The keys of its ticks begin with Name and
+	// a slash.
 	Name string
 
 	// Schedule returns the times of the ticks. Required.
 	Schedule Schedule
 
-	// Run does the work of a tick. Its context ends when a lock is lost, the node leaves or the
-	// context of Run ends; then it should return an error. Required.
+	// Run does the work of a tick. Its context ends when a lock is lost, when the node leaves, or
+	// when the context of the function Run ends. It should then return an error. Required.
 	Run func(ctx context.Context, t Tick) error
 
-	// Late is how long after its nominal time a tick may begin, by each instance's clock. Zero means 5
-	// s. It bounds how long a tick waits for a leader, for an earlier run, and for the session of a
-	// crashed instance to end.
+	// Late is how long after its nominal time a tick may begin, by the clock of each instance. Zero
+	// means 5 s. Within this time, a tick can wait for a leader of the group, for an earlier run to
+	// end, and for the session of a crashed instance to expire.
 	Late time.Duration
 
-	// Skew bounds the difference of the wall clocks of two instances. Zero means 5 s, which is also
-	// what the tokens of a group with default settings need. One second is enough for machines with
-	// well-kept clocks.
+	// Skew is the largest expected difference of the wall clocks of two instances. Zero means 5 s;
+	// the tokens of a group with default settings rely on the same limit. One second is enough for
+	// machines with well-synchronized clocks.
 	Skew time.Duration
 
-	// Report is called with the result of each tick of this instance. The error is nil if Run returned
-	// nil and no lock was lost. Otherwise it is the error of Run, with the reason if its context had
-	// ended, or ErrStillRunning, or why a lock could not be had. Nil means no reports.
+	// Report is called with the result of each tick of this instance. The error is nil if Run
+	// returned nil and no lock was lost. Otherwise it is the error of Run, wrapped with the reason
+	// if its context had ended; or ErrStillRunning; or the reason why a lock could not be locked.
+	// Nil means no reports.
 	Report func(t Tick, err error)
 
-	// Now is the wall clock, for tests. Nil means time.Now.
+	// Now returns the time of the wall clock. Tests may set it. Nil means time.Now.
 	Now func() time.Time
 }
 
-// Tick is one tick, as the job sees it.
+// Tick describes one tick to the functions of a Job.
 type Tick struct {
 	Job string
 
-	// Time is the nominal time of the tick, in UTC, the same on every instance and in a second run.
+	// Time is the nominal time of the tick, in UTC. It is the same on every instance and in a
+	// second run.
 	Time time.Time
 
-	// Missed is how many ticks have passed since the last one that this instance ran, or waited for
-	// until it was over. It skipped them because it was busy or stopped, or its clock was set forward;
-	// other instances may have run them. 1,000 means that many or more. It is 0 for the first tick of
-	// a Run.
+	// Missed is how many ticks this instance has skipped since the last tick that it ran, or whose
+	// lock it waited for until T+Late. It skipped them because it was busy or stopped, or its clock
+	// was set forward; other instances may have run them. 1,000 means that many or more. Missed is
+	// 0 for the first tick of a Run.
 	Missed int
 
-	// Token fences what the job writes: it rises from run to run of this job. It is 0 if the job was
-	// not run.
+	// Token is the fencing token for what the job writes: it increases from run to run of this job.
+	// It is 0 if the job was not run.
 	Token mortise.Token
 }
 

@@ -14,27 +14,28 @@ const (
 // errNoMore means that the schedule has no more ticks.
 var errNoMore = errors.New("tick: the schedule has ended")
 
-// plan decides what to do next. It is a pure core: its inputs are the time and the result of each
-// tick.
+// plan decides which tick is next. It reads no clock: its inputs are the time and the result of
+// each tick.
 type plan struct {
 	schedule   Schedule
 	late, skew time.Duration
 
-	settled time.Time // every tick up to this one is over for us; zero before the first call
-	missed  int       // ticks that passed since the last one that this instance attended
+	settled time.Time // this instance is done with every tick up to this time; zero before the first call
+	missed  int       // ticks passed over since the last one that this instance attended
 }
 
-// window is the life of one tick.
+// window contains the times of one tick.
 type window struct {
-	at     time.Time // nominal
-	over   time.Time // it may not begin any more
-	free   time.Time // no clock can show a time before over
+	at     time.Time // the nominal time
+	over   time.Time // from here on the tick may not begin
+	free   time.Time // from here on no clock shows a time before over
 	missed int
 }
 
-// next returns the tick to begin now, or to wait for. It skips and counts the ticks that are over.
+// next returns the tick to begin now or to wait for. It skips and counts the ticks that may no
+// longer begin.
 func (p *plan) next(now time.Time) (window, error) {
-	horizon := now.Add(-p.late) // ticks up to here are over
+	horizon := now.Add(-p.late) // ticks up to this time may no longer begin
 	anew := p.settled.IsZero() || p.settled.Sub(now) > p.skew
 	if anew {
 		p.settled = horizon
@@ -58,7 +59,7 @@ func (p *plan) next(now time.Time) (window, error) {
 	}
 }
 
-// skip passes ticks that are long over. It checks single ticks only while they count.
+// skip passes over the ticks up to horizon. It counts them one by one, up to maxMissed.
 func (p *plan) skip(horizon time.Time) error {
 	for p.missed < maxMissed {
 		at, err := p.after(p.settled)
@@ -76,7 +77,8 @@ func (p *plan) skip(horizon time.Time) error {
 	return nil
 }
 
-// attended records that this instance had the tick, or waited for it until it was over.
+// attended records that this instance ran the tick, or waited for its lock until the tick could no
+// longer begin.
 func (p *plan) attended(at time.Time) { p.settled, p.missed = at, 0 }
 
 func (p *plan) pass(at time.Time) { p.settled, p.missed = at, min(p.missed+1, maxMissed) }

@@ -11,8 +11,8 @@ import (
 	"github.com/mortise-lock/mortise/tick"
 )
 
-// Labels distinguish the lock of the job and those that Run takes for itself from others and from
-// each other.
+// TestLocksSayWhatTheyAreFor checks that labels distinguish the lock of the job, the locks that Run
+// uses internally, and other locks.
 func TestLocksSayWhatTheyAreFor(t *testing.T) {
 	node, err := mortise.Start(t.Context(), mortise.Config{})
 	if err != nil {
