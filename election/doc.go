@@ -8,75 +8,74 @@
 //	...
 //	leader, err := e.Leader(ctx) // on any instance: the leader, its value and its token
 //
-// An election is a lock whose key is the name of the election. The holder of the lock is the
-// leader. The value is part of the request for the lock, so no instance ever sees a leader with
-// another leader's value.
+// An election is a lock whose key is the name of the election: the holder of the lock leads. The
+// value is part of the lock request, so no instance ever sees a leader with the value of another
+// leader.
 //
 // [Election.Run] suits most services. [Election.Campaign] returns the [Leadership] to the caller.
-// [Election.Leader] and [Election.Observe] serve instances that only need to know the leader.
+// [Election.Leader] and [Election.Observe] are for instances that only need to know the leader.
 //
 // # Guarantees
 //
 //   - At most one leadership of a name is valid at a time: [Leadership.Err] reports its end before
-//     the next one begins, under the conditions of package mortise (clocks that run at most 1%
-//     off).
-//   - [Leadership.Token] is higher for every later leader, whatever fails between them. A resource
-//     that refuses tokens lower than the highest one it has seen is safe even against a former
-//     leader that does not know that it has been replaced.
+//     the next leadership begins, under the conditions of package mortise (clock rates that differ
+//     by at most 1%).
+//   - [Leadership.Token] increases with every leadership, whatever fails in between. A resource
+//     that refuses lower tokens than it has seen is safe even against a leader that has not noticed
+//     that another instance leads.
 //   - Candidates lead in the order in which the group received their campaigns.
 //   - When a leader resigns, or its Run ends, the next candidate is notified immediately. After a
-//     crash of the leader, the next candidate leads within SessionTTL and one failover.
-//   - One Run never runs two functions at a time, because it resigns only after the function has
-//     returned.
+//     crash, the next candidate leads within SessionTTL and one failover.
+//   - One Run never runs two functions at a time: it resigns only after the function has returned.
 //
 // # Concurrency
 //
 // Everything exported is safe for concurrent use. Run, its function and [Options.Report] run on the
-// goroutine that calls Run, and Observe on the one that ranges over it. Only [Leadership.Context]
+// goroutine that calls Run. Observe runs on the goroutine of its loop. Only [Leadership.Context]
 // starts a goroutine, which ends with that context. Every call of Run is a candidate: call it once
 // per instance.
 //
 // # Cancellation
 //
 // When the context of Run ends, the context of its function ends. After the function has returned,
-// Run resigns and the next candidate leads. So a rolling deployment hands the work over in
-// milliseconds. The same happens when the node leaves: Leave waits for the function, as for any
-// holder of a lock, until the context of Leave ends or, if that has no deadline, for 10 s.
+// Run resigns and the next leader begins. So a rolling deployment hands the work over in
+// milliseconds. The same happens when the node leaves: Leave waits for the function as for any
+// holder of a lock, until the context of Leave ends, or for 10 s if that context has no deadline.
 //
 // # Failure
 //
 // A leader that is cut off from the majority loses the leadership when its lease expires. The
-// context of its function ends, with [mortise.ErrLost] as the cause, before another instance can
-// lead. Run waits for the function to return, and campaigns again. A function that ignores the end
-// of its context may act while another instance leads; the token protects against that. It does not
-// delay the other instance.
+// context of the function ends, with [mortise.ErrLost] as the cause, before another instance can
+// lead. Run waits for the function to return, and campaigns again. If a function ignores the end of
+// its context, its instance cannot lead again, but other instances can. The function may then act
+// while another instance leads; the token protects against that.
 //
-// There is no callback for the end of a leadership. If a leadership ends before the function is
-// called, the function is not called.
+// There is no callback for the end of a leadership. If a leadership ends before the function could
+// be called, the function is not called.
 //
 // If the function returns an error while it leads, Run resigns, calls Options.Report and campaigns
-// again after a pause, which doubles with every failure in a row. If it panics, Run resigns, and
-// the panic continues through Run.
+// again after a pause, which doubles with every consecutive failure. If the function panics, Run
+// resigns, and the panic reaches the caller of Run.
 //
-// Leader and Observe report a leader that has crashed, or was cut off, until its session ends. A
+// Leader and Observe report a leader that has crashed or was cut off until its session expires. A
 // request to a leader should carry the token, so that a former leader can refuse it.
 //
 // # Limits
 //
-// A name is a key of the node, 1 to 512 bytes: choose one that no other code locks. A value has at
-// most 1,024 bytes and cannot change during a leadership. If it has at most 700 bytes, the lock
-// also has the label mortise.purpose. The label prevents warnings of the console, mortise doctor
-// and the alerts about a lock that is held for long by design.
+// A name is a key of the node, 1 to 512 bytes: choose a key that no other code locks. A value has
+// at most 1,024 bytes and is fixed for a leadership. A value of up to 700 bytes leaves room for the
+// label mortise.purpose. The label shows the console, mortise doctor and the alerts that the lock
+// is held for a long time by design.
 //
-// Observe uses mortise.Node.Watch. The leader of the group serves at most 1,024 watches, so run one
-// observer per instance. Observe first reads all keys of the group, and it also receives events of
-// keys that begin with the name of the election.
+// Observe uses mortise.Node.Watch, and the leader of the group serves at most 1,024 watches: run
+// one observer per instance. A watch first visits all keys of the group. It also receives events of
+// other keys that begin with the name of the election.
 //
 // # Refused alternatives
 //
-// Callbacks for start and stop: the stop callback may be called without a leadership, or run while
-// the work that it should end still runs, and then only exiting the process is safe. Writing the
+// Callbacks for start and stop: the stop callback may be called without a leadership, or run at the
+// same time as the work that it should end, and then only exiting the process is safe. Writing the
 // value after the grant: for a moment the new leader has the old value, and a former leader that
-// was stopped can later overwrite the new value. A queue position that outlives a lost session: two
-// instances could then claim the same position.
+// was stopped can overwrite the value of its successor. A queue position that is kept after the
+// session is lost: two instances can then rely on the same position.
 package election

@@ -10,29 +10,30 @@ import (
 	"github.com/mortise-lock/mortise/internal/purpose"
 )
 
-// Node is the part of *mortise.Node that an Election uses, for wrappers. It must be safe for
-// concurrent use.
+// Node is the part of *mortise.Node that an Election uses, so that a wrapper can be passed to New.
+// It must be safe for concurrent use.
 type Node interface {
 	Acquire(ctx context.Context, r mortise.Request) (*mortise.Lock, error)
 	Peek(ctx context.Context, key string) (mortise.KeyInfo, error)
 	Watch(ctx context.Context, prefix string, after uint64) iter.Seq2[mortise.Event, error]
 }
 
-// Options configure Run. The zero value suits most services. It is copied.
+// Options configure Run. The zero value suits most services. New copies the Options.
 type Options struct {
-	// Backoff is how long Run pauses, after its function failed or the node was overloaded, before
-	// it campaigns again. The pause doubles with every consecutive failure, up to MaxBackoff. After
-	// a leadership of MaxBackoff or longer it is Backoff. Zero or less means 1 s.
+	// Backoff is the pause of Run after its function failed or the node was overloaded. After it,
+	// Run campaigns again. The pause doubles with every consecutive failure, up to MaxBackoff.
+	// After a leadership of MaxBackoff or longer, the next pause is Backoff. Zero or less means 1
+	// s.
 	Backoff time.Duration
 
-	// MaxBackoff is the longest pause. Zero or less means 1 min, or Backoff if that is more.
+	// MaxBackoff limits the pause. Zero or less means 1 min, or Backoff if that is longer.
 	MaxBackoff time.Duration
 
-	// Report is called on the goroutine of Run with each error that does not end Run. Such an error
-	// is an error of the function; or the reason why a leadership ended before the function
-	// returned, such as mortise.ErrLost, wrapped together with the function's own error; or, with
-	// token 0, the reason why a campaign failed. Run has already resigned, so Report delays no
-	// other instance. If Report is nil, these errors are dropped.
+	// Report is called on the goroutine of Run with each error that does not end Run. This is an
+	// error of the function; or the reason why a leadership ended before the function returned,
+	// such as mortise.ErrLost, wrapped together with the error of the function; or, with token 0,
+	// the reason why a campaign failed. Run has already resigned, so Report delays no other
+	// instance. If Report is nil, these errors are discarded.
 	Report func(token mortise.Token, err error)
 }
 
@@ -50,13 +51,13 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// ErrLeading is the error of a Campaign or Run whose context comes from a leadership of the same
-// election through the same node. Without this error the lock would be entered again, and one
-// instance would lead twice.
+// ErrLeading is the error of a Campaign or Run whose context belongs to a leadership of the same
+// election through the same node. Such a campaign would re-enter the lock, and one instance would
+// lead twice.
 var ErrLeading = errors.New("election: the context already belongs to a leadership of this election: use another " +
 	"context")
 
-// Election is the access of one instance to an election. New creates it. It needs no Close. It is
+// Election is one instance's access to an election. New creates it; it need not be closed. It is
 // safe for concurrent use.
 type Election struct {
 	name    string
@@ -66,24 +67,24 @@ type Election struct {
 	watch   func(context.Context, string, uint64) iter.Seq2[mortise.Event, error]
 }
 
-// New returns the election with this name. All instances that call New with the same name, on nodes
-// of one group, elect one leader. New sends nothing. If the name is invalid, the first campaign
-// fails with mortise.ErrBadKey. The node must not be nil.
+// New returns the election of a name. All instances that use this name on nodes of one group elect
+// one leader. New sends nothing. If the name is invalid, the first campaign fails with
+// mortise.ErrBadKey. The node must not be nil.
 func New(node Node, name string, options Options) *Election {
 	return &Election{
 		name: name, options: options.withDefaults(), peek: node.Peek, watch: node.Watch,
 		acquire: func(ctx context.Context, r mortise.Request) (grant, error) {
 			lock, err := node.Acquire(ctx, r)
 			if err != nil {
-				return nil, err // a nil *Lock in the interface would not equal nil
+				return nil, err // return a nil grant, not a grant that contains a nil *Lock
 			}
 			return lock, nil
 		},
 	}
 }
 
-// request returns the request for the lock of the election. Its label marks a hold that is long by
-// design. If the value leaves no room for the label, the request has no label.
+// request returns the lock request for a leadership. It has a label which shows that the lock is
+// held for a long time by design, unless value leaves no room for the label.
 func request(name, value string) mortise.Request {
 	r := mortise.Request{Key: name, Value: value}
 	if len(value) <= labelledValue {
@@ -92,44 +93,44 @@ func request(name, value string) mortise.Request {
 	return r
 }
 
-// labelledValue is the length of the longest value that fits beside the label. Both are encoded as
-// JSON, in which a value needs four thirds of its length.
+// labelledValue is the length of the longest value that fits in a request with the label. Both are
+// sent as JSON, which encodes a value in four thirds of its length.
 const labelledValue = 700
 
-// Campaign waits until this caller leads, and returns the leadership. Other instances can read
-// value, for example the leader's address; it has at most 1,024 bytes. ctx bounds only the wait.
-// After an error the caller does not lead and will not lead later. The errors are those of
-// mortise.Node.Acquire, and ErrLeading. The caller must resign the Leadership; otherwise it lasts
-// as long as the node.
+// Campaign waits until this candidate leads, and returns the leadership. Other instances see value,
+// for example the address of the leader; it has at most 1,024 bytes. ctx limits only the wait.
+// After an error the caller does not lead and will not lead by this campaign. The errors are those
+// of mortise.Node.Acquire, and ErrLeading. The caller must resign the Leadership; otherwise it
+// lasts as long as the node.
 func (e *Election) Campaign(ctx context.Context, value string) (*Leadership, error) {
 	g, err := e.acquire(ctx, request(e.name, value))
 	if entered := (*mortise.EnteredError)(nil); errors.As(err, &entered) && stands(ctx, entered.Token) {
-		return nil, ErrLeading // the lock would be entered with another value
+		return nil, ErrLeading // the re-entered lock would keep the outer value
 	}
 	if err != nil {
 		return nil, err
 	}
 	if stands(ctx, g.Token()) {
-		_ = g.Unlock(ctx) // unlocks only the new handle of the same hold, without a wait
+		_ = g.Unlock(ctx) // releases only this handle of the outer hold, and does not wait
 		return nil, ErrLeading
 	}
 	return &Leadership{grant: g}, nil
 }
 
-// Leader is the instance that leads. The zero Leader, with Token 0, means that there is no leader.
+// Leader describes the instance that leads. The zero Leader, with Token 0, means that none leads.
 type Leader struct {
-	Name  string        // of the instance: mortise.Config.Name
-	Value string        // as given to Campaign or Run
-	Token mortise.Token // of the leadership: a later Leader has a higher token
-	Since time.Time     // when the leadership began, by the wall clock of the group's leader; only for display
+	Name  string        // the name of the instance: mortise.Config.Name
+	Value string        // the value that was passed to Campaign or Run
+	Token mortise.Token // the token of the leadership: a later Leader has a higher token
+	Since time.Time     // the begin of the leadership, by the wall clock of the group's leader; only for display
 }
 
 // Leader returns the present leader, or the zero Leader if there is none. The answer is
-// linearizable: it was true at a moment between the call and its return. While the group has no
-// majority, it waits until ctx ends. The errors are those of mortise.Node.Peek.
+// linearizable: it was true at a moment between the call and its return. Without a majority, Leader
+// waits for a majority until ctx ends. The errors are those of mortise.Node.Peek.
 func (e *Election) Leader(ctx context.Context) (Leader, error) {
 	info, err := e.peek(ctx, e.name)
-	// During the grace of the group there is a queue but no leader.
+	// During the grace of a new group, the key has a queue but no holder.
 	if err != nil || len(info.Queue) == 0 || info.Queue[0].Token == 0 {
 		return Leader{}, err
 	}

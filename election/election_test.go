@@ -43,8 +43,8 @@ func TestCampaignAndResign(t *testing.T) {
 	})
 }
 
-// TestAWaiterIsNoLeader checks that the first waiter is not reported as leader. This happens during
-// the grace, when there is a queue but no leader.
+// TestAWaiterIsNoLeader checks that Leader reports no leader during the grace of a new group, when
+// the key has a queue but no holder.
 func TestAWaiterIsNoLeader(t *testing.T) {
 	g := &group{queue: []*term{{value: "waits"}}}
 	if leader, err := g.election(Options{}).Leader(t.Context()); err != nil || leader != (Leader{}) {
@@ -85,7 +85,7 @@ func observed(t *testing.T, g *group, o Options, do func()) (tokens []mortise.To
 				t.Errorf("%+v with %v", leader, err)
 			}
 			last = err
-			continue // the observer must end by itself
+			continue // the observer must end without a break
 		}
 		tokens = append(tokens, leader.Token)
 	}
@@ -116,8 +116,8 @@ func TestObserveTellsEveryChangeOnce(t *testing.T) {
 	})
 }
 
-// TestObserveTellsWhatIsShort checks that Observe reports each leadership, however short, and
-// reports no zero Leader between two leaders that follow each other directly.
+// TestObserveTellsWhatIsShort checks that each leadership is reported, however short, and that the
+// lack of a leader is reported only if no instance leads.
 func TestObserveTellsWhatIsShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &group{}
@@ -135,7 +135,7 @@ func TestObserveTellsWhatIsShort(t *testing.T) {
 					_ = l.Resign(t.Context())
 				})
 			}
-			synctest.Wait() // the nine campaigns wait behind the first one
+			synctest.Wait() // so that they wait in the queue behind the first one
 			_ = first.Resign(t.Context())
 			next.Wait()
 			synctest.Wait()
@@ -193,7 +193,7 @@ func TestObserveEndsWithTheErrorOfTheNode(t *testing.T) {
 	})
 }
 
-// TestObserveCanBeLeft checks that the watch ends when the loop over Observe ends.
+// TestObserveCanBeLeft checks that no more queries are sent after the loop has ended.
 func TestObserveCanBeLeft(t *testing.T) {
 	g := &group{}
 	for range g.election(Options{}).Observe(t.Context()) {
@@ -204,8 +204,8 @@ func TestObserveCanBeLeft(t *testing.T) {
 	}
 }
 
-// TestObservedTokensRise checks that past events are never reported. In its list, 0 stands for an
-// EventCurrent and a negative token for the end of the hold with that token.
+// TestObservedTokensRise applies a sequence of events: token 0 is an EventCurrent, and a negative
+// token is the end of a hold. Leaderships with lower or repeated tokens must not be reported.
 func TestObservedTokensRise(t *testing.T) {
 	s := observation{name: "e"}
 	var told []mortise.Token

@@ -9,8 +9,8 @@ import (
 	"github.com/mortise-lock/mortise/election"
 )
 
-// Every instance of a service calls Run, and one of them leads until its context ends or its work
-// is done.
+// Every instance of a service calls Run. One instance leads until its context ends or its work is
+// done.
 func ExampleElection_Run() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{Name: "billing-0"})
@@ -21,7 +21,7 @@ func ExampleElection_Run() {
 
 	e := election.New(node, "billing", election.Options{})
 	err = e.Run(ctx, "10.0.0.7:8080", func(ctx context.Context, l *election.Leadership) error {
-		leader, err := e.Leader(ctx) // any instance may ask
+		leader, err := e.Leader(ctx) // may be called on any instance
 		if err != nil {
 			return err
 		}
@@ -36,7 +36,8 @@ func ExampleElection_Run() {
 	// <nil>
 }
 
-// A caller of Campaign must call Resign. Then the next candidate in the queue leads.
+// A caller of Campaign must resign the Leadership. The next candidate in the queue then leads
+// immediately.
 func ExampleElection_Campaign() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
@@ -68,7 +69,7 @@ func ExampleElection_Campaign() {
 	// tokens rise: true
 }
 
-// An observer is told which instance leads, also on an instance that does not campaign.
+// An observer follows the leader, even on an instance that is not a candidate.
 func ExampleElection_Observe() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})

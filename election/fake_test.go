@@ -8,17 +8,17 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// group is a lock in memory that several instances share, with one holder, a queue and rising
-// tokens. A test can take the lock away.
+// group is a lock in memory that several instances share, with one holder, a queue and increasing
+// tokens. A test can end a hold as lost.
 type group struct {
-	mu      sync.Mutex // guards all fields below, and the fields of each term except the channels
+	mu      sync.Mutex // guards the fields below, and the fields of terms except their channels
 	queue   []*term    // the first term leads
 	token   mortise.Token
-	refuses error // the error that the next acquire returns; nil means none
-	unheard bool  // confirmations of an Unlock do not arrive
+	refuses error // the error of the next acquire only
+	unheard bool  // Unlock gets no confirmation
 
 	events   []mortise.Event
-	resets   int           // rises when watchers must start over
+	resets   int           // increases when watchers must start from the beginning
 	watching int           // the number of watchers
 	happened chan struct{} // closed when events, resets or refuses changes; nil if no watcher waits for it
 }
@@ -101,8 +101,8 @@ func (g *group) refuse(err error) {
 	g.tell()
 }
 
-// end removes t from the queue and ends it with the error why. If t has already ended, end returns
-// its error.
+// end removes a term from the queue with the reason why. If the term had ended before, end returns
+// the reason of that.
 func (t *term) end(why error) error {
 	g := t.group
 	g.mu.Lock()

@@ -7,17 +7,16 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// Observe reports the present leader and then each new one when its leadership begins. It also
-// reports leaderships that have ended in the meantime. No leadership is reported twice, and tokens
-// rise. If there is no leader, the zero Leader is reported once, but not between two leaders of
-// which the second directly follows the first. Observe does not poll. It skips a leadership only if
-// the leader of the group no longer has its event, because the body of the loop took too long or
-// the group was founded anew. It never skips the present leader. While the group has no majority,
-// nothing is reported.
+// Observe returns the sequence of leaders: first the present leader, then each leadership as it
+// begins, including one that has already ended. No leadership appears twice, and tokens increase.
+// If no instance leads, the zero Leader appears once. It does not appear between two leaders if the
+// second one leads as soon as the first one has ended. Observe does not poll. It skips leaderships
+// only if the group no longer has their events, because the body of the loop took too long or the
+// group was founded anew. It never skips the present leader. Without a majority nothing appears.
 //
-// The last pair is a zero Leader with an error, which is the cause of ctx's end, or the node's
-// error, such as mortise.ErrClosed. Observe runs on the goroutine of the loop and sends no query
-// while the body of the loop runs. Each range over the result begins a new observation.
+// The last pair is a zero Leader with an error: the cause of the end of ctx, or the error of the
+// node, such as mortise.ErrClosed. Observe runs on the goroutine of the loop and sends no query
+// while the body of the loop runs. A second range over the result begins with the present leader.
 func (e *Election) Observe(ctx context.Context) iter.Seq2[Leader, error] {
 	return func(yield func(Leader, error) bool) {
 		seen := observation{name: e.name}
@@ -36,18 +35,18 @@ func (e *Election) Observe(ctx context.Context) iter.Seq2[Leader, error] {
 	}
 }
 
-// observation is the state of an observer.
+// observation is the state of one range over the result of Observe.
 type observation struct {
 	name    string
 	now     Leader // the present leader
-	told    bool   // whether a Leader was reported, also the zero Leader
+	told    bool   // whether any Leader was reported
 	last    mortise.Token
 	highest mortise.Token
 }
 
-// news applies an event and returns whether the field now is to be reported. If there is no leader,
-// news returns true only at an EventCurrent, because a later event may report the next leader.
-// After an EventReset, a hold that was reported before appears once more and is ignored.
+// news applies an event and returns whether to report the present leader. The lack of a leader is
+// reported only at an EventCurrent, because a later event may show that another instance leads.
+// After an EventReset, a hold that was reported before may be repeated.
 func (s *observation) news(e *mortise.Event) bool {
 	switch {
 	case e.What == mortise.EventReset:
@@ -57,7 +56,7 @@ func (s *observation) news(e *mortise.Event) bool {
 			s.told, s.last = true, 0
 			return true
 		}
-	case e.Key != s.name: // a key whose name begins with this one
+	case e.Key != s.name: // another key that begins with this name
 	case e.What == mortise.EventFreed && e.Token == s.now.Token:
 		s.now = Leader{}
 	case e.What == mortise.EventHeld && e.Token >= s.highest:

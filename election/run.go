@@ -9,29 +9,29 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// resignTime is how long Run waits for the confirmation of its resignation. Run waits because a
-// process that exits directly after Run might not have sent the release. The time is limited
-// because without a majority the confirmation never arrives.
+// resignTime limits how long Run waits for the confirmation of its resignation. Without a majority
+// it would wait forever. Run waits because a process that exits right after Run would lose the
+// release, which may not have been sent.
 const resignTime = 5 * time.Second
 
-// Run takes part in the election. It campaigns with value, runs fn while it leads, and then begins
-// again. It returns
+// Run takes part in the election: it campaigns with value, runs fn while it leads, and repeats
+// this. It returns
 //
-//   - nil, if fn returned nil and its context had not ended: the work of this instance is done, and
-//     another instance may lead;
-//   - the cause of ctx's end, wrapped together with fn's own error if it had one, after Run has
-//     resigned;
-//   - mortise.ErrLeaving or ErrClosed if the node leaves or is closed, and other errors of Campaign
-//     that a later attempt would return too, such as mortise.ErrBadKey.
+//   - nil, if fn returned nil and the context of fn had not ended: the work is done on this
+//     instance, and other instances lead;
+//   - the cause of the end of ctx, wrapped together with the error of fn if it had one, after Run
+//     has resigned;
+//   - mortise.ErrLeaving or ErrClosed if the node leaves or is closed, and other permanent errors
+//     of Campaign, such as mortise.ErrBadKey.
 //
-// The context of fn ends when the leadership ends, when ctx ends, or when the node leaves. Then fn
-// must end its work and return. If only the leadership was lost, Run campaigns again. If fn returns
-// an error while its context has not ended, Run resigns, calls [Options.Report], and campaigns
-// again after a pause, which ends early only if ctx ends.
+// The context of fn ends with its leadership, with ctx, or when the node leaves. fn must then end
+// what it has started and return. If only the leadership was lost, Run campaigns again. If fn
+// returns an error before its context has ended, Run resigns, calls [Options.Report], and campaigns
+// again after a pause, which ends early only with ctx.
 //
-// To resign and remain a candidate, fn ends its work, calls [Leadership.Resign] and returns. If fn
-// panics or calls runtime.Goexit, Run resigns before the panic or the exit continues. Run waits at
-// most 5 s for the confirmation of a resignation.
+// To step down and remain a candidate, fn ends its work, calls [Leadership.Resign] and returns. If
+// fn panics or calls runtime.Goexit, Run resigns first. Run waits for the confirmation of a
+// resignation for at most 5 s.
 func (e *Election) Run(ctx context.Context, value string, fn func(ctx context.Context, l *Leadership) error) error {
 	row := backoff{first: e.options.Backoff, most: e.options.MaxBackoff}
 	for {
@@ -50,8 +50,8 @@ type turn struct {
 	token  mortise.Token // 0 if this instance did not lead
 	lasted time.Duration // from the grant to the resignation
 	err    error
-	end    bool // Run returns err
-	failed bool // Run pauses before the next turn
+	end    bool // whether Run returns err
+	failed bool // whether Run pauses before the next campaign
 }
 
 func (e *Election) turn(ctx context.Context, value string, fn func(context.Context, *Leadership) error) turn {
@@ -76,33 +76,33 @@ func (e *Election) turn(ctx context.Context, value string, fn func(context.Conte
 	return t
 }
 
-// lead runs fn under a leadership and resigns, even if fn panics. It returns the error of fn as
-// err. over is the reason why the leadership or its context ended before fn returned, or nil.
+// lead runs fn under a leadership and resigns, even if fn panics. It returns the error of fn. over
+// is the reason why the leadership or its context ended before fn returned; nil if neither did.
 func lead(ctx context.Context, l *Leadership, fn func(context.Context, *Leadership) error) (over, err error) {
 	defer func() {
 		confirmed, cancel := context.WithTimeout(context.WithoutCancel(ctx), resignTime)
 		defer cancel()
-		_ = l.Resign(confirmed) // fn has returned, so the result does not matter
+		_ = l.Resign(confirmed) // fn has returned, so the error does not matter
 	}()
 	held := l.Context(ctx)
-	if held.Err() != nil { // already lost
+	if held.Err() != nil { // the leadership is already lost
 		return context.Cause(held), nil
 	}
 	err = fn(held, l)
 	if over = context.Cause(held); over == nil {
-		over = l.Err() // after a sleep of the machine the context may end later than the lease
+		over = l.Err() // after a suspension of the machine, Err reports the loss before held ends
 	}
 	return over, err
 }
 
-// passing reports whether a later retry can cure an error of Campaign.
+// passing reports whether a later campaign may succeed after err, an error of Campaign.
 func passing(err error) bool {
 	return errors.Is(err, mortise.ErrOverloaded) || errors.Is(err, mortise.ErrQueueFull) ||
 		errors.Is(err, mortise.ErrNotReady) || errors.Is(err, mortise.ErrNoRoom) || errors.Is(err, mortise.ErrLost)
 }
 
-// causeText joins the reason over, for which a context ended, and the error of fn. It omits an
-// error of fn that only repeats the reason.
+// causeText joins the reason why a context ended with the error of fn. It omits the error of fn if
+// that only repeats the reason.
 func causeText(over, err error) error {
 	if err == nil || err == context.Canceled || errors.Is(err, over) {
 		return over
@@ -116,10 +116,10 @@ type backoff struct {
 	last        time.Duration // 0 before the first failure
 }
 
-// next returns the pause after a failed leadership of duration lasted.
+// next returns the pause after a failure. lasted is how long the leadership before it lasted.
 func (b *backoff) next(lasted time.Duration) time.Duration {
 	if lasted >= b.most {
-		b.last = 0 // after a long leadership the failure counts as the first one
+		b.last = 0 // after a long leadership, the pauses begin again with the first
 	}
 	b.last = min(max(b.first, 2*b.last), b.most)
 	return b.last

@@ -14,11 +14,11 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// stage checks that no two functions run at once and that tokens rise, and records which instances
-// ran.
+// stage checks that functions do not run concurrently and that tokens increase. It records which
+// instances ran.
 type stage struct {
 	t       *testing.T
-	mu      sync.Mutex // guards all below
+	mu      sync.Mutex // guards the fields below
 	on      int
 	highest mortise.Token
 	ran     []string
@@ -43,7 +43,7 @@ func (s *stage) exit() {
 }
 
 type told struct {
-	mu     sync.Mutex // guards all below
+	mu     sync.Mutex // guards the fields below
 	tokens []mortise.Token
 	errs   []error
 	at     []time.Duration
@@ -67,9 +67,9 @@ func TestRunEndsWhenTheWorkIsDone(t *testing.T) {
 	})
 }
 
-// TestShutdownHandsOverWhenTheFunctionHasReturned checks the order after the end of Run's context:
-// the context of the function ends, then the function returns, then the leadership ends, and the
-// next candidate leads in the same instant.
+// TestShutdownHandsOverWhenTheFunctionHasReturned checks the order when the context of Run ends:
+// the context of the function ends, the function returns, the leadership ends, and the next
+// candidate leads immediately.
 func TestShutdownHandsOverWhenTheFunctionHasReturned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, s := &group{}, &stage{t: t}
@@ -81,7 +81,7 @@ func TestShutdownHandsOverWhenTheFunctionHasReturned(t *testing.T) {
 				s.enter("a", l.Token())
 				defer s.exit()
 				<-ctx.Done()
-				time.Sleep(3 * time.Second) // the time to clean up
+				time.Sleep(3 * time.Second) // the function cleans up
 				if l.Err() != nil {
 					t.Errorf("resigned while the function runs: %v", l.Err())
 				}
@@ -119,8 +119,8 @@ func TestRunTellsOfAFailureWhileItShutsDown(t *testing.T) {
 	})
 }
 
-// TestRunWaitsForItsFunctionAndLeadsAgain checks that Run waits for a function that continues after
-// its leadership was lost, and then leads again without a pause.
+// TestRunWaitsForItsFunctionAndLeadsAgain has a function that continues after its leadership is
+// lost. Run must wait until it returns, and then lead again without a pause.
 func TestRunWaitsForItsFunctionAndLeadsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, s, r := &group{}, &stage{t: t}, &told{}
@@ -135,7 +135,7 @@ func TestRunWaitsForItsFunctionAndLeadsAgain(t *testing.T) {
 				g.lose()
 				<-ctx.Done()
 				time.Sleep(time.Hour) // the function ignores the end of its context
-				return nil            // Run does not take this nil as the end of the work
+				return nil            // must not end Run, because the context has ended
 			})
 		if err != nil || turns != 3 || time.Since(began) != 2*time.Hour {
 			t.Errorf("Run returned %v after %d turns and %v", err, turns, time.Since(began))
@@ -178,8 +178,8 @@ func TestADeafFunctionDelaysItsOwnInstanceOnly(t *testing.T) {
 	})
 }
 
-// TestRunPausesAfterFailures checks that consecutive failures cause pauses of 1, 2, 4 and 4 s, and
-// that the pause is 1 s after a long leadership.
+// TestRunPausesAfterFailures checks that failures cause pauses of 1, 2, 4 and 4 s, and that the
+// pauses begin again with 1 s after a leadership of MaxBackoff.
 func TestRunPausesAfterFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, r := &group{}, &told{began: time.Now()}
@@ -238,8 +238,8 @@ func TestAPanicResignsAndGoesOn(t *testing.T) {
 	})
 }
 
-// TestRunDoesNotWaitForeverToResign checks that Run ends if the confirmation of its resignation
-// never arrives.
+// TestRunDoesNotWaitForeverToResign checks that Run returns even if the confirmation of its
+// resignation never arrives.
 func TestRunDoesNotWaitForeverToResign(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &group{unheard: true}
@@ -298,8 +298,8 @@ func TestRunEndsWhileItWaits(t *testing.T) {
 	})
 }
 
-// TestSteppingDownGoesRound checks that ten candidates lead in the order of their campaigns, and
-// that each leads again after it has resigned.
+// TestSteppingDownGoesRound checks that ten instances lead in the order of their campaigns, and
+// that each leads again after it has stepped down.
 func TestSteppingDownGoesRound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, s := &group{}, &stage{t: t}
@@ -353,8 +353,8 @@ func TestAFunctionIsNotCalledForWhatIsLost(t *testing.T) {
 	})
 }
 
-// endedAlready is a lost grant. Its contexts have ended when they are created, as those of a lost
-// lock.
+// endedAlready is a grant that was lost before Context is called: as with a lost lock, the contexts
+// that it returns have ended.
 type endedAlready struct{ grant }
 
 func (e endedAlready) Context(parent context.Context) context.Context {
@@ -363,8 +363,8 @@ func (e endedAlready) Context(parent context.Context) context.Context {
 	return ctx
 }
 
-// TestAnUnnoticedLossCounts checks that Run campaigns again if the function returns nil after its
-// leadership was lost but before its context has ended.
+// TestAnUnnoticedLossCounts has a function that returns nil after its leadership was lost, but
+// before its context has ended. This must not end Run.
 func TestAnUnnoticedLossCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, turns := &group{}, 0

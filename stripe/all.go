@@ -8,14 +8,13 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// Locks are the held locks of all stripes of a set, in ascending order: Locks[i] is the lock of
-// stripe i. The caller of All owns the slice. Its methods are safe for concurrent use as long as
-// the slice is not changed.
+// Locks are the locks of all stripes of a set: Locks[i] is stripe i. The caller of All owns the
+// slice. The methods are safe for concurrent use as long as the slice is not changed.
 type Locks []*mortise.Lock
 
-// All locks every stripe, in ascending order, so that two calls of All never wait for each other in
-// a circle. It holds the lower stripes while it waits for the higher ones, so use it for rare
-// operations. If All fails, with an error of the locker, the caller holds no stripe.
+// All locks every stripe, in ascending order, so that two calls cannot deadlock. It holds the lower
+// stripes while it waits for the higher ones, so use it only for rare operations. If All fails, it
+// holds no stripe, and the error is that of the locker.
 func (s *Set) All(ctx context.Context) (Locks, error) {
 	all := make(Locks, 0, s.n)
 	for i := range s.n {
@@ -29,11 +28,11 @@ func (s *Set) All(ctx context.Context) (Locks, error) {
 	return all, nil
 }
 
-// Unlock releases every stripe, even if ctx has ended: ctx bounds only the wait for the
-// confirmations. It returns nil when all releases are confirmed, and otherwise the joined errors of
+// Unlock releases every stripe, even if ctx has ended: ctx limits only the wait for the
+// confirmations. It returns nil if all releases are confirmed, and otherwise the joined errors of
 // mortise.Lock.Unlock.
 func (l Locks) Unlock(ctx context.Context) error {
-	l.unlockSoon() // starts all releases before it waits for the first
+	l.unlockSoon() // sends all releases before Unlock waits for the first confirmation
 	errs := make([]error, 0, len(l))
 	for _, lock := range l {
 		errs = append(errs, lock.Unlock(ctx))
@@ -41,17 +40,16 @@ func (l Locks) Unlock(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// unlockSoon releases all stripes without waiting for confirmations. It releases the highest stripe
-// first, so that a waiting All, which waits for the lower stripes first, then finds the higher
-// stripes free.
+// unlockSoon releases without waiting, the highest stripe first. So when a waiting All gets a
+// stripe, the higher stripes are free.
 func (l Locks) unlockSoon() {
 	for i := len(l) - 1; i >= 0; i-- {
-		_ = l[i].UnlockSoon() // Unlock returns the error
+		_ = l[i].UnlockSoon() // a following Unlock returns the error
 	}
 }
 
-// Err returns nil while every stripe is held, and otherwise the error of the lowest stripe that is
-// not held: mortise.ErrLost or mortise.ErrUnlocked. It reads the clock at each call.
+// Err returns nil while every stripe is held. Otherwise it returns the error of the lowest stripe
+// that is not held: mortise.ErrLost or mortise.ErrUnlocked. It reads the clock at each call.
 func (l Locks) Err() error {
 	for _, lock := range l {
 		if err := lock.Err(); err != nil {
@@ -61,10 +59,10 @@ func (l Locks) Err() error {
 	return nil
 }
 
-// Context returns a child of parent that ends when one of the stripes is no longer held, with the
-// reason as its cause. Each call costs one goroutine per stripe until parent or the locks end.
-// mortise.TokenFrom returns the token of the highest stripe from it. A resource that is fenced per
-// stripe needs the token of its own stripe.
+// Context returns a child of parent that ends when one of the stripes is no longer held. Its cause
+// is then the error of that stripe. Each call uses one goroutine per stripe until parent or the
+// locks end. mortise.TokenFrom finds in it the token of the highest stripe. A resource with a fence
+// per stripe needs the token of the lock of its own stripe.
 func (l Locks) Context(parent context.Context) context.Context {
 	for _, lock := range l {
 		parent = lock.Context(parent)

@@ -11,8 +11,8 @@ import (
 	"github.com/mortise-lock/mortise/stripe"
 )
 
-// A sale of 100 seats in four stripes of 25: four buyers are served at a time, and no seat is sold
-// twice. A buyer whose stripe is sold out tries the other stripes.
+// A flash sale of 100 seats in four stripes of 25. Four buyers are served at a time, and no seat is
+// sold twice. A buyer whose stripe is sold out tries the other stripes.
 func Example() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
@@ -24,7 +24,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	stock := [4]int{25, 25, 25, 25} // in place of four rows of a database
+	stock := [4]int{25, 25, 25, 25} // represents four rows of a database
 
 	sell := func(i int, lock *mortise.Lock) bool {
 		defer lock.Unlock(ctx)

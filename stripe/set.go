@@ -18,17 +18,17 @@ type Locker interface {
 	TryLock(ctx context.Context, key string) (*mortise.Lock, error)
 }
 
-// Set is the access of one instance to the stripes of one name. It holds no locks and needs no
-// Close. It is safe for concurrent use and must not be copied.
+// Set is the set of stripes of one name. It holds no locks itself and need not be closed. It is
+// safe for concurrent use and must not be copied.
 type Set struct {
 	locker Locker
 	name   string
 	n      int
-	start  atomic.Uint32 // the stripe at which the next Any begins
+	start  atomic.Uint32 // the number from which the next Any computes its first stripe
 }
 
-// New returns the set of the n stripes of a name. n must be 1 to 4,096. New sends nothing, so the
-// caller must ensure that all instances use the same n.
+// New returns the set of the n stripes of a name, 1 to 4,096. It sends nothing. The caller must
+// ensure that all instances use the same n.
 func New(locker Locker, name string, n int) (*Set, error) {
 	if locker == nil {
 		return nil, errors.New("stripe: the locker is nil")
@@ -44,17 +44,17 @@ func New(locker Locker, name string, n int) (*Set, error) {
 // Len returns the number of stripes.
 func (s *Set) Len() int { return s.n }
 
-// Index returns the stripe of an item, from 0.
+// Index returns the number of the stripe of an item; numbers begin at 0.
 func (s *Set) Index(of string) int { return index(of, s.n) }
 
-// Lock waits for the stripe of an item; other items may have the same stripe. The caller owns the
-// lock. Errors are those of the locker.
+// Lock waits for the stripe of an item. Other items may have the same stripe. The caller owns the
+// lock. The errors are those of the locker.
 func (s *Set) Lock(ctx context.Context, of string) (*mortise.Lock, error) {
 	return s.locker.Lock(ctx, Key(s.name, of, s.n))
 }
 
 // At waits for stripe i, 0 to Len-1. The caller owns the lock. At fails with an error of the
-// locker, or if there is no stripe i.
+// locker, or if stripe i does not exist.
 func (s *Set) At(ctx context.Context, i int) (*mortise.Lock, error) {
 	if i < 0 || i >= s.n {
 		return nil, fmt.Errorf("stripe: %q has no stripe %d: they are 0 to %d", s.name, i, s.n-1)
@@ -62,9 +62,10 @@ func (s *Set) At(ctx context.Context, i int) (*mortise.Lock, error) {
 	return s.locker.Lock(ctx, key(s.name, i))
 }
 
-// Any locks a free stripe and returns its number and its lock. If no stripe is free, Any waits in
-// the queue of one stripe. The first call of a Set begins at a random stripe, and each later call
-// one stripe further. The caller owns the lock. Errors are those of the locker.
+// Any locks a free stripe and returns its number and lock. If no stripe is free, or the group
+// cannot answer now, Any waits for one stripe. Each call tries first the stripe after the one that
+// the last call tried first; the first call begins at a random stripe. The caller owns the lock.
+// The errors are those of the locker.
 func (s *Set) Any(ctx context.Context) (int, *mortise.Lock, error) {
 	first := s.begin()
 	i, lock, err := s.round(ctx, first)
@@ -75,15 +76,15 @@ func (s *Set) Any(ctx context.Context) (int, *mortise.Lock, error) {
 	return found(i, lock, err)
 }
 
-// TryAny is Any without waiting in a queue. If every stripe is taken it fails with mortise.ErrHeld,
-// for the last stripe that it tried. A stripe that it tried before may be free when it returns.
+// TryAny is like Any, but does not wait. If every stripe is held, it fails with mortise.ErrHeld for
+// the last stripe that it tried. A stripe that it tried earlier may be free when it returns.
 func (s *Set) TryAny(ctx context.Context) (int, *mortise.Lock, error) {
 	return found(s.round(ctx, s.begin()))
 }
 
 func (s *Set) begin() int { return int(s.start.Add(1) % uint32(s.n)) }
 
-// round tries each stripe once, and stops at the first result other than ErrHeld.
+// round tries each stripe once, and returns the first result other than ErrHeld.
 func (s *Set) round(ctx context.Context, first int) (i int, lock *mortise.Lock, err error) {
 	for step := range s.n {
 		i = (first + step) % s.n
@@ -94,7 +95,7 @@ func (s *Set) round(ctx context.Context, first int) (i int, lock *mortise.Lock, 
 	return i, nil, err
 }
 
-// found returns -1 and nil in place of the stripe if there is an error.
+// found returns -1 and no lock if err is not nil.
 func found(i int, lock *mortise.Lock, err error) (int, *mortise.Lock, error) {
 	if err != nil {
 		return -1, nil, err

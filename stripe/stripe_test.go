@@ -15,8 +15,8 @@ import (
 	"github.com/mortise-lock/mortise/stripe"
 )
 
-// TestKeysNeverChange checks that Key returns the same keys in all versions. A program in another
-// language computed the expected keys.
+// TestKeysNeverChange compares keys with numbers that another program, in another language,
+// computed. Do not change these numbers: all instances and all versions must agree on them.
 func TestKeysNeverChange(t *testing.T) {
 	for _, c := range []struct {
 		of   string
@@ -47,8 +47,8 @@ func TestKeyRefusesNoStripes(t *testing.T) {
 	stripe.Key("seats", "buyer", 0)
 }
 
-// TestThingsSpreadEvenly checks that items spread evenly over the stripes if their names differ
-// only in the last digits, or repeat the same text.
+// TestThingsSpreadEvenly checks that items spread evenly over the stripes, including items that
+// differ only in their last digit and items made of pairs of equal letters.
 func TestThingsSpreadEvenly(t *testing.T) {
 	for _, n := range []int{2, 7, 16} {
 		for _, format := range []string{"%d", "order-%06d", "%[1]d%[1]d"} {
@@ -57,7 +57,7 @@ func TestThingsSpreadEvenly(t *testing.T) {
 			for i := range 1000 * n {
 				counts[set.Index(fmt.Sprintf(format, i))]++
 			}
-			// Five standard deviations.
+			// These limits are five standard deviations from the mean.
 			if low, high := slices.Min(counts), slices.Max(counts); low < 850 || high > 1150 {
 				t.Errorf("%d stripes of %s have %d to %d of 1000", n, format, low, high)
 			}
@@ -65,14 +65,13 @@ func TestThingsSpreadEvenly(t *testing.T) {
 	}
 }
 
-// recorder is a Locker that records which keys are requested, in order. If its Locker is nil, no
-// key can be locked.
+// recorder records the requested keys, in order. With a nil locker every lock call must be refused.
 type recorder struct {
 	stripe.Locker
 	mu    sync.Mutex
 	asked []string
-	fail  string // the request that is refused
-	waits func() // if set, called before a wait
+	fail  string // requests for this key fail
+	waits func() // if set, called before a request waits
 }
 
 func (r *recorder) note(key string) error {
@@ -102,7 +101,7 @@ func (r *recorder) TryLock(ctx context.Context, key string) (*mortise.Lock, erro
 	return r.Locker.TryLock(ctx, key)
 }
 
-// take returns what was requested since the last call.
+// take returns the keys that were requested since the last call.
 func (r *recorder) take() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -111,7 +110,7 @@ func (r *recorder) take() []string {
 	return asked
 }
 
-// solo starts a node on its own and returns a recorder that passes requests to it.
+// solo starts a node that is a group by itself, and returns a recorder that passes requests to it.
 func solo(t *testing.T) *recorder {
 	t.Helper()
 	node, err := mortise.Start(t.Context(), mortise.Config{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
@@ -125,7 +124,7 @@ func solo(t *testing.T) *recorder {
 	return &recorder{Locker: node}
 }
 
-// bounded returns a context of 15 s, for a test that a bug could block forever.
+// bounded returns a context with a deadline, for tests that a bug could block forever.
 func bounded(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
 	t.Cleanup(cancel)
@@ -186,8 +185,8 @@ func TestAnyTakesEveryStripeOnceThenWaitsForOne(t *testing.T) {
 		t.Fatalf("Any asked %q, want each of four once, and then to wait for the first", asked)
 	}
 	go held[2].Unlock(t.Context())
-	// A waiter for one stripe does not get another stripe that becomes free, but a later call does.
-	// So try until a call gets the free stripe.
+	// A waiter for one stripe does not notice that another stripe becomes free, but a later call
+	// does. So try until a round finds the free stripe.
 	for {
 		if i, _, err := set.TryAny(t.Context()); err == nil {
 			if i != 2 {
@@ -267,8 +266,7 @@ func TestAllThatFailsHoldsNothing(t *testing.T) {
 	}
 }
 
-// TestAllAndAnyTogetherEnd checks that concurrent calls of All and Any do not wait for each other
-// in a circle.
+// TestAllAndAnyTogetherEnd checks that concurrent calls of All and Any do not deadlock.
 func TestAllAndAnyTogetherEnd(t *testing.T) {
 	node, ctx := solo(t), bounded(t)
 	var users sync.WaitGroup

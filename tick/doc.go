@@ -7,11 +7,11 @@
 //		Run:      func(ctx context.Context, t tick.Tick) error { return report(ctx, t.Time, t.Token) },
 //	})
 //
-// It is not enough to release the lock when the job ends, because an instance whose clock is behind
-// would then run the tick again. So the instance that runs a tick keeps its lock until the clock of
-// every instance has passed the time in which the tick may begin.
+// It is not enough to release the lock when the job ends: an instance whose clock is behind would
+// then run the tick a second time. So the instance that runs a tick keeps its lock until the clock
+// of every instance has passed the time in which the tick may begin.
 //
-// # The life of a tick
+// # The times of a tick
 //
 // T is the nominal time of a tick, which the schedule returns. Each instance uses its own wall
 // clock:
@@ -19,34 +19,33 @@
 //	T                T+Late                 T+Late+Skew
 //	├── may begin ───┤── may not begin ─────┤ the lock is free
 //
-// From T to T+Late every instance waits for the lock of the tick. The instance that gets the lock
-// runs the job, and keeps the lock until T+Late+Skew, or until the job returns if that is later. At
-// T+Late all other instances stop waiting. If ticks are close together, Late and Skew are shortened
+// From T to T+Late an instance waits for the lock of the tick. The instance that gets the lock runs
+// the job, and keeps the lock until T+Late+Skew, or until the job returns if that is later. At
+// T+Late all other instances stop waiting. If ticks are close together, Skew and Late are shortened
 // so that the lock is free before the next tick: Skew is at most half the time between the two
-// ticks, and Late at most the rest. With Every(time.Second) both are 0.5 s.
+// ticks, and Late is at most the rest. With Every(time.Second) both are 0.5 s.
 //
 // # Guarantees
 //
-//   - A tick whose job has returned does not run again, also if the job returned an error, unless
-//     the job's context had ended. The group records the last 16 finished ticks of a job as data of
-//     the key Name/finished. An instance that gets the lock of a tick reads this record before it
-//     runs the job. The record exists as long as the group. Until a tick is recorded, and with a
-//     locker that is not a [Store], only the lock of the tick prevents a second run. The lock
-//     suffices if the wall clocks of any two instances differ by at most Skew (possibly shortened),
-//     and if the instance that ran the tick neither crashes nor loses its lock before the end of
-//     the tick.
-//   - A running job also holds the lock of its Name, so two runs never hold that lock at the same
-//     time, whatever the clocks show. Code that locks Name keeps the job from running.
-//   - [Tick.Token] is the token of that lock, and is higher for each later run of a job. A resource
-//     that compares tokens refuses the writes of a run after it has seen a write of a later run.
-//   - A tick that could not begin in time is skipped and does not run later. [Tick.Missed] counts
-//     the ticks that this instance skipped.
-//   - A tick begins when the first clock reaches it, so the instance whose clock is ahead runs most
+//   - A tick whose job has returned does not run again, even if the job returned an error, unless
+//     the context of the job had ended. The group records the last 16 finished ticks of a job as
+//     data of the key Name/finished. An instance that gets the lock of a tick first reads this
+//     record, which exists as long as the group. Before a tick is recorded, and with a locker that
+//     is not a [Store], only the lock of the tick keeps it from running again. That works as long
+//     as the wall clocks of any two instances differ by at most Skew (as shortened), and the
+//     instance that ran the tick neither crashes nor loses its lock before T+Late+Skew.
+//   - A running job also holds the lock of its Name, so two runs never hold that lock concurrently,
+//     whatever the clocks show. While other code locks Name, the job does not run.
+//   - [Tick.Token] is the token of that lock: it increases from run to run of a job. A resource
+//     that compares tokens refuses what a run writes after a later run has written.
+//   - Ticks that could not begin in time are skipped and do not run later. [Tick.Missed] counts the
+//     skipped ticks that this instance knows.
+//   - A tick begins when the first clock reaches T, so the instance whose clock is ahead runs most
 //     ticks.
 //
 // A job that runs longer than its period does not overlap with itself. The next tick waits for the
-// job until T+Late. If the job is running at T+Late, the tick is skipped, and the instance with the
-// lock of that tick reports [ErrStillRunning].
+// job until T+Late. If the job is still running then, the tick is skipped, and the instance with
+// the lock of that tick reports [ErrStillRunning].
 //
 // # Concurrency
 //
@@ -56,13 +55,13 @@
 // # Leaving
 //
 // When ctx ends or the node leaves, the context of a running job ends. If the job then returns an
-// error, its lock is released immediately, and another instance may take the tick over. If the job
-// returned before that and the tick is recorded, Run returns immediately. If the tick is not
-// recorded (the locker is not a [Store], or the group had no room for the data), Run keeps the lock
-// until the end of the tick, because otherwise the next instance in the queue would run the tick
-// again. So Run returns up to Late+Skew after the tick, 10 s by default, and Leave waits for it as
-// for any holder. When the context of Leave ends, or after 10 s if that has no deadline, the lock
-// is left to expire.
+// error, its locks are released immediately, and another instance may run the tick. If the job has
+// returned before and the tick is recorded, Run returns immediately. If the tick is not recorded
+// (because the locker is not a [Store], or the group had no room for the data), Run keeps the lock
+// until T+Late+Skew, so that the next instance in the queue does not run the tick again. So Run may
+// return up to Late+Skew after T, 10 s by default. Leave waits for that as for any holder. When the
+// time of Leave has passed (10 s unless its context has another deadline), the lock is left to
+// expire.
 //
 // # Failure
 //
@@ -70,31 +69,32 @@
 //
 //   - The instance crashes or loses its lease during the job, or before the tick is recorded.
 //     Another instance gets the lock when the session expires, within SessionTTL and one failover,
-//     and runs the tick if it may still begin. If another instance must take a job over after a
-//     crash, set Late above SessionTTL: 15 s or more with the default of 10 s. If a job must not be
-//     repeated, keep Late short; then the tick during which an instance crashes is usually lost.
-//   - Clocks differ by more than Skew, and the record does not contain the tick. Tokens do not
-//     prevent the second run, because it has the higher token.
+//     and runs the tick if it may still begin. If another instance must then run the job, set Late
+//     above SessionTTL: 15 s or more with the default of 10 s. If a job must not be repeated, set
+//     Late to a short time: the tick is then usually skipped after a crash.
+//   - Clocks differ by more than Skew, and the tick is not recorded or its record has been dropped.
+//     Tokens do not protect against this, because the later run has the higher token.
 //
 // If an effect must not happen twice, store [Tick.Time] in the same transaction as the effect.
 //
 // A tick does not run at all if every instance is busy, stopped or without a majority from T to
-// T+Late, or if the instance that runs it crashes and no other instance takes it over. A job that
-// fails has used its tick; [Job.Report] gets the error. A panic of the job continues through Run.
+// T+Late, or if its instance crashes and no other instance gets the lock in time. A tick whose job
+// fails is not repeated; [Job.Report] gets the error. A panic of the job reaches the caller of Run.
 //
 // If a wall clock is set forward, ticks are skipped. If it is set back by more than Skew, Run
-// starts over at the new time. Run reads the clock at least once a minute while it waits.
+// continues with the ticks of the new time, and may repeat a tick that is not recorded. Run reads
+// the clock at least once a minute while it waits.
 //
 // # Limits
 //
-// Names have 1 to 400 bytes. Ticks are at least 10 ms apart. Missed is at most 1,000. Each Run
-// holds one lock as long as it runs, and two more during a tick that it runs. Every other instance
-// waits in the queue of the tick.
+// Names have 1 to 400 bytes. Ticks are at least 10 ms apart. Missed is at most 1,000. One Run holds
+// one lock until it returns, and two more during a tick. During a tick, every other instance waits
+// in the queue of the lock of the tick.
 //
 // # Refused alternatives
 //
-// To release the lock at T+Late: an instance whose clock is behind would get the lock at that
-// moment and run the tick again. A leader that runs all jobs: one instance would do all the work,
-// and a tick would be lost whenever the leader changes. A record of finished ticks without the
-// locks: it would need a store that outlives the group.
+// The same time for "may not begin" and for "the lock is free": an instance whose clock is behind
+// would get the lock when the holder releases it, and run the tick again. A leader that runs all
+// jobs: one instance has all the work, and a tick is lost whenever the leader changes. Only a
+// record of finished ticks: this would need a store that is kept longer than the group.
 package tick

@@ -41,7 +41,7 @@ func ExampleRun() {
 	// enough for an example
 }
 
-// The ticks of Every are whole multiples since the epoch, in UTC.
+// The ticks of Every are whole multiples of its duration since the Unix epoch, in UTC.
 func ExampleEvery() {
 	now := time.Date(2026, 11, 22, 10, 17, 4, 0, time.UTC)
 	fmt.Println(tick.Every(15 * time.Minute).Next(now).Format(time.TimeOnly))

@@ -10,24 +10,24 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// Store stores the data of keys. A [Locker] may implement Store, as *mortise.Node does. Then Run
-// records which ticks are finished, so a finished tick does not run again when its instance leaves,
-// crashes or loses its lock.
+// Store holds the data of keys. A [Locker] may implement Store, as *mortise.Node does. Then Run
+// records which ticks are finished, so that a finished tick does not run again when its instance
+// leaves, crashes or loses its lock.
 type Store interface {
 	Get(ctx context.Context, key string) (data []byte, revision uint64, err error)
 	Put(ctx context.Context, key string, data []byte, revision uint64) (uint64, error)
 }
 
 const (
-	maxFinished = 16              // ticks in the record of a job
-	recording   = 2 * time.Second // time to record a tick, in addition to the time until the tick is free
+	maxFinished = 16              // the number of ticks in the record of a job
+	recording   = 2 * time.Second // how long after the end of its window a tick may still be recorded
 )
 
-// finished is the record of the last finished ticks of a job, the latest at the end. It is a list
-// and not only the latest tick, because an instance whose clock is far ahead must not mark the
-// ticks of other instances as finished.
+// finished is the record of the last finished ticks of a job, in the order in which they finished.
+// It is a list, so that an instance whose clock is far ahead does not make earlier ticks count as
+// finished.
 type finished struct {
-	store Store // nil if the locker is no Store
+	store Store // nil if the locker is not a Store
 	key   string
 }
 

@@ -15,11 +15,11 @@ import (
 var _ tick.Store = (*mortise.Node)(nil)
 
 type store struct {
-	mu       sync.Mutex // guards all below
+	mu       sync.Mutex // guards the fields below
 	data     []byte
 	revision uint64
 	fails    error
-	conflict int // how many of the next Puts fail with a conflict
+	conflict int // the number of Puts that fail with a conflict
 }
 
 func (s *store) Get(ctx context.Context, _ string) ([]byte, uint64, error) {
@@ -45,8 +45,8 @@ func (s *store) Put(ctx context.Context, _ string, data []byte, revision uint64)
 	return s.revision, ctx.Err()
 }
 
-// TestLeavingAfterTheJobTakesNoTime checks that Run returns immediately after a recorded tick. It
-// need not keep the lock, because the instance that gets the lock does not run the tick again.
+// TestLeavingAfterTheJobTakesNoTime checks that an instance does not keep the lock of a recorded
+// tick when it leaves, and that the instance that gets the lock does not run the tick again.
 func TestLeavingAfterTheJobTakesNoTime(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Minute, time.Second)
@@ -59,7 +59,7 @@ func TestLeavingAfterTheJobTakesNoTime(t *testing.T) {
 			t.Errorf("it returned %v after %v, want at once", a.err, a.after)
 		}
 		c.until(61)
-		b.Leave() // b has the lock of the finished tick now
+		b.Leave() // b now holds the lock of the tick, which is finished
 		if <-b.ended; b.after != 61*time.Second {
 			t.Errorf("the second returned after %v, want at once", b.after)
 		}
@@ -71,8 +71,8 @@ func TestLeavingAfterTheJobTakesNoTime(t *testing.T) {
 	})
 }
 
-// TestACrashAfterARecordedJobRunsNothingAgain checks that another instance takes over a tick after
-// a crash in the middle of the job, but not after the tick was recorded.
+// TestACrashAfterARecordedJobRunsNothingAgain checks that another instance runs the tick after a
+// crash in the middle of a job, but not after a crash when the tick was recorded.
 func TestACrashAfterARecordedJobRunsNothingAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Minute, time.Second)
@@ -92,8 +92,8 @@ func TestACrashAfterARecordedJobRunsNothingAgain(t *testing.T) {
 	})
 }
 
-// TestATickThatIsNotRecordedIsKept checks that Run keeps the lock of a tick that could not be
-// recorded.
+// TestATickThatIsNotRecordedIsKept checks that a leaving instance keeps the lock of a tick that
+// could not be recorded, because only the lock shows that the tick is done.
 func TestATickThatIsNotRecordedIsKept(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Minute, 2*time.Second)
@@ -115,8 +115,8 @@ func TestATickThatIsNotRecordedIsKept(t *testing.T) {
 	})
 }
 
-// TestAFarClockFinishesItsOwnTicksOnly checks that ticks of an instance whose clock is an hour
-// ahead do not finish later ticks of the other instances.
+// TestAFarClockFinishesItsOwnTicksOnly checks that an instance whose clock is an hour ahead does
+// not make earlier ticks count as finished.
 func TestAFarClockFinishesItsOwnTicksOnly(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Minute, time.Second)

@@ -16,59 +16,59 @@ const (
 )
 
 // ErrStillRunning is reported for a tick that was skipped because an earlier run of the job, or
-// other code, held the lock of the job's Name until the tick could not begin any more.
+// other code, held the lock of the job's name for too long.
 var ErrStillRunning = errors.New("tick: skipped because the job was still running")
 
 // Job defines what to run, and when. All instances must use the same Name, Schedule, Late and Skew.
-// Run copies the Job, and calls its functions only on its own goroutine.
+// Run copies the Job, and calls its functions only on the goroutine of Run.
 type Job struct {
-	// Name is the key of the job's lock, 1 to 400 bytes. The keys of its ticks begin with Name and a
-	// slash.
+	// Name is the key of the job's lock, 1 to 400 bytes. The keys of its ticks begin with Name and
+	// a slash.
 	Name string
 
 	// Schedule returns the times of the ticks. It is required.
 	Schedule Schedule
 
-	// Run does the work of a tick. Its context ends when a lock is lost, the node leaves or the
-	// context of Run ends. Then the function should return an error. It is required.
+	// Run does the work of a tick. Its context ends when a lock is lost, when the node leaves, or
+	// when the context of the function Run ends. It should then return an error. Required.
 	Run func(ctx context.Context, t Tick) error
 
-	// Late is how long after its nominal time a tick may begin, by each instance's clock. Zero
-	// means 5 s. Late limits how long a tick waits for a leader of the group, for the end of an
-	// earlier run, and for the end of the session of a crashed instance.
+	// Late is how long after its nominal time a tick may begin, by the clock of each instance. Zero
+	// means 5 s. Within this time, a tick can wait for a leader of the group, for an earlier run to
+	// end, and for the session of a crashed instance to expire.
 	Late time.Duration
 
-	// Skew is the largest difference between the wall clocks of two instances. Zero means 5 s. The
-	// tokens of a group with default settings depend on the same limit. One second is enough for
-	// machines with well synchronized clocks.
+	// Skew is the largest expected difference of the wall clocks of two instances. Zero means 5 s;
+	// the tokens of a group with default settings rely on the same limit. One second is enough for
+	// machines with well-synchronized clocks.
 	Skew time.Duration
 
 	// Report is called with the result of each tick of this instance. The error is nil if Run
-	// returned nil and no lock was lost. Otherwise it is the error of Run, joined with the reason
-	// if its context had ended; or ErrStillRunning; or the reason why a lock was not granted. If
-	// Report is nil, results are not reported.
+	// returned nil and no lock was lost. Otherwise it is the error of Run, wrapped with the reason
+	// if its context had ended; or ErrStillRunning; or the reason why a lock could not be locked.
+	// Nil means no reports.
 	Report func(t Tick, err error)
 
-	// Now returns the time of the wall clock; it can be set in tests. Nil means time.Now.
+	// Now returns the time of the wall clock. Tests may set it. Nil means time.Now.
 	Now func() time.Time
 }
 
-// Tick is one tick, as the job sees it.
+// Tick describes one tick to the functions of a Job.
 type Tick struct {
 	Job string
 
-	// Time is the nominal time of the tick, in UTC. It is equal on every instance and in a second
-	// run of the tick.
+	// Time is the nominal time of the tick, in UTC. It is the same on every instance and in a
+	// second run.
 	Time time.Time
 
-	// Missed is the number of ticks that this instance skipped before this one, because it was busy
-	// or stopped, or its clock was set forward. It counts from the last tick that this instance
-	// ran, or whose lock it waited for until T+Late. Other instances may have run the skipped
-	// ticks. 1,000 means 1,000 or more. Missed is 0 for the first tick of a Run.
+	// Missed is how many ticks this instance has skipped since the last tick that it ran, or whose
+	// lock it waited for until T+Late. It skipped them because it was busy or stopped, or its clock
+	// was set forward; other instances may have run them. 1,000 means that many or more. Missed is
+	// 0 for the first tick of a Run.
 	Missed int
 
-	// Token fences the writes of the job. It is higher for each later run of the job. It is 0 if
-	// the job was not run.
+	// Token is the fencing token for what the job writes: it increases from run to run of this job.
+	// It is 0 if the job was not run.
 	Token mortise.Token
 }
 

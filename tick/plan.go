@@ -14,27 +14,28 @@ const (
 // errNoMore means that the schedule has no more ticks.
 var errNoMore = errors.New("tick: the schedule has ended")
 
-// plan decides which tick is next. Its only inputs are the time and the result of each tick.
+// plan decides which tick is next. It reads no clock: its inputs are the time and the result of
+// each tick.
 type plan struct {
 	schedule   Schedule
 	late, skew time.Duration
 
-	settled time.Time // all ticks up to this time have been attended or skipped; zero before the first call
-	missed  int       // ticks skipped since the last tick that this instance attended
+	settled time.Time // this instance is done with every tick up to this time; zero before the first call
+	missed  int       // ticks passed over since the last one that this instance attended
 }
 
-// window has the nominal time of one tick and the times that limit it.
+// window contains the times of one tick.
 type window struct {
-	at     time.Time // nominal time
-	over   time.Time // from this time on the tick may not begin
-	free   time.Time // when every clock has passed over, so the lock may be released
+	at     time.Time // the nominal time
+	over   time.Time // from here on the tick may not begin
+	free   time.Time // from here on no clock shows a time before over
 	missed int
 }
 
-// next returns the tick that may begin now, or the next one to wait for. It skips and counts the
-// ticks that may not begin any more.
+// next returns the tick to begin now or to wait for. It skips and counts the ticks that may no
+// longer begin.
 func (p *plan) next(now time.Time) (window, error) {
-	horizon := now.Add(-p.late) // ticks up to this time may not begin any more
+	horizon := now.Add(-p.late) // ticks up to this time may no longer begin
 	anew := p.settled.IsZero() || p.settled.Sub(now) > p.skew
 	if anew {
 		p.settled = horizon
@@ -58,8 +59,7 @@ func (p *plan) next(now time.Time) (window, error) {
 	}
 }
 
-// skip passes all ticks up to horizon. It stops calling the schedule for single ticks when missed
-// has reached maxMissed.
+// skip passes over the ticks up to horizon. It counts them one by one, up to maxMissed.
 func (p *plan) skip(horizon time.Time) error {
 	for p.missed < maxMissed {
 		at, err := p.after(p.settled)
@@ -77,8 +77,8 @@ func (p *plan) skip(horizon time.Time) error {
 	return nil
 }
 
-// attended records that this instance had the lock of the tick, or waited for the lock until the
-// tick could not begin any more.
+// attended records that this instance ran the tick, or waited for its lock until the tick could no
+// longer begin.
 func (p *plan) attended(at time.Time) { p.settled, p.missed = at, 0 }
 
 func (p *plan) pass(at time.Time) { p.settled, p.missed = at, min(p.missed+1, maxMissed) }

@@ -92,7 +92,7 @@ func TestPlanCountsWhatPassed(t *testing.T) {
 	p := plan{schedule: Every(time.Minute), late: 5 * time.Second, skew: 5 * time.Second}
 	step := func(now, want string, missed int) {
 		t.Helper()
-		for range 2 { // a second call changes nothing
+		for range 2 { // a second call returns the same
 			w, err := p.next(at(now))
 			if err != nil {
 				t.Fatal(err)
@@ -106,14 +106,14 @@ func TestPlanCountsWhatPassed(t *testing.T) {
 	step("10:00:30", "10:01:00", 0)
 	p.attended(at("10:01:00"))
 	step("10:01:01", "10:02:00", 0)
-	step("10:04:30", "10:05:00", 3) // it was busy at 10:02, 10:03 and 10:04
+	step("10:04:30", "10:05:00", 3) // the ticks of minutes two, three and four were missed
 	p.attended(at("10:05:00"))
-	step("10:05:00", "10:06:00", 0) // the tick of 10:05 is not returned twice
+	step("10:05:00", "10:06:00", 0) // the same tick does not run twice
 	p.pass(at("10:06:00"))
 	step("10:06:20", "10:07:00", 1)
 	p.attended(at("10:07:00"))
 	step("10:06:58", "10:08:00", 0) // the clock was set back by less than skew
-	step("09:30:30", "09:31:00", 0) // the clock was set back by more than skew, so the plan starts over
+	step("09:30:30", "09:31:00", 0) // the clock was set back by more than skew: the plan starts at the new time
 	p.attended(at("09:31:00"))
 	p.attended(at("09:32:00"))
 	step("23:59:30", "00:00:00", 867)

@@ -11,8 +11,8 @@ import (
 	"github.com/mortise-lock/mortise/tick"
 )
 
-// TestLocksSayWhatTheyAreFor checks the labels of the locks of a Run: "job" for the lock of the
-// job, and "tick" for the two locks that Run needs itself.
+// TestLocksSayWhatTheyAreFor checks that labels distinguish the lock of the job, the locks that Run
+// uses internally, and other locks.
 func TestLocksSayWhatTheyAreFor(t *testing.T) {
 	node, err := mortise.Start(t.Context(), mortise.Config{})
 	if err != nil {

@@ -16,22 +16,22 @@ const (
 	retry = time.Second // the pause after the locker was overloaded
 )
 
-// errOver ends the wait for a lock when the tick may not begin any more.
+// errOver ends the wait for a lock when the tick may no longer begin.
 var errOver = errors.New("tick: the tick is over")
 
-// Locker is the part of *mortise.Node that Run uses. Do waits for key, runs fn with a context that
-// ends when the lock is lost or the node leaves, and unlocks, even if fn panics. A Locker that is
-// also a [Store], as a node is, records which ticks are finished.
+// Locker is the part of *mortise.Node that Run uses. Do waits for the lock of key, runs fn with a
+// context that ends when the lock is lost or the node leaves, and unlocks, even if fn panics. If
+// the Locker is also a [Store], as a node is, Run records in it which ticks are finished.
 type Locker interface {
 	Do(ctx context.Context, key string, fn func(ctx context.Context, token mortise.Token) error) error
 }
 
-// Run runs a job once per tick, on one of the instances that call Run. It returns the cause of
-// ctx's end when ctx ends; nil when the schedule has ended; mortise.ErrLeaving or ErrClosed when
-// the node leaves or is closed; any other error of the locker except a lost lock and too many
-// requests; or an error that says what is invalid in the job. An error of the job does not end Run.
-// If the locker is not a [Store], Run may return up to Late+Skew after the last tick that it ran;
-// see the package comment. All goroutines that Run starts end before it returns.
+// Run runs a job once per tick, on one of the instances that call it. It returns the cause of the
+// end of ctx; nil when the schedule has ended; mortise.ErrLeaving or ErrClosed when the node leaves
+// or is closed; any other error of the locker, except a lost lock and errors that a retry can cure;
+// or an error that names what is invalid in the job. A failing job does not end Run. If the locker
+// is not a [Store], Run may return up to Late+Skew after the last tick that it ran; see the package
+// comment. Run leaves no goroutine behind.
 func Run(ctx context.Context, locker Locker, job Job) error {
 	job, err := job.withDefaults()
 	if err != nil {
@@ -42,8 +42,8 @@ func Run(ctx context.Context, locker Locker, job Job) error {
 	}
 	r := &runner{locker: locker, finished: finishedOf(locker, job.Name), job: job,
 		plan: plan{schedule: job.Schedule, late: job.Late, skew: job.Skew}}
-	// No other runner requests this lock. It is held because its context ends when the node leaves,
-	// even if the next tick is hours away.
+	// Every Run holds the lock of a random key of its own. The context of this lock ends when the
+	// node leaves, even if the next tick is hours away.
 	presence := job.Name + "/run/" + rand.Text()
 	for {
 		var ended error
@@ -66,14 +66,14 @@ func Run(ctx context.Context, locker Locker, job Job) error {
 	}
 }
 
-// busy reports whether a later retry can cure an error of a locker.
+// busy reports whether a later retry may succeed after err, an error of a locker.
 func busy(err error) bool {
 	return errors.Is(err, mortise.ErrOverloaded) || errors.Is(err, mortise.ErrQueueFull) ||
 		errors.Is(err, mortise.ErrNotReady) ||
 		errors.Is(err, mortise.ErrNoRoom)
 }
 
-// runner is the state of one call of Run. Only the goroutine of that call uses it.
+// runner is the state of one Run. Only the goroutine of that Run uses it.
 type runner struct {
 	locker   Locker
 	finished finished
@@ -81,12 +81,12 @@ type runner struct {
 	plan     plan
 }
 
-// now returns the wall clock time without the monotonic reading, which does not change when the
-// clock is set.
+// now returns the wall clock without the monotonic reading, which does not change when the clock is
+// set.
 func (r *runner) now() time.Time { return r.job.Now().Round(0) }
 
-// loop calls attend for each tick until ctx ends or a permanent error occurs. It returns the cause
-// of ctx's end, or that error.
+// loop handles one tick after the other until ctx ends or a permanent error occurs, and returns the
+// reason.
 func (r *runner) loop(ctx context.Context) error {
 	for {
 		if ctx.Err() != nil {
@@ -107,8 +107,8 @@ func (r *runner) loop(ctx context.Context) error {
 	}
 }
 
-// attend waits for the lock of a tick that may begin, and runs the job if it gets the lock in time.
-// If it returns an error, the loop must end.
+// attend waits for the lock of tick w, which may begin now, and runs the job if it gets the lock in
+// time. It returns an error that ends the loop.
 func (r *runner) attend(ctx context.Context, w window) error {
 	had, err := r.within(ctx, r.job.Name+"/"+w.name(), purpose.Tick, w, func(held context.Context, _ mortise.Token) {
 		r.hold(held, w)
@@ -116,7 +116,7 @@ func (r *runner) attend(ctx context.Context, w window) error {
 	switch {
 	case had, ctx.Err() != nil:
 		return nil
-	case err == errOver: // probably another instance had the lock
+	case err == errOver: // another instance probably held it
 		r.plan.attended(w.at)
 		return nil
 	case busy(err):
@@ -127,8 +127,8 @@ func (r *runner) attend(ctx context.Context, w window) error {
 	return err
 }
 
-// hold is called with the lock of a tick. It runs the job, unless the tick is recorded as finished,
-// and then holds the lock until the tick is free.
+// hold runs while the lock of tick w is held. It runs the job unless the tick is recorded as
+// finished, and then keeps the lock until w.free.
 func (r *runner) hold(held context.Context, w window) {
 	asking, cancel := context.WithTimeout(held, max(0, w.over.Sub(r.now())))
 	recorded, err := r.finished.has(asking, w)
@@ -136,7 +136,7 @@ func (r *runner) hold(held context.Context, w window) {
 	switch {
 	case held.Err() != nil:
 		return
-	case err != nil: // the tick may be finished, so another instance has to read the record
+	case err != nil: // the tick may be finished: leave it to another instance
 		r.plan.pass(w.at)
 		r.job.Report(r.tick(w, 0), err)
 		return
@@ -152,8 +152,8 @@ func (r *runner) hold(held context.Context, w window) {
 	r.keep(held, w, recorded)
 }
 
-// work runs the job under its own lock and reports the result. It returns whether the tick is
-// finished and must not run again.
+// work runs the job under the lock of the job and reports the result. It returns whether the tick
+// is finished and must not run again.
 func (r *runner) work(ctx context.Context, w window) (done bool) {
 	var token mortise.Token
 	var result error
@@ -177,8 +177,8 @@ func (r *runner) work(ctx context.Context, w window) (done bool) {
 }
 
 // within runs fn under the lock of key if the lock is granted before w.over. It reports whether fn
-// ran. If not, the error is errOver, or the reason why the lock was not granted. It ignores the
-// loss of the lock after fn has returned.
+// ran. If fn did not run, the error is errOver or the error of the locker. A loss of the lock after
+// fn has returned is ignored.
 func (r *runner) within(ctx context.Context, key, what string, w window,
 	fn func(context.Context, mortise.Token)) (ran bool, err error) {
 	waiting, cancel := context.WithCancelCause(ctx)
@@ -186,10 +186,10 @@ func (r *runner) within(ctx context.Context, key, what string, w window,
 	timer := time.AfterFunc(w.over.Sub(r.now()), func() { cancel(errOver) })
 	defer timer.Stop()
 	err = r.do(waiting, key, what, func(held context.Context, token mortise.Token) error {
-		if timer.Stop() && r.now().Before(w.over) { // after a sleep of the machine the timer may not have fired
+		if timer.Stop() && r.now().Before(w.over) { // the clock is read because a suspended machine delays timers
 			ran = true
-			// Do not wait for the confirmation of the release, because without a majority it may
-			// take long.
+			// Do not wait for the confirmation of the release, which may take long without a
+			// majority.
 			defer cancel(nil)
 			fn(held, token)
 		}
@@ -204,8 +204,8 @@ func (r *runner) within(ctx context.Context, key, what string, w window,
 	return false, err
 }
 
-// do calls Do of the locker. If the locker is a node, the lock gets a label with its purpose, so
-// that the console and the alerts do not report it as stuck.
+// do locks key and runs fn. If the locker is a node, the lock has a label with its purpose, so that
+// the console and the alerts do not report it as stuck.
 func (r *runner) do(ctx context.Context, key, what string, fn func(context.Context, mortise.Token) error) (err error) {
 	node, is := r.locker.(*mortise.Node)
 	if !is {
@@ -223,9 +223,9 @@ func (r *runner) do(ctx context.Context, key, what string, fn func(context.Conte
 	return fn(lock.Context(ctx), lock.Token())
 }
 
-// keep holds the lock of a finished tick until w.free, when no other instance requests it any more.
-// So other instances need not read the record. If the tick is not recorded, keep also waits after
-// ctx has ended or the node leaves, and only the loss of the lock ends it early.
+// keep holds the lock of a finished tick until w.free, so that the other instances need not read
+// the record. If the tick is recorded, keep returns early when held ends. If it is not recorded,
+// keep returns early only when the lock is lost or the node is closed.
 func (r *runner) keep(held context.Context, w window, recorded bool) {
 	sleep(held, w.free.Sub(r.now()))
 	if recorded {
@@ -242,8 +242,8 @@ func (r *runner) tick(w window, token mortise.Token) Tick {
 	return Tick{Job: r.job.Name, Time: w.at.UTC(), Missed: w.missed, Token: token}
 }
 
-// causeText adds to the result of a job the reason why its context has ended, if it has ended. A
-// job that returned nil counts as failed if its lock was lost.
+// causeText returns the result of a job together with the reason why its context has ended, if it
+// has. A job that returned nil counts as failed if its lock was lost.
 func causeText(ctx context.Context, result error) error {
 	cause := context.Cause(ctx)
 	switch {

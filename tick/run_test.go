@@ -15,20 +15,20 @@ import (
 	"github.com/mortise-lock/mortise/tick"
 )
 
-// crew is a set of instances with their own clocks that all run one job, inside a bubble of
-// testing/synctest. Times are in seconds since the field began, which is a full hour.
+// crew is a set of instances in a synctest bubble that all run one job, each with its own clock.
+// Times are in seconds since the beginning of the bubble, which is a full hour.
 type crew struct {
 	t     *testing.T
 	locks fakelock.Locks
 	began time.Time
 	job   tick.Job
-	takes time.Duration // duration of the job, which returns the field fails
+	takes time.Duration // the duration of the job, which then returns fails
 	fails error
-	store *store // nil if the lockers have none
+	store *store // nil if the lockers are not Stores
 
-	mu      sync.Mutex // guards all below
+	mu      sync.Mutex // guards the fields below
 	running int
-	runs    []string // "instance@nominal: begin-end", in the order of their ends
+	runs    []string // "instance@nominal: begin-end", in the order in which they ended
 	tokens  []mortise.Token
 	reports []string
 }
@@ -37,13 +37,13 @@ type member struct {
 	*fakelock.Instance
 	cancel context.CancelCauseFunc
 	ended  chan struct{}
-	after  time.Duration // when Run returned, since crew.began
+	after  time.Duration // the time when Run returned
 	err    error
 }
 
 func newCrew(t *testing.T, every, takes time.Duration) *crew {
 	c := &crew{t: t, began: time.Now(), takes: takes, job: tick.Job{Name: "report", Schedule: tick.Every(every)}}
-	time.Sleep(time.Second) // the tick of the beginning may still begin, and blocks nothing
+	time.Sleep(time.Second) // the tick of time 0 may still begin
 	c.began = c.began.Truncate(time.Hour)
 	return c
 }
@@ -106,7 +106,7 @@ func (c *crew) until(at float64) {
 	synctest.Wait()
 }
 
-// ran checks which runs have ended so far, and that their tokens rise.
+// ran checks which runs have ended so far, and that tokens increased.
 func (c *crew) ran(want ...string) {
 	c.t.Helper()
 	c.mu.Lock()
@@ -130,7 +130,7 @@ func (c *crew) reported(want ...string) {
 	}
 }
 
-// end stops members and checks that no lock is left.
+// end stops the members and checks that no key is locked.
 func (c *crew) end(all ...*member) {
 	c.t.Helper()
 	for _, m := range all {
@@ -139,7 +139,7 @@ func (c *crew) end(all ...*member) {
 	for _, m := range all {
 		<-m.ended
 	}
-	time.Sleep(time.Minute) // the sessions of crashed members expire
+	time.Sleep(time.Minute) // until the sessions of the crashed members have expired
 	synctest.Wait()
 	if keys := c.locks.Keys(); len(keys) != 0 {
 		c.t.Errorf("still taken: %q", keys)
@@ -152,7 +152,7 @@ func bubble(t *testing.T, f func(t *testing.T)) {
 }
 
 // TestAQuickJobRunsOncePerTickWhateverTheClocks checks that a job of a millisecond runs once per
-// tick while the clocks differ by at most Skew.
+// tick if the clocks differ by up to 5 s.
 func TestAQuickJobRunsOncePerTickWhateverTheClocks(t *testing.T) {
 	for _, skews := range [][3]float64{{0, 0, 0}, {0, 2, 1}, {0, -2, 0}, {2, -2, 0}, {2.5, -2.5, 0}, {0, -5, -4.999},
 		{5, 0, 0.001}} {
@@ -187,14 +187,14 @@ func TestAQuickJobRunsOncePerTickWhateverTheClocks(t *testing.T) {
 	}
 }
 
-// TestTicksThatAreCloseTogether checks that ticks that are one second apart run once with clocks
-// that differ by half a second.
+// TestTicksThatAreCloseTogether checks that ticks that are one second apart run once if the clocks
+// differ by half a second.
 func TestTicksThatAreCloseTogether(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Second, time.Millisecond)
-		c.until(30.7) // the tick of 30 may not begin any more
+		c.until(30.7) // the tick of 30 may no longer begin
 		a := c.join("ahead", 0)
-		c.until(31.2) // the clock of b shows 30.7
+		c.until(31.2) // the tick of 30 may no longer begin by the second clock
 		b := c.join("behind", -500*time.Millisecond)
 		c.until(33.7)
 		c.ran("ahead@31: 31-31.001", "ahead@32: 32-32.001", "ahead@33: 33-33.001")
@@ -202,8 +202,8 @@ func TestTicksThatAreCloseTogether(t *testing.T) {
 	})
 }
 
-// TestClocksBeyondTheBoundRunATickTwice checks that two runs of one tick do not overlap, and that
-// the later run has the higher token.
+// TestClocksBeyondTheBoundRunATickTwice checks that clocks that differ by more than Skew run a tick
+// twice, one run after the other, and that the later run has the higher token.
 func TestClocksBeyondTheBoundRunATickTwice(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Minute, time.Millisecond)
@@ -233,8 +233,8 @@ func TestACrashInTheMiddleIsTakenOver(t *testing.T) {
 	})
 }
 
-// TestACrashIsNotTakenOverOnceTheTickIsOver checks that if Late is shorter than the time until a
-// session expires, the tick of a crashed instance is lost, but the next tick runs.
+// TestACrashIsNotTakenOverOnceTheTickIsOver checks that with a Late below the expiry of a session,
+// no other instance runs the tick after a crash. The next tick must run.
 func TestACrashIsNotTakenOverOnceTheTickIsOver(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Minute, 4*time.Second)
@@ -248,8 +248,8 @@ func TestACrashIsNotTakenOverOnceTheTickIsOver(t *testing.T) {
 	})
 }
 
-// TestACrashAfterTheJobRunsItAgain checks that, without a record, a tick runs again if its instance
-// crashes after the job has returned.
+// TestACrashAfterTheJobRunsItAgain checks that without a record, another instance runs the tick
+// again if its instance crashed after the job had returned.
 func TestACrashAfterTheJobRunsItAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Minute, time.Millisecond)
@@ -264,8 +264,8 @@ func TestACrashAfterTheJobRunsItAgain(t *testing.T) {
 	})
 }
 
-// TestASlowJobSkipsTicks checks that a slow job does not overlap with itself. Ticks during a run
-// are skipped, and a tick during which the run ends begins late.
+// TestASlowJobSkipsTicks checks that a slow job does not overlap with itself. Ticks during the job
+// are skipped, and a tick that may still begin when the job ends begins late.
 func TestASlowJobSkipsTicks(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, 10*time.Second, 23*time.Second)
@@ -293,8 +293,8 @@ func TestAFailedJobIsReportedAndHasHadItsTick(t *testing.T) {
 	})
 }
 
-// TestALostLockEndsTheJob checks that the context of a job ends when one of its locks is lost, and
-// that another instance takes over the tick.
+// TestALostLockEndsTheJob checks that the context of the job ends when a lock is lost, and that
+// another instance runs the tick.
 func TestALostLockEndsTheJob(t *testing.T) {
 	for _, which := range []string{"report", "report/2000-01-01T00:01:00Z"} {
 		t.Run(which, func(t *testing.T) {
@@ -315,8 +315,9 @@ func TestALostLockEndsTheJob(t *testing.T) {
 	}
 }
 
-// TestAMachineThatSleptLetsTheTickGo checks that an instance that is granted the lock before its
-// timers fire, after a sleep of its machine, does not begin a tick that is over by its clock.
+// TestAMachineThatSleptLetsTheTickGo suspends a machine while it waits for the lock, and grants the
+// lock before its timers fire. Run must read the clock, which shows that the tick may no longer
+// begin.
 func TestAMachineThatSleptLetsTheTickGo(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Minute, 2*time.Second)
@@ -399,8 +400,9 @@ func TestLeavingEndsAnIdleRunAtOnce(t *testing.T) {
 	})
 }
 
-// TestLeavingInAndAfterTheJob checks that a leaving node, or the end of Run's context, releases the
-// tick in the middle of the job. After the job, the lock is kept until the tick is free.
+// TestLeavingInAndAfterTheJob checks a node that leaves and a Run that ends. In the middle of the
+// job, another instance gets the tick. After the job, the lock is kept until no clock allows the
+// tick.
 func TestLeavingInAndAfterTheJob(t *testing.T) {
 	for _, way := range []struct {
 		leave func(*member)
@@ -453,9 +455,9 @@ func TestAClockThatLeapsMissesTicks(t *testing.T) {
 		go func() { ended <- tick.Run(ctx, new(fakelock.Locks).Instance(), job) }()
 		time.Sleep(time.Hour)
 		mu.Lock()
-		off = 3*time.Hour + 30*time.Minute // 01:01 becomes 04:31
+		off = 3*time.Hour + 30*time.Minute // the wall clock changes from 01:01 to 04:31
 		mu.Unlock()
-		time.Sleep(30 * time.Minute) // without a read of the clock it would wait for the full hour
+		time.Sleep(30 * time.Minute) // Run would have slept for an hour
 		cancel()
 		if err := <-ended; err != context.Canceled {
 			t.Errorf("Run returned %v", err)
@@ -504,11 +506,11 @@ func TestRunEndsWithTheSchedule(t *testing.T) {
 	})
 }
 
-// moody is a locker that refuses some requests with ErrOverloaded.
+// moody is a locker that refuses some requests as overloaded.
 type moody struct {
 	*fakelock.Instance
 	asked int
-	full  map[int]bool // which requests it refuses, counted from 1
+	full  map[int]bool // the numbers of the requests that it refuses, counted from 1
 }
 
 func (m *moody) Do(ctx context.Context, key string, fn func(context.Context, mortise.Token) error) error {
@@ -522,8 +524,8 @@ func TestAnOverloadedNodeSkipsATick(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Minute, time.Second)
 		c.until(30)
-		// Refused are the lock that shows the presence of the Run, the lock of the first tick, and
-		// the lock of the job in the second tick.
+		// The refused requests are for the presence lock, the lock of the first tick, and the lock
+		// of the job in the second tick.
 		locker := &moody{Instance: c.locks.Instance(), full: map[int]bool{1: true, 3: true, 5: true}}
 		var reports []string
 		job := c.job

@@ -5,23 +5,23 @@ import "time"
 // Schedule returns the times of the ticks of a job. Next returns the first tick after t, or the
 // zero time if there is none. All instances must agree on the ticks, so Next must return the same
 // tick for every t between two ticks. The schedules of cron libraries do so if all instances use
-// one time zone; set it in the schedule, because the zones of machines differ. A schedule that
-// returns t plus an interval does not, and Run refuses it. Only the goroutine of Run calls Next.
+// one time zone (set it explicitly, because machines may have different zones). Schedules that add
+// an interval to t do not, and Run refuses them. Next is called only on the goroutine of Run.
 type Schedule interface {
 	Next(t time.Time) time.Time
 }
 
 // Every is the schedule with a tick at every whole multiple of its duration since the Unix epoch,
-// in UTC. Every(time.Hour) has a tick at every full hour, and Every(7*24*time.Hour) on every
-// Thursday. Run refuses a duration of less than 10 ms. Every works for the years 1678 to 2262.
+// in UTC: Every(time.Hour) has a tick at every full hour, Every(7*24*time.Hour) on Thursdays. Run
+// refuses durations below 10 ms. Every works for the years 1678 to 2262.
 type Every time.Duration
 
 // Next implements Schedule.
 func (e Every) Next(t time.Time) time.Time {
 	if e <= 0 {
-		return t // Run refuses that
+		return t // Run refuses such a schedule
 	}
-	since := t.UnixNano() % int64(e) // time since the previous tick
+	since := t.UnixNano() % int64(e) // the time since the tick before
 	if since < 0 {
 		since += int64(e)
 	}
