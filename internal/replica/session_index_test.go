@@ -16,20 +16,20 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// somebody stands in for a state machine with sessions.
-type somebody map[lockfsm.SessionID]lockfsm.SessionInfo
+// sessionMap stands in for a state machine with sessions.
+type sessionMap map[lockfsm.SessionID]lockfsm.SessionInfo
 
-func (s somebody) find(id lockfsm.SessionID) (lockfsm.SessionInfo, bool) {
+func (s sessionMap) find(id lockfsm.SessionID) (lockfsm.SessionInfo, bool) {
 	info, ok := s[id]
 	return info, ok
 }
 
-func (s somebody) open(id lockfsm.SessionID) {
+func (s sessionMap) open(id lockfsm.SessionID) {
 	s[id] = lockfsm.SessionInfo{ID: id, Record: fmt.Appendf(nil, `{"instance":"%v"}`, nodeidtest.ID(uint64(id))),
 		Opener: lockfsm.Opener{Instance: nodeidtest.ID(uint64(id))}}
 }
 
-func (s somebody) all() (all []lockfsm.SessionInfo) {
+func (s sessionMap) all() (all []lockfsm.SessionInfo) {
 	for _, id := range slices.Sorted(maps.Keys(s)) {
 		all = append(all, s[id])
 	}
@@ -52,7 +52,7 @@ func TestRegistryFollowsTheSessions(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		var g SessionIndex
-		now, next := somebody{}, lockfsm.SessionID(1)
+		now, next := sessionMap{}, lockfsm.SessionID(1)
 		due := true // the beginning of a term as leader always requests a pass
 		for range 200 {
 			switch ids := slices.Sorted(maps.Keys(now)); {
@@ -105,7 +105,7 @@ func TestRegistryFollowsTheSessions(t *testing.T) {
 // sessions, for which callers that wait for a lock would have to wait.
 func TestRegistryCostsWhatChanges(t *testing.T) {
 	var g SessionIndex
-	now := somebody{}
+	now := sessionMap{}
 	for id := range lockfsm.SessionID(100_000) {
 		now.open(id + 1)
 	}
@@ -141,7 +141,7 @@ func bytesPerRun(f func()) uint64 {
 // that may vote, those that have a replica, and their later incarnations.
 func TestRegistryShowsWhatMattersForTheVoters(t *testing.T) {
 	var g SessionIndex
-	sessions := somebody{}
+	sessions := sessionMap{}
 	open := func(id lockfsm.SessionID, name string) {
 		sessions[id] = lockfsm.SessionInfo{
 			ID: id, Record: fmt.Appendf(nil, `{"instance":"%v","name":%q}`, nodeidtest.ID(uint64(id)), name),
@@ -199,9 +199,9 @@ func TestRegistryShowsWhatMattersForTheVoters(t *testing.T) {
 
 // withIdle returns the SessionIndex of a leader with three founders and n sessions of instances
 // that cannot vote.
-func withIdle(n int) (*SessionIndex, somebody) {
+func withIdle(n int) (*SessionIndex, sessionMap) {
 	var g SessionIndex
-	now := somebody{}
+	now := sessionMap{}
 	named := groupOf(nil).Named()
 	for id := range lockfsm.SessionID(n + 3) {
 		r := Record{Instance: nodeidtest.ID(uint64(id + 1)).String(), Name: fmt.Sprint("idle-", id),
@@ -219,7 +219,7 @@ func withIdle(n int) (*SessionIndex, somebody) {
 
 // lookOnce runs a pass of the leader after one session has changed: it collects the facts and
 // decides.
-func (g *SessionIndex) lookOnce(steward *voters.Reconciler, now somebody) (voters.Step, agreement) {
+func (g *SessionIndex) lookOnce(steward *voters.Reconciler, now sessionMap) (voters.Step, agreement) {
 	g.Note(&lockfsm.Result{Kind: lockfsm.Leaving, Session: 50})
 	g.Publish(now.find)
 	f := voters.Facts{Self: 1, Settings: voters.Settings{Voters: 3, Founders: []string{"a", "b", "c"}},

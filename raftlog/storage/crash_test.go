@@ -83,7 +83,7 @@ func (h *history) teach(b raftlog.Batch) {
 	}
 }
 
-// batch returns a random batch, of all kinds that raft creates.
+// batch returns a random batch of any kind that raft creates.
 func (h *history) batch() raftlog.Batch {
 	r, st := h.r, h.state()
 	if st.Empty() {
