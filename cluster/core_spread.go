@@ -42,8 +42,8 @@ type pushing struct {
 }
 
 // Configured processes a configuration that this instance has applied, or that a voter or the
-// leader has sent. at is the log index of its entry. A configuration older than the known one
-// changes nothing. One with the same index, or with at == 0, may contain newer addresses.
+// leader has sent. at is the log index of its entry. An older configuration does not change the
+// address book. One with the same index, or with at == 0, may contain newer addresses.
 func (c *Core) Configured(now time.Duration, group, at uint64, voters []Voter) {
 	if group == 0 || group != c.Founding.Group() {
 		return
