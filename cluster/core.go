@@ -14,8 +14,8 @@ import (
 // OwnState gives a Core access to the state of its own instance. The core calls it during its own
 // calls. The methods only read, and must not call the core.
 type OwnState interface {
-	// Facts returns the leader's facts and term. leads is false unless the replica here leads the
-	// group and has applied an entry of its own term.
+	// Facts returns the leader's facts and term. leads is false unless this instance's replica
+	// leads the group and has applied an entry of its own term.
 	Facts() (f voters.Facts, term uint64, leads bool)
 	// Guide returns the leader to which this instance is attached or is about to attach. Its
 	// reports about the configuration are trusted, because a voter has named it. Zero means none.
@@ -217,7 +217,8 @@ func (c *Core) Result(
 	}
 }
 
-// Retired records that the replica here has stopped by itself. Its raft ID is never used again.
+// Retired records that this instance's replica has stopped by itself. Its raft ID is never used
+// again.
 func (c *Core) Retired(now time.Duration, raft uint64) {
 	if c.raft == raft {
 		c.raft = 0

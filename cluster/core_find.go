@@ -14,7 +14,7 @@ const (
 
 // finder decides which addresses to gossip with besides those that gossip sees. memberlist forgets
 // a member half a minute after declaring it dead, so after a longer partition the two sides would
-// never reconnect. The finder keeps trying former members and met founders, a few at a time. With
+// never reconnect. The finder keeps trying former members and known founders, a few at a time. With
 // Replicas it also tries the voters and the addresses in Join.
 type finder struct {
 	self  string

@@ -42,7 +42,7 @@ func (c *Core) govern(now time.Duration, fresh uint64) time.Duration {
 	return c.lead.Due(now, c.wanted)
 }
 
-// observe evaluates the facts if the replica here leads.
+// observe evaluates the facts if this instance leads.
 func (c *Core) observe(now time.Duration, fresh uint64) {
 	c.wanted = false
 	facts, term, leads := c.cfg.OwnState.Facts()

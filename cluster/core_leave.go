@@ -60,7 +60,7 @@ type Leaver struct {
 	Held            bool   // it waits for the release of a lock
 	Member          bool   // it belongs to a group that is born
 	Raft            uint64 // ID of its replica; zero means none
-	Votes           bool   // the replica votes in the configuration that is applied here
+	Votes           bool   // the replica votes in the applied configuration
 	Leads           bool   // the replica votes and leads
 	OthersConnected bool   // another replica of that configuration is connected
 	TimeOver        bool   // it may not wait any longer

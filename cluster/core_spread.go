@@ -41,9 +41,9 @@ type pushing struct {
 	due   time.Duration // zero means now
 }
 
-// Configured processes a configuration that was applied here, or that a voter or the leader has
-// sent. at is the log index of its entry. A configuration older than the known one changes nothing
-// here. One with the same index, or with at == 0, may contain newer addresses.
+// Configured processes a configuration that this instance has applied, or that a voter or the
+// leader has sent. at is the log index of its entry. An older configuration does not change the
+// address book. One with the same index, or with at == 0, may contain newer addresses.
 func (c *Core) Configured(now time.Duration, group, at uint64, voters []Voter) {
 	if group == 0 || group != c.Founding.Group() {
 		return
@@ -51,7 +51,7 @@ func (c *Core) Configured(now time.Duration, group, at uint64, voters []Voter) {
 	known := c.book.At()
 	switch {
 	case at < known && at != 0:
-		c.Founding.Voters(now, group, at, voters) // it may show that the replica here was removed
+		c.Founding.Voters(now, group, at, voters) // it may show that this replica was removed
 	case at <= known:
 		changed := false
 		for _, v := range voters {
@@ -133,8 +133,8 @@ func (c *Core) succeed() {
 	c.spread.attached = c.lead.Attached(slices.Concat(before, c.book.Voters()))
 }
 
-// RemovedPeer records that an instance whose raft ID is in no configuration sends raft messages
-// here. It was removed and does not know it. RemovedPeers limits the answers.
+// RemovedPeer records that an instance whose raft ID is in no configuration sends raft messages to
+// this instance. It was removed and does not know it. RemovedPeers limits the answers.
 func (c *Core) RemovedPeer(instance nodeid.ID, addr string) { c.push(instance, addr, 1) }
 
 func (c *Core) push(to nodeid.ID, addr string, tries int) {

@@ -13,8 +13,8 @@ type inbox struct {
 	closed bool
 }
 
-// item is work for the owner. With a life it is dropped when that incarnation ends, so that a late
-// report is not applied to the next one.
+// item is work for the owner. It is dropped when the incarnation with the number life has ended, so
+// that a late report is not applied to the next incarnation.
 type item struct {
 	life uint64 // zero means never dropped
 	do   func()

@@ -14,8 +14,8 @@ import (
 // kindWhoIs is the second byte of the question "who are you?" of package founding.
 const kindWhoIs = 1
 
-// large starts n instances, and the first three are founders. Join names all of them, or only
-// the founders.
+// large starts n instances. The first three are founders. Join names all of them, or only the
+// founders.
 func (f *fleet) large(n int, all bool) {
 	named := 3
 	if all {

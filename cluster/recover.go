@@ -11,8 +11,8 @@ import (
 var ErrClosed = errors.New("cluster: closed")
 
 // Recover gives up a group whose majority is permanently lost, and founds a new one with all
-// instances in reach. It returns when the decision is stored here. After an error nothing has
-// changed, except with ErrUnsaved.
+// instances in reach. It returns when this instance has stored the decision. After an error nothing
+// has changed, except with ErrUnsaved.
 func (c *Cluster) Recover(ctx context.Context, group uint64) error {
 	done := make(chan error, 1)
 	c.in.post(func() {
@@ -39,7 +39,7 @@ func (c *Cluster) Adopt(group uint64, s founding.Settings) {
 	c.in.postOfLife(func() { c.own.core.Founding.Adopt(c.now(), group, s) })
 }
 
-// Floor records that tokens up to this time, in Unix milliseconds, were seen here. A group that is
+// Floor records that tokens up to this time, in Unix milliseconds, were seen. A group that is
 // founded later starts above it. With a directory each rise is stored, so call Floor rarely.
 func (c *Cluster) Floor(unixMS int64) {
 	c.in.post(func() { c.own.core.Founding.Floor(unixMS) })

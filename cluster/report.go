@@ -111,8 +111,8 @@ func (c *Cluster) belongs(e founding.Event) {
 	}
 }
 
-// waiting returns what this instance waits for, or that there are two groups. Only an operator can
-// end one of them.
+// waiting returns what this instance waits for, or that there are two groups, which only an
+// operator can mend.
 func (c *Cluster) waiting() string {
 	m, two := c.own.core.Rival()
 	if !two {

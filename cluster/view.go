@@ -85,7 +85,7 @@ func (c *Cluster) tellMembers(before *view, after []Member) {
 	}
 }
 
-// members returns the instances that gossip sees, and always this instance.
+// members returns the instances that gossip sees, and this instance in any case.
 func (c *Cluster) members() []Member {
 	o := &c.own
 	self := o.core.Meta()

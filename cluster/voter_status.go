@@ -12,8 +12,8 @@ import (
 var ErrNoLeader = errors.New("cluster: no leader has answered")
 
 // QueryStatus asks the leader, or this instance itself if it leads, for the state of the voters and
-// whether the replica here may stop. It repeats the question until a leader has answered. If ctx
-// ends first, the error wraps ErrNoLeader and the cause of ctx.
+// whether this instance's replica may stop. It repeats the question until a leader has answered. If
+// ctx ends first, the error wraps ErrNoLeader and the cause of ctx.
 func (c *Cluster) QueryStatus(ctx context.Context) (VoterStatus, error) {
 	return c.queryStatus(ctx, Inquiry{Own: true})
 }

@@ -50,7 +50,7 @@ func (u *unread) add(name string, m Meta, here bool, now time.Time) (wait time.D
 }
 
 // take returns all news in order of arrival and deletes them. For a member that has left and come
-// back it returns two entries; the first one reports that the member left.
+// back it returns two entries. The first one reports that the member left.
 func (u *unread) take(now time.Time) []News {
 	u.mu.Lock()
 	names, latest := u.names, u.latest

@@ -143,7 +143,7 @@
 //
 // Without a Reconciler, set the State of an ID in View.Prepared to Ended once the ID was in a
 // configuration, whatever its instance last answered. Otherwise a removed learner that does not
-// know its removal would be added again under the same ID.
+// know that it was removed would be added again under the same ID.
 //
 // With a Reconciler:
 //
@@ -175,7 +175,8 @@
 //
 // So MayStop also requires that every voter in contact is Settled, because one that is not may have
 // the longest log. And it requires that a majority of all voters is Settled, because a leader
-// without any contact still leads for an election timeout, and only it knows the commit.
+// without any contact still leads for an election timeout, and may be the only one to know the
+// commit.
 //
 // # Refused alternatives
 //

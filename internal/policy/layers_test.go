@@ -46,7 +46,7 @@ func (u uses) against() (least int) {
 		for _, file := range u.files() {
 			at := slices.Index(order, file)
 			others := slices.Delete(slices.Clone(order), at, at+1)
-			costs := make([]int, len(order)) // the cost of each place for file, relative to the first
+			costs := make([]int, len(order)) // cost of each place, relative to the first
 			for i, other := range others {
 				costs[i+1] = costs[i] + one(u[file][other]) - one(u[other][file])
 			}
