@@ -36,9 +36,8 @@ func alone(t *testing.T, steps int) (*party, *Log, *recorder, *disk) {
 func batchOf(l *Log) { l.Propose(2, []byte(strings.Repeat("x", 10_000))) }
 
 // TestWorkGoesOnBetweenTheStepsOfASnapshot checks that entries are proposed and applied while a
-// snapshot is taken, and that none of them is in the snapshot. The snapshot ends only after ten
-// entries were applied, because the number of steps until the appender gets a processor depends on
-// the machine.
+// snapshot is taken, and that none of them is in the snapshot. The snapshot ends after ten entries,
+// because the number of steps until then depends on the machine.
 func TestWorkGoesOnBetweenTheStepsOfASnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most = 1 << 24 // a step takes about a microsecond
