@@ -183,7 +183,8 @@ func TestLostVote(t *testing.T) {
 	}
 }
 
-// only delivers messages to the replicas a and b, and drops all others, until no messages are left.
+// The method only delivers the messages to the replicas a and b, and drops all others, until none
+// are left.
 func (c *cluster) only(a, b *replica) {
 	for busy := true; busy; {
 		busy = false

@@ -24,7 +24,7 @@ func (c *cluster) joint(l *replica) (out *replica) {
 	return out
 }
 
-// until delivers messages and completes saves, one at a time, until holds reports true.
+// The method until delivers messages and completes saves, one at a time, until holds reports true.
 func (c *cluster) until(holds func() bool) {
 	c.t.Helper()
 	for range 1000 {

@@ -14,8 +14,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// alone starts the only voter of a group, with a disk. Each of its snapshots takes the given number
-// of steps and one more.
+// alone returns the running log of a group with one voter, and its disk. Each snapshot takes the
+// given number of steps and one more.
 func alone(t *testing.T, steps int) (*party, *Log, *recorder, *disk) {
 	t.Helper()
 	d := &disk{MemoryStore: newTestStore(t, 1, []uint64{1})}
@@ -48,7 +48,7 @@ func TestWorkGoesOnBetweenTheStepsOfASnapshot(t *testing.T) {
 				if r.open {
 					open++
 				}
-				// one in each entry
+				// One at a time, so that each batch has its own entry.
 				if r.enough = r.entries > 10; !r.enough && r.entries >= before {
 					before = r.entries + 1
 					l.Propose(2, []byte("y"))
