@@ -45,7 +45,7 @@ func (k *checker) role(id uint64, r Role) {
 }
 
 // applied checks that all replicas apply the same entry at the same index. It also checks that each
-// batch is applied once, in order, without gaps, and in the term in which it was proposed.
+// batch is applied once, in order and in its own term.
 func (k *checker) applied(id, index, term uint64, data []byte, state uint64) {
 	if seen, ok := k.entries[index]; ok {
 		if seen.term != term || seen.data != string(data) || seen.state != state {
@@ -70,8 +70,7 @@ func (k *checker) applied(id, index, term uint64, data []byte, state uint64) {
 }
 
 // configured checks that all replicas have the same configuration at the same index. It also checks
-// that a replica's next configuration is not older than the previous one, has a voter, and has the
-// contexts of all members.
+// that a configuration has a voter and all contexts, and is not older than the previous one.
 func (k *checker) configured(id uint64, before, now Configuration) {
 	got := fmt.Sprintf("%d %d %d %d %v", now.Index, now.Voters, now.Outgoing, now.Learners, now.Members)
 	if want, ok := k.configs[now.Index]; ok && got != want {

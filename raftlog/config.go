@@ -12,11 +12,11 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
-// Config configures a Log. A zero field means the default that its comment states. Fields without a
-// stated default are required, unless the comment says what nil means. The Log keeps a copy.
+// Config configures a Log. A zero field means its documented default. Fields without a default are
+// required, unless nil has a documented meaning. The Log keeps a copy.
 type Config struct {
-	// Group is the ID of the group, and ID is the raft ID of this replica. Neither may be zero. The
-	// store must hold the same two IDs (see Found).
+	// Group is the ID of the group, and ID is the raft ID of this replica. Neither may be zero, and
+	// the store must hold both (see Found).
 	Group, ID uint64
 
 	// Store holds the log of this replica. After a successful Start the Log owns the Store and
@@ -45,26 +45,24 @@ type Config struct {
 	// Tick is raft's unit of time. Default 50 ms.
 	Tick time.Duration
 
-	// ElectionTicks is the election timeout, in ticks. A follower starts an election when it has
-	// received nothing from its leader for one to two timeouts. A leader steps down when it has had
-	// no contact with a majority for one timeout. Default 10.
+	// ElectionTicks is the election timeout, in ticks. A follower starts an election after one to
+	// two timeouts without a message from its leader. A leader steps down after one timeout without
+	// contact to a majority. Default 10.
 	ElectionTicks int
 
 	// HeartbeatTicks is the time between two heartbeats of a leader, in ticks. Default 1.
 	HeartbeatTicks int
 
 	// EntriesInFlight is the largest number of entries that are proposed and not yet applied.
-	// Batches that arrive while that many are in flight share the next entry. While a large entry
-	// is in flight, the next entry also waits until the queue holds as many bytes as the large
-	// entry, at most until the next tick. Default 2.
+	// Further batches share the next entry. While a large entry is in flight, the next entry also
+	// waits for as many bytes, at most until the next tick. Default 2.
 	EntriesInFlight int
 
 	// Deferrable reports whether the waiting batches, which it gets concatenated, may wait for the
 	// next batch that is not deferrable, at most 2 to 4 ms. It must report true only if no caller
-	// gets its answer later because of that. settled means that no proposed entry is still to be
-	// applied, so the state of the Applier cannot change before these batches. Deferrable must have
-	// no side effects and must not keep the bytes. It is called on the owner goroutine, between
-	// calls of the Applier. Nil means that no batch is deferrable.
+	// gets its answer later because of that. settled means that all proposed entries are applied.
+	// Deferrable must have no side effects and must not keep the bytes. It is called on the owner
+	// goroutine, between calls of the Applier. Nil means that no batch is deferrable.
 	Deferrable func(waiting []byte, settled bool) bool
 
 	// QueueBytes bounds the batches that wait to be proposed. Default 64 MiB.

@@ -30,8 +30,8 @@ type appendItem struct {
 }
 
 // queueAppend queues a storage message. A new commit index alone causes no Save, because that would
-// double the number of syncs. The commit index of a configuration is an exception (core_apply.go).
-// A replica that restarts with an old commit index gets the new one from the leader.
+// double the number of syncs, except for a configuration (core_apply.go). A replica that restarts
+// with an old commit index gets the new one from the leader.
 func (c *Core) queueAppend(m *raftpb.Message) {
 	a := &c.appends
 	item := appendItem{entries: m.GetEntries(), responses: m.GetResponses()}

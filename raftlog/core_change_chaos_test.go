@@ -8,8 +8,7 @@ import (
 )
 
 // reshape requests a random change of the configuration from the replica r. It never removes r
-// itself, because the other replicas could have shorter logs, and then none of them could be
-// elected (rule 12 of cluster/voters).
+// itself, see rule 12 of cluster/voters.
 func (c *cluster) reshape(r *replica) {
 	config, ch := r.core.config, Change{}
 	stay := func(ids []uint64) []uint64 {
@@ -104,8 +103,8 @@ func (c *cluster) settled() {
 	}
 }
 
-// rests checks, in a group without faults, that the leader's Survey is complete, that all its
-// replicas are active and settled, and that they have the same state as the leader.
+// rests checks, in a group without faults, that all replicas are active and settled in the leader's
+// Survey, and have the same state as the leader.
 func (c *cluster) rests(lead *replica) {
 	c.t.Helper()
 	s := lead.core.Survey()

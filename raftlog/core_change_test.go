@@ -54,7 +54,8 @@ func (c *cluster) others(than *replica) (list []*replica) {
 	return list
 }
 
-// TestOneBecomesThreeAndOneAgain checks the changes of rules 9 and 10 of cluster/voters.
+// TestOneBecomesThreeAndOneAgain checks the changes from one voter to three and back to one (rules
+// 9 and 10 of cluster/voters).
 func TestOneBecomesThreeAndOneAgain(t *testing.T) {
 	c, l := lone(t)
 	for id := uint64(2); id <= 3; id++ {

@@ -55,8 +55,8 @@ func TestACommitTravelsWithTheNextAppend(t *testing.T) {
 	c.verify()
 }
 
-// TestALostAppendIsMissedInAQuietGroup checks that a follower gets an entry whose append was lost
-// although no later entry is proposed. It detects the loss by the next append without entries.
+// TestALostAppendIsMissedInAQuietGroup checks that a follower detects a lost append although no
+// later entry is proposed.
 func TestALostAppendIsMissedInAQuietGroup(t *testing.T) {
 	c := newCluster(t, 1, 3)
 	l := c.elect()
@@ -76,7 +76,7 @@ func TestALostAppendIsMissedInAQuietGroup(t *testing.T) {
 }
 
 // TestAProbeDoesNotWait checks that an append without entries is sent immediately to a replica that
-// raft is probing. Raft sends nothing else to that replica until it answers.
+// raft is probing.
 func TestAProbeDoesNotWait(t *testing.T) {
 	c := newCluster(t, 1, 3)
 	l := c.elect()

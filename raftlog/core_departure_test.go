@@ -65,8 +65,9 @@ func TestALeaderThatDiesLeavesNoVoteThatIsNeeded(t *testing.T) {
 	}
 }
 
-// TestALeaderThatLosesItsVoteLeavesTheOthersAble checks the same for a leader that loses its own
-// vote. It must not have a batch that the others do not have.
+// TestALeaderThatLosesItsVoteLeavesTheOthersAble checks that the other replicas can elect a leader
+// after the old leader has lost its own vote. The old leader must not have a batch that the others
+// do not have.
 func TestALeaderThatLosesItsVoteLeavesTheOthersAble(t *testing.T) {
 	c := newCluster(t, 3, 2)
 	l := c.elect()
@@ -115,8 +116,8 @@ func TestALeaderThatLosesItsVoteLeavesTheOthersAble(t *testing.T) {
 	c.verify()
 }
 
-// TestALeaderThatFindsItsRemovalLeavesTheOthersAble checks the same for a replica that is elected
-// while its own removal is in its log and not applied.
+// TestALeaderThatFindsItsRemovalLeavesTheOthersAble checks that the other replicas can elect a
+// leader if the old leader was elected while its own removal was in its log and not applied.
 func TestALeaderThatFindsItsRemovalLeavesTheOthersAble(t *testing.T) {
 	c := newCluster(t, 3, 4)
 	l := c.elect()

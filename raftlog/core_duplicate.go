@@ -6,8 +6,8 @@ import "go.etcd.io/raft/v3/raftpb"
 // later data until the packet is sent again, after 200 ms or more. So a small message on which
 // other replicas wait is also sent on a second connection. Raft tolerates duplicates.
 //
-// Messages are duplicated for a while after a change of role, because the quality of the network is
-// not known then, and after a gap in a peer's heartbeats, because a gap indicates loss.
+// Messages are duplicated for a while after a change of role, and after a gap in a peer's
+// heartbeats, which indicates loss.
 
 const (
 	// unsettledTicks is the time for which messages are duplicated after a change of role or after

@@ -8,10 +8,10 @@ import (
 
 // PeerLost reports that the stream of a replica has ended. It must be called after the last message
 // of that stream was passed to Step. If the lost replica is the leader, raft alone would wait for
-// an election timeout, because a voter ignores candidates while it has received messages from the
-// leader recently. So this voter forgets the leader and starts an election immediately, at most
-// once in a term. If two voters do so at the same time, one of them yields (core_ask.go). A leader
-// that is alive stays leader, because voters that receive its messages vote for no other replica.
+// an election timeout, because voters ignore candidates for that time after the leader's last
+// message. So this voter forgets the leader and starts an election immediately, at most once in a
+// term. If two voters do so at the same time, one of them yields (core_ask.go). A leader that is
+// alive stays leader, because voters that receive its messages vote for no other replica.
 func (c *Core) PeerLost(id uint64) {
 	if id == 0 || c.role.Leader != id || c.role.Leading || c.lostTerm == c.role.Term {
 		return

@@ -74,9 +74,9 @@ func TestFewWaitForCompany(t *testing.T) {
 	c.verify()
 }
 
-// TestThePatientRideWithTheNext checks that a deferrable batch is proposed with the next batch that
-// is not deferrable, when EndDeferral is called, when it is no longer deferrable, or at the next
-// tick. The order of the batches does not change.
+// TestThePatientRideWithTheNext checks that a deferrable batch is proposed, in order, with the next
+// batch that is not deferrable, at EndDeferral, when it is no longer deferrable, or at the next
+// tick.
 func TestThePatientRideWithTheNext(t *testing.T) {
 	number := func(waiting []byte) uint64 { return decodeBatch(waiting).number }
 	for what, end := range map[string]func(r *replica, patient *bool){

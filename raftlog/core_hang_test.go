@@ -9,7 +9,7 @@ import (
 )
 
 // runWithHungDisk runs for the given number of ticks, or until stop reports true. All disks work
-// except that of the replica hung. It returns the number of ticks that have passed.
+// except that of the replica hung. It returns the number of ticks.
 func (c *cluster) runWithHungDisk(hung *replica, ticks int, stop func() bool) int {
 	for n := range ticks {
 		if stop() {
@@ -170,7 +170,6 @@ func TestLostVote(t *testing.T) {
 		t.Fatalf("replica 1 does not lead in term 2: %+v", a.role)
 	}
 	// Replica 2 gets an empty log under the same ID. Found prevents this only for the same store.
-	// For another store, the code that founds a group must prevent it.
 	forgetful.crash(false)
 	forgetful.store = newTestStore(t, 2, []uint64{1, 2, 3})
 	forgetful.start()
@@ -184,7 +183,8 @@ func TestLostVote(t *testing.T) {
 	}
 }
 
-// only delivers messages to the replicas a and b, and drops all others, until no messages are left.
+// The method only delivers the messages to the replicas a and b, and drops all others, until none
+// are left.
 func (c *cluster) only(a, b *replica) {
 	for busy := true; busy; {
 		busy = false

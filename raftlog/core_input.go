@@ -59,8 +59,8 @@ func (c *Core) DeferralBegins() bool {
 	return c.deferral != 0
 }
 
-// EndDeferral ends the deferral for which DeferralBegins reported true. If that deferral has ended
-// and a later one has begun, EndDeferral does not end the later one.
+// EndDeferral ends the deferral for which DeferralBegins reported true. It does not end a later
+// one.
 func (c *Core) EndDeferral() {
 	if c.deferral != 0 && c.deferral == c.group.back {
 		c.hurry()

@@ -24,7 +24,7 @@ func (c *cluster) joint(l *replica) (out *replica) {
 	return out
 }
 
-// until delivers messages and completes saves, one at a time, until holds reports true.
+// The method until delivers messages and completes saves, one at a time, until holds reports true.
 func (c *cluster) until(holds func() bool) {
 	c.t.Helper()
 	for range 1000 {
@@ -71,9 +71,8 @@ func TestNextLeaderLeavesAJointConfiguration(t *testing.T) {
 }
 
 // TestJointConfigurationIsLeftAfterATransferThatFailed checks that a joint configuration is left
-// after a failed transfer of the leadership. Raft leaves a joint configuration when the entry that
-// began it, or a later entry, is applied, but not during a transfer. So the leader must propose a
-// later entry.
+// after a failed transfer of the leadership. Raft does not leave it during a transfer, so the
+// leader must propose a later entry.
 func TestJointConfigurationIsLeftAfterATransferThatFailed(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()

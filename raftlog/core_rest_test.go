@@ -9,7 +9,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
-// countingClock counts the calls of Now. The owner calls Now only when its timer has fired.
+// countingClock counts the calls of Now.
 type countingClock struct {
 	clock.Clock
 	reads atomic.Int64
@@ -56,8 +56,8 @@ func TestALoneLeaderAtRestIsNotWoken(t *testing.T) {
 	}
 }
 
-// TestARestEndsWithTheSecondReplica checks that a leader at rest counts ticks when a learner is
-// added, and that the time of the rest does not count as silence of the learner.
+// TestARestEndsWithTheSecondReplica checks that the time of a rest does not count as silence of a
+// learner that is added after it.
 func TestARestEndsWithTheSecondReplica(t *testing.T) {
 	c := newCluster(t, 1, 1)
 	l := c.elect()

@@ -41,8 +41,8 @@ type Survey struct {
 	Replicas []Progress // all members of Config, including this replica, by ID
 }
 
-// caughtUpEntries is the number of entries that a replica may lack while it counts as caught up.
-// About as many entries are in flight under load.
+// caughtUpEntries is the number of entries that a caught-up replica may lack. About as many are in
+// flight under load.
 const caughtUpEntries = 64
 
 // hearing records the times at which messages of one replica arrived.

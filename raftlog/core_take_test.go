@@ -119,9 +119,8 @@ func TestSavesGoOnWhileASnapshotIsPrepared(t *testing.T) {
 	c.verify()
 }
 
-// TestAnotherReplicasSnapshotEndsOurOwn checks that a snapshot of the leader replaces the snapshot
-// that a replica is taking, in each stage of it. It also checks that the replica takes its next
-// snapshot normally.
+// TestAnotherReplicasSnapshotEndsOurOwn checks that a snapshot of the leader ends the snapshot that
+// a replica is taking, in each stage, and that the replica later takes another one.
 func TestAnotherReplicasSnapshotEndsOurOwn(t *testing.T) {
 	for _, step := range []takeStep{takeCapture, takePrepare, takeName} {
 		c := newCluster(t, 3, 3, func(cfg *CoreConfig) { cfg.KeepEntries = 0 })

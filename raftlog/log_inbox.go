@@ -158,9 +158,8 @@ func (l *Log) Propose(term uint64, batch []byte) bool {
 // Change proposes a change of the configuration. It reports false if the log has ended. The change
 // is dropped without a report if this replica does not lead in that term, if Applier.Leads was not
 // called yet, if Survey.Pending is set, or if the change is not valid for the present
-// configuration. So the caller must check Survey and propose the change again if necessary. A
-// second call before the next turn replaces the first change. The slices must not be changed after
-// the call.
+// configuration. The caller must check the Survey and try again. A second call before the next turn
+// replaces the first change. The slices must not be changed after the call.
 func (l *Log) Change(term uint64, c Change) bool {
 	return l.put(func(in *inbox) { in.change = &change{term, c} })
 }
@@ -172,8 +171,8 @@ func (l *Log) Confirm(term, n uint64) {
 }
 
 // Step handles a message of another replica. The message must not be changed after the call. The
-// caller must have checked that the sender belongs to the group and that its ID is the From of the
-// message. If the inbox is full, the message is dropped and counted in Status.Dropped.
+// caller must have checked that the sender belongs to the group and has the ID From. If the inbox
+// is full, the message is dropped and counted in Status.Dropped.
 func (l *Log) Step(m *raftpb.Message) { l.arrive(arrival{m, false}) }
 
 // StepDuplicate is Step for a message from the second connection, see Config.SendDuplicates.
@@ -212,9 +211,8 @@ func (l *Log) Unreachable(id uint64) {
 }
 
 // PeerLost reports that the last stream of a replica has ended, or that the replica has announced
-// its retirement. All its messages must have been passed to Step before. Entries that were in
-// flight to the replica are sent again when the replica answers. If the replica was the leader, the
-// voters start an election immediately instead of waiting for an election timeout.
+// its retirement. All its messages must have been passed to Step before. PeerLost has the effect of
+// Unreachable. If the replica was the leader, this voter also starts an election immediately.
 func (l *Log) PeerLost(id uint64) {
 	l.put(func(in *inbox) {
 		if len(in.lost) < maxUnreachable && !slices.Contains(in.lost, id) {

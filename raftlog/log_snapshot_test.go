@@ -14,8 +14,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// alone starts the only voter of a group, with a disk. Each of its snapshots takes the given number
-// of steps and one more.
+// alone returns the running log of a group with one voter, and its disk. Each snapshot takes the
+// given number of steps and one more.
 func alone(t *testing.T, steps int) (*party, *Log, *recorder, *disk) {
 	t.Helper()
 	d := &disk{MemoryStore: newTestStore(t, 1, []uint64{1})}
@@ -36,9 +36,8 @@ func alone(t *testing.T, steps int) (*party, *Log, *recorder, *disk) {
 func batchOf(l *Log) { l.Propose(2, []byte(strings.Repeat("x", 10_000))) }
 
 // TestWorkGoesOnBetweenTheStepsOfASnapshot checks that entries are proposed and applied while a
-// snapshot is taken, and that none of them is in the snapshot. The snapshot ends only after ten
-// entries were applied, because the number of steps until the appender gets a processor depends on
-// the machine.
+// snapshot is taken, and that none of them is in the snapshot. The snapshot ends after ten entries,
+// because the number of steps until then depends on the machine.
 func TestWorkGoesOnBetweenTheStepsOfASnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most = 1 << 24 // a step takes about a microsecond
@@ -49,7 +48,7 @@ func TestWorkGoesOnBetweenTheStepsOfASnapshot(t *testing.T) {
 				if r.open {
 					open++
 				}
-				// one in each entry
+				// One at a time, so that each batch has its own entry.
 				if r.enough = r.entries > 10; !r.enough && r.entries >= before {
 					before = r.entries + 1
 					l.Propose(2, []byte("y"))

@@ -126,8 +126,7 @@ func TestEachTurnHasTheWholeInbox(t *testing.T) {
 }
 
 // TestALogIsToldOfLostStreams checks that entries in flight count as lost after Unreachable and
-// after PeerLost. It also checks that after PeerLost for the leader the voters do not wait for an
-// election timeout.
+// after PeerLost. After PeerLost for the leader the voters must not wait for an election timeout.
 func TestALogIsToldOfLostStreams(t *testing.T) {
 	for name, tell := range map[string]func(l *Log, id uint64){"unreachable": (*Log).Unreachable,
 		"gone": (*Log).PeerLost} {

@@ -55,8 +55,8 @@ func TestHolesAreUnknown(t *testing.T) {
 	}
 }
 
-// TestClocksApart checks that a wrong clock on one node causes a violation, and that there is none
-// if Uncertainty is as large as the error of the clock.
+// TestClocksApart checks that a wrong clock on one node causes a violation unless Uncertainty is
+// large enough.
 func TestClocksApart(t *testing.T) {
 	events := historytest.Make(all(5, 400))
 	for i := range events {

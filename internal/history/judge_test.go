@@ -80,8 +80,7 @@ func TestHistoriesHaveEverything(t *testing.T) {
 }
 
 func TestPlantedViolationsAreFound(t *testing.T) {
-	// want has the rule that must find each planted violation. Each rule is in the table, so that
-	// no rule is untested.
+	// want has the rule that must find each planted violation.
 	want := map[string][]history.Rule{
 		"double grant":                        {history.Overlap},
 		"duplicate token":                     {history.Tokens},

@@ -264,9 +264,8 @@ func (w *sweeper) grant(i int32) error {
 }
 
 // grantOne replays the grant of one key. No later request of the queue may have been granted before
-// a request for one key or an exclusive request. A shared request for several keys is an exception:
-// while it waited for another key, later requests that may hold this key beside it may have been
-// granted.
+// a request for one key or an exclusive request. Later shared requests may have been granted before
+// a shared request for several keys, while that request waited for another key.
 func (w *sweeper) grantOne(i, key int32) error {
 	g, k := &w.grants[i], &w.keys[key]
 	e, asked := &w.events[g.event], &w.sets[g.set]

@@ -14,8 +14,8 @@ type account struct {
 }
 
 // TestTrailOfADelayedLock checks that a lock with an expiry delay does not end when its holder's
-// session expires the first time. It also checks that a voter that begins with a snapshot of that
-// state records the same end as the others.
+// session expires the first time. A voter that begins with a snapshot of that state must record the
+// same.
 func TestTrailOfADelayedLock(t *testing.T) {
 	var events []history.Event
 	voter := func(stream int, m *lockfsm.Machine, index uint64) account {
