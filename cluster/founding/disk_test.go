@@ -175,7 +175,7 @@ func (s *slot) knows(o *slot) bool {
 			return v.Addr == o.addr
 		}
 	}
-	return true // o is no voter, and finds s itself
+	return true // o is no voter, so it contacts s itself
 }
 
 // kept reports whether the directory of a slot, running or not, holds that replica of the group.

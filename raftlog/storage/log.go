@@ -33,8 +33,8 @@ const maxLogRecords = 256
 // open at a time. The caller must close it, or close the Dir.
 //
 // An error of the Store that wraps raftlog.ErrStorage or raftlog.ErrCorrupt is final until this
-// process ends: later calls of Log for this raft ID return the same error. A log that fails with
-// raftlog.ErrCorrupt can only be replaced, by DropLog or by Log of another ID.
+// process ends: Log then returns the same error. A log that fails with raftlog.ErrCorrupt can only
+// be ended, by DropLog or by Log of another ID.
 func (d *Dir) Log(group, id uint64) (raftlog.Store, error) {
 	d.mu.lock()
 	defer d.mu.unlock()
