@@ -144,7 +144,6 @@ func (s *slot) drop() {
 	}
 }
 
-// configure and hear maintain the address book of the shell.
 func (s *slot) configure(group, at uint64, voters []Voter) {
 	s.book.Configure(at, voters)
 	s.book.Hear(Voter{Raft: s.raft, Instance: s.core.Instance(), Addr: s.addr, Life: s.core.Life()}, true)

@@ -47,7 +47,6 @@ type promise struct {
 	state raftlog.State // the state that must be durable
 }
 
-// history is a run of a store with its record.
 type history struct {
 	fs       *crashFS
 	promises []promise // promises[0] is the empty store

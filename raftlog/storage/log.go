@@ -10,7 +10,6 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// logState is the state of a log that has been in a directory.
 type logState uint8
 
 const (
@@ -19,7 +18,6 @@ const (
 	logEnded          // it must never be opened again
 )
 
-// logRecord is the record of one log that has been in a directory.
 type logRecord struct {
 	raftlog.Identity
 	state logState

@@ -100,7 +100,6 @@ func FuzzSegment(f *testing.F) {
 	})
 }
 
-// FuzzSnapshot decodes arbitrary bytes as the snapshot that a log names.
 func FuzzSnapshot(f *testing.F) {
 	fs := newCrashFS(nil)
 	w := &wal{fs: fs, dir: "d", id: crashID, next: 3}
@@ -118,7 +117,6 @@ func FuzzSnapshot(f *testing.F) {
 	})
 }
 
-// FuzzMeta decodes arbitrary bytes as the records of meta.db.
 func FuzzMeta(f *testing.F) {
 	m := metaState{generation: 3, logs: []logRecord{{crashID, logBegun}}, records: map[string][]byte{"a": []byte("b"),
 		"c": nil}}

@@ -40,7 +40,6 @@ type snapshotMark struct {
 	sum          uint32
 }
 
-// items is the decoded payload of a frame.
 type items struct {
 	identity *raftlog.Identity
 	hard     *raftpb.HardState
