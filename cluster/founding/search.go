@@ -313,7 +313,7 @@ func (c *Core) inquire(random Random) time.Duration {
 		for _, p := range behind {
 			c.put(p, 0)
 		}
-		// Ask a voter too: the leader's message about a newer configuration may have been lost.
+		// Ask a voter, because the leader's message about a newer configuration may have been lost.
 		for _, p := range c.choose(random.Spread+3, 1, func(p *place) bool { return p.near }) {
 			c.put(p, 0)
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// somebody is a simulated state machine.
+// The sessions of a simulated state machine.
 type somebody map[lockfsm.SessionID]lockfsm.SessionInfo
 
 func (s somebody) find(id lockfsm.SessionID) (lockfsm.SessionInfo, bool) {
