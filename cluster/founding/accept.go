@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// consider applies rule 3 to a proposed charter: it accepts the charter and binds this instance to
-// it, or returns the reason for refusing. The charter that this instance has accepted is accepted
-// again, because the proposer may not have received the first answer.
+// consider applies rule 3: it accepts ch and binds this instance to ch, or returns the reason for
+// refusing. The charter that this instance has accepted is accepted again, because the first answer
+// may have been lost.
 func (c *Core) consider(ch *Charter) (Refusal, string) {
 	if ch.Group == c.group && c.phase != Newborn && c.charter != nil {
 		return Accepted, ""

@@ -168,8 +168,7 @@ func (c *Core) answered(i int, outcome Outcome, from nodeid.ID, answer []byte) {
 	}
 }
 
-// met applies an answer to this instance's charter or group: who is bound, which address a voter
-// has, and the configuration.
+// met applies an answer to this instance's charter or group.
 func (c *Core) met(who *InstanceInfo) {
 	if who.Instance != c.instance && c.votes(who.Instance) {
 		c.guided = c.now
@@ -212,9 +211,8 @@ func (c *Core) Ask(now time.Duration, wallUnixMS int64, from Asker, body []byte)
 	}
 	if p, err := decodeProposal(body); err == nil {
 		if p.To != c.instance || c.settling {
-			// The proposal is for another incarnation, or this one does not take part yet. No
-			// answer is sent, because the proposer could mistake any answer for that of the other
-			// incarnation.
+			// The proposal is for another incarnation, or this one does not take part yet. The
+			// proposer could mistake any answer for that of the other incarnation.
 			return nil
 		}
 		v := verdict{Instance: c.instance, Group: p.Charter.Group}

@@ -7,9 +7,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// This file decides from which instances this one accepts configurations of the group: from the
-// voters of the newest known configuration, and from the leader to which it is attached. The
-// package comment gives the reasons.
+// This file decides which instances are believed about the group's configuration. The package
+// comment gives the reasons.
 
 // Guide sets the leader to which this instance is attached. Zero means none.
 func (c *Core) Guide(leader nodeid.ID) { c.guide = leader }
@@ -22,14 +21,9 @@ func (c *Core) believes(from nodeid.ID) bool {
 	return c.votes(from) || !from.IsZero() && from == c.guide
 }
 
-// hinted handles a configuration from an instance that is not believed. While the group has a
-// leader, hinted asks the known voters; without a leader they are asked anyway. If no known voter
-// has answered for the largest TTL, an incarnation in memory ends, and the next one has to trust
-// the instances that it meets.
-//
-// An instance with a directory keeps its group, which may need its vote. Voters with directories
-// keep their IDs, so a known voter may answer later. Equal reports from several unknown instances
-// prove nothing, because any process can create new IDs.
+// hinted handles a configuration from an instance that is not believed, as the package comment
+// describes. Without a leader the known voters are asked anyway. Equal reports from several unknown
+// instances prove nothing, because any process can create new IDs.
 func (c *Core) hinted(at uint64, voters []Voter) {
 	if at <= c.at || c.phase != Member || c.settling {
 		return

@@ -17,8 +17,8 @@ func mallorys() []Voter {
 	return []Voter{{Raft: 66, Instance: mallory().Instance, Addr: mallory().Addr, Life: 1}}
 }
 
-// TestOnlyVotersAndTheLeaderAreBelieved checks that no claim of another instance changes the known
-// configuration or ends a replica, and that the instance is not believed afterwards.
+// TestOnlyVotersAndTheLeaderAreBelieved checks that messages of an instance which is neither a
+// voter nor the leader do not change the known configuration and do not end a replica.
 func TestOnlyVotersAndTheLeaderAreBelieved(t *testing.T) {
 	const far = uint64(1) << 50
 	announce := func(c *Core, at uint64) []byte {
@@ -92,9 +92,9 @@ func TestTheLeaderIsBelieved(t *testing.T) {
 	}
 }
 
-// TestAllVotersReplacedWhileCutOff checks an instance that no known voter has answered for a TTL.
-// In memory the incarnation ends. With a directory it keeps its group and its replica until a known
-// voter answers, however many other instances report a newer configuration.
+// TestAllVotersReplacedWhileCutOff checks an instance to which no known voter has answered for a
+// TTL. In memory the incarnation ends. With a directory it keeps its group and its replica until a
+// known voter answers, however many other instances report a newer configuration.
 func TestAllVotersReplacedWhileCutOff(t *testing.T) {
 	newer := []Voter{
 		{Raft: 21, Instance: nodeidtest.ID(21), Addr: "x:1", Life: 1}, {Raft: 22, Instance: nodeidtest.ID(22),

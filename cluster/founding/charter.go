@@ -84,7 +84,7 @@ func (s Settings) voterCount(list int) int {
 
 // Listed is one instance on a charter's list.
 type Listed struct {
-	Instance nodeid.ID // one incarnation; another one at the same address has another ID
+	Instance nodeid.ID // one incarnation; a later incarnation at the same address has another ID
 	Name     string
 	Addr     string // host:port
 }

@@ -8,7 +8,7 @@ import (
 
 // Config configures the core of one instance.
 type Config struct {
-	Instance nodeid.ID // of the first incarnation; random, not zero
+	Instance nodeid.ID // ID of the first incarnation; random, not zero
 	Name     string
 	Addr     string // host:port at which other instances reach it
 	Settings Settings
@@ -61,18 +61,19 @@ type Core struct {
 	phase    Phase
 	charter  *Charter // nil for a newborn, and for a member that joined a founded group
 	group    uint64   // the charter's group, or the group that was joined
-	voters   []Voter  // of the group; empty until it is founded or joined
+	voters   []Voter  // voters of the group; empty until it is founded or joined
 	at       uint64   // number of the newest known configuration. 0 without a group
 	replica
-	// by this instance's replica; without one the newest that a believed instance has applied
+	// newest configuration that this instance's replica has applied, or without a replica any
+	// believed one
 	applied Configuration
 	log     Log     // position of the log of the replica logOf
 	logOf   uint64  // raft ID
-	fates   []*fate // of the known replicas, oldest first
+	fates   []*fate // records of the known replicas, oldest first
 	// since when all instances that a new group needs have answered without a break. Zero means
 	// that some do not
 	whole      time.Duration
-	doubts     doubts   // about the newest known configuration
+	doubts     doubts   // doubts about the newest known configuration
 	supersedes []uint64 // groups that this group has replaced
 	rulesOf    Settings // the group's settings, unless phase is Newborn
 	leader     bool
@@ -82,26 +83,26 @@ type Core struct {
 	refused    []uint64      // charters that this incarnation has refused, oldest first
 	bound      []bool        // whether each listed instance is known to be bound
 	all        bool          // the event AllBound was emitted
-	// our proposals to the listed instances; nil if the charter is not ours
+	// state of our proposals to the listed instances; nil if the charter is not ours
 	offers []offer
-	// when to give the charter up, or to stop settling. Zero means not set
+	// when to give the charter up, or to end settling. Zero means not set
 	until time.Duration
-	since time.Duration // of a member: since when it knows no leader
+	since time.Duration // when this member lost its leader
 	// why this incarnation must end at the next Tick; empty if it need not
 	doomed      string
 	settling    bool          // the instance has restarted and is not yet ready to take part
 	searchUntil time.Duration // end of the search, after a restart, for voters not met since
 	lastAddr    string        // address at which this instance last took part
 
-	// if no founder: time of the next round of questions. Zero means not set
+	// time of the next round of questions, if this instance is no founder. Zero means not set
 	roundAt   time.Duration
 	rounds    uint64        // number of rounds of this incarnation
 	fruitless int           // rounds since the last answer or refusal
-	searchAt  time.Duration // of a founder: time of the next search among the Join addresses
-	// of a member with a leader: time of the next question to a Join address. Zero means not set
+	searchAt  time.Duration // time of a founder's next search among the Join addresses
+	// time of the next question to a Join address, for a member with a leader. Zero means not set
 	inquireAt time.Duration
 
-	sinceWall int64      // the time since, by the wall clock
+	sinceWall int64      // since, by the wall clock
 	events    []Event    // not yet returned by Tick
 	asks      []Question // not yet returned by Tick
 }

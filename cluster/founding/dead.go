@@ -9,9 +9,7 @@ import (
 // This file decides when a member gives up a group in memory: only if the group is dead, as the
 // package comment defines it.
 
-// member applies rules 6 and 7. It does nothing while the group has a leader. With a directory it
-// leaves only a group that is superseded: the directory may hold the only copy of data that the
-// group has promised to keep, so in all other cases only an operator may give that group up.
+// member applies rules 6 and 7. With a directory it leaves only a group that is superseded.
 func (c *Core) member() {
 	c.follow(c.newest())
 	c.follow(c.applied.Voters)
@@ -147,8 +145,6 @@ func (c *Core) unapplied(g Configuration) bool {
 }
 
 // forsaken reports whether this instance has to leave its group because another group has a leader.
-// An instance without a replica leaves if no majority of its group's voters answers. An instance
-// with a replica leaves only if the group is dead.
 func (c *Core) forsaken(after time.Duration) bool {
 	if c.runs() != 0 {
 		return c.dead(after)
@@ -179,7 +175,7 @@ func (c *Core) configurations(after time.Duration) []Configuration {
 	}
 	add(Configuration{At: c.at, Voters: c.newest(), told: c.at <= 1})
 	if c.runs() != 0 || c.applied.At == c.at {
-		add(c.applied) // this one has both halves
+		add(c.applied) // adds both halves of a joint configuration
 	}
 	for i := 0; i < len(list); i++ {
 		for _, v := range list[i].Voters {
@@ -195,8 +191,8 @@ func (c *Core) configurations(after time.Duration) []Configuration {
 }
 
 // later returns configurations newer than the known one that members of this group report as
-// applied. After a partition all voters that this instance knows may be gone. A false report can
-// only keep this instance in its group.
+// applied. It is needed if all voters that this instance knows are gone. A false report can only
+// keep this instance in its group.
 func (c *Core) later(after time.Duration) (list []Configuration) {
 	for _, p := range c.places {
 		who, ok := p.seenSince(after, c.now)
@@ -257,8 +253,7 @@ func (c *Core) running(v Voter, after time.Duration) bool {
 	return c.answering(v, after) != nil
 }
 
-// over reports whether a voter is known never to vote again. With Replicas this includes a voter
-// that has been silent for ten minutes while all instances that a new group needs have answered.
+// over reports whether a voter can never vote again, or is assumed never to do so.
 func (c *Core) over(v Voter, after time.Duration) bool {
 	switch f := c.fateOf(v.Raft); {
 	case c.running(v, after):
@@ -275,9 +270,8 @@ func (c *Core) over(v Voter, after time.Duration) bool {
 	}
 }
 
-// excluded reports whether a replica whose name is unknown has ended. The replica got its vote
-// while this instance could not reach it. Only founders get a vote, so the replica has ended once
-// another incarnation has answered under each founder's name.
+// excluded reports whether a replica whose name is unknown has ended. Only founders get a vote, so
+// the replica has ended once another incarnation has answered under each founder's name.
 func (c *Core) excluded(f *fate, after time.Duration) bool {
 	names := c.needed()
 	if len(names) == 0 || c.nameOf(f.voter.Instance) != "" {
@@ -315,8 +309,8 @@ func (c *Core) heirs() Settings {
 }
 
 // distinct reports whether all instances that answered after the given time were alive
-// simultaneously. If one was last met before another was first met, the second may be the first
-// after a restart, and would count twice.
+// simultaneously. If one was last met before another was first met, both may be the same process
+// before and after a restart.
 func (c *Core) distinct(after time.Duration) bool {
 	newest, oldest := time.Duration(0), c.now
 	for _, p := range c.places {

@@ -44,7 +44,8 @@ func five(n int) []Voter {
 	return voters
 }
 
-// life returns an answer of instance i that runs the given replica, or of its newborn successor.
+// life returns an answer of instance i that runs the given replica or, if raft is 0, an answer of
+// its newborn successor.
 func life(i, raft uint64) InstanceInfo {
 	name := "n" + string(rune('0'+i))
 	if raft == 0 {
@@ -190,7 +191,7 @@ func TestAppliedConfigurationsCount(t *testing.T) {
 	}
 }
 
-// hearsay returns n1 in the group of n1 to n3. The leader n3 has sent it a configuration in which
+// hearsay returns n1 in the group of n1 to n3. The leader n3 has sent n1 a configuration in which
 // n4 replaces n2, and has died before another replica applied that configuration.
 func hearsay(settings Settings) *Core {
 	c := orphan(settings, five(3)...)
@@ -213,9 +214,8 @@ func applies(i, at uint64) InstanceInfo {
 	return who
 }
 
-// TestHearsay checks that a configuration which only its dead leader had applied keeps the group
-// exactly as long as messages of that leader may arrive. It also keeps the group while a voter may
-// have applied it.
+// TestHearsay checks that a configuration which only its dead leader had applied counts exactly as
+// long as messages of that leader may arrive, or as a voter may have applied the configuration.
 func TestHearsay(t *testing.T) {
 	older := life(4, 4)
 	older.Standing = nil
@@ -270,8 +270,7 @@ func TestHearsay(t *testing.T) {
 }
 
 // TestHearsayOfTheSilent checks that a configuration known only from a dead leader counts while its
-// voter is silent. With Replicas a new group does not need that voter, but the voter may have
-// applied the configuration.
+// voter is silent, because that voter may have applied it.
 func TestHearsayOfTheSilent(t *testing.T) {
 	c := hearsay(Settings{Replicas: 3, Voters: 3, SessionTTL: 2 * time.Second})
 	for round := range 60 {
@@ -285,7 +284,7 @@ func TestHearsayOfTheSilent(t *testing.T) {
 }
 
 // TestFoundersOfTheGroupAreNeeded checks that an instance with fewer Founders than its group needs
-// the founders of its group, in its next incarnation too.
+// all founders of the group, both now and in its next incarnation.
 func TestFoundersOfTheGroupAreNeeded(t *testing.T) {
 	c := orphan(names3(3), five(3)...)
 	c.settings = names3(1).normal()

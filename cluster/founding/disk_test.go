@@ -144,7 +144,6 @@ func (s *slot) drop() {
 	}
 }
 
-// configure and hear maintain the address book of the shell.
 func (s *slot) configure(group, at uint64, voters []Voter) {
 	s.book.Configure(at, voters)
 	s.book.Hear(Voter{Raft: s.raft, Instance: s.core.Instance(), Addr: s.addr, Life: s.core.Life()}, true)
@@ -175,7 +174,7 @@ func (s *slot) knows(o *slot) bool {
 			return v.Addr == o.addr
 		}
 	}
-	return true // o is no voter, and finds s itself
+	return true // o is no voter, so it contacts s itself
 }
 
 // kept reports whether the directory of a slot, running or not, holds that replica of the group.

@@ -62,11 +62,10 @@
 // present ID, or if a later leader has prepared this incarnation. Repeating a Prepare changes
 // nothing: the answer is Running, or Ended if that ID was used before.
 //
-// A replica that was only prepared is in no configuration, so a configuration that does not name it
-// does not remove it. A removed replica runs until the host reports Retired, even across starts
-// with a directory: voters that do not know yet that the new configuration is committed may need
-// its vote. A replica that was added and removed while its instance was out of reach stays idle
-// until the next Prepare.
+// A replica that was only prepared is in no configuration, so a configuration cannot remove it. A
+// removed replica runs until the host reports Retired, even across starts with a directory: voters
+// that do not know yet that the new configuration is committed may need its vote. A replica that
+// was added and removed while its instance was out of reach stays idle until the next Prepare.
 //
 // # Which addresses are asked
 //
@@ -221,9 +220,6 @@
 // instance forever (Barred), because a raft ID with an older log would revoke its votes. Other
 // instances do not count an instance that settles, so a barred copy leaves no trace.
 //
-// A newborn that starts again takes a new ID. Its refusals were not stored, so under the old ID it
-// could accept a charter that it had refused.
-//
 // The time of rule 5 counts only while this instance reaches every instance that the settings ask
 // for. Otherwise one instance could learn Born and keep the group while the others restart one by
 // one and give the charter up. The group would have no majority although no directory is lost. The
@@ -291,22 +287,11 @@
 // that no voter of the old one is left. Answers to questions asked before the largest TTL had
 // passed do not count, because they may describe an earlier state.
 //
-// "Are you bound to this charter?" and "Is it founded?" are part of "who are you?". An incarnation
-// never leaves its charter, so the answers stay true. One message fewer can be lost, repeated or
-// answered by another incarnation.
-//
 // A proposer waits until every instance that it would list reports that nothing keeps it from
 // accepting. This avoids charters that rule 3 would refuse, and each instance can report the reason
 // why founding waits.
 //
-// Rule 6 counts two instances as different only if they were met at the same time. Otherwise an
-// instance that restarted at another address would count twice for a few seconds, and a living
-// group would be given up.
-//
 // # Refused alternatives
-//
-// A Prepare remembered only by the leader, or in the log. The instance itself must never begin
-// twice under one ID, so the instance keeps the record in its own State.
 //
 // Two-phase commit, where an instance that has accepted waits until it learns the outcome. One
 // crash leaves the others waiting forever. Here the log of the tentative group decides, and an

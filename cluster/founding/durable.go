@@ -142,8 +142,7 @@ func (c *Core) Settling() bool { return c.settling }
 // Life returns the number of this start.
 func (c *Core) Life() uint64 { return c.life }
 
-// claim returns why an instance with a directory prevents accepting ch (rule 7), or "". A nil ch
-// means any charter.
+// claim returns why an instance with a directory prevents accepting ch (rule 7), or "".
 func (c *Core) claim(p *place, who *InstanceInfo, ch *Charter) string {
 	switch {
 	case !who.Durable || who.Phase == Newborn || (ch != nil && who.Group == ch.Group):

@@ -24,8 +24,8 @@ func above(floor int64) int64 {
 	return min(floor+1, maxWall)
 }
 
-// tooHigh returns, as text, which instance has seen tokens so far ahead of another one's clock that
-// the latter would refuse a founding time above them, or "".
+// tooHigh returns, as text, that one listed instance has seen tokens so far ahead of another's
+// clock that a founding time above these tokens would be refused, or "".
 func (c *Core) tooHigh(list []candidate) string {
 	highest := slices.MaxFunc(list, func(a, b candidate) int { return cmp.Compare(a.floor, b.floor) })
 	for _, l := range list {

@@ -5,10 +5,8 @@ import (
 	"strconv"
 )
 
-// This file is rule 3 with Founders. The answers of all founders are required. Answers of other
-// instances count, but their silence does not block. A single founder would need no answer at all,
-// although a group of other founders may exist behind a partition. So with a single founder a
-// silent Join address blocks.
+// This file is rule 3 with Founders. Answers of founders are required. The silence of other
+// instances blocks only a single founder, which would otherwise need no answer at all.
 
 // founding returns why a founder cannot accept ch, or Accepted. A nil ch means any charter.
 func (c *Core) founding(ch *Charter) (Refusal, string) {

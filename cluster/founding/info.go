@@ -24,9 +24,9 @@ func (p Phase) String() string {
 	return "unknown"
 }
 
-// InstanceInfo is the answer of an instance to "who are you?". Phase and Group also tell whether it
-// is bound to a charter and whether the group is founded. An incarnation never leaves its charter,
-// so these two remain true for the whole incarnation.
+// InstanceInfo is the answer of an instance to "who are you?". Phase and Group also answer whether
+// it is bound to a charter and whether the group is founded. These answers stay true, because an
+// incarnation never leaves its charter.
 type InstanceInfo struct {
 	Instance   nodeid.ID // ID that the connection has proved; not in the message
 	Name       string
@@ -36,8 +36,8 @@ type InstanceInfo struct {
 	RefusedYou bool   // it has refused the charter to which the asker is bound
 	Group      uint64 // 0 for a newborn
 	Settings   Settings
-	Rules      uint32  // newest version of the lock rules that it supports
-	WallUnixMS int64   // its wall clock
+	Rules      uint32 // newest version of the lock rules that it supports
+	WallUnixMS int64
 	Voters     []Voter // the voters of Group, if it knows them
 	Obstacle   string  // what keeps a newborn from accepting any charter; empty if nothing does
 	Life       uint64  // number of starts with its directory; 1 in memory

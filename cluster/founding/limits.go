@@ -2,7 +2,8 @@ package founding
 
 import "time"
 
-// Times and limits of founding. The rules determine them, so they are not settings.
+// Times and limits of founding. The rules determine them, so they are not settings. To each time
+// with Every or Again in its name, a random time up to the same value is added.
 const (
 	// maximum age of an answer that counts for founding, measured from the question
 	freshFor = 2 * time.Second
@@ -13,9 +14,9 @@ const (
 	bornWithin  = 10 * time.Second // rule 5: maximum time from Bound to Born
 	// maximum random addition to bornWithin, so that instances do not all retry at the same time
 	bornSpread = 5 * time.Second
-	// time between questions, plus a random time up to the same value
+	// time between questions, while the group is not founded
 	askEvery               = 100 * time.Millisecond
-	askEverySlow           = time.Second // the same for a member without a leader
+	askEverySlow           = time.Second // time between questions of a member without a leader
 	clockSlackWithoutGrace = 5 * time.Second
 	// time for which an instance that has asked is asked in return
 	askerFor = 10 * time.Second
@@ -25,16 +26,15 @@ const (
 	// question, one second
 	settleWithin = 1500 * time.Millisecond
 
-	// time between two rounds of an instance that is no founder, plus a random time up to the same
-	// value
+	// time between two rounds of an instance that is no founder
 	roundEvery = time.Second
 	// maximum time before the first round, which spreads the questions of a fleet that starts
 	// together
 	roundFirst = 250 * time.Millisecond
-	// time between two steps of a founder's search, plus a random time up to the same value
+	// time between two steps of a founder's search
 	searchEvery = 100 * time.Millisecond
-	searchAgain = 200 * time.Millisecond // the same between two questions to one address
-	// time between two questions of a member with a leader, plus a random time up to the same value
+	searchAgain = 200 * time.Millisecond // time between two questions of a search to one address
+	// time between two questions of a member with a leader
 	inquireEvery = 30 * time.Second
 	restFor      = 30 * time.Second // time for which a member with a leader needs no Tick
 	tipFor       = time.Minute      // time for which an address that others have named is asked

@@ -63,15 +63,15 @@ func (c *Core) newestLife(instance nodeid.ID) (uint64, string) {
 	return 0, ""
 }
 
-// recognise checks whether an answer shows that another process has this instance's ID. One of the
-// two runs from a copy of the directory, or this directory is itself an older copy. If the two
-// processes meet, exactly one refuses to take part.
+// recognise checks whether an answer shows that another process has this instance's ID: it runs
+// from a copy of the directory, or this directory is itself an older copy. If the two processes
+// meet, exactly one of them refuses to take part.
 func (c *Core) recognise(who *InstanceInfo) {
 	if !c.durable || c.barred != "" {
 		return
 	}
 	if who.Instance == c.instance {
-		// the answer of this process, by another route
+		// this process itself, reached by another route
 		self := who.Addr == c.addr && who.Life == c.life
 		if !self && c.yields(who) {
 			c.bar("another process runs as this instance at " + who.Addr + ", from a copy of this directory: " +

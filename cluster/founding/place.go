@@ -33,7 +33,7 @@ type place struct {
 	tried bool          // a question has ended, whatever the outcome
 	ended time.Duration // when the last question ended
 	mute  bool          // the last question got no answer
-	why   string        // reason for that, in text; empty if unknown
+	why   string        // reason why the last question got no answer, in text; empty if unknown
 	watch bool          // the address is asked repeatedly while curious reports true
 }
 
@@ -43,7 +43,7 @@ type lastResult struct {
 	outcome Outcome
 	asked   time.Duration // when the question was sent; the answer describes a later moment
 	got     time.Duration
-	first   time.Duration // when this incarnation was first met here
+	first   time.Duration // when the incarnation in info was first met here
 	info    InstanceInfo
 	why     string // reason for outcome Foreign, in text; empty if unknown
 }

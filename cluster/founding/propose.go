@@ -34,8 +34,8 @@ func (c *Core) newborn(random Random) {
 	c.offers = make([]offer, len(ch.List))
 }
 
-// alone founds a closed group of one instance immediately and without a grace, because no other
-// instance can have held a lock of an earlier group.
+// alone founds a closed group of one instance, immediately and without a grace, because no other
+// instance can ever have been in it.
 func (c *Core) alone(random Random) {
 	settings := c.settings
 	settings.Grace, settings.Voters = 0, 1

@@ -2,6 +2,5 @@
 
 package founding
 
-// underRace makes the random runs shorter. They use one goroutine, so the race detector finds
-// nothing.
+// underRace shortens the random runs, which have only one goroutine and so no data races.
 const underRace = true

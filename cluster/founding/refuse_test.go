@@ -297,7 +297,7 @@ func TestReplayedChartersAreRefused(t *testing.T) {
 
 	c, ch = pair()
 	accepted := appendProposal(nil, proposal{To: c.instance, Charter: ch})
-	for range 2 { // a repeated question gets the same answer and no second event
+	for range 2 { // the first answer was lost: no second event
 		if v, _ := c.propose(ch); v.Refusal != Accepted {
 			t.Fatal(v.Refusal)
 		}
@@ -438,8 +438,8 @@ func TestFoundersThatMatchNoInstance(t *testing.T) {
 }
 
 // TestSilenceNamesAllWithTheReason checks that Waiting names all silent addresses, with the reason
-// if it is known. With several silent ones it does not advise a smaller number of replicas, which
-// would let each side of a partition found a group.
+// if it is known. Unless a single instance is missing, Waiting must not advise a smaller number of
+// replicas, with which each side of a partition could found a group.
 func TestSilenceNamesAllWithTheReason(t *testing.T) {
 	const plainText = "the other side has no secret"
 	replicas := func(n int) Settings { return Settings{Replicas: n, Voters: 3, SessionTTL: simTTL, Grace: simTTL} }

@@ -101,8 +101,9 @@ func TestA1TwoProposersAtOnce(t *testing.T) {
 	}
 }
 
-// TestA2ReplicasBelowTheFleetIsNotClaimed shows that fewer Replicas than instances lead to two
-// groups during a partition, and that Replicas equal to the number of instances does not.
+// TestA2ReplicasBelowTheFleetIsNotClaimed shows that Replicas below the number of instances can
+// lead to two groups during a partition, and that Replicas equal to the number of instances does
+// not.
 func TestA2ReplicasBelowTheFleetIsNotClaimed(t *testing.T) {
 	for _, n := range []int{3, 6} {
 		w := newWorld(7, replicas(6, n)...)

@@ -82,8 +82,8 @@ func (w *world) majority(conf config) bool {
 }
 
 // needs reports whether the newest configuration of a group names one of these replicas. If it
-// names none, the restart of this instance loses nothing that others need, because no voter that it
-// knew has answered for a TTL.
+// names none, an instance with one of these replicas gives up nothing that others need by a restart
+// in place.
 func (w *world) needs(group uint64, rafts ...uint64) bool {
 	g := w.groups[group]
 	return g != nil && slices.ContainsFunc(rafts, func(raft uint64) bool { return holds(g.newest().voters, raft) })

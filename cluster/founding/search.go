@@ -15,7 +15,7 @@ func (c *Core) everyone() bool { return len(c.settings.Founders) == 0 }
 // joins reports whether this instance is no founder.
 func (c *Core) joins() bool { return !c.everyone() && !c.settings.founds(c.name) }
 
-// known reports whether the last answer from p came from a founder, if Founders is set.
+// known reports whether Founders is set and the last answer from p came from a founder.
 func (c *Core) known(p *place) bool {
 	return p.last.outcome == Answered && len(c.settings.Founders) > 0 && c.settings.founds(p.last.info.Name)
 }
@@ -256,9 +256,9 @@ func (c *Core) sampled() bool {
 	return asked >= min(others, maxSample)
 }
 
-// learn records further addresses from an answer: those of founders that the other instance has
-// met, of its group's voters, and its own. Its own is needed because a charter lists only instances
-// that are reached at the address that they advertise.
+// learn records further addresses from an answer: of founders that the other instance has met, of
+// its group's voters, and its own, because a charter lists only instances that are reached at their
+// own address.
 func (c *Core) learn(p *place, who *InstanceInfo) {
 	if c.everyone() || c.settings.founds(who.Name) || c.votes(who.Instance) {
 		c.askedBy(who.Addr)
@@ -313,7 +313,7 @@ func (c *Core) inquire(random Random) time.Duration {
 		for _, p := range behind {
 			c.put(p, 0)
 		}
-		// Ask a voter too: the leader's message about a newer configuration may have been lost.
+		// Ask a voter, because the leader's message about a newer configuration may have been lost.
 		for _, p := range c.choose(random.Spread+3, 1, func(p *place) bool { return p.near }) {
 			c.put(p, 0)
 		}

@@ -96,7 +96,7 @@ func troubled(seed uint64, plant string, trace bool) *world {
 		w.slots[w.rng.IntN(len(w.slots))].settings.SessionTTL = 3 * time.Second
 	}
 	if found := w.slots[0].settings; w.rng.IntN(6) == 0 && max(found.Replicas, len(found.Founders)) > 1 {
-		// nothing can check the clock of one that founds alone
+		// the clock of an instance that founds alone is compared with no other
 		w.slots[w.rng.IntN(len(w.slots))].skew += 3 * slack
 	}
 	for range w.rng.IntN(12) {
@@ -146,7 +146,7 @@ func (w *world) trouble() {
 func (s *slot) move() {
 	addr := ""
 	taken := func(o *slot) bool { return o.addr == addr }
-	// a swapped slot has the number of another
+	// a swapped slot has the address number of another slot
 	for addr == "" || slices.ContainsFunc(s.w.slots, taken) {
 		addr = fmt.Sprintf("10.0.%d.%d:1", 1+s.w.rng.IntN(200), s.id)
 	}

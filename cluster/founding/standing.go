@@ -50,9 +50,9 @@ func (c *Core) ownLog() Log {
 	return c.log
 }
 
-// ahead reports whether a voter with the log l will always refuse its vote to a candidate with the
-// log of. The term of the candidate must be at least the voter's. Otherwise a leader may have
-// appended to both logs after the candidate reported its own.
+// ahead reports whether a voter whose log is l will always refuse its vote to a candidate whose log
+// is of. The candidate's term must be at least the voter's. Otherwise the candidate may have
+// reported its log before a leader appended to both logs.
 func (l Log) ahead(of Log) bool {
 	known := l.Term > 0 && of.Term >= l.Term
 	return known && (l.LastTerm > of.LastTerm || l.LastTerm == of.LastTerm && l.LastIndex > of.LastIndex)
@@ -147,7 +147,7 @@ func (c *Core) attest(p *place, who *InstanceInfo, asked time.Duration) {
 	}
 	if s := who.Standing; s != nil && who.Group == c.group && c.runs() == 0 && s.Applied.At > c.applied.At &&
 		c.believes(who.Instance) {
-		c.applied = s.Applied // the newest one known, with both halves
+		c.applied = s.Applied // the newest known one, with both halves
 	}
 	for _, f := range c.fates {
 		if asked <= f.known {
@@ -170,8 +170,7 @@ func (c *Core) replaces(name string, f *fate) bool {
 	return name != "" && slices.Contains(c.needed(), name) && name == c.nameOf(f.voter.Instance)
 }
 
-// Departed records that an instance has announced its exit. Its incarnation has ended, and with it
-// a replica in memory.
+// Departed records that an instance has announced its exit, which ends its replica in memory.
 func (c *Core) Departed(now time.Duration, instance nodeid.ID) {
 	c.now = now
 	for _, f := range c.fates {

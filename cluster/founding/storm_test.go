@@ -84,8 +84,7 @@ func TestAMemberWithALeaderAsksSeldom(t *testing.T) {
 	}
 }
 
-// TestJoinersAreNotAskedBack checks that founders do not ask an instance that is no founder, whose
-// address they do not even know.
+// TestJoinersAreNotAskedBack checks that founders do not ask an instance that is no founder.
 func TestJoinersAreNotAskedBack(t *testing.T) {
 	w := newWorld(1, founders(6, "n0", "n1", "n2")...)
 	for _, s := range w.slots[2:] {

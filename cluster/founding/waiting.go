@@ -100,8 +100,8 @@ func (c *Core) waitingMember() string {
 	return text
 }
 
-// connectFor is the time that a member without a leader may take to connect. After that it counts
-// as cut off. A normal start takes less.
+// connectFor is the time that a member may take to connect to the leader before it counts as cut
+// off. Every start takes less.
 const connectFor = 3 * time.Second
 
 // cutOff returns a text if this member knows no leader but others of its group do, or else "".
@@ -122,8 +122,8 @@ func (c *Core) cutOff() string {
 	return text
 }
 
-// silence names, in text, the addresses that do not answer, and what to do. Those with a known
-// reason come first. It gives only one reason, because instances with one configuration share it.
+// silence names, in text, the addresses that do not answer, and what to do. It gives only one
+// reason, because instances with the same configuration have the same reason.
 func (c *Core) silence(places []*place) string {
 	var barred, silent []string
 	var last *place

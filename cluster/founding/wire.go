@@ -35,7 +35,7 @@ const (
 	maxList         = 1024
 	maxVoters       = 16
 	maxSupersedes   = 256
-	// a higher number in a false report would make all true ones look old
+	// no log gets so long; a higher number in a false report would make all true ones look old
 	maxAt = 1<<56 - 1
 )
 

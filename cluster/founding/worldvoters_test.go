@@ -234,8 +234,8 @@ func (s *slot) mustNotForget(events []Event) {
 	}
 }
 
-// mustBePrepared checks that an instance that reports a running replica has it, in its directory
-// too.
+// mustBePrepared checks that an instance that reports a running replica has the replica in memory
+// and in its directory.
 func (w *world) mustBePrepared(to *slot, answer []byte) {
 	a, err := DecodePrepared(to.core.Instance(), answer)
 	if err != nil || a.State != Running {

@@ -208,8 +208,7 @@ func (o *otherSetting) add(t *tally) {
 	}
 }
 
-// count keeps the first maxDiffer names of all. They are among the first maxDiffer names of each
-// content.
+// count sorts the names, limits them to maxDiffer, and sets More to the number of the others.
 func (o *otherSetting) count() {
 	o.Names = Unique(o.Names)
 	o.Names = o.Names[:min(len(o.Names), maxDiffer)]

@@ -194,8 +194,7 @@ func spoken(all []disagreement) string {
 	return strings.Join(lines, "; ")
 }
 
-// TestUnreadableRecordsAgreeToNothing checks that an unreadable record prevents an agreement,
-// because its settings are unknown.
+// TestUnreadableRecordsAgreeToNothing checks that an unreadable record prevents an agreement.
 func TestUnreadableRecordsAgreeToNothing(t *testing.T) {
 	five := groupOf(func(g *Settings) { g.Voters = 5 })
 	for _, b := range []string{"", "{", `{"name":7,"rules":9}`, "null", `{"settings":{"voters":"5"}}`} {
@@ -290,7 +289,7 @@ func TestFoundersGoByTheirNames(t *testing.T) {
 }
 
 // TestRulesAreRaisedWhenAllKnowThem checks that the rules are raised only to the version of the
-// oldest build, whether its instance is registered or has a replica, as a voter or a learner.
+// oldest build that has a registered instance, a voter or a learner.
 func TestRulesAreRaisedWhenAllKnowThem(t *testing.T) {
 	for name, c := range map[string]struct {
 		rules    []uint32 // rules versions of the instances 1, 2, ...

@@ -14,9 +14,10 @@ import (
 type Answer struct {
 	Locks []lockfsm.LockInfo
 	Left  map[lockfsm.SessionID]time.Duration // time until each session ends
-	Held  bool                                // of an Evict: the hold existed and has ended
-	Next  lockfsm.Cursor
-	More  bool
+	// of a Check: the hold exists; of an Evict: the hold existed and has ended
+	Held bool
+	Next lockfsm.Cursor
+	More bool
 
 	Sessions []lockfsm.SessionInfo
 	From     lockfsm.SessionCursor // of Sessions and Members: the start of the next page
@@ -75,7 +76,7 @@ func (a *Answer) AsMembers(first bool, c *raftlog.Configuration, g *SessionIndex
 	for _, each := range a.Sessions {
 		o := DecodeRecord(each.Record)
 		if each.Gone || o.Own {
-			continue // no longer a member, or listed by an earlier session
+			continue // ended, or opened by NewSession and so no member
 		}
 		instance := nodeid.ID(each.Opener.Instance)
 		a.Members = append(a.Members, Listed{

@@ -107,8 +107,8 @@ func (c *census) longest() (longest time.Duration) {
 	return longest
 }
 
-// all reports whether some instance stays, and is returns true for each content whose instances
-// stay.
+// all reports whether at least one instance stays and the function is returns true for each that
+// stays.
 func (c *census) all(is func(content) bool) bool {
 	some := false
 	for each := range c.contents {

@@ -17,8 +17,7 @@ import (
 	"github.com/mortise-lock/mortise/session/keeper"
 )
 
-// heard records the calls of a core, in order. It is the core's Host, and its Keeper and Cluster
-// call it.
+// heard records the calls of a core to its Host, Keeper and Cluster, in order.
 type heard struct {
 	said   []string
 	rounds int

@@ -39,8 +39,8 @@ type SessionIndex struct {
 	named atomic.Pointer[map[nodeid.ID]string]
 }
 
-// Begin publishes all sessions at the beginning of a term as leader. It does not copy them, because
-// copying a million would delay the log for a large part of an election timeout.
+// Begin publishes all sessions at the beginning of a term as leader. It does not copy them: copying
+// a million would delay the log for a large part of an election timeout.
 func (g *SessionIndex) Begin(sessions []lockfsm.SessionInfo) {
 	g.changed = g.changed[:0]
 	g.mu.Lock()

@@ -16,8 +16,8 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// sessionMap stands in for a state machine with sessions.
-type sessionMap map[lockfsm.SessionID]lockfsm.SessionInfo
+// The sessions of a simulated state machine.
+type somebody map[lockfsm.SessionID]lockfsm.SessionInfo
 
 func (s sessionMap) find(id lockfsm.SessionID) (lockfsm.SessionInfo, bool) {
 	info, ok := s[id]
@@ -101,8 +101,8 @@ func TestRegistryFollowsTheSessions(t *testing.T) {
 	}
 }
 
-// TestRegistryCostsWhatChanges checks that a publication costs no list of all hundred thousand
-// sessions, for which callers that wait for a lock would have to wait.
+// TestRegistryCostsWhatChanges checks that publishing one change does not copy the list of a
+// hundred thousand sessions. A caller that waits for a lock would have to wait for that copy.
 func TestRegistryCostsWhatChanges(t *testing.T) {
 	var g SessionIndex
 	now := sessionMap{}

@@ -115,9 +115,8 @@ func (v *View) OthersConnected(self nodeid.ID, linked func(nodeid.ID) bool) bool
 
 // Speaks reports whether the raft ID that an instance uses is its own, by the address book or by
 // the applied configuration. Raft trusts every message of a replica, and an instance only claims
-// its raft ID: without this check any member could stop the leader with one message. The
-// configuration of the book may be newer than that of a replica that lags. For a moment the applied
-// one may also be newer than the book's.
+// its raft ID: without this check any member could stop the leader with one message. Either the
+// book or the applied configuration may be newer than the other.
 func (v *View) Speaks(book Book, raft uint64, instance nodeid.ID) bool {
 	if m, ok := book.Voter(raft); ok {
 		return m.Instance == instance

@@ -47,7 +47,6 @@ type promise struct {
 	state raftlog.State // the state that must be durable
 }
 
-// history is a run of a store with its record.
 type history struct {
 	fs       *crashFS
 	promises []promise // promises[0] is the empty store
@@ -83,7 +82,7 @@ func (h *history) teach(b raftlog.Batch) {
 	}
 }
 
-// batch returns a random batch of any kind that raft creates.
+// batch returns a random batch. It may contain everything that raft's batches contain.
 func (h *history) batch() raftlog.Batch {
 	r, st := h.r, h.state()
 	if st.Empty() {
@@ -206,9 +205,9 @@ func (h *history) run(saves int) error {
 	return nil
 }
 
-// check compares a store after a crash that followed the first ops operations with its promises.
-// The store must hold the last promised state, either without or with the whole batch of the
-// interrupted Save.
+// check compares a store after a crash with its promises. ops is the number of operations before
+// the crash. The store must hold the last promised state, with all or nothing of the batch that was
+// being saved.
 func (h *history) check(ops int, got raftlog.State) error {
 	k := 0
 	for k+1 < len(h.promises) && h.promises[k+1].ops <= ops {
@@ -288,8 +287,8 @@ func noneLeft(fs *crashFS, w *wal) error {
 	return nil
 }
 
-// campaign simulates a crash at every point of its runs, until the given number of images have been
-// opened. Operations of the kinds in lies are not recorded, so that the test must fail.
+// campaign crashes its runs at every point, until it has opened the given number of images.
+// Operations of the kinds in lies are not recorded.
 func campaign(images int, seed uint64, lies ...opKind) (opened int, err error) {
 	for ; opened < images; seed++ {
 		h := newHistory(seed, nil, raftlog.State{})

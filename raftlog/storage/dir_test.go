@@ -260,7 +260,7 @@ func TestCopiedDir(t *testing.T) {
 }
 
 // TestDamagedLogCanBeGivenUp checks that a damaged log is always refused, but that the instance can
-// use the directory under another raft ID.
+// join under another raft ID.
 func TestDamagedLogCanBeGivenUp(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "d")
 	d := mustDir(t, path)

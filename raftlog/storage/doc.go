@@ -25,14 +25,12 @@
 // # Failure
 //
 // A disk error wraps raftlog.ErrStorage. It is final for the log, or for the records, until the
-// process ends, because the contents of the disk are unknown after a failed sync. Each message
-// names the path and what to do. If the disk does not answer, Close fails with raftlog.ErrHung
-// after 5 s, and Look after its limit.
+// process ends, because the contents of the disk are unknown after a failed sync. If the disk does
+// not answer, Close fails with raftlog.ErrHung after 5 s, and Look after its limit.
 //
 // # Limits
 //
-// Only one log can be open. The directory remembers the last 256 logs. A segment has 16 KiB to 1
-// GiB, 8 MiB by default. All records together take at most 4 MiB.
+// Only one log can be open. The directory remembers the last 256 logs.
 //
 // # Refused alternatives
 //

@@ -53,7 +53,6 @@ type File interface {
 	Sync() error
 }
 
-// osFS is the FS of the operating system.
 type osFS struct{}
 
 // OSFS returns the FS of the operating system, the default of a Dir. A test may wrap it.

@@ -6,8 +6,7 @@ import (
 	"syscall"
 )
 
-// syncData calls fdatasync. A full sync would also write the file's times, a second write per
-// append.
+// syncData calls fdatasync. Syncing the file's times would cost a second write for each append.
 func syncData(f *os.File) error {
 	for {
 		err := syscall.Fdatasync(int(f.Fd()))

@@ -10,7 +10,6 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// logState is the state of a log that has been in a directory.
 type logState uint8
 
 const (
@@ -19,7 +18,6 @@ const (
 	logEnded          // it must never be opened again
 )
 
-// logRecord is the record of one log that has been in a directory.
 type logRecord struct {
 	raftlog.Identity
 	state logState
@@ -33,8 +31,8 @@ const maxLogRecords = 256
 // open at a time. The caller must close it, or close the Dir.
 //
 // An error of the Store that wraps raftlog.ErrStorage or raftlog.ErrCorrupt is final until this
-// process ends: later calls of Log for this raft ID return the same error. A log that fails with
-// raftlog.ErrCorrupt can only be replaced, by DropLog or by Log of another ID.
+// process ends: Log then returns the same error. A log that fails with raftlog.ErrCorrupt can only
+// be ended, by DropLog or by Log of another ID.
 func (d *Dir) Log(group, id uint64) (raftlog.Store, error) {
 	d.mu.lock()
 	defer d.mu.unlock()

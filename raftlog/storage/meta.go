@@ -214,12 +214,12 @@ func (m *metaState) find(id uint64) *logRecord {
 	return nil
 }
 
-// alone reports whether all logs except but have ended.
+// alone reports whether all logs other than but have ended.
 func (m *metaState) alone(but raftlog.Identity) bool {
 	return !slices.ContainsFunc(m.logs, func(l logRecord) bool { return l.Identity != but && l.state != logEnded })
 }
 
-// end ends all logs except but.
+// end marks all logs other than but as ended.
 func (m *metaState) end(but raftlog.Identity) {
 	for i := range m.logs {
 		if m.logs[i].Identity != but {

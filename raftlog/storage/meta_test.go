@@ -174,10 +174,9 @@ func TestMetaWriteFails(t *testing.T) {
 	}
 }
 
-// TestMetaCrashImages checks all states in which a power loss can leave meta.db. bbolt does not use
-// an FS, so its operations cannot be recorded. But a commit is known to write its pages, sync,
-// write a meta page, and sync. So the test builds the images from the bytes that a commit has
-// changed.
+// TestMetaCrashImages checks the states in which a power loss can leave meta.db. bbolt does not use
+// an FS, so the test cannot record its operations. It builds the states from the bytes that a
+// commit has changed. A commit writes its pages, syncs, writes a meta page, and syncs.
 func TestMetaCrashImages(t *testing.T) {
 	path := testMeta(t)
 	m, err := openMeta(path)

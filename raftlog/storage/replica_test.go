@@ -62,7 +62,6 @@ func TestReplicaOnDir(t *testing.T) {
 	}
 }
 
-// sink counts the applied bytes.
 type sink struct {
 	mu      sync.Mutex // guards applied
 	cond    sync.Cond

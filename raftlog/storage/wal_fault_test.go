@@ -55,9 +55,9 @@ func TestErrorAtEveryOperation(t *testing.T) {
 	}
 }
 
-// TestFailedSyncIsNotTrusted checks a restart after a failed sync. The kernel may keep the data in
-// memory, as clean. The restarted process reads it from there, and may rely on it only after
-// writing it again.
+// TestFailedSyncIsNotTrusted checks that a process that restarts after a failed sync writes the
+// data again before it relies on it. The kernel may return the data from memory although the disk
+// does not have it.
 func TestFailedSyncIsNotTrusted(t *testing.T) {
 	h := newHistory(1, nil, raftlog.State{})
 	if err := h.run(10); err != nil {

@@ -30,7 +30,6 @@ type replay struct {
 
 func resume(c checkpoint) replay { return replay{checkpoint: c, floor: c.lastIndex} }
 
-// termAt returns the term of an entry, if it is known.
 func (f *replay) termAt(index uint64) (term uint64, ok bool) {
 	if index <= f.floor || index > f.lastIndex {
 		return 0, false

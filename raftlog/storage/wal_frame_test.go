@@ -6,10 +6,9 @@ import (
 	"testing"
 )
 
-// TestLostSectorIsNoFlip checks a frame that differs from the expected one in a single bit because
-// a sector did not reach the disk. If it counted as a flipped bit, an undamaged log would be
-// refused after a power loss. The test does the same with the remains of an earlier attempt at the
-// frame.
+// TestLostSectorIsNoFlip checks that a sector that did not reach the disk is not taken for a
+// flipped bit, even if its payload has a single bit set and the disk has zeros, or another attempt
+// at the frame, in its place. Otherwise an undamaged log would be refused after a power loss.
 func TestLostSectorIsNoFlip(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 2000 {

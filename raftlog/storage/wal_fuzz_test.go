@@ -55,8 +55,7 @@ func FuzzFrame(f *testing.F) {
 const segmentHead = 256
 
 // FuzzSegment opens a log with arbitrary bytes after a valid header, and with an arbitrary header.
-// It pads a short header with zeros and adds the checksum, so that an input can be shorter than 4
-// KiB.
+// A short header is padded with zeros and gets a checksum, so an input need not be 4 KiB long.
 func FuzzSegment(f *testing.F) {
 	h := newHistory(1, nil, raftlog.State{})
 	if err := h.run(3); err != nil {
@@ -101,7 +100,6 @@ func FuzzSegment(f *testing.F) {
 	})
 }
 
-// FuzzSnapshot decodes arbitrary bytes as the snapshot that a log names.
 func FuzzSnapshot(f *testing.F) {
 	fs := newCrashFS(nil)
 	w := &wal{fs: fs, dir: "d", id: crashID, next: 3}
@@ -119,7 +117,6 @@ func FuzzSnapshot(f *testing.F) {
 	})
 }
 
-// FuzzMeta decodes arbitrary bytes as the records of meta.db.
 func FuzzMeta(f *testing.F) {
 	m := metaState{generation: 3, logs: []logRecord{{crashID, logBegun}}, records: map[string][]byte{"a": []byte("b"),
 		"c": nil}}

@@ -30,7 +30,6 @@ type checkpoint struct {
 	lastTerm  uint64
 }
 
-// header is the decoded header of a segment file.
 type header struct {
 	id       raftlog.Identity
 	sequence uint64 // increases by one from segment to segment
@@ -40,7 +39,6 @@ type header struct {
 	begins   checkpoint
 }
 
-// Flags in a header.
 const (
 	flagBegun = 1 << iota
 	flagHardState

@@ -40,7 +40,6 @@ type snapshotMark struct {
 	sum          uint32
 }
 
-// items is the decoded payload of a frame.
 type items struct {
 	identity *raftlog.Identity
 	hard     *raftpb.HardState
@@ -138,8 +137,8 @@ func (r *reader) mark() (m snapshotMark) {
 	return snapshotMark{index: r.u64(), term: r.u64(), file: r.u64(), length: r.u64(), sum: r.u32()}
 }
 
-// decodeItems decodes a payload. For any payload, it allocates memory in proportion to the length
-// only. The entries do not refer to the payload.
+// decodeItems decodes a payload. It allocates memory in proportion to the length of the payload,
+// whatever the payload contains. The entries do not refer to the payload.
 func decodeItems(payload []byte) (it items, err error) {
 	r := reader{b: payload}
 	for !r.bad && len(r.b) > 0 {

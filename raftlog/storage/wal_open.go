@@ -100,9 +100,9 @@ func (w *wal) tidy(l listing, s *scanned) error {
 	return retire(w.fs, w.dir, &w.spares, w.sparesFor(w.snapshot), segments, others)
 }
 
-// release retires the files that a new snapshot makes unnecessary. Removing large files would delay
-// appends, so release only renames all such segments to spares. If the new snapshot was prepared,
-// the next Prepare removes the previous snapshot's file and surplus spares.
+// release retires the files that a new snapshot makes unnecessary. It renames all such segments to
+// spares, because removing large files would delay appends. If the new snapshot was prepared, the
+// next Prepare removes the previous snapshot's file and surplus spares.
 func (w *wal) release(old, now *snapshotMark) error {
 	var segments, others []string
 	oldest := w.oldest(w.header.sequence)

@@ -105,7 +105,6 @@ func TestWhatIsPreparedAndNotNamedGoes(t *testing.T) {
 			if err := s.Save(raftlog.Batch{Snapshot: other, Prepared: true}); err != nil {
 				t.Fatal(err)
 			}
-			// The first snapshot is removed with the next one.
 			if n := len(snapshotFiles(t, d)); n != 2 {
 				t.Errorf("%d files", n)
 			}

@@ -10,7 +10,6 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// segment is a segment file that has been read.
 type segment struct {
 	header
 	path   string
@@ -22,7 +21,6 @@ type segment struct {
 	sealed uint64 // sequence that its seal names. Zero means no seal
 }
 
-// scanned is a log that has been read.
 type scanned struct {
 	replay
 	entries  []*raftpb.Entry // entries after the snapshot
@@ -102,7 +100,6 @@ func (s *scanned) read(w *wal, sequence uint64, first bool) error {
 	return nil
 }
 
-// follows checks a segment against the previous ones.
 func (s *scanned) follows(h header) error {
 	prev := &s.segments[len(s.segments)-1]
 	switch {
