@@ -11,31 +11,31 @@ import (
 
 // BothConfig configures a Both.
 type BothConfig struct {
-	// First is locked first and unlocked last, and always excludes. Required, and the same on all
-	// instances: see Both.
+	// First is locked first and unlocked last. fn always runs under it. First is required, and must
+	// be the same on all instances: see Both.
 	First Locker
 
 	// Second is locked under First and unlocked before it. Required.
 	Second Locker
 
-	// Authority selects the token that fn gets: FirstLock or SecondLock. Tokens of two lockers
-	// cannot be compared; change the authority only when the resource may forget the tokens that it
-	// has seen. Required, because a migration depends on this choice.
+	// Authority selects the token that fn gets: FirstLock or SecondLock. The tokens of two lockers
+	// cannot be compared, so change Authority only when the resource may forget the tokens that it
+	// has seen. Authority is required, because a migration depends on this choice.
 	Authority Authority
 
 	// Observe makes Second optional: if it cannot be locked, or its lock is lost, OnSecond is
-	// called and the work continues under First alone. So the work does not exclude programs that
-	// use only Second. It requires FirstLock as the Authority. [Via] tells fn when Second is
-	// missing.
+	// called and the work continues under First alone. Such work does not exclude programs that use
+	// only Second. Observe requires FirstLock as the Authority. In fn, [Via] reports whether Second
+	// is missing.
 	Observe bool
 
-	// Wait is how long the work waits for Second with Observe. Default: 1s. It must not be set
-	// without Observe, where the caller's context is the bound.
+	// Wait is how long the work waits for Second with Observe. Default: 1s. Wait must not be set
+	// without Observe, because then the caller's context limits the wait.
 	Wait time.Duration
 
-	// OnSecond is called, with Observe, with each error of Second, on the goroutine of the call,
-	// which waits for its return. Several goroutines may call it at once. Required with Observe,
-	// because these errors show whether Second is reliable.
+	// OnSecond is called with each error of Second if Observe is set, on the goroutine of the call,
+	// which waits until OnSecond returns. Several goroutines may call it concurrently. It is
+	// required with Observe, because these errors show whether Second is reliable.
 	OnSecond func(key string, err error)
 }
 
@@ -47,9 +47,10 @@ const (
 	SecondLock                      // the token is that of Second
 )
 
-// Both is a Locker that holds the locks of two others at once. It serves the move from one lock
-// service to another while instances with the old and the new program run together. Each step
-// excludes the one before it, so each may be rolled out instance by instance:
+// Both is a Locker that holds the locks of two other Lockers together. Use it to move from one lock
+// service to another while instances with the old and the new program run together. The calls of
+// each step exclude the calls of the step before it, so each step may be rolled out instance by
+// instance:
 //
 //	old                                              all instances lock the old service
 //	Both{First: old, Second: node, Observe: true}    see whether the new one is reliable
@@ -57,10 +58,11 @@ const (
 //	node                                             the old service may be removed
 //
 // If all instances have the same First, two calls cannot wait for each other. A call that waits for
-// First of a key holds nothing of that key. A call that waits for Second holds First, so it is the
-// only Both that waits there, and the holder of Second waits for neither. If one instance reverses
-// the order, two calls can each hold what the other waits for, until a context ends. Nested calls
-// need an order of their keys, as with any lock. It is safe for concurrent use.
+// First of a key holds no lock of that key. A call that waits for Second of a key holds First, so
+// no other call of a Both waits for Second of that key, and the holder of Second waits for neither
+// lock. If one instance reverses the order, two calls can each hold the lock that the other call
+// waits for, until a context ends. Nested calls must lock their keys in one order, as with any
+// lock. A Both is safe for concurrent use.
 type Both struct{ config BothConfig }
 
 // NewBoth returns a Both, or an error that names every mistake of the configuration.
@@ -93,9 +95,9 @@ func NewBoth(c BothConfig) (*Both, error) {
 	return &Both{c}, nil
 }
 
-// Do locks First, then Second, runs fn and unlocks in reverse. The context of fn ends when either
-// lock is lost, with Observe only when First is lost. Do returns the errors of both, with Observe
-// only those of First.
+// Do locks First, then Second, runs fn and unlocks in reverse. Without Observe, the context of fn
+// ends when either lock is lost, and Do returns the errors of both Lockers. With Observe, the
+// context of fn ends only when First is lost, and Do returns only the errors of First.
 func (b *Both) Do(ctx context.Context, key string, fn func(ctx context.Context, token mortise.Token) error) error {
 	if b.config.First == nil {
 		return unmade("Both")
@@ -109,7 +111,8 @@ func (b *Both) Do(ctx context.Context, key string, fn func(ctx context.Context, 
 	return err
 }
 
-// require runs fn under Second too; ctx and first belong to First.
+// require is called under First. It locks Second and runs fn. ctx is the context of First's lock,
+// and first is its token.
 func (b *Both) require(ctx context.Context, key string, first mortise.Token,
 	fn func(context.Context, mortise.Token) error) error {
 	ways := Via(ctx)
@@ -125,8 +128,9 @@ func (b *Both) require(ctx context.Context, key string, first mortise.Token,
 	return err
 }
 
-// observe runs fn under First, and under Second if that can be locked; ctx and token belong to
-// First. It hides the error of fn from Second, so an error of Second is always its own.
+// observe is called under First. It runs fn, and locks Second before that if it can. ctx is the
+// context of First's lock, and token is its token. The error of fn is not returned to Second, so an
+// error of Second never is the error of fn.
 func (b *Both) observe(ctx context.Context, key string, token mortise.Token,
 	fn func(context.Context, mortise.Token) error) error {
 	result := errors.New("locker: Second returned before the function did")

@@ -15,7 +15,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// losing is a Local that records its calls, and whose lock is lost when lose is closed.
+// losing is a Local that records its calls. Its lock is lost when the channel lose is closed.
 type losing struct {
 	Local
 	name string
@@ -48,7 +48,7 @@ func (l *losing) Do(ctx context.Context, key string, fn func(context.Context, mo
 	})
 }
 
-// bothBench is two lockers that can lose locks, and a record of the calls.
+// bothBench has two lockers that can lose locks, and a record of the calls.
 type bothBench struct {
 	first, second *losing
 	notes         []string
@@ -59,7 +59,7 @@ func newBothBench() *bothBench {
 	note := func(what string) { b.notes = append(b.notes, what) }
 	b.first = &losing{name: "first", note: note, lose: make(chan struct{})}
 	b.second = &losing{name: "second", note: note, lose: make(chan struct{})}
-	_ = b.second.Local.Do(context.Background(), "ahead", nothing) // so that tokens differ
+	_ = b.second.Local.Do(context.Background(), "ahead", nothing) // so that the tokens of first and second differ
 	return b
 }
 
@@ -109,7 +109,7 @@ func TestBothLocksInOrderAndUnlocksInReverse(t *testing.T) {
 	}
 }
 
-// An error of Second fails the call, and First is unlocked.
+// TestBothRequired checks that the call fails if Second fails, and that First is then unlocked.
 func TestBothRequired(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBothBench()
@@ -129,8 +129,8 @@ func TestBothRequired(t *testing.T) {
 	})
 }
 
-// Without Observe fn learns of the loss of either lock, with Observe only of First's; OnSecond gets
-// Second's.
+// TestBothEndsWithEitherLock checks that without Observe the context of fn ends when either lock is
+// lost. With Observe it ends only when First is lost, and OnSecond is called when Second is lost.
 func TestBothEndsWithEitherLock(t *testing.T) {
 	for _, c := range []struct {
 		observe, first bool
@@ -162,8 +162,8 @@ func TestBothEndsWithEitherLock(t *testing.T) {
 	}
 }
 
-// The work waits for Second no longer than Wait and runs once. Only OnSecond gets the errors of
-// Second, and only the caller gets the error of fn.
+// TestBothObserves checks that with Observe the work waits for Second no longer than Wait, and runs
+// once. Only OnSecond gets the errors of Second, and only the caller gets the error of fn.
 func TestBothObserves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBothBench()
@@ -214,9 +214,9 @@ func TestBothObserves(t *testing.T) {
 	})
 }
 
-// Two instances with the same order run beside callers that use only the old or only the new
-// service. A deadlock would end the bubble; each pair of adjacent migration steps excludes each
-// other.
+// TestBothDoesNotDeadlock runs two instances of a Both with the same order, and callers of only the
+// old or only the new service. It checks that adjacent steps of the migration exclude each other. A
+// deadlock would end the synctest bubble.
 func TestBothDoesNotDeadlock(t *testing.T) {
 	for seed := range uint64(50) {
 		synctest.Test(t, func(t *testing.T) {
@@ -262,8 +262,8 @@ func TestBothDoesNotDeadlock(t *testing.T) {
 	}
 }
 
-// Via reports a Breaker under First as well as one under Second, and a nested call reports its own
-// path.
+// TestViaTellsOfBothLocks checks that Via reports the Breakers under First and under Second, and
+// that in a nested call it reports the path of that call.
 func TestViaTellsOfBothLocks(t *testing.T) {
 	fallen := func() Locker {
 		b, err := NewBreaker(BreakerConfig{Locker: failing(errors.New("down")), Wait: time.Second, Failures: 1,

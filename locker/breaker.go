@@ -18,49 +18,56 @@ var ErrOpen = errors.New("locker: the breaker is open")
 type BreakerConfig struct {
 	Locker Locker
 
-	// Wait is how long fn may take to begin; longer is a failure, [ErrWait]. It does not bound fn
-	// itself. Required, because no default fits: a lock that is held for long looks like a locker that
-	// is down. Set it well above the longest wait in a healthy queue, and below the deadlines of the
-	// callers: a caller that gives up earlier does not count.
+	// Wait is how long the Locker may take to begin fn. If fn does not begin in this time, the call
+	// counts as a failure with [ErrWait]. Wait does not limit fn itself. It is required, because no
+	// default fits: a lock that is held for long cannot be distinguished from a failing Locker. Set
+	// it well above the longest wait in a normal queue, and below the deadlines of the callers,
+	// because a call whose context ends earlier does not count as a failure.
 	Wait time.Duration
 
-	// Failures is how many calls in a row must fail to open the breaker: 1 to 1,000,000. Default: 5.
+	// Failures is how many consecutive calls must fail to open the breaker: 1 to 1,000,000.
+	// Default: 5.
 	Failures int
 
-	// Pause is how long it stays open before one call is let through as a probe. Default: 10s.
+	// Pause is how long the breaker is open before one call may use the Locker as a probe. Default:
+	// 10s.
 	Pause time.Duration
 
-	// Fallback is called while the breaker is open. It gives up the guarantee of Locker: holders of
-	// the two do not exclude each other. While it is in use, and until the last holder of each side
-	// has ended, two calls may work under one key: on two instances that each fall back to a Local; on
-	// an instance that falls back and one that still reaches the Locker; and in this process, before
-	// and after the change. That can happen even if the Locker works, when a lock is held for longer
-	// than Wait.
+	// Fallback is called while the breaker is open. It gives up the guarantee of Locker, because
+	// holders of the Locker and of the Fallback do not exclude each other. While the Fallback is
+	// used, and until the last holder of the Locker and of the Fallback has ended, two calls may
+	// work under one key: on two instances that each use a Local as Fallback; on an instance that
+	// uses its Fallback and an instance that reaches the Locker; and in this process, before and
+	// after a change of state. This can happen even if the Locker works, when a lock is held for
+	// longer than Wait.
 	//
-	// Use a Fallback where a lock saves work, and never alone where it protects data: there fence with
-	// tokens. The tokens of a Local are below every node's, so the resource refuses its holders. [Via]
-	// tells fn which Locker holds its lock. Default: none, calls fail with ErrOpen.
+	// Use a Fallback where a lock only avoids double work. Where a lock protects data, also fence
+	// with tokens: the tokens of a Local are below those of every node, so the resource refuses
+	// holders of a Local. [Via] tells fn which Locker holds its lock. Default: none, calls fail
+	// with ErrOpen.
 	Fallback Locker
 
-	// OnChange is called with every change of the state, on the goroutine of the call that caused it,
-	// which waits for its return. Several goroutines may call it at once; Number orders the changes.
-	// Default: none.
+	// OnChange is called with every change of the state, on the goroutine of the call that caused
+	// the change. That call waits until OnChange returns. Several goroutines may call OnChange
+	// concurrently; Change.Number orders the changes. Default: none.
 	OnChange func(Change)
 }
 
-// Breaker is a Locker that stops calling a failing one. It only counts whether fn begins:
+// Breaker is a Locker that stops calling another Locker when that fails. It classifies calls by
+// whether fn begins:
 //
-//   - success: fn has begun. Its error, a panic and the loss of the lock do not count against the
-//     Locker.
+//   - success: fn has begun. An error or a panic of fn, and the loss of the lock, do not make it a
+//     failure.
 //   - failure: fn has not begun within Wait, or the Locker returned an error or panicked.
-//   - neither: ctx ended; or a working Locker refused this call (see [Temporary], except
-//     ErrNotReady); or the error is mortise.ErrBadKey, ErrBadRequest, *DeadlockError, ErrLeaving or
-//     ErrClosed. A fallback must not undo the last two, which come from the program itself.
+//   - neither: ctx ended; or the Locker works but refused this call, with an error of [Temporary]
+//     other than ErrNotReady; or the error is mortise.ErrBadKey, ErrBadRequest, *DeadlockError,
+//     ErrLeaving or ErrClosed. The last two mean that the program itself stops its node, so no
+//     fallback is used.
 //
-// After Failures failures in a row it opens. Then calls go to the Fallback, or fail with ErrOpen.
-// After Pause one call is let through as the probe: success closes the breaker, failure opens it
-// for another pause. A call that fails while the breaker is open, or that opens it, goes to the
-// Fallback as well. It is safe for concurrent use.
+// After Failures consecutive failures the breaker opens. Then calls use the Fallback, or fail with
+// ErrOpen. After Pause one call uses the Locker as the probe: success closes the breaker, and
+// failure opens it for another Pause. A call that opens the breaker, or that fails while it is
+// open, uses the Fallback after its failure. A Breaker is safe for concurrent use.
 type Breaker struct {
 	config  BreakerConfig
 	mu      sync.Mutex
@@ -93,7 +100,7 @@ func NewBreaker(c BreakerConfig) (*Breaker, error) {
 	return &Breaker{config: c, circuit: circuit{failures: c.Failures, pause: c.Pause}}, nil
 }
 
-// State becomes HalfOpen only when a call arrives.
+// State returns the present state. An open breaker becomes HalfOpen only when a call arrives.
 func (b *Breaker) State() State {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -122,7 +129,7 @@ func (b *Breaker) try(ctx context.Context, key string, turn uint64,
 	verdict, cause := failure, errors.New("locker: the Locker panicked")
 	defer func() { b.report(turn, verdict, cause) }()
 	a := attempt{wait: b.config.Wait, admit: func() error {
-		b.report(turn, success, nil) // now, not when fn returns, which may be an hour later
+		b.report(turn, success, nil) // reported here because fn may run for hours
 		verdict = neither
 		return nil
 	}}
@@ -136,14 +143,14 @@ func (b *Breaker) try(ctx context.Context, key string, turn uint64,
 	return began, err
 }
 
-// harmless reports whether the error of a call whose fn did not begin is not held against the
-// Locker.
+// harmless reports whether err, of a call in which fn did not begin, does not count as a failure of
+// the Locker.
 func harmless(err error) bool {
 	return deadlocked(err) || is(err, mortise.ErrBadKey, mortise.ErrBadRequest, mortise.ErrLeaving, mortise.ErrClosed,
 		mortise.ErrHeld, mortise.ErrOverloaded, mortise.ErrQueueFull, mortise.ErrNoRoom)
 }
 
-// fallBack calls the Fallback; without one it returns why.
+// fallBack calls the Fallback. If there is none, it returns the error why.
 func (b *Breaker) fallBack(ctx context.Context, key string, why error,
 	fn func(context.Context, mortise.Token) error) error {
 	if b.config.Fallback == nil {
@@ -155,7 +162,8 @@ func (b *Breaker) fallBack(ctx context.Context, key string, why error,
 	return err
 }
 
-// enter reports whether to call the Locker. The result of that call is reported with turn.
+// enter reports whether to call the Locker. The caller must pass turn to report with the result of
+// that call.
 func (b *Breaker) enter() (turn uint64, ok bool) {
 	b.mu.Lock()
 	turn, ok, change := b.circuit.enter(time.Now())

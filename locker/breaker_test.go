@@ -45,13 +45,13 @@ func (p *patient) Do(ctx context.Context, key string, fn func(context.Context, m
 	return p.Local.Do(ctx, key, fn)
 }
 
-// breakerBench is a Breaker with a Locker to break, and a record of its calls. It opens after 3
-// failures for a minute; the wait limit is a second.
+// breakerBench is a Breaker with a Locker that can be made to fail, and a record of its calls. The
+// Breaker opens for a minute after 3 failures. Its wait limit is a second.
 type breakerBench struct {
 	*Breaker
 	under   *patient
 	changes []Change
-	ways    []string // of the calls that ran, the last
+	ways    []string // the result of Via in the last call that ran
 }
 
 func newBreakerBench(t *testing.T, fallback Locker) *breakerBench {
@@ -161,8 +161,8 @@ func TestBreakerLetsOneProbeThrough(t *testing.T) {
 	})
 }
 
-// The call that opens the breaker goes to the Fallback too, and so does a probe that fails. fn sees
-// which Locker holds its lock.
+// TestBreakerFallback checks that the call that opens the breaker, and a probe that fails, use the
+// Fallback. In fn, Via reports which Locker holds the lock.
 func TestBreakerFallback(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var local Local
@@ -188,7 +188,8 @@ func TestBreakerFallback(t *testing.T) {
 	})
 }
 
-// A probe with a result that does not count leaves its place to the next call.
+// TestBreakerDoesNotCount checks results that are neither success nor failure. If a probe has such
+// a result, the next call is the probe.
 func TestBreakerDoesNotCount(t *testing.T) {
 	for name, call := range map[string]func(t *testing.T, b *breakerBench) error{
 		"an error of fn": func(t *testing.T, b *breakerBench) error {
@@ -250,7 +251,8 @@ func refuses(err error) func(*testing.T, *breakerBench) error {
 	}
 }
 
-// A call counts as a success when fn begins, and a Locker that panics has failed.
+// TestBreakerCountsAtTheBeginning checks that a call counts as a success when fn begins, and that a
+// panic of the Locker counts as a failure.
 func TestBreakerCountsAtTheBeginning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBreakerBench(t, nil)
@@ -261,7 +263,7 @@ func TestBreakerCountsAtTheBeginning(t *testing.T) {
 		if b.State() != Closed {
 			t.Errorf("while the work of the probe runs the state is %v", b.State())
 		}
-		time.Sleep(time.Hour) // far above the wait limit, which does not bound fn
+		time.Sleep(time.Hour) // far longer than the wait limit, which does not apply to fn
 		if err := free(); err != nil {
 			t.Error(err)
 		}
@@ -283,12 +285,13 @@ func TestBreakerCountsAtTheBeginning(t *testing.T) {
 	})
 }
 
-// A call that entered before the breaker opened does not affect a later state.
+// TestBreakerIgnoresStaleResults checks that a call that began before the breaker opened does not
+// affect a later state.
 func TestBreakerIgnoresStaleResults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBreakerBench(t, nil)
 		b.under.set(nil, true)
-		go b.Do(t.Context(), "k", nothing) // fails in a second
+		go b.Do(t.Context(), "k", nothing) // fails after a second
 		synctest.Wait()
 		b.open(t)
 		b.under.set(nil, false)
@@ -304,8 +307,9 @@ func TestBreakerIgnoresStaleResults(t *testing.T) {
 	})
 }
 
-// The lock is granted when the wait limit passes. Either fn runs under it with a live context, or
-// the lock is given back and fn never runs; over many seeds both happen.
+// TestWaitLimitCrossesGrant grants the lock at the time when the wait limit passes. It checks that
+// either fn runs with a context that has not ended, or the lock is released and fn never runs. Over
+// many seeds both happen.
 func TestWaitLimitCrossesGrant(t *testing.T) {
 	ran, gaveUp := 0, 0
 	for seed := range uint64(300) {
@@ -331,7 +335,7 @@ func TestWaitLimitCrossesGrant(t *testing.T) {
 				errors.Is(err, context.Canceled) {
 				t.Errorf("seed %d: the function ran %d times, and Do returned %v", seed, here, err)
 			}
-			time.Sleep(time.Second) // the earlier holder may come later
+			time.Sleep(time.Second) // the first holder may get the lock after this call
 			synctest.Wait()
 			if under.names() != 0 {
 				t.Errorf("seed %d: the lock was not given back", seed)
@@ -345,8 +349,8 @@ func TestWaitLimitCrossesGrant(t *testing.T) {
 	}
 }
 
-// A call whose fn has run, or whose caller has gone, does not use the Fallback, even if other calls
-// have opened the breaker meanwhile.
+// TestBreakerThatOpensMeanwhile checks that a call whose fn has run, or whose context has ended,
+// does not use the Fallback, even if other calls have opened the breaker during that call.
 func TestBreakerThatOpensMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked, ran, own := 0, 0, errors.New("own")

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// This file is the state of a Breaker, without locks, clocks and hooks.
+// This file has the state machine of a Breaker, which uses no mutex, no clock and no hooks.
 
 // State is the state of a Breaker.
 type State int
@@ -32,7 +32,7 @@ func (s State) String() string {
 type Change struct {
 	Number   uint64 // 1 for the first change of this Breaker
 	From, To State
-	Cause    error // why it opened, else nil
+	Cause    error // why the Breaker opened; nil for other changes
 }
 
 type verdict int
@@ -43,16 +43,16 @@ const (
 	failure
 )
 
-// circuit is the state. A turn is the time between two changes: the result of a call from an
-// earlier turn does not count.
+// circuit is the state of a Breaker. A turn is the time between two changes of state. The result of
+// a call that began in an earlier turn does not count.
 type circuit struct {
-	failures int // how many in a row open it
+	failures int // how many consecutive failures open it
 	pause    time.Duration
 
 	state   State
 	turn    uint64
-	failed  int       // in a row, while Closed
-	until   time.Time // while Open
+	failed  int       // consecutive failures, while Closed
+	until   time.Time // end of the pause, while Open
 	probing bool      // while HalfOpen: the probe is in progress
 }
 
@@ -69,7 +69,8 @@ func (c *circuit) enter(now time.Time) (turn uint64, ok bool, change Change) {
 	return c.turn, true, change
 }
 
-// report applies the result of a call that has entered. After neither, the next call is the probe.
+// report applies the result v of a call that enter has let through. If v is neither, and the call
+// was the probe, the next call is the probe.
 func (c *circuit) report(now time.Time, turn uint64, v verdict, cause error) Change {
 	if turn != c.turn {
 		return Change{}

@@ -1,7 +1,8 @@
-// Package locker lets a service choose its lock implementation and degrade deliberately.
+// Package locker lets a service choose its lock implementation, and choose what happens when that
+// implementation fails.
 //
-// [Locker] has one method, Do, which *mortise.Node implements. A service that takes a Locker is
-// tested with a [Local], runs on a node, and can use a wrapper without a change:
+// [Locker] has one method, Do, which *mortise.Node implements. A service that uses a Locker can be
+// tested with a [Local], run with a node, and use these wrappers without a change of its code:
 //
 //	Local      locks within this process: for tests, programs with one instance, and fallbacks
 //	Func       a function as a Locker: an adapter of another lock service, or a fake
@@ -14,34 +15,37 @@
 //
 // # Guarantees
 //
-//   - Every wrapper runs fn at most once per call, whatever the lockers under it do, under the lock
-//     that its configuration names.
+//   - Every wrapper runs fn at most once per call, whatever the lockers under it do, and only under
+//     the lock that its configuration selects.
 //   - A call that did not run fn returns an error and holds nothing.
-//   - The token passed to fn is the one that [mortise.TokenFrom] finds in its context.
-//   - An option that gives up a guarantee has a name: [BreakerConfig].Fallback,
-//     [BothConfig].Observe. In fn, [Via] reports whether that happened.
+//   - [mortise.TokenFrom] returns the token passed to fn from the context of fn.
+//   - Only two options give up a guarantee: [BreakerConfig].Fallback and [BothConfig].Observe. In
+//     fn, [Via] reports whether one of them has taken effect.
 //
 // # Concurrency
 //
-// Everything is safe for concurrent use. A call of Do starts no goroutine, but a wait limit has a
+// Everything is safe for concurrent use. A call of Do starts no goroutine, but a wait limit uses a
 // timer. Hooks are called on the goroutine of the call that they report, with no mutex of this
-// package held. fn runs there too if the innermost Locker runs it there, as Local and Node do.
+// package held. fn also runs on that goroutine if the innermost Locker runs it there, as Local and
+// Node do.
 //
 // # Failure
 //
-// A panic in fn passes through and unlocks. Constructors report all mistakes of a configuration, by
-// field. A wrapper that its constructor did not make returns an error from every call.
+// A panic in fn unlocks and continues to the caller of Do. Constructors report all mistakes of a
+// configuration, by field. A wrapper that was not made by its constructor returns an error from
+// every call.
 //
 // # Limits
 //
-// Pauses and wait limits use package time, so a machine that sleeps stretches them; they protect
-// nothing. A wrapper gives up only when the Locker under it returns after its context has ended.
-// The limits of a Router and the state of a Breaker belong to this instance.
+// Pauses and wait limits use package time, so they become longer if the machine sleeps, and no
+// guarantee depends on them. When a wait limit passes, a wrapper returns only after the Locker
+// under it has returned. Each instance has its own limits of a Router and its own state of a
+// Breaker.
 //
 // # Refused alternative
 //
-// An interface with handles: Lock returns a lock with Unlock, Token, Err, Done and Context. Every
-// fake and every wrapper would need a second type with five methods that are hard to get right. A
-// handle can be leaked, kept after a fallback has ended, or released twice. With Do a wrapper knows
-// whether the work has begun and when it is over.
+// An interface with handles, in which Lock returns a lock with Unlock, Token, Err, Done and
+// Context: every fake and every wrapper would need a second type with five methods that are hard to
+// get right. A handle can be leaked, kept after a fallback has ended, or released twice. With Do a
+// wrapper knows whether the work has begun and when it has ended.
 package locker

@@ -65,8 +65,8 @@ func TestLocalServesInOrder(t *testing.T) {
 	})
 }
 
-// The lock passes to a waiter whose context ends before it runs. That waiter must not run, and the
-// next must.
+// TestLocalHandOverCrossesCancel checks a waiter that is granted the lock just before its context
+// ends: its function must not run, and the next waiter gets the lock.
 func TestLocalHandOverCrossesCancel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l Local
@@ -87,7 +87,7 @@ func TestLocalHandOverCrossesCancel(t *testing.T) {
 		go l.Do(t.Context(), "k", func(_ context.Context, token mortise.Token) error { served <- token; return nil })
 		synctest.Wait()
 
-		l.mu.Lock() // both happen before the waiter can run
+		l.mu.Lock() // the grant and the cancel happen before the waiter can run
 		l.pass("k")
 		cancel()
 		l.mu.Unlock()
@@ -105,8 +105,9 @@ func TestLocalHandOverCrossesCancel(t *testing.T) {
 	})
 }
 
-// Callers have short contexts, and their times coincide. Exclusion and rising tokens hold, every
-// caller with enough time is served, and nothing is left behind.
+// TestLocalUnderChance runs callers whose contexts end when locks are granted. It checks that they
+// exclude each other, that tokens rise, that every caller with enough time gets the lock, and that
+// no key is left in memory.
 func TestLocalUnderChance(t *testing.T) {
 	crossed := 0
 	for seed := range uint64(300) {
@@ -182,8 +183,8 @@ func TestLocalGivingUpLeavesTheQueue(t *testing.T) {
 	})
 }
 
-// A lock is entered again under itself, through any number of other locks, as long as it is held.
-// The last call to return unlocks.
+// TestLocalIsEnteredAgain checks that a call under a held lock enters the lock again, also if other
+// locks were acquired between the two calls. The last call to return unlocks.
 func TestLocalIsEnteredAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l, other Local
@@ -232,7 +233,8 @@ func TestLocalIsEnteredAgain(t *testing.T) {
 	})
 }
 
-// The context of fn ends with it, and runtime.Goexit in fn unlocks.
+// TestLocalEnds checks that the context of fn ends when fn returns, and that runtime.Goexit in fn
+// unlocks.
 func TestLocalEnds(t *testing.T) {
 	var l Local
 	var kept context.Context

@@ -12,16 +12,16 @@ import (
 
 // Locker runs work under a lock. *mortise.Node implements it.
 //
-// Do waits for the lock of key, runs fn at most once, unlocks, even if fn panics, and returns. The
-// context of fn is a child of ctx; it ends when the lock is lost, if the Locker can lose locks.
-// token is above the token of every earlier lock of that key by this Locker.
+// Do waits for the lock of key, runs fn at most once, and unlocks, even if fn panics. The context
+// of fn is a child of ctx. It ends when the lock is lost, if the Locker can lose locks. token is
+// higher than the token of every earlier lock of that key by this Locker.
 //
-// ctx bounds the wait: when it ends, Do returns soon, with an error that wraps the context's. An
-// error without a run of fn means that nothing is held, now or later. If fn has run, the error
-// wraps the error of fn and any error of unlocking. A key that a Node would refuse fails with
-// [mortise.ErrBadKey]. A call with the context of fn, for the same key, enters the lock again in a
-// Node and a Local; other Lockers may block it until its context ends. Implementations are safe for
-// concurrent use.
+// ctx bounds the wait: when ctx ends, Do returns soon, with an error that wraps the context's
+// error. If Do returns an error and fn has not run, nothing is held and nothing is granted later.
+// If fn has run, the error wraps the error of fn and any error of unlocking. For a key that a Node
+// would refuse, Do fails with [mortise.ErrBadKey]. A call with the context of fn and the same key
+// enters the lock again in a Node and a Local. Other Lockers may block such a call until its
+// context ends. Implementations are safe for concurrent use.
 type Locker interface {
 	Do(ctx context.Context, key string, fn func(ctx context.Context, token mortise.Token) error) error
 }
@@ -46,7 +46,7 @@ func (f Func) Do(ctx context.Context, key string, fn func(ctx context.Context, t
 
 const maxKeyBytes = 512
 
-// checkKey refuses what a node refuses.
+// checkKey returns an error for a key that a node refuses.
 func checkKey(key string) error {
 	if key == "" || len(key) > maxKeyBytes || !utf8.ValidString(key) {
 		return badKey(key)
@@ -59,14 +59,13 @@ func checkKey(key string) error {
 	return nil
 }
 
-// badKey describes valid keys, and shows a limited part of a bad one.
+// badKey returns an error that describes valid keys and shows at most 64 bytes of the bad key.
 func badKey(key string) error {
 	return fmt.Errorf("%w: %.64q: want 1 to %d bytes of UTF-8 without control characters", mortise.ErrBadKey, key,
 		maxKeyBytes)
 }
 
-// ended returns why ctx has ended: errors.Is finds both the context's own error and the caller's
-// cause.
+// ended returns an error that wraps the error of ctx, which has ended, and its cause.
 func ended(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if cause == err {

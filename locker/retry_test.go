@@ -12,8 +12,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// refuser returns a Locker that returns errs one after the other without running fn, then locks. It
-// counts its calls.
+// refuser returns a Locker whose first calls return errs, one each, without running fn. Later calls
+// lock. The Locker counts its calls in calls.
 func refuser(calls *int, errs ...error) Locker {
 	var l Local
 	return Func(func(ctx context.Context, key string, fn func(context.Context, mortise.Token) error) error {
@@ -34,8 +34,8 @@ func retry(t *testing.T, c RetryConfig) *Retry {
 	return r
 }
 
-// Errors of a node are classified by Retry; RetryConfig.Temporary decides on others and cannot
-// override Final.
+// TestRetryKnowsWhatIsTemporary checks after which errors Retry calls the Locker again.
+// RetryConfig.Temporary decides only for errors that Retry does not classify itself.
 func TestRetryKnowsWhatIsTemporary(t *testing.T) {
 	foreign := errors.New("foreign")
 	for _, c := range []struct {
@@ -51,7 +51,7 @@ func TestRetryKnowsWhatIsTemporary(t *testing.T) {
 		{mortise.ErrClosed, true, 1},
 		{&mortise.DeadlockError{}, true, 1}, {mortise.ErrBadRequest, true, 1}, {mortise.ErrBadKey, true, 1},
 		{context.Canceled, true, 1}, {context.DeadlineExceeded, true, 1}, {ErrOpen, true, 1}, {ErrWait, true, 1},
-		{fmt.Errorf("%w: %w", mortise.ErrOverloaded, context.DeadlineExceeded), true, 1}, // final wins
+		{fmt.Errorf("%w: %w", mortise.ErrOverloaded, context.DeadlineExceeded), true, 1}, // Final takes precedence
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			calls, ran := 0, 0
@@ -70,8 +70,8 @@ func TestRetryKnowsWhatIsTemporary(t *testing.T) {
 	}
 }
 
-// The Locker runs fn and returns a temporary error, runs it twice, or runs it after Do has
-// returned.
+// TestFnRunsOnceWhateverTheLockerDoes checks that fn runs at most once if the Locker runs fn and
+// returns a temporary error, runs fn twice, or runs fn after Do has returned.
 func TestFnRunsOnceWhateverTheLockerDoes(t *testing.T) {
 	var late []work
 	for name, l := range map[string]Locker{
@@ -180,7 +180,8 @@ func TestRetryEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// Also for a fake that does not, and under another lock.
+// TestWrappersPutTheToken checks that TokenFrom returns the token passed to fn, also if the Locker
+// under the wrapper does not put it into the context, and under another lock.
 func TestWrappersPutTheToken(t *testing.T) {
 	plain := Func(func(ctx context.Context, _ string, fn func(context.Context, mortise.Token) error) error {
 		return fn(ctx, 5)

@@ -52,8 +52,9 @@ func TestRouterTakesTheLongestPrefix(t *testing.T) {
 	}
 }
 
-// One tenant has 10,000 callers for one key that is held for an hour, on a service that takes 150
-// requests in all. The other tenant is served at once, every time.
+// TestRouterKeepsTenantsApart checks that one tenant is always served immediately, while another
+// tenant has 10,000 callers for one key that is held for an hour. The lock service accepts 150
+// requests in total.
 func TestRouterKeepsTenantsApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var local Local
@@ -116,8 +117,8 @@ func quiet(t *testing.T, r *Router) {
 	}
 }
 
-// MaxHolds is checked when a call arrives and when its lock is granted; a refused lock is free for
-// others.
+// TestRouterLimitsHolds checks that MaxHolds limits calls when they arrive and when their lock is
+// granted, and that a lock whose call is refused is free for other callers.
 func TestRouterLimitsHolds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var local Local
@@ -162,7 +163,8 @@ func TestRouterLimitsHolds(t *testing.T) {
 	})
 }
 
-// A call that ends by an error, a panic or its context is no longer counted.
+// TestRouterForgetsWhoGoes checks that a call that ends with an error, a panic or the end of its
+// context is no longer counted.
 func TestRouterForgetsWhoGoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := router(t, Route{"", new(Local), 1, 1})

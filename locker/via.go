@@ -5,19 +5,19 @@ import (
 	"slices"
 )
 
-// The results of Via, also for logs.
+// The elements of the results of Via. They can also be used in logs.
 const (
 	Primary   = "primary"    // a Breaker's Locker holds the lock
-	Fallback  = "fallback"   // a Breaker's Fallback holds it: holders of the Locker are not excluded
-	FirstOnly = "first only" // the First of a Both with Observe holds it, the Second does not
+	Fallback  = "fallback"   // a Breaker's Fallback holds the lock, which does not exclude holders of its Locker
+	FirstOnly = "first only" // only the First of a Both with Observe holds the lock
 )
 
 type viaKey struct{}
 
-// Via returns, in fn, the path of its call through the Breakers and Boths of its Locker, outermost
-// first. A Both that holds both locks adds only the path of First (and, without Observe, of
-// Second). In nested calls the innermost call through this package counts. The caller owns the
-// slice.
+// Via returns, if ctx is the context of fn, the path of that call through the Breakers and Boths of
+// the Locker, the outermost first. A Both that holds both locks adds no element of its own, but the
+// path of First (and, without Observe, of Second). In nested calls Via returns the path of the
+// innermost call through this package. The caller owns the slice.
 //
 //	if slices.Contains(locker.Via(ctx), locker.Fallback) { … }
 func Via(ctx context.Context) []string {
@@ -25,8 +25,8 @@ func Via(ctx context.Context) []string {
 	return slices.Clone(ways)
 }
 
-// via returns a child of ctx with these path elements added in front. The innermost wrapper runs
-// first.
+// via returns a child of ctx with ways added in front of its path. An inner wrapper calls via
+// before an outer one.
 func via(ctx context.Context, ways ...string) context.Context {
 	return context.WithValue(ctx, viaKey{}, slices.Concat(ways, Via(ctx)))
 }

@@ -7,14 +7,15 @@
 //
 // # Guarantees
 //
-// A Locker that passes runs fn once and returns its error. It excludes callers of one key, and not
-// those of others. Its tokens rise, and [mortise.TokenFrom] finds them. A wait ends with its
-// context and holds nothing. Bad keys are refused, and a panic unlocks.
+// A Locker that passes runs fn once and returns its error. It excludes callers of the same key, but
+// not callers of different keys. Its tokens rise, and [mortise.TokenFrom] returns them. When the
+// context of a waiting call ends, the call returns and holds nothing. Bad keys are refused, and a
+// panic in fn unlocks.
 //
 // # Concurrency
 //
-// The parts run one after the other, each on its own Locker, which several goroutines use. Run
-// works in a synctest bubble too.
+// The checks run one after the other. Each uses its own Locker, from several goroutines. Run may be
+// called in a synctest bubble.
 //
 // # Failure
 //
@@ -23,12 +24,13 @@
 //
 // # Limits
 //
-// It does not check the order of waiters, whether a lost lock ends the context of fn, whether a
-// lock can be entered again, and whether tokens rise across restarts.
+// Run does not check the order of waiters, whether the context of fn ends when the lock is lost,
+// whether a lock can be entered again, and whether tokens rise across restarts.
 //
 // # Refused alternative
 //
-// A list of cases for the caller's own loop: it saves nothing, and a test could forget the loop.
+// A list of checks that the caller runs in its own loop: it saves no code, and a test could omit
+// the loop.
 package lockertest
 
 import (
@@ -43,9 +45,9 @@ import (
 	"github.com/mortise-lock/mortise/locker"
 )
 
-// Run checks a Locker in subtests. fresh makes one for each of them, ready to use and without other
-// users; it may register a cleanup with t.Cleanup. Keys begin with "lockertest/". Run adds much
-// less than a second to the time of the Locker itself.
+// Run checks a Locker in subtests. For each subtest, fresh returns a Locker that is ready to use
+// and has no other users; fresh may register a cleanup with t.Cleanup. All keys begin with
+// "lockertest/". Run itself takes much less than a second, in addition to the time of the Locker.
 func Run(t *testing.T, fresh func(t *testing.T) locker.Locker) {
 	t.Helper()
 	for _, c := range checks() {
@@ -101,7 +103,7 @@ func runsOnce(t testing.TB, ctx context.Context, l locker.Locker) {
 
 func excludes(t testing.TB, ctx context.Context, l locker.Locker) {
 	var all sync.WaitGroup
-	counter := 0 // unguarded, so that the race detector reports a missing exclusion
+	counter := 0 // not guarded by a mutex, so that the race detector reports a missing exclusion
 	for range 8 {
 		all.Go(func() {
 			for range 5 {
@@ -116,7 +118,7 @@ func excludes(t testing.TB, ctx context.Context, l locker.Locker) {
 }
 
 func keysAreApart(t testing.TB, ctx context.Context, l locker.Locker) {
-	do(t, ctx, l, "lockertest/outer", func(context.Context, mortise.Token) { // with the outer context, as in givesUp
+	do(t, ctx, l, "lockertest/outer", func(context.Context, mortise.Token) { // uses the outer ctx, as givesUp does
 		do(t, ctx, l, "lockertest/inner", func(context.Context, mortise.Token) {})
 	})
 }
@@ -161,7 +163,7 @@ func contextIsChild(t testing.TB, ctx context.Context, l locker.Locker) {
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("Do returned %v, want what the function returned", err)
 	}
-	do(t, ctx, l, "lockertest/one", func(context.Context, mortise.Token) {}) // unlocked although the context had ended
+	do(t, ctx, l, "lockertest/one", func(context.Context, mortise.Token) {}) // the first call has unlocked
 }
 
 func endedContext(t testing.TB, ctx context.Context, l locker.Locker) {
@@ -177,7 +179,7 @@ func endedContext(t testing.TB, ctx context.Context, l locker.Locker) {
 }
 
 func givesUp(t testing.TB, ctx context.Context, l locker.Locker) {
-	// With the outer context: the inner one could enter the lock again.
+	// The inner call uses the outer context, because the context of fn could enter the lock again.
 	do(t, ctx, l, "lockertest/one", func(context.Context, mortise.Token) {
 		short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
 		defer cancel()
@@ -189,7 +191,7 @@ func givesUp(t testing.TB, ctx context.Context, l locker.Locker) {
 			t.Errorf("Do returned %v, want an error that wraps the context's", err)
 		}
 	})
-	do(t, ctx, l, "lockertest/one", func(context.Context, mortise.Token) {}) // the call that gave up holds nothing
+	do(t, ctx, l, "lockertest/one", func(context.Context, mortise.Token) {}) // the second call holds nothing
 }
 
 func badKeys(t testing.TB, ctx context.Context, l locker.Locker) {
