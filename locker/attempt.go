@@ -11,25 +11,25 @@ import (
 )
 
 // ErrWait means that the wait limit of a wrapper passed before the lock was granted: fn did not
-// run, and the call holds no lock.
+// run, and nothing is held.
 var ErrWait = errors.New("locker: not locked within the wait limit")
 
 // attempt is one call of Do of a Locker. It records whether fn has begun. fn begins at most once,
-// never after the wait limit has passed, and never after Do has returned. So if fn has not begun,
-// the caller may use another Locker.
+// never after the wait limit has passed and never after Do has returned. So if fn did not begin,
+// the caller may call another Locker.
 type attempt struct {
-	wait  time.Duration // the time within which fn must begin; zero means no limit besides ctx
-	admit func() error  // called once, just before fn; if it returns an error, fn does not run; may be nil
+	wait  time.Duration // how long fn may take to begin; zero means as long as ctx allows
+	admit func() error  // called once, before fn begins; if it returns an error, fn does not run; may be nil
 	phase atomic.Int32
 }
 
-// The phases of an attempt. It leaves waiting at most once.
+// The phases of an attempt. It begins with waiting and changes once.
 const (
 	waiting = iota
 	begun   // fn is running or has run
 	refused // admit returned an error
 	expired // the wait limit has passed
-	over    // Do has returned before the attempt left waiting
+	over    // Do has returned while the phase was waiting
 )
 
 // do calls l.Do, and reports whether fn has begun. If fn has not begun, err is not nil.
@@ -47,7 +47,8 @@ func (a *attempt) do(ctx context.Context, l Locker, key string,
 				return err
 			}
 		}
-		// Without this, TokenFrom might return the token of an outer lock.
+		// If the Locker has put no token into ctx, TokenFrom would return the token of an outer
+		// lock.
 		if found, ok := mortise.TokenFrom(ctx); !ok || found != token {
 			ctx = mortise.ContextWithToken(ctx, token)
 		}
@@ -56,8 +57,8 @@ func (a *attempt) do(ctx context.Context, l Locker, key string,
 	return a.settle(ctx, key, err)
 }
 
-// limit returns a context that ends when the wait limit passes before fn has begun. Once fn has
-// begun, the context ends only with ctx or when stop is called.
+// limit returns a context that ends if the wait limit passes before fn has begun. After fn has
+// begun, the context ends only when ctx ends or stop is called.
 func (a *attempt) limit(ctx context.Context) (limited context.Context, stop func()) {
 	if a.wait == 0 {
 		return ctx, func() {}
@@ -71,14 +72,15 @@ func (a *attempt) limit(ctx context.Context) (limited context.Context, stop func
 	return limited, func() { timer.Stop(); end(nil) }
 }
 
-// settle ends the attempt, so that fn cannot begin later, and returns the outcome.
+// settle ends the attempt, so that fn does not run if the Locker calls it later. It returns the
+// outcome.
 func (a *attempt) settle(ctx context.Context, key string, err error) (began bool, _ error) {
 	a.phase.CompareAndSwap(waiting, over)
 	phase := a.phase.Load()
 	switch {
 	case phase == begun:
 		return true, err
-	case phase == expired && ctx.Err() != nil: // ctx has ended as well: report the limit of the caller
+	case phase == expired && ctx.Err() != nil: // both limits have passed: report the caller's
 		return false, fmt.Errorf("locker: lock %q: %w", key, ended(ctx))
 	case phase == expired:
 		// err is not wrapped, because it may be the error of a context that the caller did not

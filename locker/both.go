@@ -11,31 +11,31 @@ import (
 
 // BothConfig configures a Both.
 type BothConfig struct {
-	// First is locked first and unlocked last, with and without Observe. Required. It must be the
-	// same on all instances: see Both.
+	// First is locked first and unlocked last. fn always runs under it. First is required, and must
+	// be the same on all instances: see Both.
 	First Locker
 
 	// Second is locked after First and unlocked before First. Required.
 	Second Locker
 
 	// Authority selects the token that fn gets: FirstLock or SecondLock. The tokens of two lockers
-	// cannot be compared. Change the authority only when the resource may forget the tokens that it
-	// has seen. Required, because a migration depends on this choice.
+	// cannot be compared, so change Authority only when the resource may forget the tokens that it
+	// has seen. Authority is required, because a migration depends on this choice.
 	Authority Authority
 
-	// Observe makes Second optional. If Second cannot be locked, or its lock is lost, OnSecond is
-	// called and the work continues under First alone. So the work does not exclude programs that
-	// use only Second. Observe requires FirstLock as the Authority. In fn, [Via] reports whether
-	// Second is missing.
+	// Observe makes Second optional: if it cannot be locked, or its lock is lost, OnSecond is
+	// called and the work continues under First alone. Such work does not exclude programs that use
+	// only Second. Observe requires FirstLock as the Authority. In fn, [Via] reports whether Second
+	// is missing.
 	Observe bool
 
-	// Wait is how long the work waits for Second if Observe is set. Default: 1s. Without Observe,
-	// Wait must not be set, because the caller's context limits the wait.
+	// Wait is how long the work waits for Second with Observe. Default: 1s. Wait must not be set
+	// without Observe, because then the caller's context limits the wait.
 	Wait time.Duration
 
-	// OnSecond is called with each error of Second if Observe is set. It runs on the goroutine of
-	// the call, which waits until OnSecond returns. Several goroutines may call it concurrently.
-	// Required with Observe, because these errors show whether Second is reliable.
+	// OnSecond is called with each error of Second if Observe is set, on the goroutine of the call,
+	// which waits until OnSecond returns. Several goroutines may call it concurrently. It is
+	// required with Observe, because these errors show whether Second is reliable.
 	OnSecond func(key string, err error)
 }
 
@@ -47,21 +47,22 @@ const (
 	SecondLock                      // the token is that of Second
 )
 
-// Both is a Locker that holds the locks of two other Lockers while fn runs. Use it to move from one
-// lock service to another while instances of the old and the new program run together. In this
-// list, each step excludes the step before it, so a step may be rolled out one instance after the
-// other:
+// Both is a Locker that holds the locks of two other Lockers together. Use it to move from one lock
+// service to another while instances with the old and the new program run together. The calls of
+// each step exclude the calls of the step before it, so each step may be rolled out instance by
+// instance:
 //
 //	old                                              all instances lock the old service
 //	Both{First: old, Second: node, Observe: true}    see whether the new one is reliable
 //	Both{First: old, Second: node}                   wait until this runs everywhere
 //	node                                             the old service may be removed
 //
-// If all instances have the same First, two calls for one key cannot deadlock: a call that waits
-// for First holds neither lock, and only the holder of First waits for Second. If one instance
-// reverses the order, two calls can each hold the lock that the other waits for, until a context
-// ends. Nested calls must lock their keys in one order, as with any lock. Both is safe for
-// concurrent use.
+// If all instances have the same First, two calls cannot wait for each other. A call that waits for
+// First of a key holds no lock of that key. A call that waits for Second of a key holds First, so
+// no other call of a Both waits for Second of that key, and the holder of Second waits for neither
+// lock. If one instance reverses the order, two calls can each hold the lock that the other call
+// waits for, until a context ends. Nested calls must lock their keys in one order, as with any
+// lock. A Both is safe for concurrent use.
 type Both struct{ config BothConfig }
 
 // NewBoth returns a Both, or an error that names every mistake of the configuration.
@@ -94,9 +95,9 @@ func NewBoth(c BothConfig) (*Both, error) {
 	return &Both{c}, nil
 }
 
-// Do locks First, then Second, runs fn and unlocks in reverse order. The context of fn ends when
-// either lock is lost, and Do returns the errors of both Lockers. With Observe, the context ends
-// only when First is lost, and Do returns only the errors of First.
+// Do locks First, then Second, runs fn and unlocks in reverse. Without Observe, the context of fn
+// ends when either lock is lost, and Do returns the errors of both Lockers. With Observe, the
+// context of fn ends only when First is lost, and Do returns only the errors of First.
 func (b *Both) Do(ctx context.Context, key string, fn func(ctx context.Context, token mortise.Token) error) error {
 	if b.config.First == nil {
 		return unmade("Both")
@@ -110,7 +111,8 @@ func (b *Both) Do(ctx context.Context, key string, fn func(ctx context.Context, 
 	return err
 }
 
-// require runs fn while both locks are held. ctx and first are the context and the token of First.
+// require is called under First. It locks Second and runs fn. ctx is the context of First's lock,
+// and first is its token.
 func (b *Both) require(ctx context.Context, key string, first mortise.Token,
 	fn func(context.Context, mortise.Token) error) error {
 	ways := Via(ctx)
@@ -126,9 +128,9 @@ func (b *Both) require(ctx context.Context, key string, first mortise.Token,
 	return err
 }
 
-// observe runs fn under First, and under Second if Second can be locked. ctx and token belong to
-// First. The function that it passes to Second returns nil, so an error that Second returns is
-// never the error of fn.
+// observe is called under First. It runs fn, and locks Second before that if it can. ctx is the
+// context of First's lock, and token is its token. The error of fn is not returned to Second, so an
+// error of Second never is the error of fn.
 func (b *Both) observe(ctx context.Context, key string, token mortise.Token,
 	fn func(context.Context, mortise.Token) error) error {
 	result := errors.New("locker: Second returned before the function did")

@@ -15,8 +15,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// losing is a Local that records its calls, and that loses its locks when the channel lose is
-// closed.
+// losing is a Local that records its calls. Its lock is lost when the channel lose is closed.
 type losing struct {
 	Local
 	name string
@@ -49,7 +48,7 @@ func (l *losing) Do(ctx context.Context, key string, fn func(context.Context, mo
 	})
 }
 
-// bothBench contains two lockers that can lose locks, and a record of their calls.
+// bothBench has two lockers that can lose locks, and a record of the calls.
 type bothBench struct {
 	first, second *losing
 	notes         []string
@@ -60,7 +59,7 @@ func newBothBench() *bothBench {
 	note := func(what string) { b.notes = append(b.notes, what) }
 	b.first = &losing{name: "first", note: note, lose: make(chan struct{})}
 	b.second = &losing{name: "second", note: note, lose: make(chan struct{})}
-	_ = b.second.Local.Do(context.Background(), "ahead", nothing) // so that the tokens of the two differ
+	_ = b.second.Local.Do(context.Background(), "ahead", nothing) // so that the tokens of first and second differ
 	return b
 }
 
@@ -110,7 +109,7 @@ func TestBothLocksInOrderAndUnlocksInReverse(t *testing.T) {
 	}
 }
 
-// TestBothRequired checks that an error of Second fails the call, and that First is unlocked.
+// TestBothRequired checks that the call fails if Second fails, and that First is then unlocked.
 func TestBothRequired(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBothBench()
@@ -130,8 +129,8 @@ func TestBothRequired(t *testing.T) {
 	})
 }
 
-// TestBothEndsWithEitherLock checks that the context of fn ends when either lock is lost. With
-// Observe it ends only when First is lost, and OnSecond gets the loss of Second.
+// TestBothEndsWithEitherLock checks that without Observe the context of fn ends when either lock is
+// lost. With Observe it ends only when First is lost, and OnSecond is called when Second is lost.
 func TestBothEndsWithEitherLock(t *testing.T) {
 	for _, c := range []struct {
 		observe, first bool
@@ -163,8 +162,8 @@ func TestBothEndsWithEitherLock(t *testing.T) {
 	}
 }
 
-// TestBothObserves checks that the work waits for Second no longer than Wait and runs once, that
-// only OnSecond gets the errors of Second, and that only the caller gets the error of fn.
+// TestBothObserves checks that with Observe the work waits for Second no longer than Wait, and runs
+// once. Only OnSecond gets the errors of Second, and only the caller gets the error of fn.
 func TestBothObserves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBothBench()
@@ -215,9 +214,9 @@ func TestBothObserves(t *testing.T) {
 	})
 }
 
-// TestBothDoesNotDeadlock runs two instances with the same order beside callers that use only the
-// old or only the new service. It checks that each pair of adjacent migration steps excludes each
-// other. A deadlock would make synctest fail.
+// TestBothDoesNotDeadlock runs two instances of a Both with the same order, and callers of only the
+// old or only the new service. It checks that adjacent steps of the migration exclude each other. A
+// deadlock would end the synctest bubble.
 func TestBothDoesNotDeadlock(t *testing.T) {
 	for seed := range uint64(50) {
 		synctest.Test(t, func(t *testing.T) {
@@ -263,8 +262,8 @@ func TestBothDoesNotDeadlock(t *testing.T) {
 	}
 }
 
-// TestViaTellsOfBothLocks checks that Via reports a Breaker under First and one under Second, and
-// that a nested call reports its own path.
+// TestViaTellsOfBothLocks checks that Via reports the Breakers under First and under Second, and
+// that in a nested call it reports the path of that call.
 func TestViaTellsOfBothLocks(t *testing.T) {
 	fallen := func() Locker {
 		b, err := NewBreaker(BreakerConfig{Locker: failing(errors.New("down")), Wait: time.Second, Failures: 1,

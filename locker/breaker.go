@@ -18,56 +18,56 @@ var ErrOpen = errors.New("locker: the breaker is open")
 type BreakerConfig struct {
 	Locker Locker
 
-	// Wait is the time within which fn must begin. If fn has not begun then, the call fails with
-	// [ErrWait]. Wait does not limit how long fn runs. Required: no default fits, because a lock
-	// that is held for a long time looks like a locker that is down. Set it well above the longest
-	// wait in a healthy queue, and below the deadlines of the callers: a call whose own context
-	// ends first does not count as a failure.
+	// Wait is how long the Locker may take to begin fn. If fn does not begin in this time, the call
+	// counts as a failure with [ErrWait]. Wait does not limit fn itself. It is required, because no
+	// default fits: a lock that is held for long cannot be distinguished from a failing Locker. Set
+	// it well above the longest wait in a normal queue, and below the deadlines of the callers,
+	// because a call whose context ends earlier does not count as a failure.
 	Wait time.Duration
 
-	// Failures is the number of consecutive failures that opens the breaker: 1 to 1,000,000.
+	// Failures is how many consecutive calls must fail to open the breaker: 1 to 1,000,000.
 	// Default: 5.
 	Failures int
 
-	// Pause is how long the breaker is open before one call reaches the Locker as a probe. Default:
+	// Pause is how long the breaker is open before one call may use the Locker as a probe. Default:
 	// 10s.
 	Pause time.Duration
 
-	// Fallback is called while the breaker is open. Holders of the Fallback and holders of the
-	// Locker do not exclude each other. So while the Fallback is in use, and until the last holder
-	// on each side has ended, two calls may work under one key: on two instances that each use
-	// their own Local; on an instance that uses the Fallback and one that still uses the Locker;
-	// and in this process, before and after the change. This can happen even if the Locker works,
-	// when a lock is held for longer than Wait.
+	// Fallback is called while the breaker is open. It gives up the guarantee of Locker, because
+	// holders of the Locker and of the Fallback do not exclude each other. While the Fallback is
+	// used, and until the last holder of the Locker and of the Fallback has ended, two calls may
+	// work under one key: on two instances that each use a Local as Fallback; on an instance that
+	// uses its Fallback and an instance that reaches the Locker; and in this process, before and
+	// after a change of state. This can happen even if the Locker works, when a lock is held for
+	// longer than Wait.
 	//
-	// Use a Fallback where a lock only saves work. Where a lock protects data, the resource must
-	// also compare tokens: those of a Local are below every token of a node, so the resource
-	// refuses them after one of a node. In fn, [Via] reports which Locker holds the lock. Default:
-	// no Fallback, and calls fail with ErrOpen.
+	// Use a Fallback where a lock only avoids double work. Where a lock protects data, also fence
+	// with tokens: the tokens of a Local are below those of every node, so the resource refuses
+	// holders of a Local. [Via] tells fn which Locker holds its lock. Default: none, calls fail
+	// with ErrOpen.
 	Fallback Locker
 
-	// OnChange is called with every change of the state. It runs on the goroutine of the call that
-	// caused the change, which waits until OnChange returns. Several goroutines may call it
-	// concurrently; the field Number of a Change gives the order. Default: none.
+	// OnChange is called with every change of the state, on the goroutine of the call that caused
+	// the change. That call waits until OnChange returns. Several goroutines may call OnChange
+	// concurrently; Change.Number orders the changes. Default: none.
 	OnChange func(Change)
 }
 
-// Breaker is a Locker that stops calling a failing Locker. Each call of the Locker has one of three
-// results:
+// Breaker is a Locker that stops calling another Locker when that fails. It classifies calls by
+// whether fn begins:
 //
-//   - success: fn has begun. An error of fn, a panic of fn and the loss of the lock do not change
-//     that.
+//   - success: fn has begun. An error or a panic of fn, and the loss of the lock, do not make it a
+//     failure.
 //   - failure: fn has not begun within Wait, or the Locker returned an error or panicked.
-//   - neither: ctx ended; or the Locker works and refused this call (see [Temporary], except
-//     ErrNotReady); or the error is mortise.ErrBadKey, ErrBadRequest, *DeadlockError, ErrLeaving or
-//     ErrClosed. The last two mean that the program itself is closing its node, which a Fallback
-//     must not bypass.
+//   - neither: ctx ended; or the Locker works but refused this call, with an error of [Temporary]
+//     other than ErrNotReady; or the error is mortise.ErrBadKey, ErrBadRequest, *DeadlockError,
+//     ErrLeaving or ErrClosed. The last two mean that the program itself stops its node, so no
+//     fallback is used.
 //
-// The breaker opens after Failures consecutive failures. While it is open, calls use the Fallback,
-// or fail with ErrOpen. After Pause, one call reaches the Locker as the probe: its success closes
-// the breaker, its failure opens the breaker for another Pause. A failed call that opens the
-// breaker, or that ends while the breaker is open, uses the Fallback as well. Breaker is safe for
-// concurrent use.
+// After Failures consecutive failures the breaker opens. Then calls use the Fallback, or fail with
+// ErrOpen. After Pause one call uses the Locker as the probe: success closes the breaker, and
+// failure opens it for another Pause. A call that opens the breaker, or that fails while it is
+// open, uses the Fallback after its failure. A Breaker is safe for concurrent use.
 type Breaker struct {
 	config  BreakerConfig
 	mu      sync.Mutex
@@ -100,7 +100,7 @@ func NewBreaker(c BreakerConfig) (*Breaker, error) {
 	return &Breaker{config: c, circuit: circuit{failures: c.Failures, pause: c.Pause}}, nil
 }
 
-// State returns the state. After Pause it is still Open until a call makes it HalfOpen.
+// State returns the present state. An open breaker becomes HalfOpen only when a call arrives.
 func (b *Breaker) State() State {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -129,7 +129,7 @@ func (b *Breaker) try(ctx context.Context, key string, turn uint64,
 	verdict, cause := failure, errors.New("locker: the Locker panicked")
 	defer func() { b.report(turn, verdict, cause) }()
 	a := attempt{wait: b.config.Wait, admit: func() error {
-		b.report(turn, success, nil) // now, because fn may run for an hour
+		b.report(turn, success, nil) // reported here because fn may run for hours
 		verdict = neither
 		return nil
 	}}
@@ -143,13 +143,14 @@ func (b *Breaker) try(ctx context.Context, key string, turn uint64,
 	return began, err
 }
 
-// harmless reports whether err, from a call that did not begin fn, does not count as a failure.
+// harmless reports whether err, of a call in which fn did not begin, does not count as a failure of
+// the Locker.
 func harmless(err error) bool {
 	return deadlocked(err) || is(err, mortise.ErrBadKey, mortise.ErrBadRequest, mortise.ErrLeaving, mortise.ErrClosed,
 		mortise.ErrHeld, mortise.ErrOverloaded, mortise.ErrQueueFull, mortise.ErrNoRoom)
 }
 
-// fallBack calls the Fallback. Without a Fallback it returns why.
+// fallBack calls the Fallback. If there is none, it returns the error why.
 func (b *Breaker) fallBack(ctx context.Context, key string, why error,
 	fn func(context.Context, mortise.Token) error) error {
 	if b.config.Fallback == nil {
@@ -161,7 +162,8 @@ func (b *Breaker) fallBack(ctx context.Context, key string, why error,
 	return err
 }
 
-// enter reports whether to call the Locker. The caller must pass turn to report with the result.
+// enter reports whether to call the Locker. The caller must pass turn to report with the result of
+// that call.
 func (b *Breaker) enter() (turn uint64, ok bool) {
 	b.mu.Lock()
 	turn, ok, change := b.circuit.enter(time.Now())

@@ -45,13 +45,13 @@ func (p *patient) Do(ctx context.Context, key string, fn func(context.Context, m
 	return p.Local.Do(ctx, key, fn)
 }
 
-// breakerBench is a Breaker, the Locker under it, and a record of the calls. The Breaker opens for
-// a minute after 3 failures; its wait limit is one second.
+// breakerBench is a Breaker with a Locker that can be made to fail, and a record of its calls. The
+// Breaker opens for a minute after 3 failures. Its wait limit is a second.
 type breakerBench struct {
 	*Breaker
 	under   *patient
 	changes []Change
-	ways    []string // the result of Via in the last call; nil if its fn did not run
+	ways    []string // the result of Via in the last call that ran
 }
 
 func newBreakerBench(t *testing.T, fallback Locker) *breakerBench {
@@ -161,8 +161,8 @@ func TestBreakerLetsOneProbeThrough(t *testing.T) {
 	})
 }
 
-// TestBreakerFallback checks that a call that opens the breaker and a probe that fails use the
-// Fallback, and that Via reports which Locker holds the lock.
+// TestBreakerFallback checks that the call that opens the breaker, and a probe that fails, use the
+// Fallback. In fn, Via reports which Locker holds the lock.
 func TestBreakerFallback(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var local Local
@@ -188,8 +188,8 @@ func TestBreakerFallback(t *testing.T) {
 	})
 }
 
-// TestBreakerDoesNotCount checks that the results which are neither success nor failure do not
-// change the state. After a probe with such a result, the next call is the probe.
+// TestBreakerDoesNotCount checks results that are neither success nor failure. If a probe has such
+// a result, the next call is the probe.
 func TestBreakerDoesNotCount(t *testing.T) {
 	for name, call := range map[string]func(t *testing.T, b *breakerBench) error{
 		"an error of fn": func(t *testing.T, b *breakerBench) error {
@@ -263,7 +263,7 @@ func TestBreakerCountsAtTheBeginning(t *testing.T) {
 		if b.State() != Closed {
 			t.Errorf("while the work of the probe runs the state is %v", b.State())
 		}
-		time.Sleep(time.Hour) // far above the wait limit, which does not limit fn
+		time.Sleep(time.Hour) // far longer than the wait limit, which does not apply to fn
 		if err := free(); err != nil {
 			t.Error(err)
 		}
@@ -285,13 +285,13 @@ func TestBreakerCountsAtTheBeginning(t *testing.T) {
 	})
 }
 
-// TestBreakerIgnoresStaleResults checks that the failure of a call that entered before the breaker
-// opened does not change a later state.
+// TestBreakerIgnoresStaleResults checks that a call that began before the breaker opened does not
+// affect a later state.
 func TestBreakerIgnoresStaleResults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBreakerBench(t, nil)
 		b.under.set(nil, true)
-		go b.Do(t.Context(), "k", nothing) // fails after one second
+		go b.Do(t.Context(), "k", nothing) // fails after a second
 		synctest.Wait()
 		b.open(t)
 		b.under.set(nil, false)
@@ -307,9 +307,9 @@ func TestBreakerIgnoresStaleResults(t *testing.T) {
 	})
 }
 
-// TestWaitLimitCrossesGrant grants the lock at about the time when the wait limit passes. Either fn
-// runs and its context does not end, or the lock is released and fn never runs. Over many seeds
-// both happen.
+// TestWaitLimitCrossesGrant grants the lock at the time when the wait limit passes. It checks that
+// either fn runs with a context that has not ended, or the lock is released and fn never runs. Over
+// many seeds both happen.
 func TestWaitLimitCrossesGrant(t *testing.T) {
 	ran, gaveUp := 0, 0
 	for seed := range uint64(300) {
@@ -335,7 +335,7 @@ func TestWaitLimitCrossesGrant(t *testing.T) {
 				errors.Is(err, context.Canceled) {
 				t.Errorf("seed %d: the function ran %d times, and Do returned %v", seed, here, err)
 			}
-			time.Sleep(time.Second) // until the earlier holder has unlocked
+			time.Sleep(time.Second) // the first holder may get the lock after this call
 			synctest.Wait()
 			if under.names() != 0 {
 				t.Errorf("seed %d: the lock was not given back", seed)
@@ -350,7 +350,7 @@ func TestWaitLimitCrossesGrant(t *testing.T) {
 }
 
 // TestBreakerThatOpensMeanwhile checks that a call whose fn has run, or whose context has ended,
-// does not use the Fallback, even if other calls opened the breaker in the meantime.
+// does not use the Fallback, even if other calls have opened the breaker during that call.
 func TestBreakerThatOpensMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked, ran, own := 0, 0, errors.New("own")

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// This file contains the state machine of a Breaker, without mutexes, clocks and hooks.
+// This file has the state machine of a Breaker, which uses no mutex, no clock and no hooks.
 
 // State is the state of a Breaker.
 type State int
@@ -32,7 +32,7 @@ func (s State) String() string {
 type Change struct {
 	Number   uint64 // 1 for the first change of this Breaker
 	From, To State
-	Cause    error // the failure that opened the breaker; nil for another change
+	Cause    error // why the Breaker opened; nil for other changes
 }
 
 type verdict int
@@ -43,17 +43,17 @@ const (
 	failure
 )
 
-// circuit is the state machine of a Breaker. A turn is the time between two changes of the state.
-// The result of a call that entered in an earlier turn is ignored.
+// circuit is the state of a Breaker. A turn is the time between two changes of state. The result of
+// a call that began in an earlier turn does not count.
 type circuit struct {
-	failures int // the number of consecutive failures that opens it
+	failures int // how many consecutive failures open it
 	pause    time.Duration
 
 	state   State
 	turn    uint64
-	failed  int       // consecutive failures while Closed
-	until   time.Time // the end of the pause, while Open
-	probing bool      // while HalfOpen: whether the probe is running
+	failed  int       // consecutive failures, while Closed
+	until   time.Time // end of the pause, while Open
+	probing bool      // while HalfOpen: the probe is in progress
 }
 
 func (c *circuit) enter(now time.Time) (turn uint64, ok bool, change Change) {
@@ -69,8 +69,8 @@ func (c *circuit) enter(now time.Time) (turn uint64, ok bool, change Change) {
 	return c.turn, true, change
 }
 
-// report applies the result v of a call that has entered. If the probe ends with neither, the next
-// call becomes the probe.
+// report applies the result v of a call that enter has let through. If v is neither, and the call
+// was the probe, the next call is the probe.
 func (c *circuit) report(now time.Time, turn uint64, v verdict, cause error) Change {
 	if turn != c.turn {
 		return Change{}

@@ -23,7 +23,8 @@ func make1[L locker.Locker](t testing.TB) func(L, error) L {
 	}
 }
 
-// TestLockersConform checks that a node, a Local and every wrapper keep the contract of Locker.
+// TestLockersConform checks that a node, a Local and every wrapper around a Local keep the contract
+// of a Locker.
 func TestLockersConform(t *testing.T) {
 	for name, fresh := range map[string]func(t *testing.T) locker.Locker{
 		"Node":  soloNode,
@@ -104,8 +105,8 @@ func failing(err error) locker.Locker {
 	})
 }
 
-// ahead returns a Local that has granted n tokens, so that its tokens differ from those of another
-// Local.
+// ahead returns a Local that has already granted n tokens, so that its tokens differ from those of
+// another Local.
 func ahead(t testing.TB, n int) *locker.Local {
 	l := new(locker.Local)
 	for range n {
@@ -116,8 +117,8 @@ func ahead(t testing.TB, n int) *locker.Local {
 	return l
 }
 
-// TestWrappersLetEnterAgain checks that a call can re-enter the lock through each wrapper if the
-// Lockers under it allow that, and that the nested call gets the first token.
+// TestWrappersLetEnterAgain checks that a call through a wrapper enters a lock again, with the same
+// token, if the Locker under the wrapper allows it.
 func TestWrappersLetEnterAgain(t *testing.T) {
 	under := map[string]func(*testing.T) locker.Locker{"Node": soloNode,
 		"Local": func(*testing.T) locker.Locker { return new(locker.Local) }}

@@ -2,7 +2,7 @@
 // implementation fails.
 //
 // [Locker] has one method, Do, which *mortise.Node implements. A service that uses a Locker can be
-// tested with a [Local], run on a node, and use a wrapper, without a change of its code:
+// tested with a [Local], run with a node, and use these wrappers without a change of its code:
 //
 //	Local      locks within this process: for tests, programs with one instance, and fallbacks
 //	Func       a function as a Locker: an adapter of another lock service, or a fake
@@ -15,37 +15,37 @@
 //
 // # Guarantees
 //
-//   - Every wrapper runs fn at most once per call, even if a locker under it breaks its contract.
-//     fn runs under the lock that the configuration of the wrapper names.
-//   - A call that did not run fn returns an error and holds no lock.
-//   - The token passed to fn is the one that [mortise.TokenFrom] finds in its context.
+//   - Every wrapper runs fn at most once per call, whatever the lockers under it do, and only under
+//     the lock that its configuration selects.
+//   - A call that did not run fn returns an error and holds nothing.
+//   - [mortise.TokenFrom] returns the token passed to fn from the context of fn.
 //   - Only two options give up a guarantee: [BreakerConfig].Fallback and [BothConfig].Observe. In
-//     fn, [Via] reports whether the guarantee was given up.
+//     fn, [Via] reports whether one of them has taken effect.
 //
 // # Concurrency
 //
 // Everything is safe for concurrent use. A call of Do starts no goroutine, but a wait limit uses a
-// timer. Hooks are called on the goroutine of the call that they report, while no mutex of this
-// package is held. fn runs on that goroutine if the innermost Locker runs fn on the goroutine that
-// calls it, as Local and Node do.
+// timer. Hooks are called on the goroutine of the call that they report, with no mutex of this
+// package held. fn also runs on that goroutine if the innermost Locker runs it there, as Local and
+// Node do.
 //
 // # Failure
 //
-// If fn panics, the lock is released and the panic reaches the caller. Constructors report all
-// mistakes of a configuration, by field. A wrapper that was not made by its constructor returns an
-// error from every call.
+// A panic in fn unlocks and continues to the caller of Do. Constructors report all mistakes of a
+// configuration, by field. A wrapper that was not made by its constructor returns an error from
+// every call.
 //
 // # Limits
 //
-// Pauses and wait limits use package time, so the suspension of a machine lengthens them. They
-// protect no data. When a wait limit passes, a wrapper cancels the context of the Locker under it,
-// and returns only after that Locker has returned. The limits of a Router and the state of a
-// Breaker are not shared with other instances.
+// Pauses and wait limits use package time, so they become longer if the machine sleeps, and no
+// guarantee depends on them. When a wait limit passes, a wrapper returns only after the Locker
+// under it has returned. Each instance has its own limits of a Router and its own state of a
+// Breaker.
 //
 // # Refused alternative
 //
-// An interface with handles, where Lock returns a value with the methods Unlock, Token, Err, Done
-// and Context. Every fake and every wrapper would need a second type with five methods that are
-// hard to get right. A handle can be leaked, kept after a fallback has ended, or released twice.
-// With Do a wrapper knows whether the work has begun and whether it has ended.
+// An interface with handles, in which Lock returns a lock with Unlock, Token, Err, Done and
+// Context: every fake and every wrapper would need a second type with five methods that are hard to
+// get right. A handle can be leaked, kept after a fallback has ended, or released twice. With Do a
+// wrapper knows whether the work has begun and when it has ended.
 package locker

@@ -28,10 +28,10 @@ func (o *Orders) Pay(ctx context.Context, id string) error {
 	})
 }
 
-// A service that uses a Locker runs on a node in production and with a Local in its test.
+// A service that takes a Locker gets a node in production and a Local in its test.
 func Example() {
 	ctx := context.Background()
-	node, err := mortise.Start(ctx, mortise.Config{}) // a group of one; set Join for more instances
+	node, err := mortise.Start(ctx, mortise.Config{}) // with Join, one of several nodes
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -48,8 +48,8 @@ func Example() {
 	// order 42 is paid already
 }
 
-// This example moves from an old lock service to a new one. Instances that lock both services
-// exclude the instances that use only the old one and the instances that use only the new one.
+// The move from an old lock service: instances that hold both locks exclude instances that hold
+// only the old lock, and instances that hold only the new lock.
 func ExampleBoth() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
@@ -57,7 +57,7 @@ func ExampleBoth() {
 		log.Fatal(err)
 	}
 	defer node.Leave(ctx)
-	var service locker.Local // stands for the client of the old service
+	var service locker.Local // in place of the client of the old service
 	old := locker.Func(func(ctx context.Context, key string, fn func(context.Context, mortise.Token) error) error {
 		return service.Do(ctx, key, func(ctx context.Context, token mortise.Token) error {
 			fmt.Println("old lock of", key)
@@ -81,8 +81,8 @@ func ExampleBoth() {
 	// <nil>
 }
 
-// Two tenants share a node. Each tenant may hold and wait for a limited number of locks, so neither
-// can use up the capacity of the other.
+// Two tenants share a node. Each tenant may hold and wait for a limited number of locks at a time,
+// so it cannot use up the locks that the other tenant needs.
 func ExampleRouter() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
@@ -111,8 +111,8 @@ func ExampleRouter() {
 	// <nil> <nil>
 }
 
-// In this example two instances may write a nightly report concurrently, but at least one must
-// write it. Without a quorum, each instance uses a Local as its Fallback and reports that.
+// A nightly report must be made at least once, and may be made by two instances. Without a quorum
+// each instance falls back to a lock in its own process, and reports this.
 func ExampleBreaker() {
 	ctx := context.Background()
 	down := locker.Func(func(context.Context, string, func(context.Context, mortise.Token) error) error {
@@ -141,8 +141,8 @@ func ExampleBreaker() {
 	// <nil>
 }
 
-// This example makes a Locker from TryLock and retries it for a while. A later caller may get the
-// lock earlier, so this suits work that any instance may do.
+// TryLock as a Locker, with several attempts. Later callers may get the lock earlier, so it suits
+// work that any instance may do.
 func ExampleRetry() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
@@ -164,7 +164,7 @@ func ExampleRetry() {
 		log.Fatal(err)
 	}
 	err = locks.Do(ctx, "nightly report", func(context.Context, mortise.Token) error {
-		// This call stands for another caller.
+		// like a call of another instance
 		err := locks.Do(ctx, "nightly report", func(context.Context, mortise.Token) error { return nil })
 		fmt.Println(errors.Is(err, mortise.ErrHeld))
 		return nil

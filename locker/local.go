@@ -12,17 +12,17 @@ import (
 // Local is a Locker with locks in memory, for tests, for programs with one instance, and for
 // fallbacks. The zero value is ready to use. It is safe for concurrent use and must not be copied.
 //
-// Callers of one key are served in order. A caller whose context ends leaves the queue immediately;
-// a lock that was granted to it at that moment passes to the next caller. A local lock cannot be
-// lost. The context of fn ends when the caller's context ends or when fn has returned; in the
-// second case its cause is [mortise.ErrUnlocked]. A call for the same key with the context of fn
-// re-enters the lock, as with a node, and the last call to return unlocks. Unlike a node, a Local
-// does not detect deadlocks: a deadlock lasts until a context ends. A key that is not in use costs
-// no memory.
+// Callers of one key are served in order. A caller whose context ends leaves the queue immediately.
+// If it is granted the lock at that moment, the lock passes to the next waiter. A lock of a Local
+// cannot be lost: the context of fn ends when the caller's context ends, or when fn has returned,
+// with [mortise.ErrUnlocked] as its cause. A call with the context of fn and the same key enters
+// the lock again, as with a node, and the last call to return unlocks. Unlike a node, a Local does
+// not detect deadlocks, so they last until a context ends. A key that is not in use costs no
+// memory.
 //
-// The tokens of a Local increase across all its keys, beginning at 1. They are lower than every
-// token of a node, so a resource that has seen a token of a node refuses the holder of a Local. And
-// a resource that has seen a token of a Local does not refuse a node.
+// The tokens of each Local rise across all keys, beginning at 1. They are lower than every token of
+// a node. So a resource that has seen a token of a node refuses a holder of a Local, and never
+// refuses a node because of a token of a Local.
 type Local struct {
 	mu    sync.Mutex
 	keys  map[string]*list.List // of *waiter, in order; a key in the map is held
@@ -35,8 +35,8 @@ type waiter struct {
 }
 
 // Do waits for the lock of key, runs fn and unlocks, even if fn panics. It returns the error of fn.
-// If fn has not run, the error is mortise.ErrBadKey, or it wraps the error of ctx and states how
-// many calls were ahead of this one.
+// If fn has not run, the error is mortise.ErrBadKey, or wraps the context's error and says how many
+// calls were ahead in the queue.
 func (l *Local) Do(ctx context.Context, key string, fn func(ctx context.Context, token mortise.Token) error) error {
 	h, err := l.enter(ctx, key)
 	if err != nil {
@@ -44,7 +44,7 @@ func (l *Local) Do(ctx context.Context, key string, fn func(ctx context.Context,
 	}
 	defer l.exit(h)
 	ctx, end := context.WithCancelCause(context.WithValue(ctx, insideKey{}, &inside{h, insideOf(ctx)}))
-	defer end(mortise.ErrUnlocked) // before the unlock: when the next holder runs, this context has ended
+	defer end(mortise.ErrUnlocked) // ends before the unlock, so never while the next holder has the lock
 	return fn(mortise.ContextWithToken(ctx, h.token), h.token)
 }
 
@@ -52,12 +52,13 @@ type hold struct {
 	local *Local
 	key   string
 	token mortise.Token
-	calls int // guarded by local.mu; zero means that the hold is over
+	calls int // calls that have not returned, guarded by local.mu; zero means that the hold has ended
 }
 
 type insideKey struct{}
 
-// inside is a hold whose fn a context belongs to, with the holds around it.
+// inside is the value of a context: the hold under which the context was made, and the value of its
+// parent.
 type inside struct {
 	*hold
 	outer *inside
@@ -68,7 +69,8 @@ func insideOf(ctx context.Context) *inside {
 	return in
 }
 
-// enter re-enters the hold of key that ctx belongs to, or waits for a new hold.
+// enter adds a call to the hold of key if ctx was made under that hold. Otherwise it waits for a
+// new hold.
 func (l *Local) enter(ctx context.Context, key string) (*hold, error) {
 	if err := checkKey(key); err != nil {
 		return nil, err
@@ -88,8 +90,8 @@ func (l *Local) enter(ctx context.Context, key string) (*hold, error) {
 	return &hold{local: l, key: key, token: token, calls: 1}, nil
 }
 
-// again counts one more call and returns true. It returns false if the hold is over, because a
-// context may be used after its hold has ended.
+// again adds one to the number of calls of h. It returns false if the hold has ended, because a
+// context made under h may outlive it.
 func (h *hold) again() bool {
 	h.local.mu.Lock()
 	defer h.local.mu.Unlock()
@@ -100,7 +102,7 @@ func (h *hold) again() bool {
 	return true
 }
 
-// exit counts one call less. The last call unlocks.
+// exit subtracts one from the number of calls of h. The last call unlocks.
 func (l *Local) exit(h *hold) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -65,8 +65,8 @@ func TestLocalServesInOrder(t *testing.T) {
 	})
 }
 
-// TestLocalHandOverCrossesCancel passes the lock to a waiter whose context ends before the waiter
-// runs. The fn of that waiter must not run, and the next waiter must get the lock.
+// TestLocalHandOverCrossesCancel checks a waiter that is granted the lock just before its context
+// ends: its function must not run, and the next waiter gets the lock.
 func TestLocalHandOverCrossesCancel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l Local
@@ -87,7 +87,7 @@ func TestLocalHandOverCrossesCancel(t *testing.T) {
 		go l.Do(t.Context(), "k", func(_ context.Context, token mortise.Token) error { served <- token; return nil })
 		synctest.Wait()
 
-		l.mu.Lock() // so that the unlock and the cancel both happen before the waiter can run
+		l.mu.Lock() // the grant and the cancel happen before the waiter can run
 		l.pass("k")
 		cancel()
 		l.mu.Unlock()
@@ -105,9 +105,9 @@ func TestLocalHandOverCrossesCancel(t *testing.T) {
 	})
 }
 
-// TestLocalUnderChance runs callers whose short contexts end at about the times of the grants. It
-// checks that locks exclude, tokens increase, every caller with enough time is served, and no key
-// remains in the map.
+// TestLocalUnderChance runs callers whose contexts end when locks are granted. It checks that they
+// exclude each other, that tokens rise, that every caller with enough time gets the lock, and that
+// no key is left in memory.
 func TestLocalUnderChance(t *testing.T) {
 	crossed := 0
 	for seed := range uint64(300) {
@@ -183,8 +183,8 @@ func TestLocalGivingUpLeavesTheQueue(t *testing.T) {
 	})
 }
 
-// TestLocalIsEnteredAgain checks that a call can re-enter a lock while it is held, through any
-// number of nested locks of other keys, and that the last call to return unlocks.
+// TestLocalIsEnteredAgain checks that a call under a held lock enters the lock again, also if other
+// locks were acquired between the two calls. The last call to return unlocks.
 func TestLocalIsEnteredAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l, other Local

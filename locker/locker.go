@@ -12,16 +12,16 @@ import (
 
 // Locker runs work under a lock. *mortise.Node implements it.
 //
-// Do waits for the lock of key, runs fn at most once, unlocks even if fn panics, and returns. The
-// context of fn is a child of ctx. If the Locker can lose locks, the context of fn ends when the
-// lock is lost. token is higher than the token of every earlier lock of that key by this Locker.
+// Do waits for the lock of key, runs fn at most once, and unlocks, even if fn panics. The context
+// of fn is a child of ctx. It ends when the lock is lost, if the Locker can lose locks. token is
+// higher than the token of every earlier lock of that key by this Locker.
 //
-// When ctx ends during the wait, Do returns soon, with an error that wraps the error of ctx. If fn
-// has not run, Do returns an error, and the call does not hold the lock and cannot get it later. If
-// fn has run, the error wraps the error of fn and any error of unlocking. A key that a Node would
-// refuse fails with [mortise.ErrBadKey]. A call for the same key with the context of fn re-enters
-// the lock in a Node and a Local; other Lockers may block such a call until its context ends.
-// Implementations are safe for concurrent use.
+// ctx bounds the wait: when ctx ends, Do returns soon, with an error that wraps the context's
+// error. If Do returns an error and fn has not run, nothing is held and nothing is granted later.
+// If fn has run, the error wraps the error of fn and any error of unlocking. For a key that a Node
+// would refuse, Do fails with [mortise.ErrBadKey]. A call with the context of fn and the same key
+// enters the lock again in a Node and a Local. Other Lockers may block such a call until its
+// context ends. Implementations are safe for concurrent use.
 type Locker interface {
 	Do(ctx context.Context, key string, fn func(ctx context.Context, token mortise.Token) error) error
 }
@@ -47,7 +47,7 @@ func (f Func) Do(ctx context.Context, key string, fn func(ctx context.Context, t
 
 const maxKeyBytes = 512
 
-// checkKey returns an error for every key that a node refuses.
+// checkKey returns an error for a key that a node refuses.
 func checkKey(key string) error {
 	if key == "" || len(key) > maxKeyBytes || !utf8.ValidString(key) {
 		return badKey(key)
@@ -60,13 +60,13 @@ func checkKey(key string) error {
 	return nil
 }
 
-// badKey returns an error that describes valid keys and quotes the beginning of key.
+// badKey returns an error that describes valid keys and shows at most 64 bytes of the bad key.
 func badKey(key string) error {
 	return fmt.Errorf("%w: %.64q: want 1 to %d bytes of UTF-8 without control characters", mortise.ErrBadKey, key,
 		maxKeyBytes)
 }
 
-// ended returns the reason why ctx has ended. errors.Is finds the error of ctx and its cause in it.
+// ended returns an error that wraps the error of ctx, which has ended, and its cause.
 func ended(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if cause == err {

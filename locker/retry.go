@@ -18,23 +18,25 @@ type RetryConfig struct {
 	// 5.
 	Attempts int
 
-	// Pause is the longest pause after the first attempt. This maximum doubles after each further
-	// attempt, up to MaxPause. Each pause is random between 0 and its maximum, so that calls that
-	// failed together do not retry together. 1ms to 1h. Default: 20ms.
+	// Pause is the longest pause after the first attempt. The longest pause doubles with each
+	// further attempt, up to MaxPause. Every pause is a random time between 0 and the longest
+	// pause, so that calls that failed together do not retry together. 1ms to 1h. Default: 20ms.
 	Pause time.Duration
 
-	// MaxPause limits the doubling. Between Pause and 1h. Default: 2s, or Pause if that is longer.
+	// MaxPause is the upper limit of the doubling, from Pause to 1h. Default: 2s, or Pause if that
+	// is longer.
 	MaxPause time.Duration
 
-	// Temporary reports whether to retry after an error for which the functions [Temporary] and
-	// [Final] both return false, such as an error of another lock service. It is not called if fn
-	// has begun. Several goroutines may call it concurrently. Default: such an error is not
-	// retried.
+	// Temporary reports whether to retry after an error for which the function [Temporary] returns
+	// false, such as an error of another lock service. It is not called for an error of a call in
+	// which fn has begun, nor for an error for which [Final] returns true. Several goroutines may
+	// call it concurrently. Default: no retry after such errors.
 	Temporary func(error) bool
 }
 
-// Retry is a Locker that calls another Locker again after a temporary error. It never retries once
-// fn has begun, so fn runs at most once. It is safe for concurrent use.
+// Retry is a Locker that repeats a call of another Locker after a temporary error. It never repeats
+// a call in which fn has begun, so fn runs at most once. A wait in a queue is part of one call of
+// the other Locker. It is safe for concurrent use.
 type Retry struct{ config RetryConfig }
 
 // NewRetry returns a Retry, or an error that names every mistake of the configuration.
@@ -65,26 +67,27 @@ func NewRetry(c RetryConfig) (*Retry, error) {
 	return &Retry{c}, nil
 }
 
-// Temporary reports whether the same call may succeed a moment later: after mortise.ErrNotReady,
-// ErrHeld, ErrOverloaded (which a *LimitError matches), ErrQueueFull and ErrNoRoom. Node.Do returns
-// the last three of these errors, Node.TryLock returns all. Temporary cannot tell whether fn has
-// run.
+// Temporary reports whether the same call may succeed a moment later. That is so after
+// mortise.ErrNotReady, ErrHeld, ErrOverloaded (which a *LimitError matches), ErrQueueFull and
+// ErrNoRoom. The Do of a node returns the last three of these errors, and its TryLock all of them.
+// The error does not show whether fn has run.
 func Temporary(err error) bool {
 	return !Final(err) && is(err, mortise.ErrNotReady, mortise.ErrHeld, mortise.ErrOverloaded, mortise.ErrQueueFull,
 		mortise.ErrNoRoom)
 }
 
-// Final reports whether a retry after an error is useless or wrong: after mortise.ErrBadKey,
-// ErrBadRequest, ErrLost, ErrUnlocked, ErrLeaving, ErrClosed and *DeadlockError, after the end of a
-// context, and after ErrOpen and ErrWait, because their wait is over.
+// Final reports whether a retry after an error is useless or wrong. That is so after
+// mortise.ErrBadKey, ErrBadRequest, ErrLost, ErrUnlocked, ErrLeaving, ErrClosed and *DeadlockError,
+// after the end of a context, and after ErrOpen and ErrWait, because a Breaker has then used up its
+// time.
 func Final(err error) bool {
 	return deadlocked(err) || is(err, mortise.ErrBadKey, mortise.ErrBadRequest, mortise.ErrLost, mortise.ErrUnlocked,
 		mortise.ErrLeaving, mortise.ErrClosed,
 		context.Canceled, context.DeadlineExceeded, ErrOpen, ErrWait)
 }
 
-// deadlocked reports whether err is a *mortise.DeadlockError: the request would have waited for a
-// lock that its own caller holds and must unlock first.
+// deadlocked reports whether err means that a request would have waited for a lock of its own
+// caller.
 func deadlocked(err error) bool {
 	_, ok := errors.AsType[*mortise.DeadlockError](err)
 	return ok
@@ -99,10 +102,9 @@ func is(err error, any ...error) bool {
 	return false
 }
 
-// Do calls the Locker until fn has begun, an error is not temporary, no attempt is left, or ctx
-// ends. It returns the result of the last attempt. If all attempts failed, the error contains their
-// number. If ctx ends during a pause, the error wraps the error of ctx and the error of the last
-// attempt.
+// Do calls the Locker until fn has begun, an error is not temporary, the attempts are used up, or
+// ctx ends. It returns the result of the last attempt, with the number of attempts if there were
+// several. If ctx has ended, the error wraps the context's error and the error of the last attempt.
 func (r *Retry) Do(ctx context.Context, key string, fn func(ctx context.Context, token mortise.Token) error) error {
 	if r.config.Locker == nil {
 		return unmade("Retry")
@@ -138,7 +140,7 @@ func (r *Retry) longest(tried int) time.Duration {
 	return min(longest, r.config.MaxPause)
 }
 
-// pause waits for a random time of at most longest, and reports whether ctx has not ended.
+// pause waits for a random time of at most longest. It reports whether ctx has not ended.
 func pause(ctx context.Context, longest time.Duration) bool {
 	timer := time.NewTimer(rand.N(longest + 1))
 	defer timer.Stop()

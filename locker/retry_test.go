@@ -12,7 +12,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// refuser returns a Locker whose first calls return errs in order without running fn; later calls
+// refuser returns a Locker whose first calls return errs, one each, without running fn. Later calls
 // lock. The Locker counts its calls in calls.
 func refuser(calls *int, errs ...error) Locker {
 	var l Local
@@ -34,8 +34,8 @@ func retry(t *testing.T, c RetryConfig) *Retry {
 	return r
 }
 
-// TestRetryKnowsWhatIsTemporary checks that Retry classifies the errors of a node, and that
-// RetryConfig.Temporary decides on other errors but cannot override Final.
+// TestRetryKnowsWhatIsTemporary checks after which errors Retry calls the Locker again.
+// RetryConfig.Temporary decides only for errors that Retry does not classify itself.
 func TestRetryKnowsWhatIsTemporary(t *testing.T) {
 	foreign := errors.New("foreign")
 	for _, c := range []struct {
@@ -70,8 +70,8 @@ func TestRetryKnowsWhatIsTemporary(t *testing.T) {
 	}
 }
 
-// TestFnRunsOnceWhateverTheLockerDoes uses Lockers that break the contract: one runs fn and returns
-// a temporary error, one runs fn twice, and one runs fn after Do has returned.
+// TestFnRunsOnceWhateverTheLockerDoes checks that fn runs at most once if the Locker runs fn and
+// returns a temporary error, runs fn twice, or runs fn after Do has returned.
 func TestFnRunsOnceWhateverTheLockerDoes(t *testing.T) {
 	var late []work
 	for name, l := range map[string]Locker{
@@ -180,8 +180,8 @@ func TestRetryEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// TestWrappersPutTheToken checks that wrappers put the token into the context of fn even if the
-// Locker does not, and if there is an outer lock.
+// TestWrappersPutTheToken checks that TokenFrom returns the token passed to fn, also if the Locker
+// under the wrapper does not put it into the context, and under another lock.
 func TestWrappersPutTheToken(t *testing.T) {
 	plain := Func(func(ctx context.Context, _ string, fn func(context.Context, mortise.Token) error) error {
 		return fn(ctx, 5)

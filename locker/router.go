@@ -16,28 +16,28 @@ var ErrNoRoute = errors.New("locker: no route for this key")
 
 // Route assigns the keys that begin with Prefix to a Locker, with limits for this instance.
 type Route struct {
-	// Prefix is compared byte by byte with the beginning of a key. Write "tenant-1/" with the
-	// slash, or it includes the keys of tenant-10. "" matches every key that no other route
-	// matches. At most 512 bytes. Each prefix may occur once in a Router.
+	// Prefix is a byte-wise prefix of keys. Write "tenant-1/" with the slash; "tenant-1" would
+	// include the keys of tenant-10. "" matches every key that no other route matches. A prefix has
+	// at most 512 bytes, and may occur once per Router.
 	Prefix string
 
-	// Locker locks the keys of this route. Several routes may share one Locker. Required.
+	// Locker locks these keys. Several routes may have the same Locker. It is required.
 	Locker Locker
 
-	// MaxHolds is how many calls of this route may hold a lock concurrently. Required, 1 or more.
+	// MaxHolds is how many calls of this route may hold a lock at a time. It must be 1 or more.
 	MaxHolds int
 
-	// MaxWaiting is how many calls of this route may wait for a lock concurrently. A call for a
-	// free lock counts as waiting until the lock is granted. Required, 1 or more.
+	// MaxWaiting is how many calls of this route may wait for a lock at a time. A call for a free
+	// lock also counts until the lock is granted. MaxWaiting must be 1 or more.
 	MaxWaiting int
 }
 
 // LimitError reports that a call exceeded a limit of its Route: fn did not run, and the call holds
 // no lock. errors.Is reports that a LimitError is mortise.ErrOverloaded.
 type LimitError struct {
-	Route string // the Prefix
+	Route string // Route.Prefix
 	Limit string // "MaxHolds" or "MaxWaiting"
-	Max   int    // calls
+	Max   int    // the limit, in calls
 	Key   string
 }
 
@@ -49,11 +49,12 @@ func (e *LimitError) Error() string {
 func (e *LimitError) Is(target error) bool { return target == mortise.ErrOverloaded }
 
 // Router is a Locker that passes each call to the route with the longest Prefix of its key. A call
-// beyond a limit of its route does not wait, but fails with a *LimitError. Both limits are checked
-// when the call arrives. MaxHolds is checked a second time when the lock is granted: if it is
-// exceeded, the lock is released and the call fails. So one route has at most MaxHolds + MaxWaiting
-// requests in its Locker, and cannot delay another route. Nested calls count separately; as no call
-// waits for a limit, limits cannot cause a deadlock. Router is safe for concurrent use.
+// that exceeds a limit of its route does not wait, but fails with a *LimitError. MaxWaiting is
+// checked when the call arrives. MaxHolds is checked when the call arrives and when the lock is
+// granted; if it is exceeded, the granted lock is released. So one route has at most MaxHolds +
+// MaxWaiting requests in its Locker, and cannot delay another route. Nested calls count separately.
+// No call waits for a limit, so nested calls cannot wait for each other because of limits. A Router
+// is safe for concurrent use.
 type Router struct {
 	routes  map[string]*lane
 	lengths []int // the lengths of the prefixes, descending, without duplicates
@@ -62,7 +63,7 @@ type Router struct {
 type lane struct {
 	Route
 	mu             sync.Mutex
-	waits, holding int // the numbers of calls that wait and that hold a lock
+	waits, holding int // numbers of calls
 }
 
 // NewRouter returns a Router with these routes, or an error that names every mistake.
@@ -115,7 +116,7 @@ func (r *Router) Do(ctx context.Context, key string, fn func(ctx context.Context
 	if err := l.enter(key); err != nil {
 		return err
 	}
-	holds := false // counted until Do returns, because only then is the lock free
+	holds := false // counted until Do returns, because the lock is free only then
 	defer func() { l.leave(holds) }()
 	a := attempt{admit: func() error {
 		err := l.grant(key)
@@ -151,8 +152,8 @@ func (l *lane) enter(key string) error {
 	return nil
 }
 
-// grant counts a waiting call as holding, or returns an error. A call that gets the error counts as
-// waiting until leave is called.
+// grant counts a call that was waiting as holding. If MaxHolds is reached, it returns a
+// *LimitError, and the call counts as waiting until it calls leave.
 func (l *lane) grant(key string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -52,9 +52,9 @@ func TestRouterTakesTheLongestPrefix(t *testing.T) {
 	}
 }
 
-// TestRouterKeepsTenantsApart has a service that accepts 150 requests in all. One tenant has 10,000
-// callers for one key that is held for an hour. The other tenant must be served immediately, every
-// time.
+// TestRouterKeepsTenantsApart checks that one tenant is always served immediately, while another
+// tenant has 10,000 callers for one key that is held for an hour. The lock service accepts 150
+// requests in total.
 func TestRouterKeepsTenantsApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var local Local
@@ -117,8 +117,8 @@ func quiet(t *testing.T, r *Router) {
 	}
 }
 
-// TestRouterLimitsHolds checks that MaxHolds is enforced when a call arrives and when its lock is
-// granted, and that other callers can get a lock that was refused.
+// TestRouterLimitsHolds checks that MaxHolds limits calls when they arrive and when their lock is
+// granted, and that a lock whose call is refused is free for other callers.
 func TestRouterLimitsHolds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var local Local
@@ -163,8 +163,8 @@ func TestRouterLimitsHolds(t *testing.T) {
 	})
 }
 
-// TestRouterForgetsWhoGoes checks that a call no longer counts after it ended by an error, a panic
-// or its context.
+// TestRouterForgetsWhoGoes checks that a call that ends with an error, a panic or the end of its
+// context is no longer counted.
 func TestRouterForgetsWhoGoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := router(t, Route{"", new(Local), 1, 1})

@@ -5,19 +5,19 @@ import (
 	"slices"
 )
 
-// The strings that Via returns. They may also be logged.
+// The elements of the results of Via. They can also be used in logs.
 const (
-	Primary   = "primary"    // the Locker of a Breaker holds the lock
-	Fallback  = "fallback"   // the Fallback of a Breaker holds it: holders of the Locker are not excluded
-	FirstOnly = "first only" // the First of a Both with Observe holds it, the Second does not
+	Primary   = "primary"    // a Breaker's Locker holds the lock
+	Fallback  = "fallback"   // a Breaker's Fallback holds the lock, which does not exclude holders of its Locker
+	FirstOnly = "first only" // only the First of a Both with Observe holds the lock
 )
 
 type viaKey struct{}
 
-// Via returns the path of a call through the Breakers and Boths of its Locker, the outermost first.
-// ctx is the context of fn. A Both that holds both locks adds only the path of First and, without
-// Observe, the path of Second. In nested calls, Via reports the innermost call through this
-// package. The caller owns the slice.
+// Via returns, if ctx is the context of fn, the path of that call through the Breakers and Boths of
+// the Locker, the outermost first. A Both that holds both locks adds no element of its own, but the
+// path of First (and, without Observe, of Second). In nested calls Via returns the path of the
+// innermost call through this package. The caller owns the slice.
 //
 //	if slices.Contains(locker.Via(ctx), locker.Fallback) { … }
 func Via(ctx context.Context) []string {
@@ -25,8 +25,8 @@ func Via(ctx context.Context) []string {
 	return slices.Clone(ways)
 }
 
-// via returns a child of ctx with these path elements before those of ctx. Wrappers call it from
-// the innermost to the outermost.
+// via returns a child of ctx with ways added in front of its path. An inner wrapper calls via
+// before an outer one.
 func via(ctx context.Context, ways ...string) context.Context {
 	return context.WithValue(ctx, viaKey{}, slices.Concat(ways, Via(ctx)))
 }

@@ -14,13 +14,13 @@ func primary(ctx context.Context, node *mortise.Node, address string, work func(
 	lock, err := node.Acquire(ctx, mortise.Request{
 		Key:       "service/orders/primary",
 		Value:     address,
-		LockDelay: 15 * time.Second, // Consul's default; here the default is none
+		LockDelay: 15 * time.Second, // Consul's default; the default of mortise is no delay
 	})
 	if err != nil {
 		return err
 	}
 	defer lock.Unlock(ctx)
-	return work(lock.Context(ctx)) // this context ends where Lock's channel would be closed
+	return work(lock.Context(ctx)) // this context ends when the channel of Consul's Lock would be closed
 }
 
 func Example_consul() {
@@ -42,7 +42,7 @@ func Example_consul() {
 	// <nil>
 }
 
-// A semaphore is a field of the request, not another recipe.
+// For a semaphore, set fields of the request; no other recipe is needed.
 func Example_consulSemaphore() {
 	ctx := context.Background()
 	node, stop := start(ctx, "orders-0")

@@ -1,5 +1,5 @@
-// Package comingfrom has the mortise code of docs/CHOOSING.md, for readers who come from other
-// lock libraries: each file is one of them, as an example whose output is checked.
+// Package comingfrom has the mortise code of docs/CHOOSING.md, for users of other lock libraries.
+// Each file is for one library, as an example whose output is checked.
 //
 //	go test -v ./examples/comingfrom
 //
@@ -11,6 +11,6 @@
 //
 // A test of internal/policy keeps the snippets of the page equal to this code.
 //
-// The package has only examples, each with one node in one process. Snippets in the page alone
-// would never be compiled.
+// The package has only examples, each with one node in one process. The code is here because code
+// that is only in the page would not be compiled.
 package comingfrom

@@ -9,8 +9,8 @@ import (
 	"github.com/mortise-lock/mortise/fence"
 )
 
-// start starts a node on its own, and returns it and a function that stops it. A fleet differs only
-// in its Config.
+// start starts a node on its own, and returns the node and a function that stops it. For a fleet
+// only the Config differs.
 func start(ctx context.Context, name string) (node *mortise.Node, stop func()) {
 	node, err := mortise.Start(ctx, mortise.Config{Name: name})
 	check(err)
@@ -18,15 +18,15 @@ func start(ctx context.Context, name string) (node *mortise.Node, stop func()) {
 	return node, func() { check(node.Leave(ctx)) }
 }
 
-// check ends the program if an example does not expect an error.
+// check ends the program if err is not nil.
 func check(err error) {
 	if err != nil {
 		log.Panic(err)
 	}
 }
 
-// database stands for your database: it compares the token in the same step as the write. The zero
-// value is empty.
+// database takes the place of your database. It compares the token in the same step as the write.
+// The zero value is empty.
 type database struct {
 	mark fence.Mark
 
@@ -34,7 +34,7 @@ type database struct {
 	rows map[string]string
 }
 
-// put writes a row, unless a later holder of its lock has written it.
+// put writes a row. It fails if a later holder of the row's lock has written the row.
 func (d *database) put(ctx context.Context, key, value string, token mortise.Token) error {
 	return d.mark.Do(ctx, key, token, func(context.Context) error {
 		d.mu.Lock()

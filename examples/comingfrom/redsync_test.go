@@ -11,14 +11,14 @@ import (
 
 // rebuild waits five seconds for the lock, and then works as long as needed.
 func rebuild(ctx context.Context, node *mortise.Node, db *database) error {
-	wait, cancel := context.WithTimeout(ctx, 5*time.Second) // bounds the wait, not the hold
+	wait, cancel := context.WithTimeout(ctx, 5*time.Second) // limits the wait, not the hold
 	defer cancel()
 	lock, err := node.Lock(wait, "report")
 	if err != nil {
-		return err // nothing is held, now or later
+		return err // the lock is not held, and is not granted later
 	}
 	defer lock.Unlock(ctx)
-	work := lock.Context(ctx) // ends if the lock is lost; nothing to extend
+	work := lock.Context(ctx) // ends if the lock is lost; the lock need not be extended
 	return db.put(work, "report", "rebuilt", lock.Token())
 }
 

@@ -4,20 +4,21 @@
 //	go run ./examples/quickstart
 //	go run ./examples/quickstart -secret "$(openssl rand -hex 32)" -dir /tmp/quickstart
 //
-// It starts three processes of itself on loopback. Each in turn locks one key and adds one to a
-// number on a small server, which compares fencing tokens. Two of them, first the leader, are
-// killed with SIGKILL while they hold the lock, one after the other, and started again. All state
-// is in memory, so a restarted worker is a new instance, which becomes a voter in place of its
-// former self. It takes its first turn when it is ready, which is when the group can lose another.
-// With -dir the workers keep their state there, and each comes back as the same voter. With -secret
-// all connections are encrypted. Without it every user of this machine can take and break the locks
-// while it runs, because loopback is open to all of them. At the end the number must equal the sum
-// of all turns, and tokens must have risen without exception; otherwise the exit status is 1.
+// It starts three worker processes of this program on loopback addresses. In each turn a worker
+// locks one key and adds one to a number on a small server, which compares fencing tokens. Two
+// workers, the leader first, are killed with SIGKILL while they hold the lock, one after the other,
+// and started again. All state is in memory, so a restarted worker is a new instance, which becomes
+// a voter in place of the killed one. It takes its first turn when it is ready. From then on the
+// group can lose another worker. With -dir the workers keep their state in that directory, and a
+// restarted worker is the same voter. With -secret all connections are encrypted. Without -secret
+// every user of this machine can take and break the locks while the program runs, because all users
+// can connect to loopback addresses. At the end the number must equal the sum of all turns, and
+// every token must be higher than the tokens before it; otherwise the exit status is 1.
 //
-// It runs for about fifteen seconds, needs no setup, and leaves nothing behind. The instances use
-// the shortest lease (1 s), so that the wait for the lease of the dead holder is short, and no
-// grace (Grace: -1), because no earlier group can exist. Each role has a file: the worker that
-// locks, the resource that compares, and the view.
+// The program runs for about fifteen seconds, needs no setup, and leaves nothing behind. The
+// instances use the shortest lease (1 s), so that the wait for the lease of a killed holder is
+// short, and no grace (Grace: -1), because no earlier group can exist. Other files have the worker,
+// the resource that compares tokens, and the view.
 package main
 
 import (
@@ -56,15 +57,16 @@ func main() {
 // options are the start options of the workers.
 type options struct{ dir, secret string }
 
-// killings is how many workers are killed, each after the previous one is back. Without healing,
-// two would leave no majority of three.
+// killings is how many workers are killed, the second after the first has had a turn since its
+// restart. If killed workers were not replaced as voters, one of three voters would be left after
+// two kills, which is no majority.
 const killings = 2
 
 // names are the Names of the three workers.
 var names = [...]string{"anna", "ben", "cleo"}
 
-// show is the parent process: it starts the workers, watches them, kills some and judges the
-// result.
+// show is the state of the parent process, which starts the workers, watches them, kills some of
+// them and judges the result.
 type show struct {
 	options
 	addresses []string
@@ -84,8 +86,8 @@ type show struct {
 type kill struct {
 	worker    string
 	at        time.Time
-	takenOver time.Duration // until another worker was granted the lock; 0 until then
-	back      bool          // it has had a turn since
+	takenOver time.Duration // time until another worker was granted the lock; 0 until then
+	back      bool          // the restarted worker has had a turn
 }
 
 func runShow(out *os.File, length time.Duration, o options) error {
@@ -118,12 +120,12 @@ func runShow(out *os.File, length time.Duration, o options) error {
 	return s.judge(out)
 }
 
-// overtime is how many times its length the show may take if processors are scarce, to see the last
-// killed worker come back.
+// overtime limits how long the show waits for the first turn of the last restarted worker. If
+// processors are scarce, the show may take overtime times its normal length.
 const overtime = 5
 
-// watch follows the workers for the given time, counted from the first grant, and kills one
-// whenever it is due.
+// watch processes the events of the workers for the given time, counted from the first grant, and
+// kills workers.
 func (s *show) watch(length time.Duration) {
 	birth := time.After(20 * time.Second)
 	var began time.Time
@@ -152,11 +154,12 @@ func (s *show) watch(length time.Duration) {
 	}
 }
 
-// allBack reports whether all kills are done and every killed worker has had a turn since.
+// allBack reports whether all kills are done and every killed worker has had a turn since its
+// restart.
 func (s *show) allBack() bool { return len(s.kills) == killings && s.kills[killings-1].back }
 
-// mayKill reports whether the worker that was just granted the lock is to be killed: first the
-// leader, then, when that one is back, another one.
+// mayKill reports whether to kill the worker that was granted the lock in event e. The leader is
+// killed first. When it has had a turn since its restart, another worker is killed.
 func (s *show) mayKill(e event) bool {
 	if len(s.kills) == killings {
 		return false
@@ -186,9 +189,9 @@ func (s *show) take(e event) {
 	s.view.show(e, s.resource.number())
 }
 
-// compare counts the grants whose order disagrees with their tokens. Two grants are ordered only if
-// one was over before the other was requested: a worker without a processor for longer than its
-// lease may report its lock after the next holder has reported its own.
+// compare counts the grants whose order disagrees with their tokens. It compares two grants only if
+// one happened before the other was requested, because a worker that gets no processor time for
+// longer than its lease may report its grant after the next holder has reported its own.
 func (s *show) compare(e event) (wrong int) {
 	for _, other := range s.granted {
 		first, second := other, e
@@ -204,8 +207,8 @@ func (s *show) compare(e event) (wrong int) {
 	return wrong
 }
 
-// afterKill records which worker takes over after a kill, restarts the killed worker, and records
-// when it has its first turn.
+// afterKill records when another worker is granted the lock after a kill, restarts the killed
+// worker, and records when the restarted worker has its first turn.
 func (s *show) afterKill(e event) {
 	if len(s.kills) == 0 {
 		return
@@ -272,8 +275,9 @@ func (s *show) judge(out *os.File) error {
 	return nil
 }
 
-// freeAddresses finds free loopback addresses. Their ports lie below the range for outgoing
-// connections: the kernel would assign those again before a worker could bind them.
+// freeAddresses finds free loopback addresses. Their ports are below the range for outgoing
+// connections, because the kernel could assign a port of that range to a connection before a worker
+// binds it.
 func freeAddresses(n int) ([]string, error) {
 	var found []string
 	var last error

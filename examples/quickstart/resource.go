@@ -14,14 +14,14 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// resource is what the lock protects: a number behind HTTP. It remembers the highest fencing token
-// that it has seen and refuses writes with a lower one. So even a worker that was stopped in the
-// middle of its turn cannot overwrite a later one.
+// resource is what the lock protects: a number that is read and written over HTTP. It remembers the
+// highest fencing token that it has seen and refuses writes with a lower token. So a worker that
+// was stopped in the middle of its turn cannot overwrite the result of a later turn.
 type resource struct {
 	server *http.Server
 	listen net.Listener
 
-	mu      sync.Mutex // guards all below
+	mu      sync.Mutex // guards all fields below
 	value   int
 	highest uint64
 	turns   map[string]int // accepted writes by worker
@@ -79,7 +79,7 @@ func (r *resource) url() string { return "http://" + r.listen.Addr().String() + 
 
 func (r *resource) close() { _ = r.server.Close() }
 
-// The worker's side: read and write.
+// read and write are called by the workers.
 func read(ctx context.Context, url string) (int, error) {
 	body, err := call(ctx, http.MethodGet, url, "", nil)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// ledger stands for the database of a batch: the next invoice, and the highest token that has
-// written.
+// ledger takes the place of the database of a batch. It has the number of the next invoice, and the
+// highest token with which it was written.
 type ledger struct {
 	mu    sync.Mutex
 	next  int
@@ -23,8 +23,8 @@ func (l *ledger) from() int {
 	return l.next
 }
 
-// book books an invoice and the progress in one transaction, unless another instance works on the
-// batch by now.
+// book books an invoice and the progress in one transaction. It fails if a later holder of the lock
+// has written.
 func (l *ledger) book(invoice int, token mortise.Token) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -35,9 +35,9 @@ func (l *ledger) book(invoice int, token mortise.Token) error {
 	return nil
 }
 
-// Batch work runs under one lock, with a deployment in the middle. The lock is renewed
-// automatically, however long the work takes. The context ends if the lock is lost or the instance
-// is asked to leave; the next holder continues from the progress.
+// Batch work under one lock, with a deployment in the middle. The lease is renewed automatically,
+// however long the work takes. The context ends if the lock is lost or the instance is asked to
+// leave. The next holder continues from the stored progress.
 func Example_billingThroughADeployment() {
 	ctx := context.Background()
 	nodes, stop := startFleet(ctx, "billing-0", "billing-1", "billing-2")
@@ -50,7 +50,7 @@ func Example_billingThroughADeployment() {
 			for invoice := books.from(); invoice <= 100; invoice++ {
 				each(ctx, invoice) // the work on one invoice, which should end soon after ctx
 				if ctx.Err() != nil {
-					return context.Cause(ctx) // before the effect: the next holder does this invoice
+					return context.Cause(ctx) // before the invoice is booked: the next holder books it
 				}
 				if err := books.book(invoice, token); err != nil {
 					return err

@@ -1,5 +1,5 @@
-// Package recipes has programs to copy from. Each file does one job from beginning to end, as an
-// example whose output is checked:
+// Package recipes has programs to copy from. Each file solves one complete task, as an example
+// whose output is checked:
 //
 //	go test -v ./examples/recipes
 //
@@ -18,9 +18,9 @@
 //	change_a_configuration        concurrent changes, watched by all, with an audit record
 //	end_a_stuck_job               a job that hangs, and an operator who ends its lock
 //
-// In each file a small type in memory stands for a database, a cache or another service. A real one
-// must make the same comparison: the token, in the same step as the write. A lock alone cannot stop
-// a process that was paused in the middle of its work.
+// In each file a small type in memory takes the place of a database, a cache or another service. A
+// real resource must compare the token in the same way, in the same step as the write. A lock alone
+// cannot stop a process that was paused in the middle of its work.
 //
-// All instances are in one process and talk over loopback.
+// All instances are in one process and communicate over loopback.
 package recipes

@@ -9,10 +9,10 @@ import (
 	"github.com/mortise-lock/mortise/fence"
 )
 
-// A stuck job hangs in a call that never returns, but its process lives, so its lock is renewed
-// forever. An operator looks up the holder and ends the hold, and the next run goes on. Later
-// writes of the stuck run are refused. (If the maximum duration is known, Request.MaxHold ends the
-// hold automatically.)
+// A stuck job hangs in a call that never returns, but its process runs, so its lease is renewed
+// forever. An operator finds the holder and ends the hold, and the next run begins. Later writes of
+// the stuck run are refused. (If the maximum duration is known, Request.MaxHold ends the hold
+// automatically.)
 func Example_endAStuckJob() {
 	ctx := context.Background()
 	nodes, stop := startFleet(ctx, "jobs-0", "jobs-1", "jobs-2")
@@ -23,10 +23,10 @@ func Example_endAStuckJob() {
 	check(err)
 	job := stuck.Context(ctx)
 
-	// The operator, at any other instance.
+	// The operator works on any other instance.
 	info, err := nodes[1].Peek(ctx, "jobs/import")
 	check(err)
-	holder := info.Queue[0] // since holder.Since
+	holder := info.Queue[0] // holder.Since is the time of the grant
 	fmt.Println(info.Key, "is held on", holder.Holder, "with", holder.Value)
 	ended, err := nodes[1].ForceUnlock(ctx, "jobs/import", holder.Token, "hangs, TICKET-5")
 	check(err)
@@ -38,7 +38,7 @@ func Example_endAStuckJob() {
 	})
 	fmt.Println("next run:", err)
 
-	// The stuck run learns of it by its context, and can do no harm before.
+	// The context of the stuck run ends. Until then the token prevents damage.
 	<-job.Done()
 	var forced *mortise.ForcedError
 	if errors.As(context.Cause(job), &forced) {

@@ -13,15 +13,15 @@ import (
 	"github.com/mortise-lock/mortise/tick"
 )
 
-// reports stands for the table of the reports.
+// reports takes the place of a table with the reports.
 type reports struct {
 	mu     sync.Mutex
 	days   []time.Time
 	tokens []mortise.Token
 }
 
-// write keeps one report for each day, and none of a run that was overtaken. It returns their
-// number.
+// write stores the report of a day, unless the day has a report or a run with a higher token has
+// written. It returns the number of reports.
 func (r *reports) write(day time.Time, token mortise.Token) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -35,15 +35,15 @@ func (r *reports) write(day time.Time, token mortise.Token) (int, error) {
 	return len(r.days), nil
 }
 
-// A scheduler: a report is made once a day, on any of three instances. Every instance runs the same
-// code. Here a day has 200 ms.
+// A scheduler: a report is made once a day, on one of three instances. Every instance runs the same
+// code. In this example a day has 200 ms.
 func Example_nightlyReportOnce() {
 	ctx := context.Background()
 	nodes, stop := startFleet(ctx, "reports-0", "reports-1", "reports-2")
 	defer stop()
 
 	var made reports
-	running, enough := context.WithCancel(ctx) // in production it ends with the process
+	running, enough := context.WithCancel(ctx) // in production this context ends with the process
 	defer enough()
 	var instances sync.WaitGroup
 	for _, node := range nodes {

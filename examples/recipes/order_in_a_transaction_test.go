@@ -10,9 +10,9 @@ import (
 	"github.com/mortise-lock/mortise/fence"
 )
 
-// settle writes the new state of an order and its payment, both or neither. The first statement
-// compares the token: if a later holder of the lock has written the row, it fails and the
-// transaction is rolled back.
+// settle writes the new state of an order and its payment in one transaction. The first statement
+// compares the token. If a later holder of the lock has written the row, the statement fails and
+// the transaction is rolled back.
 func settle(ctx context.Context, db *sql.DB, order int, token mortise.Token, state string, amount int) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
@@ -31,8 +31,8 @@ func settle(ctx context.Context, db *sql.DB, order int, token mortise.Token, sta
 	return tx.Commit()
 }
 
-// An order in a database transaction: the lock keeps two workers apart, and the token stops a
-// worker that has lost the lock and has not noticed.
+// An order in a database transaction: the lock excludes a second worker, and the token stops a
+// worker that has lost the lock and does not know it.
 func Example_orderInATransaction() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
@@ -44,15 +44,15 @@ func Example_orderInATransaction() {
 	// Anna's worker gets the lock, and its process is stopped until the lock is lost.
 	anna, err := node.Lock(ctx, "orders/42")
 	check(err)
-	check(anna.Unlock(ctx)) // stands for the loss
+	check(anna.Unlock(ctx)) // in place of the loss of the lock
 
-	// Ben's worker is next.
+	// Then Ben's worker gets the lock.
 	err = node.Do(ctx, "orders/42", func(ctx context.Context, token mortise.Token) error {
 		return settle(ctx, db, 42, token, "paid", 100)
 	})
 	fmt.Println("ben:", err)
 
-	// Anna's worker continues in the middle of its work, and has not noticed.
+	// Anna's worker continues its work, and does not know that it has lost the lock.
 	err = settle(ctx, db, 42, anna.Token(), "refunded", -100)
 	fmt.Println("anna is too late:", errors.Is(err, fence.ErrStale))
 

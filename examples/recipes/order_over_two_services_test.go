@@ -15,10 +15,11 @@ import (
 	"github.com/mortise-lock/mortise/fence"
 )
 
-// startService stands for another team's service. It refuses tokens that are lower than one it has
-// seen for the order, and does each step once, however often it is requested.
+// startService starts a server that takes the place of another team's service. The server refuses a
+// token that is lower than one that it has seen for the order, and does each step once, even if the
+// step is requested again.
 func startService(name string) *httptest.Server {
-	var done fence.Memo // a real one keeps that in its database: fence.Ledger
+	var done fence.Memo // a real service uses fence.Ledger, which stores this in its database
 	steps := func(w http.ResponseWriter, r *http.Request) {
 		token, _ := fence.FromContext(r.Context())
 		order, step := strings.TrimPrefix(r.URL.Path, "/"), r.URL.Query().Get("step")
@@ -36,8 +37,8 @@ func startService(name string) *httptest.Server {
 	return httptest.NewServer(guard.Wrap(http.HandlerFunc(steps)))
 }
 
-// ask requests a step of a service. The transport sends the token of ctx, so the service works
-// under our lock.
+// ask requests a step of a service. The transport sends the token of ctx, which the service
+// compares.
 func ask(ctx context.Context, service *httptest.Server, order, step string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, service.URL+"/"+order+"?step="+step, nil)
 	if err != nil {
@@ -55,21 +56,23 @@ func ask(ctx context.Context, service *httptest.Server, order, step string) erro
 	return nil
 }
 
-// message is sent from one service of the saga to the next. The token is the right to continue.
+// message is sent from one service of the saga to the next. With the token, the receiver can resume
+// the lock.
 type message struct {
 	Order string
 	Token mortise.Token
 }
 
-// billing are the labels by which a restarted service finds its hold.
+// billing has the labels by which a restarted service finds its hold.
 var billing = map[string]string{"service": "billing"}
 
-// A saga: an order needs a reservation by one service and a charge by the next, whose instance dies
-// between the two. The order stays locked from the first step to the last, in whichever process,
-// because the hold passes from one to the next by its token.
+// A saga: an order needs a reservation by one service and a charge by a second service, whose
+// instance dies after the charge. The order stays locked from the first step to the last, because
+// each process passes the token to the next process, which resumes the hold.
 //
-// Each step has an ID and is safe to repeat, because a restarted process does not know how far it
-// came. Each Resume has a higher token, which fences off the earlier holders at the services.
+// Each step has an ID and can be repeated safely, because a restarted process does not know which
+// steps it has done. Each Resume returns a higher token, so the services refuse the earlier
+// holders.
 func Example_orderOverTwoServices() {
 	ctx := context.Background()
 	nodes, stop := startFleet(ctx, "orders-0", "billing-0", "other-0")
@@ -78,9 +81,9 @@ func Example_orderOverTwoServices() {
 	defer stock.Close()
 	defer payment.Close()
 
-	// Orders takes the order and reserves. Then it detaches the lock without ending the hold, and
-	// passes its token on. The order stays locked for the LockDelay: within that time a lost
-	// message must be detected.
+	// The service Orders locks the order and makes the reservation. Then it detaches the lock,
+	// which does not end the hold, and sends the token to the next service. The order stays locked
+	// for the LockDelay, so a lost message must be detected within that time.
 	var sent []byte
 	{
 		lock, err := nodes[0].Acquire(ctx, mortise.Request{Key: "orders/42", LockDelay: 24 * time.Hour})
@@ -93,8 +96,9 @@ func Example_orderOverTwoServices() {
 	_, err := nodes[2].TryLock(ctx, "orders/42")
 	fmt.Println("locked between two services:", errors.Is(err, mortise.ErrHeld))
 
-	// Billing resumes the hold, shows its labels, charges, and dies before it has reported that.
-	var late context.Context // a late request of the dead process uses it
+	// The service Billing resumes the hold with its own labels, charges, and dies before it has
+	// reported the charge.
+	var late context.Context // used by a late request of the dead process
 	{
 		var m message
 		check(json.Unmarshal(sent, &m))
@@ -105,8 +109,8 @@ func Example_orderOverTwoServices() {
 		check(nodes[1].Close())
 	}
 
-	// Billing starts again. The message arrives again too, but its token is used up: the labels of
-	// the hold lead to the present token.
+	// Billing starts again and receives the message a second time. The token of the message is no
+	// longer valid, so Billing finds the present token by the labels of the hold.
 	again := startAnother(ctx, "billing-0", nodes[0])
 	defer again.Close()
 	info, err := again.Peek(ctx, "orders/42")
@@ -115,12 +119,12 @@ func Example_orderOverTwoServices() {
 	fmt.Println("found its hold:", maps.Equal(found.Labels, billing), "on", found.Holder)
 	lock, err := again.Acquire(ctx, mortise.Request{Key: "orders/42", Resume: found.Token})
 	check(err)
-	// this step is already done, and only the payment service knows
+	// this step is already done, but only the payment service knows this
 	check(ask(lock.Context(ctx), payment, "orders/42", "charge"))
 	check(ask(lock.Context(ctx), stock, "orders/42", "ship"))
 	check(lock.Unlock(ctx))
 
-	// A refund that the dead process had sent arrives now.
+	// Now a refund arrives that the dead process had sent.
 	err = ask(late, payment, "orders/42", "refund")
 	fmt.Println("the late refund is refused:", errors.Is(err, fence.ErrStale))
 	// Output:

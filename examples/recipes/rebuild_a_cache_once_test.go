@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/flight"
 )
 
-// cache stands for the cache that all instances share. It stores with the page the token under
-// which it was rendered.
+// cache takes the place of a cache that all instances share. It stores a page and the token with
+// which the page was rendered.
 type cache struct {
 	mu    sync.Mutex
 	page  string
@@ -34,8 +34,8 @@ func (c *cache) put(page string, token mortise.Token) error {
 	return nil
 }
 
-// A cache rebuild: the start page has expired, and thirty requests on three instances want it at
-// the same time. One of them renders it.
+// A cache rebuild: the start page has expired, and thirty requests on three instances need it at
+// the same time. One of these requests renders it.
 func Example_rebuildACacheOnce() {
 	ctx := context.Background()
 	nodes, stop := startFleet(ctx, "web-0", "web-1", "web-2")

@@ -12,9 +12,9 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// Many buyers of one piece: nine customers on three instances want to check out the same chair. One
-// succeeds. The others learn at once that another buyer is at the checkout, instead of waiting for
-// something that will be gone.
+// Many buyers of one piece: nine customers on three instances want to buy the same chair, and one
+// succeeds. The other customers do not wait, but are told immediately that another buyer is at the
+// checkout.
 func Example_sellTheLastPieceOnce() {
 	ctx := context.Background()
 	nodes, stop := startFleet(ctx, "shop-0", "shop-1", "shop-2")
@@ -25,7 +25,7 @@ func Example_sellTheLastPieceOnce() {
 	others.Add(8)
 	for i := range 9 {
 		buyers.Go(func() {
-			// Without a Value it is nodes[i%3].TryLock(ctx, "orders/chair").
+			// Without a Value, nodes[i%3].TryLock(ctx, "orders/chair") does the same.
 			lock, err := nodes[i%3].Acquire(ctx, mortise.Request{Key: "orders/chair", Try: true,
 				Value: fmt.Sprintf("buyer %d", i)})
 			var held *mortise.HeldError
@@ -36,9 +36,9 @@ func Example_sellTheLastPieceOnce() {
 				}
 				others.Done()
 			case err != nil:
-				log.Panic(err) // mortise.ErrNotReady: not decided, ask the buyer to try again
+				log.Panic(err) // for example mortise.ErrNotReady: ask the buyer to try again
 			default:
-				others.Wait() // the payment, which lasts here until the others have asked
+				others.Wait() // the payment; in this example it takes until the other buyers have tried
 				bought.Add(1)
 				check(lock.Unlock(ctx))
 			}

@@ -11,7 +11,7 @@ import (
 )
 
 // A semaphore: a partner allows three calls at a time from all our instances together. A bulk call
-// counts for two.
+// counts as two.
 func Example_threeCallsAtATime() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})

@@ -1,12 +1,13 @@
-// Service is the smallest program worth deploying: deploy/ runs it, and it is a template for yours.
-// It has a loop that takes a lock once a second, two probes, and an orderly shutdown.
+// Service is a minimal program for a deployment. The files in deploy run it, and you can use it as
+// a template. It acquires a lock once a second, answers two probes, and shuts down in good order.
 //
 //	ORDERS_LOCK_DIR=/tmp/orders go run ./examples/service
 //
 // GET /healthz reports whether a restart would help. It checks only this process and never the
-// group, because otherwise a cut network would restart every instance. GET /readyz reports whether
-// this instance can be granted locks now. On SIGTERM (or SIGINT) the program finishes its requests,
-// releases its locks and leaves the group; a second signal ends it at once.
+// group, because otherwise every instance would be restarted when the network is cut. GET /readyz
+// reports whether this instance can be granted locks now. On SIGTERM (or SIGINT) the program
+// finishes its requests, releases its locks and leaves the group. A second signal ends it
+// immediately.
 package main
 
 import (
@@ -24,27 +25,27 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// The time limits of the shutdown. The grace period of the environment must be longer than their
-// sum plus the 20 s that Close may wait for a hanging disk: deploy/check checks that for the files
-// in deploy.
+// The time limits of the shutdown. The grace period of the environment must be longer than
+// drainWithin plus leaveWithin plus the 20 s that Close may wait for a hanging disk. The program
+// deploy/check checks this for the files in deploy.
 const (
 	drainWithin = 5 * time.Second
 	leaveWithin = 10 * time.Second
-	// for a request to /readyz; shorter than a probe's timeout, so that the answer can give the
-	// reason
+	// the limit of a request to /readyz; shorter than the timeout of the probe, so that the answer
+	// can contain the reason
 	readyWithin = time.Second
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
-	context.AfterFunc(ctx, stop) // from now on a second signal kills
+	context.AfterFunc(ctx, stop) // after the first signal, a second one ends the process
 	if err := run(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "service:", err)
 		os.Exit(1)
 	}
 }
 
-// run serves until ctx ends, and returns the errors.
+// run serves until ctx ends. It returns the errors of the start, the service and the shutdown.
 func run(ctx context.Context) error {
 	config, err := mortise.ConfigFromEnv("ORDERS_LOCK")
 	if err != nil {
@@ -69,7 +70,7 @@ func run(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	cancel()
-	// first the requests, because they may hold locks
+	// finish the requests first, because they may hold locks
 	err = errors.Join(err, within(drainWithin, server.Shutdown), within(leaveWithin, node.Leave))
 	<-working
 	return err
@@ -81,7 +82,8 @@ func within(limit time.Duration, call func(context.Context) error) error {
 	return call(ctx)
 }
 
-// work takes the lock, does work that must not run twice at once, and releases it, until ctx ends.
+// work locks a key, does work that must not run on two instances at a time, and unlocks, again and
+// again until ctx ends.
 func work(ctx context.Context, node *mortise.Node) {
 	for ctx.Err() == nil {
 		err := node.Do(ctx, "orders/turn", func(ctx context.Context, token mortise.Token) error {

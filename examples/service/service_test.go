@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// The program runs on its own: it becomes ready, answers both probes, and ends without an error
-// when asked.
+// TestServesAndLeaves checks that a single instance becomes ready, answers both probes, and ends
+// without an error when its context ends.
 func TestServesAndLeaves(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -38,8 +38,8 @@ func TestServesAndLeaves(t *testing.T) {
 	}
 }
 
-// An instance that waits for others must not be restarted because of it, or the others would never
-// find it.
+// TestNotReadyIsAlive checks that /healthz succeeds while an instance waits for other instances.
+// Otherwise it would be restarted, and the others would not find it.
 func TestNotReadyIsAlive(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -73,7 +73,7 @@ func TestNotReadyIsAlive(t *testing.T) {
 	}
 }
 
-// A misspelt variable is an error, not a default.
+// TestMisspeltVariableEndsTheStart checks that a misspelt variable is an error and is not ignored.
 func TestMisspeltVariableEndsTheStart(t *testing.T) {
 	t.Setenv("ORDERS_LOCK_REPLICA", "3")
 	if err := run(t.Context()); err == nil || !strings.Contains(err.Error(), "ORDERS_LOCK_REPLICA") {
@@ -81,7 +81,7 @@ func TestMisspeltVariableEndsTheStart(t *testing.T) {
 	}
 }
 
-// await polls until the answer is 200, for at most 20 s.
+// await polls url until the status is 200, for at most 20 s.
 func await(t *testing.T, url string) (err error) {
 	ctx, done := context.WithTimeout(t.Context(), 20*time.Second)
 	defer done()

@@ -1,6 +1,6 @@
 // Command tutorial is the program of docs/TUTORIAL.md: three instances of a service in one process,
-// a lock that one of them loses, and a write that is refused because it comes too late. The blocks
-// of the page, in their order, are this file.
+// a lock that one instance loses, and a late write that is refused. The code blocks of that page,
+// in their order, are this file.
 package main
 
 import (

@@ -7,15 +7,15 @@
 //
 // # Guarantees
 //
-// A Locker that passes runs fn once and returns the error of fn. It excludes callers of one key,
-// and does not make callers of different keys wait for each other. Its tokens increase, and
-// [mortise.TokenFrom] finds them. A call stops waiting when its context ends, and then holds no
-// lock. Bad keys are refused, and a panic unlocks.
+// A Locker that passes runs fn once and returns its error. It excludes callers of the same key, but
+// not callers of different keys. Its tokens rise, and [mortise.TokenFrom] returns them. When the
+// context of a waiting call ends, the call returns and holds nothing. Bad keys are refused, and a
+// panic in fn unlocks.
 //
 // # Concurrency
 //
-// The checks run one after the other. Each check uses its own Locker from several goroutines. Run
-// may be called in a synctest bubble.
+// The checks run one after the other. Each uses its own Locker, from several goroutines. Run may be
+// called in a synctest bubble.
 //
 // # Failure
 //
@@ -24,12 +24,13 @@
 //
 // # Limits
 //
-// The package does not check the order of waiters, whether the loss of a lock ends the context of
-// fn, whether a call can re-enter a lock, and whether tokens increase across restarts.
+// Run does not check the order of waiters, whether the context of fn ends when the lock is lost,
+// whether a lock can be entered again, and whether tokens rise across restarts.
 //
 // # Refused alternative
 //
-// A list of cases for a loop in the caller's test. A test could forget the loop.
+// A list of checks that the caller runs in its own loop: it saves no code, and a test could omit
+// the loop.
 package lockertest
 
 import (
@@ -44,10 +45,9 @@ import (
 	"github.com/mortise-lock/mortise/locker"
 )
 
-// Run checks a Locker in subtests. fresh is called once for each subtest and returns a Locker that
-// is ready and has no other users; it may register a cleanup with t.Cleanup. All keys that Run
-// locks begin with "lockertest/". Run adds much less than a second to the time that the Locker
-// itself takes.
+// Run checks a Locker in subtests. For each subtest, fresh returns a Locker that is ready to use
+// and has no other users; fresh may register a cleanup with t.Cleanup. All keys begin with
+// "lockertest/". Run itself takes much less than a second, in addition to the time of the Locker.
 func Run(t *testing.T, fresh func(t *testing.T) locker.Locker) {
 	t.Helper()
 	for _, c := range checks() {
@@ -118,7 +118,7 @@ func excludes(t testing.TB, ctx context.Context, l locker.Locker) {
 }
 
 func keysAreApart(t testing.TB, ctx context.Context, l locker.Locker) {
-	do(t, ctx, l, "lockertest/outer", func(context.Context, mortise.Token) { // with the outer context, as in givesUp
+	do(t, ctx, l, "lockertest/outer", func(context.Context, mortise.Token) { // uses the outer ctx, as givesUp does
 		do(t, ctx, l, "lockertest/inner", func(context.Context, mortise.Token) {})
 	})
 }
@@ -163,7 +163,7 @@ func contextIsChild(t testing.TB, ctx context.Context, l locker.Locker) {
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("Do returned %v, want what the function returned", err)
 	}
-	do(t, ctx, l, "lockertest/one", func(context.Context, mortise.Token) {}) // the lock must be free
+	do(t, ctx, l, "lockertest/one", func(context.Context, mortise.Token) {}) // the first call has unlocked
 }
 
 func endedContext(t testing.TB, ctx context.Context, l locker.Locker) {
@@ -179,7 +179,7 @@ func endedContext(t testing.TB, ctx context.Context, l locker.Locker) {
 }
 
 func givesUp(t testing.TB, ctx context.Context, l locker.Locker) {
-	// The outer context is used, because a call with the inner one could re-enter the lock.
+	// The inner call uses the outer context, because the context of fn could enter the lock again.
 	do(t, ctx, l, "lockertest/one", func(context.Context, mortise.Token) {
 		short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
 		defer cancel()
@@ -191,7 +191,7 @@ func givesUp(t testing.TB, ctx context.Context, l locker.Locker) {
 			t.Errorf("Do returned %v, want an error that wraps the context's", err)
 		}
 	})
-	do(t, ctx, l, "lockertest/one", func(context.Context, mortise.Token) {}) // must not block
+	do(t, ctx, l, "lockertest/one", func(context.Context, mortise.Token) {}) // the second call holds nothing
 }
 
 func badKeys(t testing.TB, ctx context.Context, l locker.Locker) {

@@ -23,8 +23,8 @@ func (h *heard) Errorf(string, ...any) { h.failed.Store(true) }
 
 type work = func(context.Context, mortise.Token) error
 
-// TestChecksCatch checks that each check fails for a Locker that breaks its rule, and passes for a
-// Local.
+// TestChecksCatch checks that each check fails for a Locker that breaks its rule, and that no check
+// fails for a Local.
 func TestChecksCatch(t *testing.T) {
 	for name, c := range map[string]struct {
 		fresh func() locker.Locker
@@ -102,7 +102,7 @@ func TestChecksCatch(t *testing.T) {
 					ctx, cancel := context.WithTimeout(t.Context(), 10e9)
 					defer cancel()
 					h := &heard{TB: t}
-					// This Locker does not exclude, so the race detector would fail the whole test.
+					// In this case the race detector would fail the test itself.
 					if name != "no patience with contexts, and no lock" || check.name != "Excludes" {
 						check.check(h, ctx, c.fresh())
 					}
