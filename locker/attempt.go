@@ -19,7 +19,7 @@ var ErrWait = errors.New("locker: not locked within the wait limit")
 // the caller may use another Locker.
 type attempt struct {
 	wait  time.Duration // the time within which fn must begin; zero means no limit besides ctx
-	admit func() error  // called once, just before fn; if it returns an error, fn does not run; may be nil
+	admit func() error  // called once, just before fn; an error keeps fn from running; may be nil
 	phase atomic.Int32
 }
 
@@ -78,7 +78,7 @@ func (a *attempt) settle(ctx context.Context, key string, err error) (began bool
 	switch {
 	case phase == begun:
 		return true, err
-	case phase == expired && ctx.Err() != nil: // ctx has ended as well: report the limit of the caller
+	case phase == expired && ctx.Err() != nil: // report the limit of the caller
 		return false, fmt.Errorf("locker: lock %q: %w", key, ended(ctx))
 	case phase == expired:
 		// err is not wrapped, because it may be the error of a context that the caller did not

@@ -44,7 +44,7 @@ func (l *Local) Do(ctx context.Context, key string, fn func(ctx context.Context,
 	}
 	defer l.exit(h)
 	ctx, end := context.WithCancelCause(context.WithValue(ctx, insideKey{}, &inside{h, insideOf(ctx)}))
-	defer end(mortise.ErrUnlocked) // before the unlock: when the next holder runs, this context has ended
+	defer end(mortise.ErrUnlocked) // before the next holder runs
 	return fn(mortise.ContextWithToken(ctx, h.token), h.token)
 }
 

@@ -8,7 +8,7 @@ import (
 // The strings that Via returns. They may also be logged.
 const (
 	Primary   = "primary"    // the Locker of a Breaker holds the lock
-	Fallback  = "fallback"   // the Fallback of a Breaker holds it: holders of the Locker are not excluded
+	Fallback  = "fallback"   // its Fallback holds it: holders of the Locker are not excluded
 	FirstOnly = "first only" // the First of a Both with Observe holds it, the Second does not
 )
 

@@ -8,12 +8,13 @@ import (
 	"github.com/mortise-lock/mortise/election"
 )
 
-// control leads when its turn comes, and runs reconcile while it leads. It returns when ctx ends.
+// control waits until it is the leader, and runs reconcile while it leads. It returns when ctx
+// ends.
 func control(ctx context.Context, node *mortise.Node, pod string,
 	reconcile func(context.Context, mortise.Token) error) error {
 	e := election.New(node, "orders-controller", election.Options{})
 	return e.Run(ctx, pod, func(ctx context.Context, l *election.Leadership) error {
-		return reconcile(ctx, l.Token()) // ctx ends with the leadership; return then
+		return reconcile(ctx, l.Token()) // ctx ends with the leadership; reconcile must then return
 	})
 }
 
@@ -22,7 +23,7 @@ func Example_leaderelection() {
 	node, stop := start(ctx, "orders-0")
 	defer stop()
 
-	deploy, terminate := context.WithCancel(ctx) // in production SIGTERM ends it
+	deploy, terminate := context.WithCancel(ctx) // in production SIGTERM ends this context
 	err := control(deploy, node, "orders-0", func(ctx context.Context, token mortise.Token) error {
 		leader, err := election.New(node, "orders-controller", election.Options{}).Leader(ctx) // any instance may ask
 		if err != nil {
@@ -30,7 +31,7 @@ func Example_leaderelection() {
 		}
 		fmt.Println(leader.Value, "leads, fenced by the token:", leader.Token == token)
 		terminate()
-		<-ctx.Done() // end what was started and return: then the leadership is given up
+		<-ctx.Done() // end what was started and return; then Run resigns
 		return nil
 	})
 	fmt.Println(err)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestMain lets the test binary run as the program when the show starts workers.
+// TestMain runs the program when the show starts the test binary as a worker.
 func TestMain(m *testing.M) {
 	if os.Getenv(workerEnv) != "" {
 		main()

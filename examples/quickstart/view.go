@@ -8,13 +8,13 @@ import (
 )
 
 // view shows which worker holds the lock: on a terminal in one line that changes in place,
-// elsewhere in a line now and then. Notes stay.
+// elsewhere in a new line from time to time. Notes are not overwritten.
 type view struct {
 	out      *os.File
 	terminal bool
 	began    time.Time
 	last     time.Time
-	held     map[string]int // turns seen, by worker
+	held     map[string]int // the number of turns by worker
 	leader   string
 }
 
@@ -58,7 +58,7 @@ func (v *view) show(e event, number int) {
 	}
 }
 
-// note prints a line that stays.
+// note prints a line that is not overwritten.
 func (v *view) note(format string, args ...any) {
 	if v.terminal {
 		fmt.Fprint(v.out, "\r\x1b[K")

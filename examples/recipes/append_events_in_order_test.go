@@ -9,12 +9,12 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// events stands for the event log of one account. In a real one, its two rules are one condition of
+// events represents the event log of one account. In a database, its two rules are one condition of
 // an INSERT.
 type events struct {
 	mu     sync.Mutex
 	log    []string
-	newest mortise.Token // the highest that has written
+	newest mortise.Token // the highest token that has written
 }
 
 // append adds an event if the log still has the given version, and no later holder of the account's
@@ -38,9 +38,9 @@ func (e *events) version() int {
 	return len(e.log)
 }
 
-// Event sourcing with a version and a token. The version alone does not stop a holder that has lost
-// its lock, reads the newest version, and writes an earlier decision; the token does. The token
-// alone does not stop an event that its own holder sends twice; the version does.
+// This example stores events with a version and a token. The token stops a former holder that reads
+// the newest version and appends an outdated decision; the version alone would not. The version
+// stops an event that its holder sends twice; the token alone would not.
 func Example_appendEventsInOrder() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
@@ -50,14 +50,14 @@ func Example_appendEventsInOrder() {
 
 	old, err := node.Lock(ctx, "accounts/7")
 	check(err)
-	check(old.Unlock(ctx)) // stands for the loss of the lock, which its holder has not noticed
+	check(old.Unlock(ctx)) // represents a loss of the lock that the holder has not noticed
 
 	err = node.Do(ctx, "accounts/7", func(ctx context.Context, token mortise.Token) error {
 		version := account.version()
 		if err := account.append(version, token, "paid in 100"); err != nil {
 			return err
 		}
-		// no answer arrived, so the client retries
+		// The answer was lost, so the client sends the event again.
 		fmt.Println("sent twice:", account.append(version, token, "paid in 100"))
 		return account.append(version+1, token, "paid out 30")
 	})

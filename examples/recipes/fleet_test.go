@@ -10,9 +10,9 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// startFleet starts instances of a service in one process, over loopback. It returns them when they
-// are ready, and a function that stops them. In production each is a process, and Join lists the
-// others.
+// startFleet starts the instances of a service in one process, over loopback. It returns them when
+// they are ready, with a function that stops them. In production each instance is a process, and
+// Join lists the others.
 func startFleet(ctx context.Context, names ...string) (nodes []*mortise.Node, stop func()) {
 	var mu sync.Mutex
 	var addresses []string
@@ -20,7 +20,7 @@ func startFleet(ctx context.Context, names ...string) (nodes []*mortise.Node, st
 		node, err := mortise.Start(ctx, mortise.Config{
 			Name: name, Bind: "127.0.0.1:0", Replicas: len(names),
 			Secret: "msk1_a2bfff9c6250151c2086c5b899140b6f977fb1d9f63fc3653490576867a23bdeaa83737c",
-			// instead of Join, because the ports are not known before
+			// JoinFunc is used instead of Join because the ports are not known before the start.
 			JoinFunc: func(context.Context) ([]string, error) {
 				mu.Lock()
 				defer mu.Unlock()
@@ -45,7 +45,8 @@ func startFleet(ctx context.Context, names ...string) (nodes []*mortise.Node, st
 	}
 }
 
-// startAnother starts an instance that joins the fleet of another one, as after a crash.
+// startAnother starts an instance that joins the fleet of member, like an instance that restarts
+// after a crash.
 func startAnother(ctx context.Context, name string, member *mortise.Node) *mortise.Node {
 	node, err := mortise.Start(ctx, mortise.Config{
 		Name: name, Bind: "127.0.0.1:0", Join: []string{member.Status().Address}, Replicas: 3,

@@ -8,7 +8,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// Readers and writers: any number may read the price list at the same time, and a writer is alone.
+// Any number of readers may read the price list concurrently, and a writer excludes all others.
 // Later readers do not overtake a waiting writer.
 func Example_manyReadersOneWriter() {
 	ctx := context.Background()

@@ -11,7 +11,7 @@ import (
 	"github.com/mortise-lock/mortise/stripe"
 )
 
-// stock stands for a table with one row per stripe: the seats that are left, and the highest token
+// stock represents a table with one row per stripe: the seats that are left, and the highest token
 // that has written the row.
 type stock struct {
 	mu    sync.Mutex
@@ -42,7 +42,7 @@ func (s *stock) total() int {
 	return s.left[0] + s.left[1] + s.left[2] + s.left[3]
 }
 
-// buy takes a seat of a free row, and tries the others if that row is sold out.
+// buy takes a seat from a free row, and tries the other rows if that row is sold out.
 func buy(ctx context.Context, seats *stripe.Set, s *stock) (sold bool, err error) {
 	row, lock, err := seats.Any(ctx)
 	for looked := 1; err == nil; looked++ {
@@ -58,7 +58,7 @@ func buy(ctx context.Context, seats *stripe.Set, s *stock) (sold bool, err error
 }
 
 // A flash sale: 120 people on three instances want 100 seats at the same moment. The stock is in
-// four rows, each under its own lock, so that four buyers are served at a time instead of one.
+// four rows, each under its own lock, so that four buyers are served at a time.
 func Example_sellStockInStripes() {
 	ctx := context.Background()
 	nodes, stop := startFleet(ctx, "shop-0", "shop-1", "shop-2")
