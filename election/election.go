@@ -122,7 +122,7 @@ type Leader struct {
 	Name  string        // the name of the instance: mortise.Config.Name
 	Value string        // the value that was passed to Campaign or Run
 	Token mortise.Token // the token of the leadership: a later Leader has a higher token
-	Since time.Time     // the begin of the leadership, by the wall clock of the group's leader; only for display
+	Since time.Time     // its begin, by the wall clock of the group's leader; only for display
 }
 
 // Leader returns the present leader, or the zero Leader if there is none. The answer is

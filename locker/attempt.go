@@ -18,8 +18,8 @@ var ErrWait = errors.New("locker: not locked within the wait limit")
 // never after the wait limit has passed and never after Do has returned. So if fn did not begin,
 // the caller may call another Locker.
 type attempt struct {
-	wait  time.Duration // how long fn may take to begin; zero means as long as ctx allows
-	admit func() error  // called once, before fn begins; if it returns an error, fn does not run; may be nil
+	wait  time.Duration // the time within which fn must begin; zero means no limit besides ctx
+	admit func() error  // called once, just before fn; an error keeps fn from running; may be nil
 	phase atomic.Int32
 }
 
@@ -80,7 +80,7 @@ func (a *attempt) settle(ctx context.Context, key string, err error) (began bool
 	switch {
 	case phase == begun:
 		return true, err
-	case phase == expired && ctx.Err() != nil: // both limits have passed: report the caller's
+	case phase == expired && ctx.Err() != nil: // report the limit of the caller
 		return false, fmt.Errorf("locker: lock %q: %w", key, ended(ctx))
 	case phase == expired:
 		// err is not wrapped, because it may be the error of a context that the caller did not

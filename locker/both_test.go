@@ -59,7 +59,7 @@ func newBothBench() *bothBench {
 	note := func(what string) { b.notes = append(b.notes, what) }
 	b.first = &losing{name: "first", note: note, lose: make(chan struct{})}
 	b.second = &losing{name: "second", note: note, lose: make(chan struct{})}
-	_ = b.second.Local.Do(context.Background(), "ahead", nothing) // so that the tokens of first and second differ
+	_ = b.second.Local.Do(context.Background(), "ahead", nothing) // so that tokens differ
 	return b
 }
 

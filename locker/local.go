@@ -44,7 +44,7 @@ func (l *Local) Do(ctx context.Context, key string, fn func(ctx context.Context,
 	}
 	defer l.exit(h)
 	ctx, end := context.WithCancelCause(context.WithValue(ctx, insideKey{}, &inside{h, insideOf(ctx)}))
-	defer end(mortise.ErrUnlocked) // ends before the unlock, so never while the next holder has the lock
+	defer end(mortise.ErrUnlocked) // before the next holder runs
 	return fn(mortise.ContextWithToken(ctx, h.token), h.token)
 }
 

@@ -51,7 +51,7 @@ func TestRetryKnowsWhatIsTemporary(t *testing.T) {
 		{mortise.ErrClosed, true, 1},
 		{&mortise.DeadlockError{}, true, 1}, {mortise.ErrBadRequest, true, 1}, {mortise.ErrBadKey, true, 1},
 		{context.Canceled, true, 1}, {context.DeadlineExceeded, true, 1}, {ErrOpen, true, 1}, {ErrWait, true, 1},
-		{fmt.Errorf("%w: %w", mortise.ErrOverloaded, context.DeadlineExceeded), true, 1}, // Final takes precedence
+		{fmt.Errorf("%w: %w", mortise.ErrOverloaded, context.DeadlineExceeded), true, 1}, // Final wins
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			calls, ran := 0, 0

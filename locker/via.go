@@ -7,9 +7,9 @@ import (
 
 // The elements of the results of Via. They can also be used in logs.
 const (
-	Primary   = "primary"    // a Breaker's Locker holds the lock
-	Fallback  = "fallback"   // a Breaker's Fallback holds the lock, which does not exclude holders of its Locker
-	FirstOnly = "first only" // only the First of a Both with Observe holds the lock
+	Primary   = "primary"    // the Locker of a Breaker holds the lock
+	Fallback  = "fallback"   // its Fallback holds it: holders of the Locker are not excluded
+	FirstOnly = "first only" // the First of a Both with Observe holds it, the Second does not
 )
 
 type viaKey struct{}

@@ -20,7 +20,7 @@ type Store interface {
 
 const (
 	maxFinished = 16              // the number of ticks in the record of a job
-	recording   = 2 * time.Second // how long after the end of its window a tick may still be recorded
+	recording   = 2 * time.Second // how long after T+Late+Skew a tick may be recorded
 )
 
 // finished is the record of the last finished ticks of a job, in the order in which they finished.

@@ -20,7 +20,7 @@ type plan struct {
 	schedule   Schedule
 	late, skew time.Duration
 
-	settled time.Time // this instance is done with every tick up to this time; zero before the first call
+	settled time.Time // later ticks are not yet handled; zero before the first call
 	missed  int       // ticks passed over since the last one that this instance attended
 }
 

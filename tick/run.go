@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	look  = time.Minute // the longest time between two reads of the wall clock, because the clock may be set
+	look  = time.Minute // the longest time between two reads of the wall clock
 	retry = time.Second // the pause after the locker was overloaded
 )
 
@@ -186,7 +186,7 @@ func (r *runner) within(ctx context.Context, key, what string, w window,
 	timer := time.AfterFunc(w.over.Sub(r.now()), func() { cancel(errOver) })
 	defer timer.Stop()
 	err = r.do(waiting, key, what, func(held context.Context, token mortise.Token) error {
-		if timer.Stop() && r.now().Before(w.over) { // the clock is read because a suspended machine delays timers
+		if timer.Stop() && r.now().Before(w.over) { // a suspended machine delays timers
 			ran = true
 			// Do not wait for the confirmation of the release, which may take long without a
 			// majority.

@@ -8,19 +8,19 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// primary holds the lock with a value that others can read, until the work ends or the lock is
-// lost.
+// primary holds the lock until the work ends or the lock is lost. Its value can be read on every
+// instance.
 func primary(ctx context.Context, node *mortise.Node, address string, work func(ctx context.Context) error) error {
 	lock, err := node.Acquire(ctx, mortise.Request{
 		Key:       "service/orders/primary",
 		Value:     address,
-		LockDelay: 15 * time.Second, // Consul's default; the default of mortise is no delay
+		LockDelay: 15 * time.Second, // the default of Consul; the default of mortise is none
 	})
 	if err != nil {
 		return err
 	}
 	defer lock.Unlock(ctx)
-	return work(lock.Context(ctx)) // this context ends when the channel of Consul's Lock would be closed
+	return work(lock.Context(ctx)) // where Consul closes the channel of Lock, this context ends
 }
 
 func Example_consul() {
@@ -29,7 +29,7 @@ func Example_consul() {
 	defer stop()
 
 	err := primary(ctx, node, "10.0.0.7:8080", func(ctx context.Context) error {
-		info, err := node.Peek(ctx, "service/orders/primary") // from any instance
+		info, err := node.Peek(ctx, "service/orders/primary") // on any instance
 		if err != nil {
 			return err
 		}
@@ -42,7 +42,7 @@ func Example_consul() {
 	// <nil>
 }
 
-// For a semaphore, set fields of the request; no other recipe is needed.
+// In mortise, a semaphore is a field of the request.
 func Example_consulSemaphore() {
 	ctx := context.Background()
 	node, stop := start(ctx, "orders-0")

@@ -8,7 +8,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// transfer locks both accounts in one step, so transfers in opposite directions do not deadlock.
+// transfer locks both accounts in one request, so two opposite transfers do not deadlock.
 func transfer(ctx context.Context, node *mortise.Node, from, to string) error {
 	wait, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -20,8 +20,8 @@ func transfer(ctx context.Context, node *mortise.Node, from, to string) error {
 	return book(lock.Context(ctx), node, from)
 }
 
-// book locks an account. If the caller already holds the lock and passes the context of that lock,
-// book enters the lock again.
+// book locks an account. If its caller already holds the lock and passes the context of the lock,
+// book re-enters it.
 func book(ctx context.Context, node *mortise.Node, account string) error {
 	return node.Do(ctx, account, func(ctx context.Context, token mortise.Token) error {
 		fmt.Println("booked on", account)
@@ -41,8 +41,8 @@ func Example_curator() {
 	// booked on accounts/ben
 }
 
-// Curator's Revoker asks the holder through the data of a node. In mortise, Request.Notice notifies
-// the holder when another request waits.
+// Revoker of Curator asks a holder to release a lock through the data of a node. Request.Notice
+// notifies the holder as soon as another request waits.
 func Example_curatorRevoke() {
 	ctx := context.Background()
 	node, stop := start(ctx, "orders-0")

@@ -1,16 +1,13 @@
-// Package comingfrom has the mortise code of docs/CHOOSING.md, for users of other lock libraries.
-// Each file is for one library, as an example whose output is checked.
+// Package comingfrom contains the mortise code of docs/CHOOSING.md, for readers who have used other
+// lock libraries. Each file is for one library, as an example whose output is checked.
 //
 //	go test -v ./examples/comingfrom
 //
-//	redsync          a lock that is awaited as long as the caller likes; try; nothing to extend
+//	redsync          wait for a lock without a limit; try; nothing to extend
 //	etcd             a write that only the holder can make, without a transaction of the locks
 //	consul           the value of a lock, its holder, lock-delay, a semaphore
-//	curator          re-entry, several keys, readers and writers, a holder that is asked to hurry
-//	leaderelection   one of the fleet leads; no process has to exit
+//	curator          re-entry, several keys, readers and writers, a notice to the holder
+//	leaderelection   one instance of the fleet leads; no process has to exit
 //
 // A test of internal/policy keeps the snippets of the page equal to this code.
-//
-// The package has only examples, each with one node in one process. The code is here because code
-// that is only in the page would not be compiled.
 package comingfrom

@@ -9,8 +9,8 @@ import (
 	"github.com/mortise-lock/mortise/fence"
 )
 
-// pay writes under the lock. The database compares the token, which replaces IsOwner in a
-// transaction of etcd.
+// pay writes while it holds the lock. The database compares the token. With etcd, a transaction
+// would check IsOwner.
 func pay(ctx context.Context, node *mortise.Node, db *database) error {
 	return node.Do(ctx, "orders/42", func(ctx context.Context, token mortise.Token) error {
 		return db.put(ctx, "orders/42", "paid", token)
@@ -23,18 +23,18 @@ func Example_etcd() {
 	defer stop()
 	var db database
 
-	// A former holder has lost its lock and does not know it.
+	// This holder loses its lock and does not notice.
 	late, err := node.Lock(ctx, "orders/42")
 	check(err)
-	check(late.Unlock(ctx)) // in place of the loss of the lock
+	check(late.Unlock(ctx)) // represents the loss
 
 	check(pay(ctx, node, &db))
 	err = db.put(ctx, "orders/42", "refunded", late.Token())
 	fmt.Println("refused:", errors.Is(err, fence.ErrStale))
 	fmt.Println("order 42:", db.get("orders/42"))
 
-	// A resource that cannot compare tokens calls Check. Its answer was true at a moment during the
-	// call.
+	// A resource that cannot compare tokens asks the group. The answer was true at a moment during
+	// the call.
 	held, err := node.Check(ctx, "orders/42", late.Token())
 	fmt.Println("held with the old token:", held, err)
 	// Output:
@@ -43,8 +43,8 @@ func Example_etcd() {
 	// held with the old token: false <nil>
 }
 
-// Two calls exclude each other also in one process. In etcd, two mutexes with the same session and
-// prefix count as one holder.
+// Two calls exclude each other even in one process. With etcd, two mutexes with the same session
+// and the same prefix are one holder.
 func Example_etcdOneProcess() {
 	ctx := context.Background()
 	node, stop := start(ctx, "orders-0")
@@ -55,7 +55,7 @@ func Example_etcdOneProcess() {
 	_, err = node.TryLock(ctx, "orders/42")
 	fmt.Println("second caller is refused:", errors.Is(err, mortise.ErrHeld))
 
-	again, err := node.Lock(lock.Context(ctx), "orders/42") // a call with the lock's own context enters it again
+	again, err := node.Lock(lock.Context(ctx), "orders/42") // re-enters the lock
 	check(err)
 	fmt.Println("same token:", again.Token() == lock.Token())
 	check(again.Unlock(ctx))

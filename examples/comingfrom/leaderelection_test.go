@@ -8,13 +8,13 @@ import (
 	"github.com/mortise-lock/mortise/election"
 )
 
-// control waits until this instance leads, and runs reconcile while it leads. It returns when ctx
+// control waits until it is the leader, and runs reconcile while it leads. It returns when ctx
 // ends.
 func control(ctx context.Context, node *mortise.Node, pod string,
 	reconcile func(context.Context, mortise.Token) error) error {
 	e := election.New(node, "orders-controller", election.Options{})
 	return e.Run(ctx, pod, func(ctx context.Context, l *election.Leadership) error {
-		return reconcile(ctx, l.Token()) // ctx ends with the leadership; return then
+		return reconcile(ctx, l.Token()) // ctx ends with the leadership; reconcile must then return
 	})
 }
 
@@ -31,7 +31,7 @@ func Example_leaderelection() {
 		}
 		fmt.Println(leader.Value, "leads, fenced by the token:", leader.Token == token)
 		terminate()
-		<-ctx.Done() // end the work and return; then this instance resigns
+		<-ctx.Done() // end what was started and return; then Run resigns
 		return nil
 	})
 	fmt.Println(err)

@@ -9,8 +9,8 @@ import (
 	"github.com/mortise-lock/mortise/fence"
 )
 
-// start starts a node on its own, and returns the node and a function that stops it. For a fleet
-// only the Config differs.
+// start starts a node that is a group by itself, and returns it with a function that stops it. For
+// a fleet, only the Config differs.
 func start(ctx context.Context, name string) (node *mortise.Node, stop func()) {
 	node, err := mortise.Start(ctx, mortise.Config{Name: name})
 	check(err)
@@ -25,8 +25,8 @@ func check(err error) {
 	}
 }
 
-// database takes the place of your database. It compares the token in the same step as the write.
-// The zero value is empty.
+// database represents your database: it compares the token in the same step as the write. The zero
+// value is empty.
 type database struct {
 	mark fence.Mark
 
@@ -34,7 +34,7 @@ type database struct {
 	rows map[string]string
 }
 
-// put writes a row. It fails if a later holder of the row's lock has written the row.
+// put writes a row, unless a later holder of the row's lock has written it.
 func (d *database) put(ctx context.Context, key, value string, token mortise.Token) error {
 	return d.mark.Do(ctx, key, token, func(context.Context) error {
 		d.mu.Lock()

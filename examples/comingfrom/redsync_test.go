@@ -9,16 +9,16 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// rebuild waits five seconds for the lock, and then works as long as needed.
+// rebuild waits up to five seconds for the lock, and then works as long as needed.
 func rebuild(ctx context.Context, node *mortise.Node, db *database) error {
 	wait, cancel := context.WithTimeout(ctx, 5*time.Second) // limits the wait, not the hold
 	defer cancel()
 	lock, err := node.Lock(wait, "report")
 	if err != nil {
-		return err // the lock is not held, and is not granted later
+		return err // this call holds no lock and cannot get it later
 	}
 	defer lock.Unlock(ctx)
-	work := lock.Context(ctx) // ends if the lock is lost; the lock need not be extended
+	work := lock.Context(ctx) // ends if the lock is lost; the lease is renewed automatically
 	return db.put(work, "report", "rebuilt", lock.Token())
 }
 
@@ -31,7 +31,7 @@ func skip(ctx context.Context, node *mortise.Node) (done bool, err error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, err // not decided: no leader, or the group is in its grace
+		return false, err // the call was not decided: no leader, or the group is in its grace
 	}
 	return true, lock.Unlock(ctx)
 }

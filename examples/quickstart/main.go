@@ -1,24 +1,24 @@
-// Quickstart shows one lock across three processes, and what happens when one of them is killed
-// while it holds the lock and leads.
+// Quickstart shows one lock across three processes, and what happens when a process is killed while
+// it holds the lock and leads.
 //
 //	go run ./examples/quickstart
 //	go run ./examples/quickstart -secret "$(openssl rand -hex 32)" -dir /tmp/quickstart
 //
-// It starts three worker processes of this program on loopback addresses. In each turn a worker
-// locks one key and adds one to a number on a small server, which compares fencing tokens. Two
-// workers, the leader first, are killed with SIGKILL while they hold the lock, one after the other,
-// and started again. All state is in memory, so a restarted worker is a new instance, which becomes
-// a voter in place of the killed one. It takes its first turn when it is ready. From then on the
-// group can lose another worker. With -dir the workers keep their state in that directory, and a
-// restarted worker is the same voter. With -secret all connections are encrypted. Without -secret
-// every user of this machine can take and break the locks while the program runs, because all users
-// can connect to loopback addresses. At the end the number must equal the sum of all turns, and
-// every token must be higher than the tokens before it; otherwise the exit status is 1.
+// It starts three worker processes of itself on loopback. In turn, each worker locks one key and
+// adds one to a number on a small server, which compares fencing tokens. First the leader and then
+// another worker are killed with SIGKILL while they hold the lock, and started again. All state is
+// in memory, so a restarted worker is a new instance, which becomes a voter in place of its earlier
+// incarnation. It takes its first turn when it is ready; from then on the group can lose another
+// worker. With -dir the workers keep their state there, and each restarts as the same voter. With
+// -secret all connections are encrypted. Without -secret every user of this machine can take and
+// break the locks while the program runs, because loopback is open to all of them. At the end the
+// number must equal the sum of all turns, and every token must have been higher than the earlier
+// ones; otherwise the exit status is 1.
 //
-// The program runs for about fifteen seconds, needs no setup, and leaves nothing behind. The
-// instances use the shortest lease (1 s), so that the wait for the lease of a killed holder is
-// short, and no grace (Grace: -1), because no earlier group can exist. Other files have the worker,
-// the resource that compares tokens, and the view.
+// It runs for about fifteen seconds, needs no setup, and deletes its files. The instances use the
+// shortest lease (1 s), so that the wait for the lease of the killed holder is short, and no grace
+// (Grace: -1), because no earlier group can exist. Each role has a file: the worker, the resource
+// and the view.
 package main
 
 import (
@@ -57,16 +57,15 @@ func main() {
 // options are the start options of the workers.
 type options struct{ dir, secret string }
 
-// killings is how many workers are killed, the second after the first has had a turn since its
-// restart. If killed workers were not replaced as voters, one of three voters would be left after
-// two kills, which is no majority.
+// killings is how many workers are killed, each after the previously killed worker has taken a
+// turn. If the group did not replace voters, two kills would leave no majority of three.
 const killings = 2
 
 // names are the Names of the three workers.
 var names = [...]string{"anna", "ben", "cleo"}
 
-// show is the state of the parent process, which starts the workers, watches them, kills some of
-// them and judges the result.
+// show is the parent process: it starts the workers, watches them, kills two of them and judges the
+// result.
 type show struct {
 	options
 	addresses []string
@@ -77,17 +76,17 @@ type show struct {
 
 	kills      []kill
 	granted    []event
-	fellBack   int // grants whose token was not higher than an earlier one
+	fellBack   int // grants whose token was not higher than that of an earlier grant
 	grants     int
 	unexpected error
 }
 
-// kill is one worker that was killed while it held the lock.
+// kill describes one kill of a worker that held the lock.
 type kill struct {
 	worker    string
 	at        time.Time
-	takenOver time.Duration // time until another worker was granted the lock; 0 until then
-	back      bool          // the restarted worker has had a turn
+	takenOver time.Duration // time until another worker was granted the lock; 0 if none was yet
+	back      bool          // whether the killed worker has taken a turn after its restart
 }
 
 func runShow(out *os.File, length time.Duration, o options) error {
@@ -120,12 +119,12 @@ func runShow(out *os.File, length time.Duration, o options) error {
 	return s.judge(out)
 }
 
-// overtime limits how long the show waits for the first turn of the last restarted worker. If
-// processors are scarce, the show may take overtime times its normal length.
+// overtime is the factor by which the show may be longer if processors are scarce, to see the last
+// killed worker take a turn.
 const overtime = 5
 
-// watch processes the events of the workers for the given time, counted from the first grant, and
-// kills workers.
+// watch follows the workers for the given time, counted from the first grant, and kills a worker
+// when mayKill allows it.
 func (s *show) watch(length time.Duration) {
 	birth := time.After(20 * time.Second)
 	var began time.Time
@@ -154,12 +153,12 @@ func (s *show) watch(length time.Duration) {
 	}
 }
 
-// allBack reports whether all kills are done and every killed worker has had a turn since its
+// allBack reports whether all kills are done and every killed worker has taken a turn after its
 // restart.
 func (s *show) allBack() bool { return len(s.kills) == killings && s.kills[killings-1].back }
 
-// mayKill reports whether to kill the worker that was granted the lock in event e. The leader is
-// killed first. When it has had a turn since its restart, another worker is killed.
+// mayKill reports whether to kill the worker that was just granted the lock: first the leader and
+// then, when that worker has taken a turn, another worker.
 func (s *show) mayKill(e event) bool {
 	if len(s.kills) == killings {
 		return false
@@ -189,9 +188,9 @@ func (s *show) take(e event) {
 	s.view.show(e, s.resource.number())
 }
 
-// compare counts the grants whose order disagrees with their tokens. It compares two grants only if
-// one happened before the other was requested, because a worker that gets no processor time for
-// longer than its lease may report its grant after the next holder has reported its own.
+// compare counts the grants whose order contradicts their tokens. Two grants are ordered only if
+// one ended before the other was requested. Without this rule, a worker that gets no processor for
+// longer than its lease could report its lock after the next holder has reported its own.
 func (s *show) compare(e event) (wrong int) {
 	for _, other := range s.granted {
 		first, second := other, e
@@ -207,8 +206,8 @@ func (s *show) compare(e event) (wrong int) {
 	return wrong
 }
 
-// afterKill records when another worker is granted the lock after a kill, restarts the killed
-// worker, and records when the restarted worker has its first turn.
+// afterKill records which worker gets the lock after a kill, restarts the killed worker, and
+// records when that worker takes its first turn.
 func (s *show) afterKill(e event) {
 	if len(s.kills) == 0 {
 		return
@@ -226,7 +225,7 @@ func (s *show) afterKill(e event) {
 	}
 }
 
-// kill ends a worker with SIGKILL while it holds the lock.
+// kill kills a worker with SIGKILL while it holds the lock.
 func (s *show) kill(name string) {
 	s.kills = append(s.kills, kill{worker: name, at: time.Now()})
 	if err := s.workers[name].Process.Kill(); err != nil {
@@ -235,7 +234,7 @@ func (s *show) kill(name string) {
 	s.view.note("killed %s (SIGKILL) while it holds the lock; leader: %s", name, s.view.leader)
 }
 
-// judge prints the results and returns an error if a promise was broken.
+// judge prints the results and returns an error if a guarantee was violated.
 func (s *show) judge(out *os.File) error {
 	number, turns, refused := s.resource.tally()
 	sum := 0
@@ -275,9 +274,8 @@ func (s *show) judge(out *os.File) error {
 	return nil
 }
 
-// freeAddresses finds free loopback addresses. Their ports are below the range for outgoing
-// connections, because the kernel could assign a port of that range to a connection before a worker
-// binds it.
+// freeAddresses returns free loopback addresses. Their ports are below the range for outgoing
+// connections, because the kernel could assign ports of that range before a worker binds them.
 func freeAddresses(n int) ([]string, error) {
 	var found []string
 	var last error

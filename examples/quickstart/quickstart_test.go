@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestMain runs the program instead of the tests if the environment marks this process as a worker.
+// TestMain runs the program when the show starts the test binary as a worker.
 func TestMain(m *testing.M) {
 	if os.Getenv(workerEnv) != "" {
 		main()

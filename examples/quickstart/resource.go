@@ -14,17 +14,17 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// resource is what the lock protects: a number that is read and written over HTTP. It remembers the
-// highest fencing token that it has seen and refuses writes with a lower token. So a worker that
-// was stopped in the middle of its turn cannot overwrite the result of a later turn.
+// resource is what the lock protects: a number that is accessed by HTTP. It remembers the highest
+// fencing token that it has seen and refuses writes with a lower token. So even a worker that was
+// paused in the middle of its turn cannot overwrite a later turn.
 type resource struct {
 	server *http.Server
 	listen net.Listener
 
-	mu      sync.Mutex // guards all fields below
+	mu      sync.Mutex // guards the fields below
 	value   int
 	highest uint64
-	turns   map[string]int // accepted writes by worker
+	turns   map[string]int // the number of accepted writes by worker
 	refused int
 }
 
@@ -67,8 +67,8 @@ func (r *resource) number() int {
 	return r.value
 }
 
-// tally returns the number, the accepted turns by worker, and how many writes were refused because
-// of an old token.
+// tally returns the number, the accepted writes by worker, and how many writes were refused because
+// of a low token.
 func (r *resource) tally() (number int, turns map[string]int, refused int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -79,7 +79,7 @@ func (r *resource) url() string { return "http://" + r.listen.Addr().String() + 
 
 func (r *resource) close() { _ = r.server.Close() }
 
-// read and write are called by the workers.
+// The functions below are called by the workers.
 func read(ctx context.Context, url string) (int, error) {
 	body, err := call(ctx, http.MethodGet, url, "", nil)
 	if err != nil {

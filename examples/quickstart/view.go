@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// view shows which worker holds the lock. On a terminal it rewrites one line; otherwise it prints a
-// line from time to time. Notes are never overwritten.
+// view shows which worker holds the lock: on a terminal in one line that changes in place,
+// elsewhere in a new line from time to time. Notes are not overwritten.
 type view struct {
 	out      *os.File
 	terminal bool
 	began    time.Time
 	last     time.Time
-	held     map[string]int // number of turns, by worker
+	held     map[string]int // the number of turns by worker
 	leader   string
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// event is a report of a worker to the parent process, encoded as one line of JSON.
+// event is a report of a worker to the show. Each event is sent as one line of JSON.
 type event struct {
 	Worker  string
 	Kind    string // granted, released, noted or ended
@@ -35,17 +35,16 @@ const (
 	ended    = "ended"
 )
 
-// holdFor is how long a turn takes. It is long enough to show the turn, and to kill a worker during
-// its turn.
+// holdFor is how long a turn takes: long enough to be shown, and for a kill during the turn.
 const holdFor = 60 * time.Millisecond
 
-// runWorker runs one of the three worker processes. It takes turns until its standard input ends.
+// runWorker runs one of the three workers. It takes turns until its standard input ends.
 func runWorker(name string, addresses []string, resource string, o options) error {
 	tell := json.NewEncoder(os.Stdout)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin) // standard input ends when the parent process ends
+		_, _ = io.Copy(io.Discard, os.Stdin) // the input ends when the show ends
 		cancel()
 	}()
 	index := slices.Index(names[:], name)
@@ -65,7 +64,7 @@ func runWorker(name string, addresses []string, resource string, o options) erro
 		return err
 	}
 	defer node.Close()
-	// A rolling deployment waits until Ready returns before it starts the next instance.
+	// A rolling deployment waits for Ready before it starts the next instance.
 	if err := node.Ready(ctx); err != nil && ctx.Err() == nil {
 		return err
 	}
@@ -116,7 +115,7 @@ func (s *show) start(name string) error {
 	cmd := exec.Command(self, "-worker", name, "-addresses", strings.Join(s.addresses, ","), "-resource",
 		s.resource.url(), "-dir", s.dir, "-secret", s.secret)
 	cmd.Env = append(os.Environ(), workerEnv+"=1")
-	if _, err := cmd.StdinPipe(); err != nil { // unused; it ends when this process ends
+	if _, err := cmd.StdinPipe(); err != nil { // never written to; it ends when this process ends
 		return err
 	}
 	out, err := cmd.StdoutPipe()

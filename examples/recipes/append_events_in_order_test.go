@@ -9,12 +9,12 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// events takes the place of the event log of one account. In a database, the two comparisons of
-// append are one condition of an INSERT.
+// events represents the event log of one account. In a database, its two rules are one condition of
+// an INSERT.
 type events struct {
 	mu     sync.Mutex
 	log    []string
-	newest mortise.Token // the highest token with which an event was written
+	newest mortise.Token // the highest token that has written
 }
 
 // append adds an event if the log still has the given version, and no later holder of the account's
@@ -38,9 +38,9 @@ func (e *events) version() int {
 	return len(e.log)
 }
 
-// Event sourcing with a version and a token. The token stops a former holder that has lost its
-// lock, reads the newest version and writes an old decision; the version alone would not. The
-// version stops an event that the present holder sends twice; the token alone would not.
+// This example stores events with a version and a token. The token stops a former holder that reads
+// the newest version and appends an outdated decision; the version alone would not. The version
+// stops an event that its holder sends twice; the token alone would not.
 func Example_appendEventsInOrder() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
@@ -50,14 +50,14 @@ func Example_appendEventsInOrder() {
 
 	old, err := node.Lock(ctx, "accounts/7")
 	check(err)
-	check(old.Unlock(ctx)) // in place of a loss of the lock that its holder does not know of
+	check(old.Unlock(ctx)) // represents a loss of the lock that the holder has not noticed
 
 	err = node.Do(ctx, "accounts/7", func(ctx context.Context, token mortise.Token) error {
 		version := account.version()
 		if err := account.append(version, token, "paid in 100"); err != nil {
 			return err
 		}
-		// no answer arrived, so the client retries
+		// The answer was lost, so the client sends the event again.
 		fmt.Println("sent twice:", account.append(version, token, "paid in 100"))
 		return account.append(version+1, token, "paid out 30")
 	})

@@ -9,8 +9,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// ledger takes the place of the database of a batch. It has the number of the next invoice, and the
-// highest token with which it was written.
+// ledger represents the database of a batch: the next invoice, and the highest token that has
+// written.
 type ledger struct {
 	mu    sync.Mutex
 	next  int
@@ -23,8 +23,8 @@ func (l *ledger) from() int {
 	return l.next
 }
 
-// book books an invoice and the progress in one transaction. It fails if a later holder of the lock
-// has written.
+// book books an invoice and the progress in one transaction, unless a later holder of the lock has
+// written.
 func (l *ledger) book(invoice int, token mortise.Token) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -35,9 +35,9 @@ func (l *ledger) book(invoice int, token mortise.Token) error {
 	return nil
 }
 
-// Batch work under one lock, with a deployment in the middle. The lease is renewed automatically,
-// however long the work takes. The context ends if the lock is lost or the instance is asked to
-// leave. The next holder continues from the stored progress.
+// Batch work runs under one lock, with a deployment in the middle. The lease is renewed
+// automatically, however long the work takes. The context ends if the lock is lost or the instance
+// begins to leave; the next holder continues from the stored progress.
 func Example_billingThroughADeployment() {
 	ctx := context.Background()
 	nodes, stop := startFleet(ctx, "billing-0", "billing-1", "billing-2")
@@ -48,9 +48,9 @@ func Example_billingThroughADeployment() {
 		return node.Do(ctx, "batches/invoices", func(ctx context.Context, token mortise.Token) error {
 			fmt.Println("begins at invoice", books.from())
 			for invoice := books.from(); invoice <= 100; invoice++ {
-				each(ctx, invoice) // the work on one invoice, which should end soon after ctx
+				each(ctx, invoice) // the work on one invoice; should end soon after ctx
 				if ctx.Err() != nil {
-					return context.Cause(ctx) // before the invoice is booked: the next holder books it
+					return context.Cause(ctx) // not booked: the next holder processes it
 				}
 				if err := books.book(invoice, token); err != nil {
 					return err
@@ -62,7 +62,7 @@ func Example_billingThroughADeployment() {
 
 	left := make(chan error, 1)
 	err := run(nodes[0], func(ctx context.Context, invoice int) {
-		if invoice == 41 { // the instance is asked to end, and its main calls Leave
+		if invoice == 41 { // the deployment ends this instance, whose main calls Leave
 			go func() { left <- nodes[0].Leave(context.Background()) }()
 			<-ctx.Done()
 		}

@@ -20,8 +20,8 @@ type shop struct {
 
 const shopKey = "config/shop"
 
-// change is the handler of the form. If the configuration has changed since it was read, Put
-// refuses the change, and change repeats the edit on the present configuration.
+// change handles a request to change the configuration. If Put fails because the configuration was
+// changed meanwhile, the edit is applied to the present configuration.
 func change(ctx context.Context, node *mortise.Node, edit func(*shop)) error {
 	for {
 		data, revision, err := node.Get(ctx, shopKey)
@@ -44,8 +44,9 @@ func change(ctx context.Context, node *mortise.Node, edit func(*shop)) error {
 	}
 }
 
-// follow reports the present configuration and then each change, in order and without omission.
-// After an EventReset it reports the present configuration once more, which does no harm here.
+// follow calls tell with the present configuration and then with each change, in order, without
+// gaps. After a reset it calls tell with the present configuration a second time, which is harmless
+// here.
 func follow(ctx context.Context, node *mortise.Node, tell func(at time.Time, c shop)) {
 	for event, err := range node.Watch(ctx, shopKey, 0) {
 		if err != nil {
@@ -58,9 +59,9 @@ func follow(ctx context.Context, node *mortise.Node, tell func(at time.Time, c s
 	}
 }
 
-// A configuration with an audit: two people change it at the same time, and neither change
-// overwrites the other. All instances are told of each change immediately. The record of a change
-// has its author and reason.
+// A configuration with an audit record: two people change it concurrently and neither overwrites
+// the change of the other. All instances receive each change immediately, and the record contains
+// its author and reason.
 func Example_changeAConfiguration() {
 	ctx, stopFollowing := context.WithCancel(context.Background())
 	nodes, stop := startFleet(ctx, "shop-0", "shop-1", "shop-2")
@@ -68,18 +69,17 @@ func Example_changeAConfiguration() {
 	defer stopFollowing()
 	check(change(ctx, nodes[0], func(c *shop) { *c = shop{"normal", 10, "deploy", "first version"} }))
 
-	// Every instance calls follow. One instance keeps the record. In production it stores the
-	// record permanently, with event.Position, after which Watch can continue.
+	// Every instance follows. One of them writes the record; in production it stores the record
+	// permanently, with event.Position, from which Watch can continue.
 	applied, record := make(chan shop, 10), make(chan string, 10)
 	go follow(ctx, nodes[1], func(_ time.Time, c shop) { applied <- c })
 	go follow(ctx, nodes[2], func(_ time.Time, c shop) {
 		record <- fmt.Sprintf("%s: %s: prices %s, limit %d", c.By, c.Why, c.Prices, c.Limit)
 	})
 	fmt.Println("in force:", (<-applied).Prices)
-	fmt.Println("record:", <-record) // from here on both instances get every change
+	fmt.Println("record:", <-record) // now both follow
 
-	// While Ben edits the form, Anna saves her change. So Ben's change is repeated on the
-	// configuration that includes hers.
+	// While Ben edits the form, Anna saves. Ben's change is then applied to the result of Anna's.
 	tries := 0
 	check(change(ctx, nodes[2], func(c *shop) {
 		if tries++; tries == 1 {

@@ -17,8 +17,8 @@ type tables struct {
 	payments int64
 }
 
-// database takes the place of a real database. It is in memory, runs one transaction at a time, and
-// understands only the statements of Example_orderInATransaction.
+// database represents a real database. It is in memory, runs one transaction at a time, and
+// understands only the statements of that example.
 type database struct {
 	mu   sync.Mutex // held from Begin to Commit or Rollback
 	kept tables
@@ -29,7 +29,7 @@ func openDatabase() *sql.DB { return sql.OpenDB(&database{kept: tables{state: "o
 func (d *database) Connect(context.Context) (driver.Conn, error) { return &connection{d: d}, nil }
 func (d *database) Driver() driver.Driver                        { return nil }
 
-// connection is a connection to the database, and its present transaction.
+// connection is also the transaction that runs on it.
 type connection struct {
 	d   *database
 	now tables
@@ -74,7 +74,7 @@ func (c *connection) QueryContext(_ context.Context, query string, _ []driver.Na
 	switch {
 	case strings.HasPrefix(query, `SELECT "fence_token" FROM "orders"`):
 		return &row{values: []driver.Value{c.now.token}}, nil
-	case strings.HasPrefix(query, "SELECT state, (SELECT count(*) FROM payments)"): // a query outside of a transaction
+	case strings.HasPrefix(query, "SELECT state, (SELECT count(*) FROM payments)"): // not in a transaction
 		c.d.mu.Lock()
 		defer c.d.mu.Unlock()
 		return &row{values: []driver.Value{c.d.kept.state, c.d.kept.payments}}, nil
@@ -82,7 +82,7 @@ func (c *connection) QueryContext(_ context.Context, query string, _ []driver.Na
 	return nil, errors.New("syntax error: " + query)
 }
 
-// row is a query result that has one row.
+// row is a query result with one row.
 type row struct {
 	values []driver.Value
 	read   bool

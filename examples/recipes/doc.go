@@ -1,5 +1,5 @@
-// Package recipes has programs to copy from. Each file solves one complete task, as an example
-// whose output is checked:
+// Package recipes contains programs to copy from. Each file solves one task from beginning to end,
+// as an example whose output is checked:
 //
 //	go test -v ./examples/recipes
 //
@@ -10,7 +10,7 @@
 //	three_calls_at_a_time         a semaphore
 //	many_readers_one_writer       shared and exclusive locks
 //	transfer_between_accounts     two transfers that wait for each other, and LockAll
-//	sell_the_last_piece_once      many buyers: the second one learns at once of the first
+//	sell_the_last_piece_once      many buyers of one piece: the others are refused immediately
 //	sell_stock_in_stripes         many buyers of many pieces
 //	order_in_a_transaction        a database transaction that compares the token
 //	order_over_two_services       a lock that is handed on and survives a crash (a saga)
@@ -18,9 +18,9 @@
 //	change_a_configuration        concurrent changes, watched by all, with an audit record
 //	end_a_stuck_job               a job that hangs, and an operator who ends its lock
 //
-// In each file a small type in memory takes the place of a database, a cache or another service. A
-// real resource must compare the token in the same way, in the same step as the write. A lock alone
-// cannot stop a process that was paused in the middle of its work.
+// In each file a small type in memory represents a database, a cache or another service. In
+// production these must also compare the token in the same step as the write. A lock alone cannot
+// stop a process that was paused in the middle of its work.
 //
 // All instances are in one process and communicate over loopback.
 package recipes

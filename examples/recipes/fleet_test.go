@@ -10,9 +10,9 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// startFleet starts instances of a service in one process, on loopback addresses. It waits until
-// they are ready, and returns them and a function that stops them. In production each instance is a
-// process, and Join lists the other instances.
+// startFleet starts the instances of a service in one process, over loopback. It returns them when
+// they are ready, with a function that stops them. In production each instance is a process, and
+// Join lists the others.
 func startFleet(ctx context.Context, names ...string) (nodes []*mortise.Node, stop func()) {
 	var mu sync.Mutex
 	var addresses []string
@@ -20,7 +20,7 @@ func startFleet(ctx context.Context, names ...string) (nodes []*mortise.Node, st
 		node, err := mortise.Start(ctx, mortise.Config{
 			Name: name, Bind: "127.0.0.1:0", Replicas: len(names),
 			Secret: "msk1_a2bfff9c6250151c2086c5b899140b6f977fb1d9f63fc3653490576867a23bdeaa83737c",
-			// instead of Join, because the ports are not known before the start
+			// JoinFunc is used instead of Join because the ports are not known before the start.
 			JoinFunc: func(context.Context) ([]string, error) {
 				mu.Lock()
 				defer mu.Unlock()

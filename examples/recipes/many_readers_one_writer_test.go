@@ -8,8 +8,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// Readers and writers: any number of readers may read the price list at the same time, and a writer
-// excludes all others. Later readers do not overtake a waiting writer.
+// Any number of readers may read the price list concurrently, and a writer excludes all others.
+// Later readers do not overtake a waiting writer.
 func Example_manyReadersOneWriter() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})

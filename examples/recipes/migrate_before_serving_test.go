@@ -9,8 +9,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// schema takes the place of a database. It has the version of the schema, and the token with which
-// the version was set.
+// schema represents the database: the version of its schema, and the token of the last migration.
 type schema struct {
 	mu      sync.Mutex
 	version int
@@ -37,9 +36,9 @@ func (s *schema) migrate(to int, token mortise.Token) error {
 }
 
 // A migration that runs once: three instances of a new version start at the same time, and each
-// ensures that the schema has version 7. One instance migrates while the lock makes the other two
-// wait. Then they read the stored version, which shows that the migration is done. The token stops
-// an instance that was paused in the middle of the migration.
+// ensures that the schema has version 7. The lock makes the others wait. The stored version shows
+// them that the migration is done. The token stops an instance that was paused in the middle of the
+// migration.
 func Example_migrateBeforeServing() {
 	ctx := context.Background()
 	nodes, stop := startFleet(ctx, "orders-0", "orders-1", "orders-2")
@@ -51,7 +50,7 @@ func Example_migrateBeforeServing() {
 			if db.at() >= 7 {
 				return nil
 			}
-			fmt.Println("migrating to 7") // may take minutes, because the lease is renewed automatically
+			fmt.Println("migrating to 7") // may take minutes: the lease is renewed automatically
 			return db.migrate(7, token)
 		})
 	}

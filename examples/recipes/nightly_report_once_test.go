@@ -13,15 +13,15 @@ import (
 	"github.com/mortise-lock/mortise/tick"
 )
 
-// reports takes the place of a table with the reports.
+// reports represents the table of the reports.
 type reports struct {
 	mu     sync.Mutex
 	days   []time.Time
 	tokens []mortise.Token
 }
 
-// write stores the report of a day, unless the day has a report or a run with a higher token has
-// written. It returns the number of reports.
+// write stores one report for each day. It refuses a report if a later run has written. It returns
+// the number of reports.
 func (r *reports) write(day time.Time, token mortise.Token) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -35,22 +35,22 @@ func (r *reports) write(day time.Time, token mortise.Token) (int, error) {
 	return len(r.days), nil
 }
 
-// A scheduler: a report is made once a day, on one of three instances. Every instance runs the same
-// code. In this example a day has 200 ms.
+// A report is made once a day, on one of three instances. Every instance runs the same code. In
+// this example a day has 200 ms.
 func Example_nightlyReportOnce() {
 	ctx := context.Background()
 	nodes, stop := startFleet(ctx, "reports-0", "reports-1", "reports-2")
 	defer stop()
 
 	var made reports
-	running, enough := context.WithCancel(ctx) // in production this context ends with the process
+	running, enough := context.WithCancel(ctx) // in production, SIGTERM ends it
 	defer enough()
 	var instances sync.WaitGroup
 	for _, node := range nodes {
 		instances.Go(func() {
 			err := tick.Run(running, node, tick.Job{
 				Name: "reports/daily",
-				// or tick.Every(24 * time.Hour), or the schedule of a cron library
+				// In production, use tick.Every(24 * time.Hour) or the schedule of a cron library.
 				Schedule: tick.Every(200 * time.Millisecond),
 				Run: func(ctx context.Context, t tick.Tick) error {
 					n, err := made.write(t.Time, t.Token)

@@ -11,7 +11,7 @@ import (
 )
 
 // settle writes the new state of an order and its payment in one transaction. The first statement
-// compares the token. If a later holder of the lock has written the row, the statement fails and
+// compares the token: if a later holder of the lock has written the row, the statement fails and
 // the transaction is rolled back.
 func settle(ctx context.Context, db *sql.DB, order int, token mortise.Token, state string, amount int) error {
 	tx, err := db.BeginTx(ctx, nil)
@@ -31,8 +31,8 @@ func settle(ctx context.Context, db *sql.DB, order int, token mortise.Token, sta
 	return tx.Commit()
 }
 
-// An order in a database transaction: the lock excludes a second worker, and the token stops a
-// worker that has lost the lock and does not know it.
+// In this example the lock makes two workers exclude each other, and the token stops a worker that
+// has lost the lock and has not noticed.
 func Example_orderInATransaction() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
@@ -41,18 +41,18 @@ func Example_orderInATransaction() {
 	db := openDatabase() // in production sql.Open
 	defer db.Close()
 
-	// Anna's worker gets the lock, and its process is stopped until the lock is lost.
+	// Anna's worker gets the lock. Its process is then paused until the lock is lost.
 	anna, err := node.Lock(ctx, "orders/42")
 	check(err)
-	check(anna.Unlock(ctx)) // in place of the loss of the lock
+	check(anna.Unlock(ctx)) // represents the loss
 
-	// Then Ben's worker gets the lock.
+	// Ben's worker gets the lock next.
 	err = node.Do(ctx, "orders/42", func(ctx context.Context, token mortise.Token) error {
 		return settle(ctx, db, 42, token, "paid", 100)
 	})
 	fmt.Println("ben:", err)
 
-	// Anna's worker continues its work, and does not know that it has lost the lock.
+	// Anna's worker resumes in the middle of its work, and has not noticed the loss.
 	err = settle(ctx, db, 42, anna.Token(), "refunded", -100)
 	fmt.Println("anna is too late:", errors.Is(err, fence.ErrStale))
 

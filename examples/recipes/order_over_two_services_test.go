@@ -15,11 +15,11 @@ import (
 	"github.com/mortise-lock/mortise/fence"
 )
 
-// startService starts a server that takes the place of another team's service. The server refuses a
-// token that is lower than one that it has seen for the order, and does each step once, even if the
-// step is requested again.
+// startService starts a server that represents the service of another team. It refuses tokens that
+// are lower than one it has seen for the order, and performs each step once, however often the step
+// is requested.
 func startService(name string) *httptest.Server {
-	var done fence.Memo // a real service uses fence.Ledger, which stores this in its database
+	var done fence.Memo // in production: fence.Ledger, in the database of the service
 	steps := func(w http.ResponseWriter, r *http.Request) {
 		token, _ := fence.FromContext(r.Context())
 		order, step := strings.TrimPrefix(r.URL.Path, "/"), r.URL.Query().Get("step")
@@ -37,8 +37,8 @@ func startService(name string) *httptest.Server {
 	return httptest.NewServer(guard.Wrap(http.HandlerFunc(steps)))
 }
 
-// ask requests a step of a service. The transport sends the token of ctx, which the service
-// compares.
+// ask requests a step of a service. The HTTP transport adds the token of ctx, so the service can
+// refuse the request of a former holder.
 func ask(ctx context.Context, service *httptest.Server, order, step string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, service.URL+"/"+order+"?step="+step, nil)
 	if err != nil {
@@ -56,8 +56,8 @@ func ask(ctx context.Context, service *httptest.Server, order, step string) erro
 	return nil
 }
 
-// message is sent from one service of the saga to the next. With the token, the receiver can resume
-// the lock.
+// message is sent from one service of the saga to the next. Its token entitles the receiver to
+// resume the hold.
 type message struct {
 	Order string
 	Token mortise.Token
@@ -66,13 +66,12 @@ type message struct {
 // billing has the labels by which a restarted service finds its hold.
 var billing = map[string]string{"service": "billing"}
 
-// A saga: an order needs a reservation by one service and a charge by a second service, whose
-// instance dies after the charge. The order stays locked from the first step to the last, because
-// each process passes the token to the next process, which resumes the hold.
+// A saga: an order needs a reservation by one service and a charge by the next service, whose
+// instance crashes between the two. The order stays locked from the first step to the last, because
+// each process resumes the hold by its token.
 //
-// Each step has an ID and can be repeated safely, because a restarted process does not know which
-// steps it has done. Each Resume returns a higher token, so the services refuse the earlier
-// holders.
+// Each step has an ID and may be repeated, because a restarted process does not know which steps
+// are done. Each Resume has a higher token, and the services refuse the tokens of earlier holders.
 func Example_orderOverTwoServices() {
 	ctx := context.Background()
 	nodes, stop := startFleet(ctx, "orders-0", "billing-0", "other-0")
@@ -81,9 +80,9 @@ func Example_orderOverTwoServices() {
 	defer stock.Close()
 	defer payment.Close()
 
-	// The service Orders locks the order and makes the reservation. Then it detaches the lock,
-	// which does not end the hold, and sends the token to the next service. The order stays locked
-	// for the LockDelay, so a lost message must be detected within that time.
+	// The orders service gets the lock and reserves. Then it detaches the lock without ending the
+	// hold, and sends the token to the next service. The order stays locked for the LockDelay:
+	// within that time a lost message must be detected.
 	var sent []byte
 	{
 		lock, err := nodes[0].Acquire(ctx, mortise.Request{Key: "orders/42", LockDelay: 24 * time.Hour})
@@ -96,9 +95,9 @@ func Example_orderOverTwoServices() {
 	_, err := nodes[2].TryLock(ctx, "orders/42")
 	fmt.Println("locked between two services:", errors.Is(err, mortise.ErrHeld))
 
-	// The service Billing resumes the hold with its own labels, charges, and dies before it has
+	// The billing service resumes the hold, sets its labels, charges, and crashes before it has
 	// reported the charge.
-	var late context.Context // used by a late request of the dead process
+	var late context.Context // the context of a late request of the crashed process
 	{
 		var m message
 		check(json.Unmarshal(sent, &m))
@@ -109,8 +108,8 @@ func Example_orderOverTwoServices() {
 		check(nodes[1].Close())
 	}
 
-	// Billing starts again and receives the message a second time. The token of the message is no
-	// longer valid, so Billing finds the present token by the labels of the hold.
+	// The billing service starts again. The message is delivered a second time, but its token is no
+	// longer valid: the service finds the hold, and its present token, by its labels.
 	again := startAnother(ctx, "billing-0", nodes[0])
 	defer again.Close()
 	info, err := again.Peek(ctx, "orders/42")
@@ -119,12 +118,12 @@ func Example_orderOverTwoServices() {
 	fmt.Println("found its hold:", maps.Equal(found.Labels, billing), "on", found.Holder)
 	lock, err := again.Acquire(ctx, mortise.Request{Key: "orders/42", Resume: found.Token})
 	check(err)
-	// this step is already done, but only the payment service knows this
+	// The charge is already done, and only the payment service knows that.
 	check(ask(lock.Context(ctx), payment, "orders/42", "charge"))
 	check(ask(lock.Context(ctx), stock, "orders/42", "ship"))
 	check(lock.Unlock(ctx))
 
-	// Now a refund arrives that the dead process had sent.
+	// A refund that the crashed process had sent arrives now.
 	err = ask(late, payment, "orders/42", "refund")
 	fmt.Println("the late refund is refused:", errors.Is(err, fence.ErrStale))
 	// Output:

@@ -10,7 +10,7 @@ import (
 	"github.com/mortise-lock/mortise/flight"
 )
 
-// cache takes the place of a cache that all instances share. It stores a page and the token with
+// cache represents the cache that all instances share. It stores each page with the token under
 // which the page was rendered.
 type cache struct {
 	mu    sync.Mutex
@@ -34,8 +34,8 @@ func (c *cache) put(page string, token mortise.Token) error {
 	return nil
 }
 
-// A cache rebuild: the start page has expired, and thirty requests on three instances need it at
-// the same time. One of these requests renders it.
+// The cached start page has expired, and thirty requests on three instances need it at the same
+// time. Only one of them renders it.
 func Example_rebuildACacheOnce() {
 	ctx := context.Background()
 	nodes, stop := startFleet(ctx, "web-0", "web-1", "web-2")
@@ -50,7 +50,7 @@ func Example_rebuildACacheOnce() {
 	var served sync.Map
 	var requests sync.WaitGroup
 	for i, node := range nodes {
-		group := flight.New[string](node) // one per instance
+		group := flight.New[string](node) // one group per instance
 		defer group.Close()
 		for j := range 10 {
 			requests.Go(func() {

@@ -11,8 +11,8 @@ import (
 	"github.com/mortise-lock/mortise/stripe"
 )
 
-// stock takes the place of a table with one row per stripe. A row has the number of seats left, and
-// the highest token with which it was written.
+// stock represents a table with one row per stripe: the seats that are left, and the highest token
+// that has written the row.
 type stock struct {
 	mu    sync.Mutex
 	left  [4]int
@@ -42,7 +42,7 @@ func (s *stock) total() int {
 	return s.left[0] + s.left[1] + s.left[2] + s.left[3]
 }
 
-// buy takes a seat from a row whose lock is free, and tries the other rows if that row is sold out.
+// buy takes a seat from a free row, and tries the other rows if that row is sold out.
 func buy(ctx context.Context, seats *stripe.Set, s *stock) (sold bool, err error) {
 	row, lock, err := seats.Any(ctx)
 	for looked := 1; err == nil; looked++ {
@@ -57,8 +57,8 @@ func buy(ctx context.Context, seats *stripe.Set, s *stock) (sold bool, err error
 	return false, err
 }
 
-// A sale in which 120 people on three instances want 100 seats at the same moment. The seats are in
-// four rows, each with its own lock, so that four buyers are served at a time instead of one.
+// A flash sale: 120 people on three instances want 100 seats at the same moment. The stock is in
+// four rows, each under its own lock, so that four buyers are served at a time.
 func Example_sellStockInStripes() {
 	ctx := context.Background()
 	nodes, stop := startFleet(ctx, "shop-0", "shop-1", "shop-2")

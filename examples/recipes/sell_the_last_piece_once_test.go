@@ -12,9 +12,9 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// Many buyers of one piece: nine customers on three instances want to buy the same chair, and one
-// succeeds. The other customers do not wait, but are told immediately that another buyer is at the
-// checkout.
+// Nine customers on three instances want to buy the same chair. One succeeds. The others are
+// informed immediately that another buyer is at the checkout, and do not wait for a chair that will
+// be sold.
 func Example_sellTheLastPieceOnce() {
 	ctx := context.Background()
 	nodes, stop := startFleet(ctx, "shop-0", "shop-1", "shop-2")
@@ -25,20 +25,20 @@ func Example_sellTheLastPieceOnce() {
 	others.Add(8)
 	for i := range 9 {
 		buyers.Go(func() {
-			// Without a Value, nodes[i%3].TryLock(ctx, "orders/chair") does the same.
+			// If no Value is needed, use nodes[i%3].TryLock(ctx, "orders/chair").
 			lock, err := nodes[i%3].Acquire(ctx, mortise.Request{Key: "orders/chair", Try: true,
 				Value: fmt.Sprintf("buyer %d", i)})
 			var held *mortise.HeldError
 			switch {
 			case errors.As(err, &held):
-				if strings.HasPrefix(held.Value, "buyer ") { // "sorry, buyer 3 is at the checkout"
+				if strings.HasPrefix(held.Value, "buyer ") { // show "sorry, buyer 3 is at the checkout"
 					told.Add(1)
 				}
 				others.Done()
 			case err != nil:
-				log.Panic(err) // for example mortise.ErrNotReady: ask the buyer to try again
+				log.Panic(err) // mortise.ErrNotReady: ask the buyer to try again
 			default:
-				others.Wait() // the payment; in this example it takes until the other buyers have tried
+				others.Wait() // represents the payment
 				bought.Add(1)
 				check(lock.Unlock(ctx))
 			}

@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// A semaphore: a partner allows three calls at a time from all our instances together. A bulk call
-// counts as two.
+// A partner allows three concurrent calls from all instances together. A bulk call counts as two
+// calls.
 func Example_threeCallsAtATime() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
@@ -27,7 +27,7 @@ func Example_threeCallsAtATime() {
 		n := now.Add(int32(permits))
 		for old := most.Load(); n > old && !most.CompareAndSwap(old, n); old = most.Load() {
 		}
-		calls.Add(1) // the call itself
+		calls.Add(1) // represents the call
 		now.Add(-int32(permits))
 		return lock.Unlock(ctx)
 	}

@@ -21,10 +21,9 @@ func awaitWaiters(ctx context.Context, node *mortise.Node, key string, n int) {
 	}
 }
 
-// A deadlock: two transfers between the same accounts lock one account each and then request the
-// other account. The request that would close the circle fails, and the other transfer continues.
-// LockAll requests both accounts together, so no circle is possible, whatever the order of the keys
-// is.
+// Two transfers between the same accounts lock one account each and then request the other account.
+// The request that would cause a deadlock fails, and the other transfer continues. LockAll requests
+// both accounts in one request, so no deadlock is possible, in whatever order the keys are given.
 func Example_transferBetweenAccounts() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{Name: "bank-0"})
@@ -37,7 +36,7 @@ func Example_transferBetweenAccounts() {
 	check(err)
 	done := make(chan error, 1)
 	go func() { // from anna to ben
-		// by this context the group knows the lock under which the request is made
+		// The context shows under which lock the request is made.
 		second, err := node.Lock(there.Context(ctx), "accounts/ben")
 		if err == nil {
 			err = second.Unlock(ctx)
@@ -50,7 +49,7 @@ func Example_transferBetweenAccounts() {
 	var deadlock *mortise.DeadlockError
 	fmt.Println(errors.As(err, &deadlock))
 	fmt.Println(err)
-	check(back.Unlock(ctx)) // release what is held
+	check(back.Unlock(ctx)) // release the first account
 	fmt.Println("the other transfer:", <-done)
 
 	for _, keys := range [][]string{{"accounts/anna", "accounts/ben"}, {"accounts/ben", "accounts/anna"}} {

@@ -1,13 +1,12 @@
-// Service is a minimal program for a deployment. The files in deploy run it, and you can use it as
-// a template. It acquires a lock once a second, answers two probes, and shuts down in good order.
+// Service is a small program that is ready to deploy: deploy/ runs it, and it is a template for
+// yours. It has a loop that takes a lock once a second, two probes, and an orderly shutdown.
 //
 //	ORDERS_LOCK_DIR=/tmp/orders go run ./examples/service
 //
 // GET /healthz reports whether a restart would help. It checks only this process and never the
-// group, because otherwise every instance would be restarted when the network is cut. GET /readyz
-// reports whether this instance can be granted locks now. On SIGTERM (or SIGINT) the program
-// finishes its requests, releases its locks and leaves the group. A second signal ends it
-// immediately.
+// group; otherwise a network partition would restart every instance. GET /readyz reports whether
+// this instance can be granted locks now. On SIGTERM (or SIGINT) the program finishes its requests,
+// releases its locks and leaves the group. A second signal ends it immediately.
 package main
 
 import (
@@ -25,20 +24,20 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// The time limits of the shutdown. The grace period of the environment must be longer than
-// drainWithin plus leaveWithin plus the 20 s that Close may wait for a hanging disk. The program
-// deploy/check checks this for the files in deploy.
+// The time limits of the shutdown. The grace period of the environment must be longer than their
+// sum plus the 20 s that Close may wait for a hanging disk. deploy/check checks that for the files
+// in deploy.
 const (
 	drainWithin = 5 * time.Second
 	leaveWithin = 10 * time.Second
-	// the limit of a request to /readyz; shorter than the timeout of the probe, so that the answer
-	// can contain the reason
+	// The limit for a request to /readyz. It is shorter than the timeout of a probe, so that the
+	// answer can contain the reason.
 	readyWithin = time.Second
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
-	context.AfterFunc(ctx, stop) // after the first signal, a second one ends the process
+	context.AfterFunc(ctx, stop) // from now on a second signal ends the process
 	if err := run(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "service:", err)
 		os.Exit(1)
@@ -70,7 +69,7 @@ func run(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	cancel()
-	// finish the requests first, because they may hold locks
+	// End the requests first, because they may hold locks.
 	err = errors.Join(err, within(drainWithin, server.Shutdown), within(leaveWithin, node.Leave))
 	<-working
 	return err
@@ -82,8 +81,8 @@ func within(limit time.Duration, call func(context.Context) error) error {
 	return call(ctx)
 }
 
-// work locks a key, does work that must not run on two instances at a time, and unlocks, again and
-// again until ctx ends.
+// work repeats until ctx ends: it takes the lock, does work that must not run concurrently, and
+// releases the lock.
 func work(ctx context.Context, node *mortise.Node) {
 	for ctx.Err() == nil {
 		err := node.Do(ctx, "orders/turn", func(ctx context.Context, token mortise.Token) error {

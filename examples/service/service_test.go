@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestServesAndLeaves checks that a single instance becomes ready, answers both probes, and ends
-// without an error when its context ends.
+// TestServesAndLeaves checks that the program, as the only instance, becomes ready, answers both
+// probes, and ends without an error when its context ends.
 func TestServesAndLeaves(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -38,8 +38,8 @@ func TestServesAndLeaves(t *testing.T) {
 	}
 }
 
-// TestNotReadyIsAlive checks that /healthz succeeds while an instance waits for other instances.
-// Otherwise it would be restarted, and the others would not find it.
+// TestNotReadyIsAlive checks that an instance that waits for others is healthy. Otherwise it would
+// be restarted, and the others would never find it.
 func TestNotReadyIsAlive(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -73,7 +73,7 @@ func TestNotReadyIsAlive(t *testing.T) {
 	}
 }
 
-// TestMisspeltVariableEndsTheStart checks that a misspelt variable is an error and is not ignored.
+// TestMisspeltVariableEndsTheStart checks that a misspelt variable is an error.
 func TestMisspeltVariableEndsTheStart(t *testing.T) {
 	t.Setenv("ORDERS_LOCK_REPLICA", "3")
 	if err := run(t.Context()); err == nil || !strings.Contains(err.Error(), "ORDERS_LOCK_REPLICA") {

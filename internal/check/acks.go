@@ -7,34 +7,35 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Acks judges that every acknowledged operation survives: the state of every replica that has
-// applied it keeps it. It belongs to one group. The zero value is ready for use.
+// Acks judges that the result of every acknowledged operation is in the state of every replica that
+// has applied the operation. An Acks belongs to one group. The zero value is ready for use.
 //
-// An index passed to it may be any at which the operation is certainly committed: that of the
-// entry, or the highest that any replica had applied when the caller was told.
+// An index passed to it may be any index at which the operation is certainly committed: the index
+// of its entry, or the highest index that any replica had applied when the caller was notified.
 type Acks struct {
 	rule
 	keys map[string]*keyed
 }
 
-// acked is a grant that was acknowledged to a caller or has ended, and what became of it.
+// acked is a grant that was acknowledged to a caller or has ended, with its release and its end.
 type acked struct {
 	token    lockfsm.Token
 	alone    bool
 	index    uint64
 	released uint64 // the index at which the release was acknowledged; 0 if it was not
-	ended    uint64 // the index at which the state ended it; 0 if it has not
+	ended    uint64 // the index of the entry that ended the grant; 0 if it has not ended
 	how      string
 }
 
-// keyed is what is recorded of one key.
+// keyed contains the records of one key.
 type keyed struct {
-	grants []acked // ascending by token, from the last exclusive one on; those before it are over
-	alone  acked   // that one, as first recorded; zero if none
+	grants []acked // ascending by token; the grants before alone have ended
+	alone  acked   // the last exclusive grant, as first recorded; zero if there is none
 	passed lockfsm.Token
 }
 
-// remembered limits the ended grants that are kept of a key: shared ones would be kept forever.
+// remembered is the maximum number of grants of a key while some of them have ended. Without it,
+// shared grants would be kept forever.
 const remembered = 64
 
 func (k *keyed) find(token lockfsm.Token) *acked {
@@ -46,8 +47,8 @@ func (k *keyed) find(token lockfsm.Token) *acked {
 	return &k.grants[i]
 }
 
-// add adds a grant, unless it is recorded, or older than the recorded ones. An exclusive grant ends
-// all before it.
+// add adds a grant, unless it is recorded or older than the recorded grants. An exclusive grant
+// removes all earlier grants.
 func (k *keyed) add(g acked) {
 	if g.token <= max(k.alone.token, k.passed) || k.find(g.token) != nil {
 		return
@@ -79,12 +80,12 @@ func (a *Acks) key(key string) *keyed {
 	return k
 }
 
-// Granted records that a caller was told that it holds key on these terms.
+// Granted records that a caller was notified that it holds key on these terms.
 func (a *Acks) Granted(index uint64, key string, terms Terms, token lockfsm.Token) {
 	a.key(key).add(acked{token: token, alone: terms.Alone(), index: index})
 }
 
-// Released records that a caller was told that its release is confirmed.
+// Released judges that a grant has ended when its release is confirmed to the caller.
 func (a *Acks) Released(index uint64, key string, token lockfsm.Token) error {
 	if g := a.key(key).find(token); g != nil && g.released == 0 {
 		g.released = index
@@ -96,19 +97,19 @@ func (a *Acks) Released(index uint64, key string, token lockfsm.Token) error {
 	return a.err
 }
 
-// Ended records each grant that ends, with the index of the entry that ended it. It must be called
-// from the front of the log (see [Front]).
+// Ended records that an entry, at index, has ended a grant. The caller must report each entry once,
+// when the first replica applies it (see [Front]).
 func (a *Acks) Ended(index uint64, key string, terms Terms, token lockfsm.Token, how string) {
 	k := a.key(key)
 	switch g := k.find(token); {
-	case g == nil: // not acknowledged yet
+	case g == nil: // the grant was not acknowledged before
 		k.add(acked{token: token, alone: terms.Alone(), index: index, ended: index, how: how})
 	case g.ended == 0:
 		g.ended, g.how = index, how
 	}
 }
 
-// Replica judges the holders of all keys on a replica that has applied up to an index.
+// Replica judges the holders of all keys on a replica that has applied the entries up to an index.
 func (a *Acks) Replica(who string, applied uint64, holders map[string][]lockfsm.Token) error {
 	if a.err != nil {
 		return a.err
@@ -134,7 +135,7 @@ func (a *Acks) judge(who string, applied uint64, key string, held []lockfsm.Toke
 		case over && is:
 			_ = a.broken("acks: %s at index %d has %q held with token %d, which was ended (%s) at index %d", who,
 				applied, key, g.token, g.how, g.ended)
-		// a later grant, so this one is over there
+		// A later grant exists, so this grant has ended on the replica.
 		case g.alone && len(held) > 0 && slices.Max(held) > g.token:
 		case !over && !is:
 			_ = a.broken("acks: %s at index %d has %q held with tokens %v and not with %d, "+
@@ -151,7 +152,7 @@ func (a *Acks) judge(who string, applied uint64, key string, held []lockfsm.Toke
 	}
 }
 
-// Holders converts the entries of a machine for Replica.
+// Holders converts the entries of a state machine to the argument of [Acks.Replica].
 func Holders(entries []lockfsm.EntryInfo) map[string][]lockfsm.Token {
 	held := map[string][]lockfsm.Token{}
 	for _, e := range entries {

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// Beliefs judges mutual exclusion and sharing as callers see them: at any instant the callers that
-// believe to hold a key fit beside each other. Instants are those of one global clock, which
-// nothing in the run can read. A belief lasts from Begin to just before End, so at one instant ends
-// must be reported before beginnings. The zero value is ready for use.
+// Beliefs judges mutual exclusion and sharing from the callers' side: the callers that believe at
+// the same instant that they hold a key must be allowed to hold it together. Instants are those of
+// one global clock, which the code under test cannot read. A belief lasts from Begin to just before
+// End, so at one instant ends must be reported before beginnings. The zero value is ready for use.
 //
-// A belief that ends by a clock (a lease that runs out) ends at the instant at which a question
-// would return so, whether or not it is asked.
+// A belief that ends by a clock (because a lease expires) must be reported as ended at the instant
+// at which the caller could first notice the end, whether or not the caller checks.
 type Beliefs struct {
 	rule
 	now  time.Duration
@@ -24,7 +24,7 @@ type belief struct {
 	since  time.Duration
 }
 
-// Begin records that the caller who believes from at on that it holds key on these terms.
+// Begin records that, from at on, the caller believes that it holds key on these terms.
 func (b *Beliefs) Begin(key string, who Caller, terms Terms, at time.Duration) error {
 	if b.at(at) != nil {
 		return b.err
@@ -46,8 +46,8 @@ func (b *Beliefs) Begin(key string, who Caller, terms Terms, at time.Duration) e
 	return nil
 }
 
-// End records that the caller who no longer believes that it holds key. Without such a belief it
-// does nothing, so a loss and a release of the same lock may both be reported.
+// End records that, from at on, the caller no longer believes that it holds key. Without such a
+// belief End does nothing, so a loss and a release of the same lock may both be reported.
 func (b *Beliefs) End(key string, who Caller, at time.Duration) error {
 	if b.at(at) != nil {
 		return b.err
@@ -61,12 +61,12 @@ func (b *Beliefs) End(key string, who Caller, at time.Duration) error {
 	return nil
 }
 
-// Believes reports whether the caller who believes that it holds key.
+// Believes reports whether the caller believes that it holds key.
 func (b *Beliefs) Believes(key string, who Caller) bool {
 	return slices.ContainsFunc(b.held[key], func(o belief) bool { return o.caller == who })
 }
 
-// Count returns the number of keys that callers believe to hold.
+// Count returns the number of keys that at least one caller believes to hold.
 func (b *Beliefs) Count() int { return len(b.held) }
 
 func (b *Beliefs) at(at time.Duration) error {

@@ -54,7 +54,7 @@ func TestFrontSeesEachEntryOnce(t *testing.T) {
 	}
 }
 
-// shared is a reader, two are two permits of three.
+// shared are the terms of a reader; two are the terms of two permits of three.
 var shared, two = Terms{Permits: 1}, Terms{Permits: 2, Of: 3}
 
 func TestFIFO(t *testing.T) {
@@ -69,24 +69,24 @@ func TestFIFO(t *testing.T) {
 	queue("y", 2)
 	wantFine(t, j.Granted("x", 1), j.Gone("x", 2), j.Gone("x", 1), j.Granted("x", 3), j.Granted("y", 2), j.Gone("x", 3))
 	queue("x", 4, 5)
-	wantBroken(t, j.Granted("x", 5), &j, "fifo") // 4 waits
+	wantBroken(t, j.Granted("x", 5), &j, "fifo") // 4 must wait
 	j = FIFO{}
 	queue("x", 1, 2)
 	wantFine(t, j.Gone("x", 1), j.Granted("x", 2))
-	wantBroken(t, j.Granted("x", 1), &j, "fifo") // it was over
+	wantBroken(t, j.Granted("x", 1), &j, "fifo") // 1 has ended
 	j = FIFO{}
 	queue("x", 1)
 	wantFine(t, j.Granted("x", 1))
-	wantBroken(t, j.Granted("x", 1), &j, "fifo") // twice
+	wantBroken(t, j.Granted("x", 1), &j, "fifo") // 1 was granted before
 	j = FIFO{}
 	queue("x", 2)
 	wantBroken(t, j.Queued("x", 1, Terms{}, false), &j, "fifo")
 	j = FIFO{}
-	wantBroken(t, j.Granted("x", 10), &j, "fifo") // never queued
+	wantBroken(t, j.Granted("x", 10), &j, "fifo") // 10 was never queued
 	j = FIFO{}
 	queue("x", 1, 2)
 	wantFine(t, j.Granted("x", 1))
-	wantBroken(t, j.Granted("x", 2), &j, "fifo") // 1 holds
+	wantBroken(t, j.Granted("x", 2), &j, "fifo") // 1 still holds the key
 }
 
 func TestFIFOOfKinds(t *testing.T) {
@@ -94,16 +94,16 @@ func TestFIFOOfKinds(t *testing.T) {
 	wantFine(t, j.Queued("x", 1, shared, false), j.Queued("x", 2, shared, false), j.Queued("x", 3, Terms{}, false),
 		j.Queued("x", 4, shared, false))
 	wantFine(t, j.Granted("x", 1), j.Granted("x", 2))
-	wantBroken(t, j.Granted("x", 4), &j, "fifo") // a writer waits
+	wantBroken(t, j.Granted("x", 4), &j, "fifo") // a writer waits before 4
 	j = FIFO{}
 	wantFine(t, j.Queued("x", 1, two, false), j.Granted("x", 1), j.Queued("x", 2, Terms{1, 3}, false),
 		j.Granted("x", 2), j.Queued("x", 3, Terms{1, 3}, false))
 	wantBroken(t, j.Granted("x", 3), &j, "fifo") // no permits are left
 	j = FIFO{}
 	wantFine(t, j.Queued("x", 1, Terms{2, 4}, false), j.Granted("x", 1), j.Queued("x", 2, two, true))
-	wantBroken(t, j.Granted("x", 2), &j, "fifo") // the lowest total counts
+	wantBroken(t, j.Granted("x", 2), &j, "fifo") // the lowest total limits all holders
 	j = FIFO{}
-	// 1 waited for another key
+	// Request 1 waited for another key.
 	wantFine(t, j.Queued("x", 1, shared, true), j.Queued("x", 2, shared, false), j.Granted("x", 2), j.Granted("x", 1))
 	wantFine(t, j.Queued("x", 3, shared, false), j.Queued("x", 4, shared, true))
 	wantBroken(t, j.Granted("x", 4), &j, "fifo") // 3 waits for no other key
@@ -126,7 +126,7 @@ func TestBeliefs(t *testing.T) {
 	wantBroken(t, j.Begin("x", b, alone, 3), &j, "beliefs")
 	j = Beliefs{}
 	wantFine(t, j.Begin("x", a, alone, 7))
-	wantBroken(t, j.End("x", a, 6), &j, "beliefs") // time goes back
+	wantBroken(t, j.End("x", a, 6), &j, "beliefs") // the time is before that of an earlier report
 
 	j = Beliefs{}
 	wantFine(t, j.Begin("x", a, shared, 1), j.Begin("x", b, shared, 1), j.End("x", a, 2))
@@ -150,26 +150,26 @@ func TestRegister(t *testing.T) {
 		}
 	}
 	write("x", a, 5, true, true)
-	write("x", a, 5, false, true) // late, and no other caller wrote
+	write("x", a, 5, false, true) // after the end of the belief; no other caller wrote
 	write("x", b, 7, true, true)
-	write("x", a, 5, false, false) // the purpose of tokens
+	write("x", a, 5, false, false) // tokens exist to refuse such a write
 	write("y", a, 6, true, true)
 	if j.Refused() != 1 {
 		t.Fatalf("%d refused", j.Refused())
 	}
-	_, err := j.Write("x", a, 5, true) // it rightly believes, and is refused: its token is too low
+	_, err := j.Write("x", a, 5, true) // a holder is refused: its token is too low
 	wantBroken(t, err, &j, "register")
 	j = Register{}
 	write("x", a, 5, true, true)
 	_, err = j.Write("x", b, 5, true)
-	wantBroken(t, err, &j, "register") // one token, two writers
+	wantBroken(t, err, &j, "register") // two callers write with one token
 	j = Register{}
 	wantFine(t, j.Observed("x", b, 7, true, true))
-	wantBroken(t, j.Observed("x", a, 5, false, true), &j, "register") // a resource that does not compare
+	wantBroken(t, j.Observed("x", a, 5, false, true), &j, "register") // a token that it must refuse
 	j = Register{}
 	write("x", a, 5, true, true)
 	wantFine(t, j.Read("x", b, 6, true), j.Read("x", b, 4, false), j.Read("y", b, 1, true))
-	wantBroken(t, j.Read("x", b, 4, true), &j, "register") // a write beside a reader
+	wantBroken(t, j.Read("x", b, 4, true), &j, "register") // a write while a reader holds the lock
 }
 
 func TestHashes(t *testing.T) {
@@ -218,11 +218,11 @@ func TestGroups(t *testing.T) {
 	if j.Count() != 2 {
 		t.Fatal("Count is not 2")
 	}
-	wantBroken(t, j.Born(3, 300, 31), &j, "groups") // two of the second group's three are alive
+	wantBroken(t, j.Born(3, 300, 31), &j, "groups") // group 2 has two live voters
 	j = Groups{}
 	wantFine(t, j.Born(1, 100, 11))
 	j.Ended(1, 11)
-	wantBroken(t, j.Born(2, 100, 21), &j, "groups") // the same tokens
+	wantBroken(t, j.Born(2, 100, 21), &j, "groups") // tokens not above those of group 1
 	j = Groups{}
 	wantFine(t, j.Born(1, 100, 11))
 	wantBroken(t, j.Born(1, 200, 11), &j, "groups")
@@ -232,7 +232,7 @@ func TestGroups(t *testing.T) {
 	wantFine(t, j.Born(1, 100, 11, 12, 13))
 	j.Ended(2, 11)
 	j.Ended(1, 12)
-	wantBroken(t, j.Born(2, 200, 21), &j, "groups") // only one of three has ended
+	wantBroken(t, j.Born(2, 200, 21), &j, "groups") // only one of three voters has ended
 }
 
 func TestServed(t *testing.T) {
@@ -244,7 +244,7 @@ func TestServed(t *testing.T) {
 	j.Heal(100 * s)
 	wantFine(t, j.Check(110*s), j.Answered(a, true, 110*s))
 	j.Waits(x, b, false, 110*s)
-	wantFine(t, j.Check(300*s)) // a holds, and may
+	wantFine(t, j.Check(300*s)) // a holds the key, which is allowed without a limit
 	j.Freed("x", a, 300*s)
 	wantFine(t, j.Check(310*s))
 	if j.Waiting() != 1 {
@@ -257,14 +257,14 @@ func TestServed(t *testing.T) {
 	j.Waits(x, a, false, 0)
 	wantFine(t, j.Answered(a, true, s))
 	j.Waits(x, b, false, s)
-	j.Soon(b, 50*s) // its context ended
+	j.Soon(b, 50*s) // its context has ended
 	wantFine(t, j.Check(60*s))
 	wantBroken(t, j.Check(61*s), &j, "served")
 
 	j = Served{Bound: 10 * s}
 	j.Heal(0)
 	c, d := Caller{"c", 1}, Caller{"d", 1}
-	for _, who := range []Caller{a, b} { // readers of y
+	for _, who := range []Caller{a, b} { // a and b hold y as readers
 		j.Waits(y, who, false, 0)
 		wantFine(t, j.Answered(who, true, 0))
 	}
@@ -297,13 +297,13 @@ func TestAcks(t *testing.T) {
 	wantFine(t, j.Replica("slow", 4, nil), j.Replica("r", 5, held(50)), j.Replica("ahead", 9, held(60)))
 	j.Ended(7, "x", alone, 50, "release")
 	wantFine(t, j.Released(7, "x", 50), j.Replica("slow", 6, held(50)), j.Replica("r", 7, nil))
-	j.Ended(12, "x", alone, 60, "expire") // of an unacknowledged grant
+	j.Ended(12, "x", alone, 60, "expire") // the end of a grant that was not acknowledged
 	wantFine(t, j.Replica("slow", 8, held(60)), j.Replica("slow", 6, held(50)), j.Replica("r", 12, nil))
 	j.Granted(13, "x", shared, 70)
 	j.Granted(14, "x", shared, 80)
 	j.Ended(15, "x", shared, 80, "release")
 	wantFine(t, j.Replica("r", 14, held(70, 80)), j.Replica("r", 15, held(70)), j.Replica("r", 15, held(70, 90)))
-	for i := range uint64(1000) { // ended grants are forgotten
+	for i := range uint64(1000) { // grants that have ended are dropped
 		j.Ended(20+i, "x", shared, lockfsm.Token(100+i), "release")
 	}
 	j.Granted(1020, "x", shared, 100) // acknowledged late

@@ -6,11 +6,12 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Delays judges the lock delay for one group. A hold with a delay does not end by the expiry of its
-// session before the delay is over, counted from the first moment at which an instance can learn of
-// the expiry. A leader's clock may run fast by Drift, and a new leader counts anew, which makes the
-// delay longer, never shorter. [FIFO] and [Beliefs] judge that the key is not granted meanwhile;
-// [Left] and [Served] judge that the delay ends. Make one with the largest drift of a clock.
+// Delays judges the lock delay for one group: a hold with a delay must not end by the expiry of its
+// session before the delay has passed. The delay is counted from the first moment at which an
+// instance can learn of the expiry. The clock of a leader may run fast by the fraction Drift. A new
+// leader starts the delay from the beginning, which only makes it longer. [FIFO] and [Beliefs]
+// judge that the key is not granted during the delay; [Left] and [Served] judge that the delay
+// ends. Set Drift to the largest drift of a clock.
 type Delays struct {
 	Drift float64
 
@@ -18,8 +19,8 @@ type Delays struct {
 	expired map[lockfsm.SessionID]time.Duration
 }
 
-// Expired records each session whose expiry is committed, when the first replica applies it. Only
-// the first report of a session counts.
+// Expired records that the expiry of a session is committed. It must be called when the first
+// replica applies the expiry. Only the first report of a session counts.
 func (d *Delays) Expired(session lockfsm.SessionID, at time.Duration) {
 	if _, known := d.expired[session]; known {
 		return
@@ -30,7 +31,8 @@ func (d *Delays) Expired(session lockfsm.SessionID, at time.Duration) {
 	d.expired[session] = at
 }
 
-// Ended judges a hold with that delay that an expiry of its session has ended, after Expired.
+// Ended judges the end of a hold with a delay after the expiry of its session. It must be called
+// after Expired.
 func (d *Delays) Ended(session lockfsm.SessionID, key string, token lockfsm.Token, delay, at time.Duration) error {
 	if d.err != nil {
 		return d.err

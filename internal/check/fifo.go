@@ -7,10 +7,10 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// FIFO judges the order of grants and the rule of sharing for one group. A request is granted only
-// if all unfinished requests before it leave room for it, whether they hold the lock or wait for
-// another one. No request that waits for this lock alone is passed. The zero value is ready for
-// use.
+// FIFO judges the order of grants and the rule of sharing for one group. A request may be granted
+// only if it can hold the lock together with all unfinished requests before it, those that hold the
+// lock and those that wait for another key. It may not be granted before an earlier request that
+// waits for this key only. The zero value is ready for use.
 type FIFO struct {
 	rule
 	queues map[string]*queue
@@ -18,7 +18,7 @@ type FIFO struct {
 
 type queue struct {
 	row    []place
-	newest lockfsm.Revision // the last one queued
+	newest lockfsm.Revision // the revision of the last queued request
 }
 
 type place struct {
@@ -44,8 +44,9 @@ func (q *queue) find(at lockfsm.Revision) (int, bool) {
 	return slices.BinarySearchFunc(q.row, at, func(p place, at lockfsm.Revision) int { return cmp.Compare(p.at, at) })
 }
 
-// Queued records each accepted request, also one that is granted at once, with its place, the
-// revision at which it was committed. several means that it waits for other keys too.
+// Queued records an accepted request, including one that is granted immediately. at is the revision
+// at which it was committed, which is its place in the queue. several means that the request waits
+// for other keys as well.
 func (f *FIFO) Queued(key string, at lockfsm.Revision, terms Terms, several bool) error {
 	if f.err != nil {
 		return f.err
@@ -59,7 +60,7 @@ func (f *FIFO) Queued(key string, at lockfsm.Revision, terms Terms, several bool
 	return nil
 }
 
-// Gone records each request that is over, granted or not.
+// Gone records that a request has ended, whether or not it was granted.
 func (f *FIFO) Gone(key string, at lockfsm.Revision) error {
 	q := f.queue(key)
 	if i, found := q.find(at); found {
@@ -68,7 +69,7 @@ func (f *FIFO) Gone(key string, at lockfsm.Revision) error {
 	return f.err
 }
 
-// Granted judges each grant.
+// Granted judges a grant.
 func (f *FIFO) Granted(key string, at lockfsm.Revision) error {
 	if f.err != nil {
 		return f.err
@@ -92,7 +93,8 @@ func (f *FIFO) Granted(key string, at lockfsm.Revision) error {
 	return nil
 }
 
-// Waits reports whether a request that does not fit beside a holder on these terms waits for a key.
+// Waits reports whether key has a waiting request that cannot hold it together with a holder on
+// these terms.
 func (f *FIFO) Waits(key string, holder Terms) bool {
 	for _, p := range f.queue(key).row {
 		if !p.granted && !holder.Beside(p.terms) {

@@ -3,27 +3,27 @@ package check
 import "slices"
 
 // Groups judges that there are never two groups that could both grant: at most one founded group
-// has a majority of its voters alive. Only the incarnations count that its charter, or its newest
-// configuration, names. A restarted voter without a directory is another incarnation and can never
-// take part in the old group again. A voter with a directory stays the same one as long as its
-// directory exists, also while its process is down. The zero value is ready for use.
+// has a majority of its voters alive. The voters are the incarnations that the charter or the
+// newest configuration names. A restarted voter without a directory is another incarnation and
+// cannot take part in the old group. A voter with a directory remains the same incarnation as long
+// as its directory exists, even while its process is down. The zero value is ready for use.
 type Groups struct {
 	rule
-	born []group // in the order of their foundings
+	born []group // in the order in which they were founded
 }
 
 type group struct {
 	id       uint64
 	voters   []uint64 // instances
-	outgoing []uint64 // voters of the old majority, while the configuration is joint
-	at       uint64   // index of the configuration
+	outgoing []uint64 // voters of the outgoing majority, while the configuration is joint
+	at       uint64   // the index of the configuration
 	ended    map[uint64]bool
 	founded  int64
-	lost     bool // it has had no majority at some time
+	lost     bool // whether it had no living majority at some time
 }
 
-// Born records the founding of a group, once, with its voting instances and its founding time. That
-// must be above that of every earlier group, since tokens start at it.
+// Born records the founding of a group, once, with its voting instances and its founding time. The
+// founding time must be later than that of every earlier group, because tokens start at it.
 func (g *Groups) Born(id uint64, foundedUnixMS int64, voters ...uint64) error {
 	if g.err != nil {
 		return g.err
@@ -44,9 +44,9 @@ func (g *Groups) Born(id uint64, foundedUnixMS int64, voters ...uint64) error {
 	return g.check()
 }
 
-// Configured records that a configuration with these voting instances is applied somewhere.
-// outgoing are the voters of the other majority while it is joint. The configuration with the
-// highest index counts.
+// Configured records that a replica has applied the configuration at index at, with these voting
+// instances. outgoing are the voters of the outgoing majority while the configuration is joint. The
+// configuration with the highest index counts.
 func (g *Groups) Configured(id, at uint64, voters, outgoing []uint64) {
 	for i := range g.born {
 		if group := &g.born[i]; group.id == id && at > group.at {
@@ -61,8 +61,8 @@ func (g *Groups) Able(id uint64) bool {
 	return slices.ContainsFunc(g.born, func(group group) bool { return group.id == id && group.able() })
 }
 
-// Lost returns the groups without a living majority of their voters, in the order of their
-// foundings.
+// Lost returns the groups without a living majority of their voters, in the order in which they
+// were founded.
 func (g *Groups) Lost() []uint64 {
 	var lost []uint64
 	for _, group := range g.born {
@@ -73,7 +73,8 @@ func (g *Groups) Lost() []uint64 {
 	return lost
 }
 
-// MaySpare reports whether every group with a majority keeps one without that instance.
+// MaySpare reports whether every group that has a living majority would keep one without the
+// instance.
 func (g *Groups) MaySpare(instance uint64) bool {
 	for _, group := range g.born {
 		if !group.able() || group.ended[instance] {
@@ -89,7 +90,7 @@ func (g *Groups) MaySpare(instance uint64) bool {
 	return true
 }
 
-// Needless returns how many groups were given up although they always had a living majority.
+// Needless returns how many groups were replaced although they always had a living majority.
 func (g *Groups) Needless() int {
 	n := 0
 	for _, group := range g.born[:max(0, len(g.born)-1)] {
@@ -116,8 +117,8 @@ func (g *group) majority(voters []uint64) bool {
 
 func (g *group) note() { g.lost = g.lost || !g.able() }
 
-// Ended records that an incarnation is over for good in that group: its process ended without a
-// directory, it restarted in place, or its directory is lost.
+// Ended records that an incarnation can never again take part in a group: its process ended without
+// a directory, it restarted in place, or its directory is lost.
 func (g *Groups) Ended(id, instance uint64) {
 	for i := range g.born {
 		if group := &g.born[i]; group.id == id {
@@ -127,7 +128,7 @@ func (g *Groups) Ended(id, instance uint64) {
 	}
 }
 
-// EndedEverywhere is Ended for all groups.
+// EndedEverywhere is like Ended, for all groups.
 func (g *Groups) EndedEverywhere(instance uint64) {
 	for i := range g.born {
 		g.born[i].ended[instance] = true
@@ -135,11 +136,11 @@ func (g *Groups) EndedEverywhere(instance uint64) {
 	}
 }
 
-// Count returns the number of born groups.
+// Count returns the number of founded groups.
 func (g *Groups) Count() int { return len(g.born) }
 
-// check searches for two groups with a majority. Foundings are the only time to do so, since an
-// incarnation that is over does not come back.
+// check reports a violation if two groups have a living majority. It is called only when a group is
+// founded, because an incarnation that has ended never returns.
 func (g *Groups) check() error {
 	var able []uint64
 	for _, group := range g.born {

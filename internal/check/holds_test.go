@@ -9,13 +9,13 @@ func TestForced(t *testing.T) {
 	x, both := []string{"x"}, []string{"x", "y"}
 	var j Forced
 	j.Asked("y", 7)
-	wantFine(t, j.Told(both, 7), j.Ended(both, 7), j.Told(both, 7)) // Told may come before Ended
+	wantFine(t, j.Told(both, 7), j.Ended(both, 7), j.Told(both, 7)) // Told before and after Ended
 	if !j.Over(7) || j.Over(8) {
 		t.Fatal("Over is wrong")
 	}
 	j.Asked("x", 8)
 	wantFine(t, j.Ended(x, 8))
-	wantBroken(t, j.Ended(x, 9), &j, "forced") // a later hold of the key
+	wantBroken(t, j.Ended(x, 9), &j, "forced") // a later hold of the key, with another token
 	j = Forced{}
 	j.Asked("x", 7)
 	wantBroken(t, j.Ended([]string{"z"}, 7), &j, "forced") // another key
@@ -27,13 +27,13 @@ func TestDelays(t *testing.T) {
 	const s = time.Second
 	j := Delays{Drift: 0.01}
 	j.Expired(1, 10*s)
-	j.Expired(1, 40*s) // again, when the delay is over
+	j.Expired(1, 40*s) // a second report, after the delay
 	wantFine(t, j.Ended(1, "x", 7, 30*s, 40*s), j.Ended(1, "y", 7, 0, 10*s))
 	j.Expired(2, 100*s)
-	wantFine(t, j.Ended(2, "x", 8, 10*s, 100*s+9902*time.Millisecond)) // by a fast clock
+	wantFine(t, j.Ended(2, "x", 8, 10*s, 100*s+9902*time.Millisecond)) // a fast clock
 	wantBroken(t, j.Ended(2, "x", 8, 10*s, 100*s+9900*time.Millisecond), &j, "delays")
 	j = Delays{}
-	wantBroken(t, j.Ended(1, "x", 7, s, 100*s), &j, "delays") // it has not expired
+	wantBroken(t, j.Ended(1, "x", 7, s, 100*s), &j, "delays") // session 1 has not expired
 }
 
 func TestNotices(t *testing.T) {
@@ -44,7 +44,7 @@ func TestNotices(t *testing.T) {
 	j.Wanted(b, 6*s)
 	j.Over(b)
 	wantFine(t, j.Renewed(a, 6*s), j.Renewed(b, 7*s))
-	j.Wanted(a, 9*s) // another waiter
+	j.Wanted(a, 9*s) // a second waiter
 	wantBroken(t, j.Renewed(a, 7*s), &j, "notices")
 }
 
@@ -62,7 +62,7 @@ func TestLongest(t *testing.T) {
 	j.Begins(a, 10*s)
 	wantBroken(t, j.Overdue(a, 9*s), &j, "longest")
 	j = Longest{}
-	wantBroken(t, j.Overdue(a, 9*s), &j, "longest") // it has no longest duration
+	wantBroken(t, j.Overdue(a, 9*s), &j, "longest") // the hold of a has no longest duration
 }
 
 func TestReentry(t *testing.T) {

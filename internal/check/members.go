@@ -5,21 +5,21 @@ import "slices"
 // Member is one replica of a configuration.
 type Member struct {
 	ID       uint64 // its raft ID
-	Instance uint64 // the instance that it belongs to
+	Instance uint64 // the instance that runs it
 }
 
-// Members judges the replicas of a group's log. A raft ID belongs to one instance, has one stay in
-// the configuration and one life of its data: it begins empty once. All replicas report the same
-// configuration at an index, and no instance votes twice in one. The zero value is ready for use.
+// Members judges the replicas of a group's log. A raft ID belongs to one instance, is added to the
+// configuration once, and begins without data once. All replicas report the same configuration at
+// an index, and no instance votes twice in a configuration. The zero value is ready for use.
 type Members struct {
 	rule
 	groups map[uint64]*membership
 }
 
 type membership struct {
-	owner   map[uint64]uint64 // instance by raft ID
-	begun   map[uint64]bool   // began empty
-	configs []configuration   // by at
+	owner   map[uint64]uint64 // the instance of each raft ID
+	begun   map[uint64]bool   // the raft IDs that began without data
+	configs []configuration   // ascending by index
 }
 
 type configuration struct {
@@ -40,8 +40,8 @@ func (m *Members) group(id uint64) *membership {
 	return g
 }
 
-// Begins records that an instance runs a replica under a raft ID from now on. empty means that it
-// begins without data.
+// Begins records that an instance runs a replica with a raft ID from now on. empty means that the
+// replica begins without data.
 func (m *Members) Begins(group, id, instance uint64, empty bool) error {
 	if m.err != nil {
 		return m.err
@@ -64,9 +64,10 @@ func (m *Members) owned(g *membership, group uint64, who Member) error {
 	return nil
 }
 
-// Configured records that a replica has applied the configuration that the log has at index at. Its
-// replicas are members. voters are those of the incoming half if it is joint. Configured may be
-// called in any order and repeatedly, and reports whether the configuration was new.
+// Configured records that a replica has applied the configuration at index at of the log. members
+// are the replicas of the configuration. voters are its voters; if it is joint, those of the
+// incoming majority. Configured may be called in any order and repeatedly. It reports whether the
+// configuration was new.
 func (m *Members) Configured(group, at uint64, members []Member, voters []uint64) (fresh bool, err error) {
 	if m.err != nil {
 		return false, m.err

@@ -23,7 +23,7 @@ func TestMembers(t *testing.T) {
 
 	j = Members{}
 	wantFine(t, configured(&j, 1, []Member{one, two}, 1, 2), configured(&j, 9, []Member{one, two}, 1, 2))
-	wantFine(t, configured(&j, 5, []Member{one}, 1)) // reported late: it shows that 2 came back
+	wantFine(t, configured(&j, 5, []Member{one}, 1)) // reported late: 2 had left before
 	wantBroken(t, configured(&j, 10, []Member{one, two}, 1, 2), &j, "members")
 
 	j = Members{}
@@ -46,7 +46,7 @@ func TestGroupsFollowTheConfiguration(t *testing.T) {
 	var j Groups
 	wantFine(t, j.Born(1, 100, 11, 12, 13))
 	j.Configured(1, 9, []uint64{11, 14, 15}, []uint64{11, 12, 13})
-	j.Configured(1, 5, []uint64{11}, nil) // older
+	j.Configured(1, 5, []uint64{11}, nil) // older than the recorded configuration
 	j.EndedEverywhere(12)
 	if !j.Able(1) || j.Able(2) || j.Needless() != 0 {
 		t.Fatal("one of the outgoing three is gone")

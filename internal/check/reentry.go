@@ -2,24 +2,24 @@ package check
 
 import "github.com/mortise-lock/mortise/lockfsm"
 
-// Reentry judges locks that their owner can enter again, as a counted mutex. No other owner is
-// inside until the owner has left as often as it has entered. It enters again with the same token,
-// and the next owner has a higher one. An owner is a thread or, in mortise, everything under the
-// context of one lock. The zero value is ready for use.
+// Reentry judges locks that their owner can enter repeatedly, like a mutex with a count. No other
+// owner enters until the owner has left as often as it has entered. Within a hold every entry has
+// the same token, and the next owner has a higher token. An owner is a thread or, in mortise, all
+// code that runs with the context of one lock. The zero value is ready for use.
 type Reentry struct {
 	rule
 	inside map[string]visit
 	last   map[string]lockfsm.Token
 }
 
-// visit is a stay inside one key, from the first entry to the last exit.
+// visit is the time in which an owner holds a key, from its first entry to its last exit.
 type visit struct {
 	owner Caller
 	token lockfsm.Token
 	count int
 }
 
-// Enter judges each entry, after it was granted.
+// Enter judges an entry. It must be called after the entry was granted.
 func (r *Reentry) Enter(key string, owner Caller, token lockfsm.Token) error {
 	if r.err != nil {
 		return r.err
@@ -41,7 +41,7 @@ func (r *Reentry) Enter(key string, owner Caller, token lockfsm.Token) error {
 	return nil
 }
 
-// Leave judges each exit, before other owners can see it.
+// Leave judges an exit. It must be called before other owners can observe the exit.
 func (r *Reentry) Leave(key string, owner Caller) error {
 	v := r.inside[key]
 	if r.err == nil && (v.count == 0 || v.owner != owner) {
@@ -53,5 +53,5 @@ func (r *Reentry) Leave(key string, owner Caller) error {
 	return r.err
 }
 
-// Count returns how often the owner inside key has entered it.
+// Count returns the number of entries of the present owner of key that it has not left.
 func (r *Reentry) Count(key string) int { return r.inside[key].count }

@@ -163,7 +163,7 @@ func contextIsChild(t testing.TB, ctx context.Context, l locker.Locker) {
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("Do returned %v, want what the function returned", err)
 	}
-	do(t, ctx, l, "lockertest/one", func(context.Context, mortise.Token) {}) // the first call has unlocked
+	do(t, ctx, l, "lockertest/one", func(context.Context, mortise.Token) {}) // must be free
 }
 
 func endedContext(t testing.TB, ctx context.Context, l locker.Locker) {
@@ -191,7 +191,7 @@ func givesUp(t testing.TB, ctx context.Context, l locker.Locker) {
 			t.Errorf("Do returned %v, want an error that wraps the context's", err)
 		}
 	})
-	do(t, ctx, l, "lockertest/one", func(context.Context, mortise.Token) {}) // the second call holds nothing
+	do(t, ctx, l, "lockertest/one", func(context.Context, mortise.Token) {}) // must be free
 }
 
 func badKeys(t testing.TB, ctx context.Context, l locker.Locker) {
