@@ -12,7 +12,7 @@ import (
 const (
 	maxUnfinished  = 65_536
 	maxKeyBytes    = 8 << 20   // in all waiting calls together
-	frameBytes     = 256 << 10 // of commands in one frame
+	frameBytes     = 256 << 10 // of the commands in one frame
 	windowBytes    = 1 << 20   // of unanswered commands
 	requestBytes   = 64        // a command without its key, rounded up
 	tryWithout     = 2 * time.Second
@@ -20,14 +20,14 @@ const (
 	answerTTLParts = 6
 	waitFirst      = 50 * time.Millisecond
 	waitLongest    = 200 * time.Millisecond
-	settled        = 200 * time.Millisecond // an attachment that lasted this long resets the backoff
+	settled        = 200 * time.Millisecond // an attachment of this length resets the backoff
 	movesAtOnce    = 3
 	outcomesKept   = 1024 // a larger slice is not reused: a burst must not pin memory forever
 )
 
-// Core decides everything that a [Client] does. It is a plain value in memory, without goroutine,
-// clock or random source. Feed it inputs, each with the time, in any order. Then call Turn, and
-// again at the latest at Next. It is not safe for concurrent use.
+// Core makes all decisions of a [Client]. It has no goroutine, no clock and no random source. The
+// caller passes inputs with the time of each, in any order, and then calls Turn. It must call Turn
+// again at the time that Next returns, or earlier. It is not safe for concurrent use.
 type Core struct {
 	askTTL  time.Duration
 	record  []byte
@@ -37,10 +37,10 @@ type Core struct {
 
 	phase         Phase
 	target        nodeid.Endpoint
-	askDue        bool // Open or Attach leaves for target with the next frame
-	pipeline      bool // target is believed to lead: requests travel right behind Attach
+	askDue        bool // the next frame sends Open or Attach to target
+	pipeline      bool // target was named as the leader, so requests are sent right after Attach
 	retryAt       clock.Time
-	hint          nodeid.Endpoint // asked at retryAt; zero means the next target in turn
+	hint          nodeid.Endpoint // the target to ask at retryAt; zero means the next one of targets
 	answerBy      clock.Time
 	answerTimeout time.Duration
 	wait          time.Duration
@@ -48,29 +48,29 @@ type Core struct {
 	since         clock.Time // when this attachment was confirmed
 	orphaned      clock.Time // when the leader was lost; zero while attached
 	term          uint64     // the highest term named by any voter
-	provenTerm    uint64     // of the leader that opened or attached this session last
+	provenTerm    uint64     // the term of the leader that last opened or attached this session
 	graceUntil    clock.Time // end of the grace, as the leader reported it; zero if over or unknown
 
 	session   lockfsm.SessionID
 	epoch     lockfsm.Epoch
-	number    lockfsm.Number // the next one to give
+	number    lockfsm.Number // the number of the next request
 	firstNew  lockfsm.Number // the first number that the last Attach did not cover
 	nonce     lockfsm.Nonce
-	nonceSent clock.Time    // first sending; zero before it
+	nonceSent clock.Time    // when it was first sent; zero if it was not
 	nonceTo   []nodeid.ID   // the instances to which it was sent; only these can answer
 	proof     lockfsm.Nonce // the nonce of the current session
 	spare     lockfsm.Nonce
 	lease     lease
 	renewals  renewals
 	renewedAt clock.Time // when the last renewal was sent
-	// when the leader was last heard, or when the first of its unanswered commands was sent
+	// when the last reply of the leader arrived, or when the first unanswered command was sent
 	heardAt  clock.Time
 	renewDue bool
 
 	unsent   entryList
 	sent     entryList
 	byNumber map[lockfsm.Number]*entry
-	frees    []*entry // their commands are due
+	frees    []*entry // entries whose freeing command is due
 	open     int      // bytes of unanswered commands
 	order    uint64
 	waiting  int
@@ -88,19 +88,19 @@ type Core struct {
 	limited limited // holds with a maximum duration
 
 	outcomes []Outcome
-	told     []Outcome // of the last Flush
-	likely   int       // predicted bytes of commands in a frame that has any
+	told     []Outcome // the outcomes of the last Flush
+	likely   int       // predicted size of the commands in a frame
 	tally    tally
 }
 
-// NewCore returns a core that asks for leases of the given length. It does nothing before Rebind.
+// NewCore returns a core that asks for leases of length ttl. The core does nothing before Rebind.
 func NewCore(now clock.Time, ttl time.Duration) *Core {
 	c := &Core{askTTL: ttl, number: 1, wait: waitFirst, orphaned: now, byNumber: make(map[lockfsm.Number]*entry)}
 	c.answerTimeout = c.answerTime()
 	return c
 }
 
-// Rebind is [Client.Rebind]. The core keeps record and targets.
+// Rebind implements [Client.Rebind]. The core keeps record and targets.
 func (c *Core) Rebind(now clock.Time, record []byte, targets []nodeid.Endpoint) {
 	c.begin(now)
 	if c.closed {
@@ -132,7 +132,7 @@ func (c *Core) SetTargets(now clock.Time, targets []nodeid.Endpoint) {
 // WantsNonce reports whether the core needs a fresh nonce before the next Flush.
 func (c *Core) WantsNonce() bool { return c.spare == lockfsm.Nonce{} }
 
-// GiveNonce hands over 16 random bytes for the next session.
+// GiveNonce sets the nonce for the next session.
 func (c *Core) GiveNonce(n lockfsm.Nonce) { c.spare = n }
 
 // Tick advances the time.
@@ -157,8 +157,8 @@ func (c *Core) Tick(now clock.Time) {
 	}
 }
 
-// begin comes first in every input. Holds whose deadline has passed are lost before the input is
-// read, so a late acknowledgement revives nothing.
+// begin is called first for every input. It ends the holds whose deadline has passed, so that a
+// late acknowledgement cannot extend them.
 func (c *Core) begin(now clock.Time) {
 	if c.held > 0 && !now.Before(c.lease.deadline()) {
 		c.loseAll()
@@ -220,7 +220,7 @@ func (c *Core) Status(now clock.Time) Status {
 
 func (c *Core) answerTime() time.Duration { return min(answerTime, c.ttl()/answerTTLParts) }
 
-// ttl is the granted TTL, or the TTL to ask for while none is granted.
+// ttl returns the granted TTL, or the TTL to ask for if none is granted.
 func (c *Core) ttl() time.Duration {
 	if c.lease.ttl != 0 {
 		return c.lease.ttl

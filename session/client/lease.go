@@ -7,33 +7,35 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// The arithmetic of the lease; see "The trust window" in package session. All of it counts from the
-// sending of the acknowledged renewal, so the network can only shorten the window.
+// These constants define the times of a lease; see "The trust window" in package session. All times
+// count from the sending of the acknowledged renewal, so a slow network can only shorten the
+// window.
 const (
-	// This covers a clock that runs 1% slow here and one that runs 1% fast on the leader.
+	// The margin covers a clock that is 1% slow here and a clock that is 1% fast on the leader.
 	leaseMarginParts   = 50
 	leaseRenewParts    = 3  // a renewal is sent every TTL/3, and at least every leaseRenewLongest
-	leaseShortestParts = 10 // a grant with less than TTL/10 left is not worth having
+	leaseShortestParts = 10 // a grant with less than TTL/10 left is released
 )
 
-// leaseRenewLongest bounds the time between renewals of a long lease. By its renewals a client also
-// notices a leader that was cut off without its stream ending. How long that takes must not depend
-// on the length of the lease.
+// leaseRenewLongest is the longest time between renewals. A client detects by unanswered renewals
+// that the leader was cut off although its stream did not end. The time for this detection must not
+// grow with the TTL.
 const leaseRenewLongest = 3 * time.Second
 
-// renewWaiting bounds it further while calls wait for a lock: the next leader would grant it.
+// renewWaiting is the longest time between renewals while calls wait for a lock, so that a lost
+// leader, which cannot grant it, is detected sooner.
 const renewWaiting = time.Second
 
 func renewEvery(ttl time.Duration) time.Duration { return min(ttl/leaseRenewParts, leaseRenewLongest) }
 
-// LeaseState is how far a lease is from its end.
+// LeaseState is the state of a lease.
 type LeaseState uint8
 
 // The states of a lease.
 const (
-	Lost     LeaseState = iota // no lease, or its deadline has passed: nothing is held
+	Lost     LeaseState = iota // there is no lease, or its deadline has passed; nothing is held
 	Jeopardy                   // two thirds of the TTL have passed since the last acknowledged renewal was sent
-	Safe                       // neither of the two
+	Safe                       // neither Lost nor Jeopardy
 )
 
 func (s LeaseState) String() string { return [...]string{"lost", "jeopardy", "safe", "unknown"}[s&3] }
@@ -45,7 +47,8 @@ type lease struct {
 	sent clock.Time
 }
 
-// deadline returns when the lease ends. Without a lease that is the clock's origin, which is past.
+// deadline returns when the lease ends. Without a lease it returns zero, the clock's origin, which
+// has passed.
 func (l lease) deadline() clock.Time {
 	if l.ttl == 0 {
 		return 0
@@ -53,14 +56,15 @@ func (l lease) deadline() clock.Time {
 	return l.sent.Add(l.ttl - l.ttl/leaseMarginParts)
 }
 
-// renewed extends the lease to a renewal sent at the given time, and never shortens it.
+// renewed extends the lease after the acknowledgement of a renewal that was sent at sent. It never
+// shortens the lease.
 func (l *lease) renewed(sent clock.Time) {
 	if l.ttl != 0 && sent.After(l.sent) {
 		l.sent = sent
 	}
 }
 
-// left returns the rest of the lease. Zero or less means that it is over.
+// left returns the time until the end of the lease. It is zero or negative after the end.
 func (l lease) left(now clock.Time) time.Duration { return l.deadline().Sub(now) }
 
 func (l lease) short(now clock.Time) bool {
@@ -79,10 +83,10 @@ func (l lease) state(now clock.Time) LeaseState {
 	return Safe
 }
 
-// renewals numbers a client's renewals and remembers the unacknowledged ones.
+// renewals numbers a client's renewals and records the unacknowledged ones.
 type renewals struct {
 	session.Sent
-	seq   uint64 // of the last one sent, over all sessions
+	seq   uint64 // the number of the last renewal sent, in any session
 	heard uint64 // the newest renewal known to have arrived
 }
 

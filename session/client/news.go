@@ -2,19 +2,19 @@ package client
 
 import "time"
 
-// This file is what a client reports about itself, for people and metrics. No decision depends on
-// it.
+// This file contains the reports of a client for operators and metrics. No decision depends on
+// them.
 
-// Loss is what ended a hold that its caller had not released.
+// Loss is the reason why a hold ended that its caller had not released.
 type Loss uint8
 
 // The reasons why a hold is lost.
 const (
-	LossUnknown   Loss = iota // the group has no such hold, though the session lives
+	LossUnknown   Loss = iota // the group has no such hold, although the session exists
 	LossLease                 // no renewal was acknowledged in time
-	LossOverdue               // it reached the longest duration that its request allows
-	LossForced                // it was ended by force
-	LossExpired               // the group reported that the session is over
+	LossOverdue               // the hold reached the longest duration that its request allows
+	LossForced                // the hold was ended by force
+	LossExpired               // the group reported that the session has ended
 	LossRestarted             // the instance began a new incarnation
 	LossStopped               // the client was closed
 	LossTaken                 // another session has resumed the hold by its token
@@ -24,16 +24,16 @@ func (l Loss) String() string {
 	return [...]string{"unknown", "lease", "overdue", "forced", "expired", "restarted", "stopped", "resumed"}[l&7]
 }
 
-// SessionEnd is why a session is over for its client.
+// SessionEnd is the reason why a session has ended for its client.
 type SessionEnd uint8
 
-// The ends of a session.
+// The reasons why a session ends.
 const (
-	SessionGoesOn    SessionEnd = iota // or there was none
-	SessionClosed                      // by CloseSession
-	SessionExpired                     // the group reported that it is over, or that another process attached to it
-	SessionRestarted                   // by Rebind; the group was not told
-	SessionStopped                     // by Close; the group was not told
+	SessionGoesOn    SessionEnd = iota // the session has not ended, or there was none
+	SessionClosed                      // CloseSession has closed it
+	SessionExpired                     // the group reported that it has ended, or that another process has attached to it
+	SessionRestarted                   // Rebind has dropped it, without a message to the group
+	SessionStopped                     // Close has dropped it, without a message to the group
 )
 
 func (e SessionEnd) String() string {
@@ -45,22 +45,22 @@ func (e SessionEnd) loss() Loss {
 		LossUnknown}[e&7]
 }
 
-// News is what changed for a client in a turn.
+// News describes the changes of a client in a turn.
 type News struct {
 	Before, After Status
-	// for each acknowledged renewal, the time since its sending; valid until Config.Watch returns
+	// the round-trip times of the acknowledged renewals; valid until Config.Watch returns
 	Renewed    []time.Duration
 	Unanswered int // renewals that were not answered before their attachment ended
 }
 
-// tally is what a core counts for the news. Its slice is reused.
+// tally contains the counts of a core for News. Its slice is reused.
 type tally struct {
 	renewed    []time.Duration
 	unanswered int
 	ended      SessionEnd // how the last session ended
 }
 
-// talliesKept bounds the count for a shell that never reads it.
+// talliesKept bounds the slice if it is never read.
 const talliesKept = 64
 
 func (t *tally) answered(after time.Duration) {
@@ -69,7 +69,7 @@ func (t *tally) answered(after time.Duration) {
 	}
 }
 
-// takeRenewals returns what became of renewals since the last call. The slice is valid until the
+// takeRenewals returns the results of renewals since the last call. The slice is valid until the
 // next input.
 func (c *Core) takeRenewals() (answered []time.Duration, unanswered int) {
 	answered, unanswered = c.tally.renewed, c.tally.unanswered
@@ -77,7 +77,8 @@ func (c *Core) takeRenewals() (answered []time.Duration, unanswered int) {
 	return answered, unanswered
 }
 
-// differs reports whether a change is worth reporting. Counts and deadlines change all the time.
+// differs reports whether the change from before must be reported. Changes of counts and deadlines
+// alone are too frequent.
 func (s *Status) differs(before *Status) bool {
 	return s.Phase != before.Phase || s.Session != before.Session || s.Lease != before.Lease ||
 		s.GraceUntil != before.GraceUntil || s.Leader != before.Leader

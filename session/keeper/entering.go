@@ -8,23 +8,24 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// This file is the beginning of a lead. A new leader gives every session its full TTL, counted from
-// that beginning. A million sessions are too many for one turn, so they are entered in steps. Every
-// answer is the same as if all were entered:
+// A new leader gives every session its full TTL, counted from the beginning of its leadership. A
+// million sessions are too many for one turn, so this file adds ("enters") them to the core in
+// steps. Replies are the same as if all sessions were entered:
 //
-//   - A session that is named is entered first.
+//   - If a message names a session, the session is entered first.
 //   - A session that is not entered is not expired. Its deadline does not depend on when it is
 //     entered.
-//   - The number of sessions of an instance is known once all are entered. An earlier Open is not
-//     answered; its client retries.
+//   - The number of sessions of an instance is known when all sessions are entered. An Open that
+//     arrives earlier is not answered, and its client retries.
 
-// entering holds the sessions with which a lead began, until all are entered.
+// entering holds the sessions that existed at the beginning of the leadership, until all are
+// entered.
 type entering struct {
 	sessions []lockfsm.SessionInfo // ascending by ID
-	done     []bool                // per session: it is entered
-	next     int                   // index of the next; all before it are entered
+	done     []bool                // whether the session at this index is entered
+	next     int                   // all sessions before this index are entered
 	left     int                   // number of sessions not entered
-	since    clock.Time            // when the lead began, on the clock of deadlines
+	since    clock.Time            // when the leadership began, on the clock of deadlines
 }
 
 // at returns the index of a session that is not entered yet.
@@ -42,7 +43,7 @@ func (e *entering) at(id lockfsm.SessionID) (place int, found bool) {
 func (k *Core) beginEntering(sessions []lockfsm.SessionInfo) {
 	n := len(sessions)
 	k.entering = entering{sessions: sessions, done: make([]bool, n), left: n, since: k.elapsed()}
-	k.expiries = make(expiryHeap, 0, n) // growing it would copy all of it in one turn
+	k.expiries = make(expiryHeap, 0, n) // growing the heap would copy all of it in one turn
 }
 
 func (k *Core) enterSome() {
