@@ -6,7 +6,7 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// A reply whose code names a budget contains it; any other reply has no byte for it.
+// TestBudgetTravels checks that a reply contains a budget exactly if its code is about a budget.
 func TestBudgetTravels(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []ReplyKind{ReplyState, ReplyFreed} {

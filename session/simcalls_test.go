@@ -51,7 +51,7 @@ func (c *simCall) cancel() {
 	c.next()
 }
 
-// outcomes carries out a client core's output, in the order that its shell keeps.
+// outcomes executes the output of a client core in the same order as the shell.
 func (n *simNode) outcomes(out client.Output) {
 	for _, o := range out.Outcomes {
 		if o.Kind == client.OutcomeLost {
@@ -91,16 +91,18 @@ func (c *simCall) failed(err error) {
 	c.next()
 }
 
-// granted checks that no other caller takes the lock for held now, by its own clock and deadline.
+// granted checks that no other caller now believes that it holds the lock, by its own clock and
+// deadline.
 func (c *simCall) granted(token lockfsm.Token) {
 	s := c.node.s
 	if c.left || c.settled {
-		return // the grant crosses a cancel in the inbox: the caller never uses it
+		return // the cancel is already in the inbox, so the caller does not use the lock
 	}
 	s.stats.granted++
 	c.begun, c.token = s.now, token
 	if c.node.s.now >= c.node.global(c.node.deadline) {
-		// The turn that granted was long. By the caller's first check of the clock the lock is lost.
+		// The turn with the grant took so long that the deadline has passed when the caller reads
+		// the clock.
 		c.ended = true
 	}
 	for _, other := range s.believers[c.key] {
@@ -131,18 +133,18 @@ func (c *simCall) release() {
 	c.next()
 }
 
-// stop ends the time in which the caller takes the lock for held.
+// stop ends the time in which the caller believes that it holds the lock.
 func (c *simCall) stop() {
 	c.ended = true
 	s := c.node.s
 	s.believers[c.key] = slices.DeleteFunc(s.believers[c.key], func(o *simCall) bool { return o == c })
 }
 
-// end handles the loss of a lock. The caller stopped using it at the deadline, whenever the report
-// came.
+// end handles the loss of a lock. The caller stopped using the lock at the deadline, even if the
+// report was late.
 func (c *simCall) end(clock.Time) {
 	if c.begun < 0 {
-		c.settled = true // lost in the turn in which it was granted
+		c.settled = true // it was lost in the turn with the grant
 		c.next()
 		return
 	}
@@ -170,7 +172,7 @@ func (s *sim) heal() {
 		c.stuckTo, c.silence = 0, [2]time.Duration{}
 	}
 	for _, n := range s.nodes {
-		n.deafUntil = 0 // a paused node wakes by itself
+		n.deafUntil = 0 // a paused node continues by itself
 	}
 	s.elect(s.rand.IntN(s.config.voters), 0)
 }
@@ -187,8 +189,8 @@ func runSim(t *testing.T, seed uint64, config simConfig) *sim {
 	s.runUntil(35 * time.Second)
 	s.heal()
 	s.runUntil(simStop)
-	// Every live waiter is served, and no state is left behind.
-	s.runUntil(simStop + 30*config.ttl) // the longest queue, held for the longest time
+	// Now every waiter is granted its lock, and no state remains at the end.
+	s.runUntil(simStop + 30*config.ttl) // enough for the longest queue if each lock is held for the longest time
 	for _, n := range s.nodes {
 		st := n.client.Status(n.clock())
 		if n.live != 0 || st.Requests != 0 || st.Phase != client.Attached {
@@ -212,8 +214,8 @@ func runSim(t *testing.T, seed uint64, config simConfig) *sim {
 	return s
 }
 
-// TestSimulation runs 40 seeds. MORTISE_SEEDS=5000 runs more. MORTISE_SEED=17 runs only that one
-// and prints its counts.
+// TestSimulation runs 40 seeds. MORTISE_SEEDS=5000 runs 5000 seeds. MORTISE_SEED=17 runs only seed
+// 17 and prints its counts.
 func TestSimulation(t *testing.T) {
 	t.Parallel()
 	first, last := uint64(0), uint64(40)
@@ -231,8 +233,7 @@ func TestSimulation(t *testing.T) {
 			config.duplicates = 0.01
 		}
 		if seed%3 == 2 {
-			// A client with nothing to send stays with a deposed leader, and must find that out by its
-			// renewals alone.
+			// Clients that send no requests must detect a deposed leader by their renewals alone.
 			config.callers, config.plain, config.long = 1, 4, 0.6
 		}
 		if seed%5 == 4 {

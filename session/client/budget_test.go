@@ -11,7 +11,8 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// The text names the budget, its size, and the field of Config.
+// TestErrNoRoomNamesTheBudget checks that the text of the error has the budget, its size and the
+// field of Config.
 func TestErrNoRoomNamesTheBudget(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -41,7 +42,7 @@ func TestErrNoRoomNamesTheBudget(t *testing.T) {
 	}
 }
 
-// The error names the budget that had no room to keep the hold.
+// TestDetachThatHasNoRoom checks that the error of a Detach is about the exceeded budget.
 func TestDetachThatHasNoRoom(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -6,8 +6,8 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Each renewal names the newest answer received: the Attached of its Attach, then each
-// acknowledgement, and the last one when the client attaches again.
+// TestRenewalsNameWhatWasHeard checks that each renewal names the newest answer that the client has
+// received: an Attached or an acknowledgement, also across attachments.
 func TestRenewalsNameWhatWasHeard(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -21,7 +21,7 @@ func TestRenewalsNameWhatWasHeard(t *testing.T) {
 		}
 	}
 	wantHeard(0)
-	b.reply(b.to.ID, b.attached(lockfsm.Done)) // before the acknowledgement
+	b.reply(b.to.ID, b.attached(lockfsm.Done)) // it arrives before the acknowledgement
 	b.core.renewDue = true
 	b.turn()
 	wantHeard(1)
@@ -31,9 +31,9 @@ func TestRenewalsNameWhatWasHeard(t *testing.T) {
 	wantHeard(2)
 }
 
-// A client that was away for about a lease and attaches in time must not lose its session for
-// answers that it missed. The renewal of its Attach may no longer count, so the next one follows at
-// once.
+// TestReturningClientRenewsAtOnce checks that a client that attaches shortly before the end of its
+// lease renews again immediately after Attached. The keeper may ignore the renewal with the Attach,
+// because the answer that it confirms is too old.
 func TestReturningClientRenewsAtOnce(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

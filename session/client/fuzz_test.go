@@ -23,7 +23,8 @@ func TestUnknownRepliesAreSkipped(t *testing.T) {
 	}
 }
 
-// The invariants of an attached client must hold whatever its leader sends.
+// FuzzHeardReplies checks that the invariants of an attached client hold for any bytes from its
+// leader.
 func FuzzHeardReplies(f *testing.F) {
 	seed := newBench(&testing.T{})
 	seed.attach()

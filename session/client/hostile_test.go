@@ -9,10 +9,10 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// This file tests members that send well-formed nonsense. Each test fails without the rule that it
-// names.
+// This file tests members that send well-formed but wrong messages.
 
-// A client reads its leader's replies whatever other members send, and no flood fills its memory.
+// TestFloodOfRepliesIsBounded checks that many replies of other members do not displace the
+// leader's replies, and that the memory for replies is bounded.
 func TestFloodOfRepliesIsBounded(t *testing.T) {
 	t.Parallel()
 	c := &Client{wake: make(chan struct{}, 1), heeded: nodeidtest.ID(5)}
@@ -38,8 +38,8 @@ func TestFloodOfRepliesIsBounded(t *testing.T) {
 	}
 }
 
-// Any member can claim that it leads. If a client trusted it, an instance that does not keep the
-// lease would acknowledge it.
+// TestOnlyVotersRedirect checks that redirects of members that are no voters are ignored. Otherwise
+// any member could pose as the leader and acknowledge a lease that the group does not keep.
 func TestOnlyVotersRedirect(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -53,19 +53,19 @@ func TestOnlyVotersRedirect(t *testing.T) {
 	if b.core.phase != Attached || b.core.term >= 1<<63 {
 		t.Fatalf("a redirect from a non-voter was followed: %v, term %d", b.core.phase, b.core.term)
 	}
-	b.reply(nodeidtest.ID(2), redirect(9, nodeidtest.ID(70))) // a voter may name an instance that we do not know yet
+	b.reply(nodeidtest.ID(2), redirect(9, nodeidtest.ID(70))) // a voter may name an unknown instance as the leader
 	b.turn()
 	if b.to.ID != nodeidtest.ID(70) {
 		t.Fatalf("asked %d", b.to.ID)
 	}
-	b.reply(nodeidtest.ID(70), redirect(10, nodeidtest.ID(3))) // and that one may redirect in turn
+	b.reply(nodeidtest.ID(70), redirect(10, nodeidtest.ID(3))) // the instance that was asked may redirect, too
 	b.turn()
 	if b.to.ID != nodeidtest.ID(3) {
 		t.Fatalf("asked %d", b.to.ID)
 	}
 	for _, r := range []session.Reply{b.attached(lockfsm.Done), b.state(1, lockfsm.Granted, 5), b.renewed(),
 		b.ended(session.EndNoSession), b.freed(1)} {
-		b.reply(nodeidtest.ID(66), r) // not the instance that we asked
+		b.reply(nodeidtest.ID(66), r) // this instance was not asked
 	}
 	b.turn()
 	b.quiet()

@@ -10,8 +10,9 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Code may still run under the hold. So the lock stays taken for its delay; without one it is free
-// at once. The event log says why.
+// TestAHoldThatLapsesStaysForItsDelay checks that the lock of a lapsed hold stays taken for its
+// delay, because code may still run under the hold, and that the event log has the reason. Without
+// a delay the lock is free immediately.
 func TestAHoldThatLapsesStaysForItsDelay(t *testing.T) {
 	const me, other = 100, 101
 	for name, c := range map[string]struct {
@@ -56,7 +57,8 @@ func TestAHoldThatLapsesStaysForItsDelay(t *testing.T) {
 	}
 }
 
-// To a group whose rules do not support reasons, Detach is sent again without one.
+// TestALapseUnderEarlierRules checks that a Detach with a reason is sent again without it if the
+// group's rules do not support reasons.
 func TestALapseUnderEarlierRules(t *testing.T) {
 	b := newBench(t)
 	b.attach()

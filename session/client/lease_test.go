@@ -72,7 +72,8 @@ func TestRenewalsOfLongLeasesAreFrequent(t *testing.T) {
 	}
 }
 
-// The margin covers two clocks that are 1% wrong in opposite directions.
+// TestMarginCoversDrift checks that the margin is enough for two clocks that are 1% wrong in
+// opposite directions.
 func TestMarginCoversDrift(t *testing.T) {
 	t.Parallel()
 	for ttl := time.Second; ttl <= 10*time.Minute; ttl += 100 * time.Millisecond {

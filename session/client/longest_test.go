@@ -9,7 +9,8 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Each hold ends at its own time, whatever is released between, and the group is told.
+// TestHoldsEndByThemselves checks that each hold ends after its longest duration, even if others
+// are released before, and that it is then detached in the group.
 func TestHoldsEndByThemselves(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(50) {

@@ -29,10 +29,10 @@ func (w *world) sends() *atomic.Int64 {
 	return n
 }
 
-// External inputs take effect at once.
+// TestShellWhatAClientIsTold checks that each input from outside takes effect immediately.
 func TestShellWhatAClientIsTold(t *testing.T) {
 	one, two, id := nodeidtest.ID(1), nodeidtest.ID(2), nodeidtest.ID(100)
-	attached := func(w *world, c *Client) { // at once
+	attached := func(w *world, c *Client) { // within a second
 		w.t.Helper()
 		began := time.Now()
 		if err := c.WaitAttached(w.t.Context()); err != nil || time.Since(began) > time.Second {
@@ -145,8 +145,8 @@ func TestShellCloseEndsAllCallsAtOnce(t *testing.T) {
 	})
 }
 
-// Commands that do not fit into one frame follow in another at once, not with the next event, which
-// may be the answer to the first.
+// TestShellAllThatIsDueIsSent checks that commands that do not fit into one frame are sent in
+// another frame immediately, and not only after the next input.
 func TestShellAllThatIsDueIsSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, nodeidtest.ID(1))
@@ -160,7 +160,7 @@ func TestShellAllThatIsDueIsSent(t *testing.T) {
 		slow, frames := make(chan struct{}), new(atomic.Int64)
 		w.refuse.Store(new(func(what string) bool {
 			if what == "propose" {
-				<-slow // no answer comes
+				<-slow // no answer arrives
 			} else if what == "send" {
 				frames.Add(1)
 			}
@@ -198,8 +198,8 @@ func TestShellAllThatIsDueIsSent(t *testing.T) {
 	})
 }
 
-// A client that has run for a long time renews like a new one, and reports the state of its lease
-// exactly.
+// TestShellTimeGoesOn checks that a client renews its lease for a long time and after an early
+// timer, and that Status reports the present state of the lease.
 func TestShellTimeGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, nodeidtest.ID(1))
@@ -213,7 +213,7 @@ func TestShellTimeGoesOn(t *testing.T) {
 				t.Fatalf("a lease that is renewed is %v, and its lock: %v", s.Lease, h.Err())
 			}
 		}
-		leaping.leap.Advance(-worldTTL / 30) // its clock is coarse: the timer fires early
+		leaping.leap.Advance(-worldTTL / 30) // as with a coarse clock, the timer fires early
 		for range 10 {
 			time.Sleep(worldTTL / 2)
 			if h.Err() != nil {
@@ -238,7 +238,8 @@ func TestShellTimeGoesOn(t *testing.T) {
 	})
 }
 
-// Replies of other instances do not use the leader's room in the inbox.
+// TestOthersTakeNoRoomOfTheLeader checks that replies of other instances do not count against the
+// limit for the leader's replies.
 func TestOthersTakeNoRoomOfTheLeader(t *testing.T) {
 	c := &Client{wake: make(chan struct{}, 1), core: NewCore(1, worldTTL), config: Config{Clock: new(clock.Manual)}}
 	c.heeded = nodeidtest.ID(1)
@@ -248,15 +249,15 @@ func TestOthersTakeNoRoomOfTheLeader(t *testing.T) {
 	if n := len(c.inbox); n != 3 || c.overflown {
 		t.Errorf("%d of 3 frames are taken, the leader's stream counts as ended: %v", n, c.overflown)
 	}
-	c.Receive(nodeidtest.ID(1), make([]byte, inputBytes)) // too much: its stream counts as ended
+	c.Receive(nodeidtest.ID(1), make([]byte, inputBytes)) // over the limit, so the stream counts as ended
 	c.Receive(nodeidtest.ID(2), make([]byte, inputBytes))
 	if n := len(c.inbox); n != 5 || c.inbox[3].kind != inputDown || c.inbox[4].kind != inputReceive || !c.overflown {
 		t.Errorf("%d of 5 inputs are taken, the leader's stream counts as ended: %v", n, c.overflown)
 	}
 }
 
-// Waiting calls end when their condition cannot come true any more, and leave nothing behind when
-// their context ends.
+// TestShellWaitersEnd checks that waiting calls end when their condition can no longer become true,
+// and that no waiter is left when their context ends.
 func TestShellWaitersEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, nodeidtest.ID(1))

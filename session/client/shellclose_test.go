@@ -14,7 +14,8 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// 200 callers cancel at random moments while the leader changes. No state is left anywhere.
+// TestShellCancelStorm checks that no state is left after 200 callers have cancelled at random
+// times while the leader changed.
 func TestShellCancelStorm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 3, nodeidtest.ID(1), nodeidtest.ID(2), nodeidtest.ID(3))
@@ -110,8 +111,8 @@ func TestShellCloseInEveryState(t *testing.T) {
 	}
 }
 
-// Held locks are lost to their holders and not released in the group: the code that held them may
-// still run.
+// TestShellCloseKeepsTheSession checks that Close marks held locks as lost but does not release
+// them in the group, because the code under them may still run.
 func TestShellCloseKeepsTheSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, nodeidtest.ID(1))

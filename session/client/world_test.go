@@ -18,22 +18,22 @@ import (
 
 var errNoLink = errors.New("no link")
 
-// world is a few clients and one or two keepers in a bubble, over plain calls and a log that
-// commits at once.
+// world is a few clients and one or two keepers in a synctest bubble. They are connected by
+// function calls, and their log commits immediately.
 type world struct {
 	t       *testing.T
 	clock   clock.Clock
 	clients map[nodeid.ID]*Client
 	keepers map[nodeid.ID]*keeper.Keeper
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the following fields
 	machine *lockfsm.Machine
 	index   uint64
 	term    uint64
 	leader  nodeid.ID
-	cut     map[nodeid.ID]bool // nothing gets through to or from it
-	onReply func()             // runs before a reply is delivered
-	onSend  func()             // runs before a client's frame is delivered, without the mutex
+	cut     map[nodeid.ID]bool // instances whose frames are dropped in both directions
+	onReply func()             // called before a reply is delivered
+	onSend  func()             // called without the mutex before a client's frame is delivered
 
 	refuse atomic.Pointer[func(what string) bool] // whether a call of "send", "propose" or "reply" is refused
 }
@@ -171,7 +171,7 @@ func (w *world) confirm(k nodeid.ID, term, round uint64) {
 	}
 }
 
-// elect makes a keeper the leader. Zero means none.
+// elect makes a keeper the leader. Zero means that no keeper leads.
 func (w *world) elect(leader nodeid.ID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -71,7 +71,7 @@ type Core struct {
 	Step int
 
 	role   Role
-	led    bool // the first entry of the own term is applied
+	led    bool // the first entry of this term is applied
 	born   bool
 	bornAt clock.Time
 	grace  time.Duration

@@ -9,12 +9,13 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// deafLimit is when a session must be over after its client stopped receiving: a TTL in which its
-// last received answer is recent, a TTL of lease, and the keeper's checking interval.
+// deafLimit is the time after which a session must have expired when its client has stopped
+// receiving. It is one TTL in which the last received answer is recent, one TTL of the lease, and
+// the keeper's interval of checks.
 const deafLimit = 2*benchTTL + 2*tickEvery
 
-// A waiting client that can send but not receive is granted the lock. It must not keep it, neither
-// by renewing nor by attaching again and again.
+// TestDeafWaiterLosesItsTurn checks that a waiting client that can send but not receive does not
+// keep a lock that it is granted, neither by renewals nor by repeated attachments.
 func TestDeafWaiterLosesItsTurn(t *testing.T) {
 	t.Parallel()
 	for _, again := range []bool{false, true} {
@@ -65,7 +66,8 @@ func TestDeafWaiterLosesItsTurn(t *testing.T) {
 	}
 }
 
-// A recent answer counts over any number of attachments, and Attached counts as well as Renewed.
+// TestHearingIsRemembered checks that a recent answer counts across attachments, and that both
+// Attached and Renewed count.
 func TestHearingIsRemembered(t *testing.T) {
 	t.Parallel()
 	for name, heard := range map[string]struct {
@@ -102,7 +104,8 @@ func TestHearingIsRemembered(t *testing.T) {
 	}
 }
 
-// A stalled leader did not read any confirmations: that time does not count.
+// TestStallIsNoDeafness checks that the time of a stall, in which the keeper reads no renewals,
+// does not count as time without confirmed answers.
 func TestStallIsNoDeafness(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

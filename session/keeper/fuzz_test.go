@@ -8,7 +8,7 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// Another peer must not be affected by arbitrary bytes from one.
+// FuzzKeeper checks that arbitrary bytes from one peer do not affect another peer.
 func FuzzKeeper(f *testing.F) {
 	f.Add(session.Renewal{Session: 1, Epoch: 1, Seq: 1, Heard: 0}.Append(nil), acquireCmd(1, 1, 1, "x").Append(nil))
 	f.Add([]byte{0xff}, []byte{3, 1, 2, 3})
@@ -21,7 +21,7 @@ func FuzzKeeper(f *testing.F) {
 		one, two := b.open(nodeidtest.ID(1)), b.open(nodeidtest.ID(2))
 		b.core.Receive(b.now, nodeidtest.ID(1), renewals, commands)
 		b.step()
-		// the same on our own attachment, as far as possible
+		// The same commands are now sent on the peer's own attachment.
 		for _, kind := range []lockfsm.Kind{lockfsm.Acquire, lockfsm.Release} {
 			b.core.Receive(b.now, nodeidtest.ID(1), session.Renewal{Session: one, Epoch: 1, Seq: 1,
 				Heard: 0}.Append(renewals), lockfsm.Command{Kind: kind, Session: one, Epoch: 1, Number: 1,

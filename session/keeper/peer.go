@@ -23,7 +23,7 @@ type peerState struct {
 	pending     []pendingEnd
 	pendingSent int // how many of the pending ends are in out
 	retryAt     clock.Time
-	redirected  bool       // in this turn
+	redirected  bool       // whether a redirect was sent in this turn
 	ended       pendingEnd // the last unknown attachment that was answered in this turn, so that its commands get only one answer
 	isTouched   bool
 	place       int // index in Core.all

@@ -29,7 +29,7 @@ func TestSilentUntilItsFirstEntryIsAppliedAndBorn(t *testing.T) {
 	silent("before Born")
 	b.core.AllBound(b.now)
 	b.step()
-	b.want(nodeidtest.ID(1), "redirect 5 9") // peers that asked are redirected
+	b.want(nodeidtest.ID(1), "redirect 5 9") // peers that asked for the leader are redirected
 	b.send(nodeidtest.ID(1), open)
 	b.step()
 	b.want(nodeidtest.ID(1), "opened done")
@@ -50,7 +50,7 @@ func TestFollowersRedirectAndTellAskersLater(t *testing.T) {
 	}
 	b.core.Role(b.now, Role{Term: 5})
 	b.turn()
-	b.want(nodeidtest.ID(1), "") // it has been told, and has not asked again
+	b.want(nodeidtest.ID(1), "") // it was redirected before and has not asked again
 	b.send(nodeidtest.ID(1), b.attachCmd(3, 2))
 	b.turn()
 	b.want(nodeidtest.ID(1), "redirect 5 0")
@@ -80,7 +80,8 @@ func TestAskersAreBounded(t *testing.T) {
 	b.want(nodeidtest.ID(3*maxAskers), "redirect 4 2")
 }
 
-// On a change of term nothing that waits survives, and attached clients are sent to the new leader.
+// TestRoleChangeThrowsAllAway checks that a change of term discards everything that waits, and that
+// attached clients are redirected to the new leader.
 func TestRoleChangeThrowsAllAway(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -109,7 +110,8 @@ func TestRoleChangeThrowsAllAway(t *testing.T) {
 	}
 }
 
-// The own address may become known later; that is not a change of role.
+// TestOwnAddressIsNoChange checks that a change of the leader's own address is not a change of
+// role.
 func TestOwnAddressIsNoChange(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
