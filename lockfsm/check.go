@@ -11,22 +11,34 @@ import (
 //
 //	 1  The revision lies between the first one and the largest; the wall stamp is not before the
 //	    founding; the rules are known.
-//	 2  Before Born there are no sessions and no locks, and no revision after the first one is taken. The grace does not end before Born. If the charter has no grace, it is over after Born.
-//	 3  Sessions are listed in ascending order of ID. The map by ID has exactly these sessions, and the map by nonce exactly those that are not gone.
+//	 2  Before Born there are no sessions and no locks, and no revision after the first one is
+//	    taken. The grace does not end before Born. If the charter has no grace, it is over after
+//	    Born.
+//	 3  Sessions are listed in ascending order of ID. The map by ID has exactly these sessions,
+//	    and the map by nonce exactly those that are not gone.
 //	 4  A session has a TTL, next > 0, a nonce, and a record within bounds.
-//	 5  The requests of a session are listed in ascending order of number, and each number is below next. The map by number has exactly these requests.
-//	 6  Every lock in the list has a valid key, and at least one entry or data. The map by key has exactly these locks.
-//	 7  A queue is linked in both directions, in ascending order of revision. Its entries point to its lock and belong to sessions in the list.
-//	 8  After the grace a request has a token exactly if all its entries are inside. During the grace no request has a token.
-//	 9  A token is higher than the revision of its entry, and its wall stamp lies between the founding
-//	    and the present stamp.
-//	10  No revision is used twice as a session ID, as a place, as a token or as the revision of data. None of these is above the present revision.
+//	 5  The requests of a session are listed in ascending order of number, and each number is
+//	    below next. The map by number has exactly these requests.
+//	 6  Every lock in the list has a valid key, and at least one entry or data. The map by key has
+//	    exactly these locks.
+//	 7  A queue is linked in both directions, in ascending order of revision. Its entries point to
+//	    its lock and belong to sessions in the list.
+//	 8  After the grace a request has a token exactly if all its entries are inside. During the
+//	    grace no request has a token.
+//	 9  A token is higher than the revision of its entry. The wall stamp of a grant lies between
+//	    the founding and the present stamp.
+//	10  No revision is used twice as a session ID, as a place, as a token or as the revision of
+//	    data. None of these is above the present revision.
 //	11  The limits of the charter hold.
 //	12  Machine.counts is what the lists contain.
 //	13  No touched entries are left from the last command, and the spare structs are zero.
-//	14  The places of locks ascend. While no capture is under way, the field seen of every session and every lock is the number of the last capture.
-//	15  The entries inside are exactly those at the front of the queue that fit beside each other, and the counters of the lock match them. A waiting request watches the predecessor of its first entry that is not inside.
-//	16  If a holder asked for a notice and has not received it, no request waits for its lock. The lock counts the entries that have not received the notice that they asked for.
+//	14  The places of locks ascend. While no capture is under way, the field seen of every session
+//	    and every lock is the number of the last capture.
+//	15  The entries inside are exactly those at the front of the queue that fit beside each other,
+//	    and the counters of the lock match them. A waiting request watches the predecessor of its
+//	    first entry that is not inside.
+//	16  If a holder asked for a notice and has not received it, no request waits for its lock. The
+//	    lock counts the entries that have not received the notice that they asked for.
 //	17  A gone session has at least one hold, and each of its holds has a delay.
 //	18  Data has a revision and a value of a valid length. The machine counts the keys with data.
 //	19  The charges are the sums that budget.go defines.

@@ -170,7 +170,7 @@ func (w *workload) ofSession() Command {
 	return c
 }
 
-// shape makes half of the requests shared, for a semaphore, or for several keys.
+// shape sets optional fields of c in half of the calls.
 func (w *workload) shape(c *Command, s twinSession) {
 	r := w.rand
 	if r.IntN(2) == 0 {

@@ -6,7 +6,7 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Budgets are the byte budgets that a group is to adopt. Zero means unchanged.
+// Budgets are new budgets, in bytes, for a group to adopt. Zero means no change.
 type Budgets struct{ Session, Group uint64 }
 
 // FormatBytes formats a number of bytes in the largest unit that needs no fraction.
@@ -20,7 +20,7 @@ func FormatBytes(n uint64) string {
 }
 
 // NamesBudget reports whether a code means that a byte budget is exhausted. A reply with such a
-// code carries that budget.
+// code contains the budget.
 func NamesBudget(code lockfsm.Code) bool {
 	return code == lockfsm.OverSessionBudget || code == lockfsm.OverGroupBudget
 }

@@ -1,15 +1,13 @@
-// Package session holds what the two sides of a lease share: the messages between them, and the
-// rules of the lease.
+// Package session defines the messages between the two sides of a lease, and the rules of the
+// lease.
 //
 // Package client is the side of an instance. It opens one session, keeps it alive by renewals,
 // requests locks in it, and reports when a lock can no longer be trusted. Package keeper is the
 // side of the leader. It proposes the commands of clients to the log, returns the results, and
-// expires sessions whose clients have stopped responding. Package lockfsm alone decides what the
-// commands mean.
+// expires sessions whose clients have stopped responding. Package lockfsm executes the commands.
 //
 // A client sends commands, encoded by lockfsm, and renewals ([Renewal]). A keeper answers with
-// records ([Reply]). Each side records in a [Sent] when it has sent the messages that are not
-// acknowledged yet.
+// records ([Reply]). Both sides use [Sent] to record when they sent their unacknowledged messages.
 //
 // # The trust window
 //
@@ -22,62 +20,62 @@
 //	               a quorum  renewed
 //
 // The client's deadline is the time at which it sent the last acknowledged renewal, plus the TTL,
-// less a margin of TTL/50. The time that the answer took does not matter. After Open the lease
-// counts from the first sending of the nonce. The keeper's deadline is one TTL after the
-// acknowledgement. The acknowledgement comes after the sending, so the holder's deadline comes
-// first as long as the rates of the two clocks differ by at most 2%. Times of different clocks are
-// never compared.
+// less a margin of TTL/50. The time that the acknowledgement took does not matter. After Open the
+// lease counts from the time at which the client first sent the nonce. The keeper's deadline is one
+// TTL after it sent the acknowledgement, which is later. So the client's deadline passes first as
+// long as the rates of the two clocks differ by at most 2%. The times of two clocks are never
+// compared.
 //
 // A renewal is acknowledged only if, after its arrival, a quorum has confirmed that this keeper
-// leads, and if every entry that was committed before the confirmation is applied. The session must
-// also exist, be at the epoch of this attachment, and not be marked to expire. A new leader gives
-// every session its full TTL.
+// leads, and the keeper has applied every entry that was committed before the confirmation. The
+// session must also exist, be at the epoch of this attachment, and not be marked to expire. A new
+// leader gives every session its full TTL.
 //
 // A client that can send but not receive must not be kept alive by its renewals: it could be
-// granted a lock, never learn of it, and keep it. So each renewal names the newest answer that has
-// reached the client: an acknowledgement, or the Attached of an attachment. The renewal is
-// acknowledged only if that answer was sent less than a TTL ago by the keeper's clock. This is
-// always true while the client's lease runs. So a session ends two TTLs after its client has
-// stopped receiving. The record of answers belongs to the session and not to the attachment,
-// because such a client attaches again and again.
+// granted a lock, never receive the grant, and keep the lock. So each renewal names the newest
+// answer that the client has received: an acknowledgement, or the Attached of an attachment. The
+// renewal is acknowledged only if that answer was sent less than a TTL ago by the keeper's clock,
+// which is always true while the client's lease runs. So a session expires at most two TTLs after
+// its client has stopped receiving. The keeper records sent answers per session and not per
+// attachment, because such a client attaches again repeatedly.
 //
-// At the deadline every held lock is lost for good, even if the session still exists at the leader.
+// At the client's deadline every held lock is lost for good, even if the session has not expired.
 //
 // # Guarantees
 //
-//   - A holder learns that its lock is lost before another caller can be granted it.
-//   - A session belongs to the instance that opened it, by the ID that its connection has proved,
-//     and to the capability of its certificate. The leader writes both into the log with Open, and
-//     refuses Attach, renewals and commands from any other instance. The nonce makes Open
-//     idempotent and proves nothing: every voter and every snapshot contains it.
-//   - The bytes are a protocol between builds. Kinds and reasons keep their numbers, a client skips
+//   - A holder can know that its lock is lost before the lock is granted to another caller.
+//   - A session belongs to the instance that opened it, which its connection has authenticated, and
+//     to the capability of the instance's certificate. The leader writes both into the log with
+//     Open, and refuses Attach, renewals and commands from any other instance. The nonce makes Open
+//     idempotent. It does not prove an identity, since every voter and every snapshot contains it.
+//   - The encoding is stable between builds. Kinds and reasons keep their numbers, a client skips
 //     records of an unknown kind, and fields may be added after the known ones.
 //
-// These guarantees depend on the transport, which proves the IDs of both sides of every connection,
-// and on the voters. A lying voter can confirm leases that it does not keep. No other member and no
-// admin client can do that, and a process without credentials gets no connection.
+// These guarantees depend on the transport, which authenticates both ends of every connection, and
+// on correct voters. A faulty voter can confirm leases that it does not keep. Other members and
+// admin clients cannot, and connections without credentials are refused by the transport.
 //
 // # Failure
 //
-// The next Attach repairs lost frames, ended streams, leader changes and duplicates. The epoch
-// detects a copied process: the later attachment wins, and the other copy receives Stale and opens
-// a session of its own. A client that reaches a majority of the voters but not the leader loses its
-// locks, cleanly.
+// The next Attach repairs lost frames, ended streams, leader changes and duplicates. If a process
+// was copied, the epoch detects it: the later attachment is accepted, and the other copy receives
+// Stale and opens its own session. A client that reaches a majority of the voters but not the
+// leader loses its locks at its deadline.
 //
-// On every system except Linux the clock stops while the machine is suspended. On such a system a
-// suspended holder believes in its locks for too long, by the time of the suspension; tokens
-// protect the resource.
+// On every system except Linux the clock stops while the machine is suspended. There a suspended
+// holder believes that it holds its locks for longer, by the time of the suspension. Tokens protect
+// the resource in this case.
 //
 // # Concurrency and limits
 //
-// Everything here is a plain value. Decoders refuse malformed bytes and oversized fields. Their
-// results may alias the input.
+// All types are plain values. Decoders refuse malformed bytes and oversized fields. Their results
+// may alias the input.
 //
 // # Refused alternatives
 //
-// A lease per lock would let a slow lock expire alone, but would cost a renewal and a quorum round
-// or log entry for each lock. A lease in the log (etcd's checkpoints) would save a new leader the
-// full TTL, but would cost a log entry per renewal. Answering renewals by the leader's own lease
-// (ReadOnlyLeaseBased) would save the quorum round, but safety would rest on comparing two clocks.
-// A round costs 30 microseconds and serves all sessions at once.
+// A lease per lock would let single locks expire, but would cost a renewal and a quorum round or
+// log entry for each lock. A lease in the log (etcd's checkpoints) would save a new leader the full
+// TTL, but would cost a log entry per renewal. Acknowledging renewals under the leader's own lease
+// (ReadOnlyLeaseBased) would save the quorum round, but safety would depend on comparing two
+// clocks. A round costs 30 microseconds and confirms the renewals of all sessions.
 package session

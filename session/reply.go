@@ -9,76 +9,77 @@ import (
 )
 
 // ReplyKind is the kind of a keeper's record. The values are part of the protocol between builds:
-// they stay, and new ones are added at the end. A client skips records of an unknown kind, and
-// bytes after the fields that it knows.
+// they never change, and new ones are added at the end. A client skips records of an unknown kind,
+// and bytes after the fields that it knows.
 type ReplyKind uint8
 
 const (
 	// ReplyOpened answers Open: nonce, code, session, ttl, term.
 	ReplyOpened ReplyKind = 1
 	// ReplyAttached answers Attach: session, epoch, code, term. It is sent after the states of all
-	// live numbers, so a number that Attach named and for which no state was sent is finished.
+	// live numbers. So a number that Attach named is finished if no state reported it.
 	ReplyAttached ReplyKind = 2
 	// ReplyState is the state of a request: session, epoch, number, code, token, watch, and the budget
 	// if the code names one.
 	ReplyState ReplyKind = 3
-	// ReplyHeld answers a try request for a held lock: session, epoch, number, record, holder, token,
-	// since, waiters, value, key. An empty key means the only requested one.
+	// ReplyHeld answers a try request for a held lock: session, epoch, number, record, holder,
+	// token, since, waiters, value, key. An empty key means the only requested key.
 	ReplyHeld ReplyKind = 4
 	// ReplyFreed answers Release and Cancel: session, epoch, number, code, and the budget if the code
 	// names one.
 	ReplyFreed ReplyKind = 5
 	// ReplyRenewed acknowledges a renewal: session, epoch, seq.
 	ReplyRenewed ReplyKind = 6
-	// ReplyEnded reports that an attachment has ended or never existed: session, epoch, reason.
+	// ReplyEnded reports that an attachment has ended, or never existed: session, epoch, reason.
 	ReplyEnded ReplyKind = 7
-	// ReplyRedirect is sent by a voter that does not lead, or that has just begun to lead: term,
-	// leader, addr.
+	// ReplyRedirect is sent by a voter that does not lead, or has just become leader: term, leader,
+	// addr.
 	ReplyRedirect ReplyKind = 8
-	// ReplyGrace reports how much of the group's grace is left: session, epoch, ttl. Zero means
-	// none. It is sent right before Attached if the group is in its grace, and again when the grace
-	// ends.
+	// ReplyGrace reports the rest of the group's grace: session, epoch, ttl. A zero ttl means that
+	// the grace is over. It is sent right before Attached during the grace, and once more when the
+	// grace ends.
 	ReplyGrace ReplyKind = 9
-	// ReplyBehind names the holder of the lock that a request waits for, at the moment when the
-	// request was applied: the fields of ReplyHeld.
+	// ReplyBehind describes the holder of the lock for which a request waits, as it was when the
+	// request was applied. It has the fields of ReplyHeld.
 	ReplyBehind ReplyKind = 10
 	// ReplyDeadlock answers a request that would have closed a cycle: session, epoch, number, count,
 	// and for each link session, record, key.
 	ReplyDeadlock ReplyKind = 11
-	// ReplyEvicted reports a forced end of a request: session, epoch, number, record (of the caller
-	// that ended it), value (the reason).
+	// ReplyEvicted reports that a request was ended by force: session, epoch, number, record (of
+	// the instance that ended it), value (the reason).
 	ReplyEvicted ReplyKind = 12
 	// ReplyWanted reports that another request waits for a hold with Notice: session, epoch, number.
 	ReplyWanted ReplyKind = 13
-	// ReplyTaken reports that another session has resumed a hold of this one: session, epoch, number,
-	// record (the other session's).
+	// ReplyTaken reports that another session has resumed a hold of this one: session, epoch,
+	// number, record (of the other session).
 	ReplyTaken ReplyKind = 14
 	// ReplyForbidden reports that the peer's certificate does not allow a request: session, epoch,
 	// number, key, value (the name in the capability).
 	ReplyForbidden ReplyKind = 15
 )
 
-// EndReason is the reason why an attachment has ended. The values are as fixed as those of
-// ReplyKind. A client that receives an unknown reason attaches again.
+// EndReason is the reason why an attachment has ended. The values never change. A client that
+// receives an unknown reason attaches again.
 type EndReason uint8
 
 const (
 	// EndUnknown: the keeper has no such attachment. Its stream broke, or another attachment of the
 	// session replaced it.
 	EndUnknown EndReason = 1
-	// EndNoSession: an applied command has ended the session itself.
+	// EndNoSession: an applied command has ended the session.
 	EndNoSession EndReason = 2
 	// EndOverloaded: a queue was full, and a message of the attachment was dropped.
 	EndOverloaded EndReason = 3
-	// EndRefused: the peer sent something that it must not send.
+	// EndRefused: the peer sent a message that it must not send.
 	EndRefused EndReason = 4
 )
 
-// NoVoter returns the answer of an instance without a keeper: a redirect that names no leader, so
-// that the client turns to another instance at once.
+// NoVoter returns the reply of an instance without a keeper. It is a redirect that names no leader,
+// so that the client asks another instance immediately.
 func NoVoter() []byte { return (&Reply{Kind: ReplyRedirect}).Append(nil) }
 
-// Reply is one decoded record of the keeper. Each kind uses the fields that its comment names.
+// Reply is one decoded record of the keeper. Each kind uses the fields that the comment of the kind
+// lists.
 type Reply struct {
 	Kind    ReplyKind
 	Session lockfsm.SessionID
@@ -100,11 +101,11 @@ type Reply struct {
 	Waiters int64
 	Value   []byte         // aliases the input
 	Key     []byte         // aliases the input
-	Circle  []lockfsm.Link // its records alias the input
+	Circle  []lockfsm.Link // the Records of the links alias the input
 	Budget  uint64
 }
 
-// Append appends r to b: the size of the record, its kind, its fields.
+// Append appends r to b, as the size of the record, its kind and its fields.
 func (r *Reply) Append(b []byte) []byte {
 	start := len(b)
 	b = append(b, 0, byte(r.Kind))
@@ -167,8 +168,8 @@ func appendSized(b, field []byte) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(field))), field...)
 }
 
-// putSize writes the size of the record into the byte that was reserved at start, and moves the
-// record if one byte is not enough.
+// putSize writes the size of the record into the byte that was reserved at start. If one byte is
+// not enough, it moves the record.
 func putSize(b []byte, start int) []byte {
 	size := len(b) - start - 1
 	if size < 0x80 {
@@ -260,7 +261,7 @@ func (r *Reply) name(f *fields) {
 	r.Session, r.Epoch = lockfsm.SessionID(f.uvarint()), lockfsm.Epoch(f.uvarint())
 }
 
-// code reads a code. A value that does not fit the type is read as zero, which is not a code.
+// code reads a code. A value that does not fit the type becomes zero, which is not a code.
 func (f *fields) code() lockfsm.Code {
 	v := f.uvarint()
 	if v > 0xff {

@@ -36,7 +36,8 @@ func everyReply() []Reply {
 	}
 }
 
-// TestReplyKindsArePinned checks the numbers of the kinds, which are a protocol between builds.
+// TestReplyKindsArePinned checks the numbers of the kinds, which never change, because different
+// builds exchange them.
 func TestReplyKindsArePinned(t *testing.T) {
 	t.Parallel()
 	for i, r := range everyReply() {
@@ -87,8 +88,8 @@ func TestRepliesSurviveTheWay(t *testing.T) {
 	}
 }
 
-// TestUnknownKindsAndFieldsAreSkipped checks replies of newer builds, which may have new kinds, and
-// new fields after the known ones.
+// TestUnknownKindsAndFieldsAreSkipped checks that unknown kinds and additional fields, which newer
+// builds may send, are ignored.
 func TestUnknownKindsAndFieldsAreSkipped(t *testing.T) {
 	t.Parallel()
 	frame := []byte{3, 200, 1, 2}
@@ -118,7 +119,7 @@ func TestOversizedFieldsAreRefused(t *testing.T) {
 	}
 }
 
-// FuzzReplies checks that a decoded reply, when it is encoded, decodes to the same reply again.
+// FuzzReplies checks that a decoded reply, encoded and decoded again, is the same reply.
 func FuzzReplies(f *testing.F) {
 	for _, r := range everyReply() {
 		f.Add(r.Append(nil))

@@ -2,9 +2,9 @@ package session
 
 import "github.com/mortise-lock/mortise/internal/clock"
 
-// Sent remembers when unacknowledged numbered messages were sent: a client's renewals, or a
-// keeper's answers that no renewal has confirmed as received. It keeps only the newest few, because
-// a client that still waits for an older renewal has lost its lease long ago.
+// Sent records when unacknowledged messages were sent. For a client these are its renewals, and for
+// a keeper the answers that no renewal has confirmed as received. It keeps only the newest 8, since
+// a client that waits for an older renewal has lost its lease.
 type Sent struct {
 	waiting []sentMessage
 }
@@ -16,7 +16,7 @@ type sentMessage struct {
 
 const sentKept = 8
 
-// Note adds a message that is sent now.
+// Note records that the message seq was sent at now.
 func (s *Sent) Note(seq uint64, now clock.Time) {
 	if len(s.waiting) == sentKept {
 		copy(s.waiting, s.waiting[1:])
@@ -25,7 +25,7 @@ func (s *Sent) Note(seq uint64, now clock.Time) {
 	s.waiting = append(s.waiting, sentMessage{seq: seq, sent: now})
 }
 
-// Acknowledged returns when the message seq was sent. It forgets that message and the older ones.
+// Acknowledged returns when the message seq was sent. It removes that message and all older ones.
 func (s *Sent) Acknowledged(seq uint64) (sent clock.Time, ok bool) {
 	for i, w := range s.waiting {
 		if w.seq == seq {
@@ -36,7 +36,7 @@ func (s *Sent) Acknowledged(seq uint64) (sent clock.Time, ok bool) {
 	return 0, false
 }
 
-// Forget drops all messages, because their attachment has ended.
+// Forget removes all messages, because their attachment has ended.
 func (s *Sent) Forget() { s.waiting = s.waiting[:0] }
 
 // Oldest returns when the oldest unacknowledged message was sent.
@@ -47,5 +47,5 @@ func (s *Sent) Oldest() (sent clock.Time, ok bool) {
 	return s.waiting[0].sent, true
 }
 
-// Count returns the number of remembered messages.
+// Count returns the number of recorded messages.
 func (s *Sent) Count() int { return len(s.waiting) }

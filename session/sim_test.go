@@ -15,9 +15,9 @@ import (
 	"github.com/mortise-lock/mortise/session/keeper"
 )
 
-// A whole cluster of cores on one goroutine: real clients and keepers, and one lockfsm.Machine per
-// voter. In place of raft there is a log that is correct by construction. Its leaders learn late
-// that they were replaced. One seed is one run.
+// The simulation runs a whole cluster on one goroutine: the cores of clients and keepers, and one
+// lockfsm.Machine per voter. Instead of raft it has a log that is correct by construction, and
+// deposed leaders that keep acting as leader for some time. Each seed is one run.
 
 type simConfig struct {
 	voters, plain, callers, keys int
@@ -25,7 +25,7 @@ type simConfig struct {
 	faults                       bool
 	drift                        float64
 	duplicates                   float64
-	long                         float64 // fraction of locks that are held for long
+	long                         float64 // the fraction of locks that are held for a long time
 	far                          bool    // high latency
 }
 
@@ -65,9 +65,9 @@ type sim struct {
 	term    uint64
 	leader  int
 	log     []simEntry
-	pending [][]byte // proposals of this term that are not committed
+	pending [][]byte // batches that are proposed in this term and not committed
 
-	hungTo    time.Duration // until then nothing is committed
+	hungTo    time.Duration // nothing is committed before this time
 	starved   map[starving]time.Duration
 	believers map[string][]*simCall
 	tokens    map[string]lockfsm.Token
@@ -88,10 +88,10 @@ type simNode struct {
 	rate        float64
 	origin      time.Duration
 	pausedUntil time.Duration
-	deafUntil   time.Duration // until then this replaced leader is cut off from the log
-	readsAt     time.Duration // inputs that arrived during a pause are read then
+	deafUntil   time.Duration // until this time a deposed leader gets no log entries
+	readsAt     time.Duration // when the node reads the inputs that arrived during a pause
 	unread      []func()
-	expiring    map[lockfsm.SessionID]bool // the sessions that are expiring in its keeper after its last turn
+	expiring    map[lockfsm.SessionID]bool // sessions that its keeper was expiring after its last turn
 	client      *client.Core
 	keeper      *keeper.Core
 	toClient    []func(now clock.Time)
@@ -104,17 +104,17 @@ type simNode struct {
 	role        keeper.Role
 	bornAt      clock.Time
 	live        int
-	timer       int // counts settings, to ignore an old one
+	timer       int // the number of the last timer, to ignore older ones
 }
 
 type simConn struct {
 	gen     int
 	up      bool
-	since   time.Duration    // when it was opened
-	stuckTo time.Duration    // nothing arrives before
-	silence [2]time.Duration // for each direction: until then nothing arrives
+	since   time.Duration    // when the connection was opened
+	stuckTo time.Duration    // no message arrives before this time
+	silence [2]time.Duration // for each direction, no message arrives before this time
 	last    [2]time.Duration
-	late    time.Duration // until then messages arrive that were sent long before
+	late    time.Duration // until this time delayed messages arrive
 }
 
 type simCall struct {
@@ -148,7 +148,7 @@ func newSim(t *testing.T, seed uint64, config simConfig) *sim {
 		n.client = client.NewCore(n.clock(), config.ttl)
 		if i < config.voters {
 			n.keeper = keeper.NewCore()
-			n.keeper.Step = int(seed % 3) // one or two sessions a turn, or as many as a real leader
+			n.keeper.Step = int(seed % 3) // one or two sessions per turn, or as many as in production
 			m, err := lockfsm.New(lockfsm.Charter{Group: 1, FoundedUnixMS: 1_700_000_000_000, Rules: 1,
 				SessionTTL: config.ttl, Grace: config.grace, Limits: lockfsm.DefaultLimits()})
 			if err != nil {
@@ -169,7 +169,8 @@ func (n *simNode) newNonce() lockfsm.Nonce {
 	return lockfsm.Nonce{n.id[nodeid.Size-1], n.nonce, 1}
 }
 
-// clock is the node's boot-time clock. It runs at the node's own rate and continues during a pause.
+// clock is the node's boot-time clock. Each node's clock has its own rate, and it runs during
+// pauses.
 func (n *simNode) clock() clock.Time {
 	return clock.Time(float64(n.s.now)*n.rate) + clock.Time(n.origin)
 }
@@ -273,8 +274,8 @@ func (n *simNode) clientInput(f func(clock.Time)) { n.input(&n.toClient, f) }
 
 func (n *simNode) keeperInput(f func(clock.Time)) { n.input(&n.toKeeper, f) }
 
-// input appends to an inbox. While the node is paused, inputs stay in the machine's buffers. The
-// node reads them in its first turn after the pause, or some time later.
+// input appends to an inbox. While the node is paused, its inputs are buffered. The node reads them
+// in its first turn after the pause, or some time later.
 func (n *simNode) input(inbox *[]func(clock.Time), f func(clock.Time)) {
 	if n.s.now < n.readsAt || len(n.unread) > 0 {
 		if n.unread = append(n.unread, func() { *inbox = append(*inbox, f) }); len(n.unread) == 1 {
@@ -346,8 +347,8 @@ func (s *sim) conn(a, b nodeid.ID) *simConn {
 	return c
 }
 
-// send puts a message on the stream, which keeps the order; arrive runs when it arrives, unless the
-// stream breaks before.
+// send sends a message on the stream, which keeps the order of messages. arrive is called when the
+// message arrives, unless the stream breaks before.
 func (s *sim) send(from *simNode, to nodeid.ID, arrive func(to *simNode)) bool {
 	if nodeidtest.Number(to) < 1 || nodeidtest.Number(to) > uint64(len(s.nodes)) {
 		return false
@@ -362,7 +363,7 @@ func (s *sim) send(from *simNode, to nodeid.ID, arrive func(to *simNode)) bool {
 		if s.now < c.stuckTo {
 			if s.chance(0.5) {
 				s.after(s.between(0, 100*time.Millisecond), func() { s.down(from, to) })
-				return true // it was queued during the dial, and is lost
+				return true // queued while the stream is being opened, and lost
 			}
 			return false
 		}
@@ -370,7 +371,7 @@ func (s *sim) send(from *simNode, to nodeid.ID, arrive func(to *simNode)) bool {
 		c.gen++
 	}
 	if s.faults && s.chance(0.002) {
-		return false // its queue is full
+		return false // the queue is full
 	}
 	way := wayTo(from.id, to)
 	delay := s.between(50*time.Microsecond, 2*time.Millisecond)
@@ -405,13 +406,13 @@ func wayTo(from, to nodeid.ID) int {
 	return 0
 }
 
-// silence delays messages in one direction only.
+// silence delays the messages from one node to another, but not in the other direction.
 func (s *sim) silence(from, to *simNode, d time.Duration) {
 	s.conn(from.id, to.id).silence[wayTo(from.id, to.id)] = s.now + d
 }
 
-// breakConn ends a stream: messages in flight are lost, and the ends learn of it at different
-// times.
+// breakConn ends a stream. Messages in flight are lost, and the two nodes detect the end at
+// different times.
 func (s *sim) breakConn(a, b *simNode, deadFor time.Duration) {
 	c := s.conn(a.id, b.id)
 	if deadFor > 0 {

@@ -51,7 +51,7 @@ func (c *simCall) cancel() {
 	c.next()
 }
 
-// outcomes carries out a client core's output, in the order that its shell keeps.
+// outcomes executes the output of a client core in the same order as the shell.
 func (n *simNode) outcomes(out client.Output) {
 	for _, o := range out.Outcomes {
 		if o.Kind == client.OutcomeLost {
@@ -91,17 +91,17 @@ func (c *simCall) failed(err error) {
 	c.next()
 }
 
-// granted checks that, by its own clock and deadline, no other caller believes at this moment that
-// it holds the lock.
+// granted checks that no other caller now believes that it holds the lock, by its own clock and
+// deadline.
 func (c *simCall) granted(token lockfsm.Token) {
 	s := c.node.s
 	if c.left || c.settled {
-		return // a cancel of this request is in the inbox, so the caller never uses the grant
+		return // the cancel is already in the inbox, so the caller does not use the lock
 	}
 	s.stats.granted++
 	c.begun, c.token = s.now, token
 	if c.node.s.now >= c.node.global(c.node.deadline) {
-		// The turn that granted the lock was long, so the lock is lost when the caller first checks
+		// The turn with the grant took so long that the deadline has passed when the caller reads
 		// the clock.
 		c.ended = true
 	}
@@ -140,11 +140,11 @@ func (c *simCall) stop() {
 	s.believers[c.key] = slices.DeleteFunc(s.believers[c.key], func(o *simCall) bool { return o == c })
 }
 
-// end handles the loss of a lock. The caller stopped using the lock at the deadline, no matter when
-// the loss was reported.
+// end handles the loss of a lock. The caller stopped using the lock at the deadline, even if the
+// report was late.
 func (c *simCall) end(clock.Time) {
 	if c.begun < 0 {
-		c.settled = true // lost in the turn in which it was granted
+		c.settled = true // it was lost in the turn with the grant
 		c.next()
 		return
 	}
@@ -189,8 +189,8 @@ func runSim(t *testing.T, seed uint64, config simConfig) *sim {
 	s.runUntil(35 * time.Second)
 	s.heal()
 	s.runUntil(simStop)
-	// Every live waiter is served, and no state is left behind.
-	s.runUntil(simStop + 30*config.ttl) // the longest queue, held for the longest time
+	// Now every waiter is granted its lock, and no state remains at the end.
+	s.runUntil(simStop + 30*config.ttl) // enough for the longest queue if each lock is held for the longest time
 	for _, n := range s.nodes {
 		st := n.client.Status(n.clock())
 		if n.live != 0 || st.Requests != 0 || st.Phase != client.Attached {
@@ -214,8 +214,8 @@ func runSim(t *testing.T, seed uint64, config simConfig) *sim {
 	return s
 }
 
-// TestSimulation runs 40 seeds. MORTISE_SEEDS=5000 runs more. MORTISE_SEED=17 runs only that one
-// and prints its counts.
+// TestSimulation runs 40 seeds. MORTISE_SEEDS=5000 runs 5000 seeds. MORTISE_SEED=17 runs only seed
+// 17 and prints its counts.
 func TestSimulation(t *testing.T) {
 	t.Parallel()
 	first, last := uint64(0), uint64(40)
@@ -233,8 +233,7 @@ func TestSimulation(t *testing.T) {
 			config.duplicates = 0.01
 		}
 		if seed%3 == 2 {
-			// A client with nothing to send stays attached to a replaced leader, and must detect
-			// that by its renewals alone.
+			// Clients that send no requests must detect a deposed leader by their renewals alone.
 			config.callers, config.plain, config.long = 1, 4, 0.6
 		}
 		if seed%5 == 4 {

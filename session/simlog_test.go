@@ -10,11 +10,11 @@ import (
 	"github.com/mortise-lock/mortise/session/keeper"
 )
 
-// This file is the simulation's raft: one true log, one true leader in each term, and replaced
-// leaders that learn late of their replacement.
+// This file replaces raft in the simulation. There is one correct log and one real leader per term.
+// A deposed leader learns later that it was deposed.
 
-// elect makes a voter the leader of a new term. Some of the first proposals of the old leader may
-// survive. The others learn of the election at different times.
+// elect makes a voter the leader of a new term. A prefix of the old leader's uncommitted proposals
+// may be committed. The voters learn of the election at different times.
 func (s *sim) elect(leader int, oldLearnsIn time.Duration) {
 	for len(s.pending) > 0 && s.chance(0.5) {
 		s.commit(s.term, s.pending[0])
@@ -31,7 +31,7 @@ func (s *sim) elect(leader int, oldLearnsIn time.Duration) {
 		learns := s.between(time.Millisecond, 50*time.Millisecond)
 		if i == old && old != leader {
 			learns = oldLearnsIn
-			n.deafUntil = s.now + oldLearnsIn // it is cut off, so it gets no entries either
+			n.deafUntil = s.now + oldLearnsIn // it is cut off and gets no entries
 		}
 		if i == leader {
 			continue
@@ -65,7 +65,7 @@ func (s *sim) propose(n *simNode, term uint64, blob []byte) bool {
 		return false
 	}
 	if n.role.Term != term || s.term != term || s.nodes[s.leader] != n {
-		return true // discarded with the term, or never committed
+		return true // the proposal is discarded at the end of the term, or never committed
 	}
 	s.pending = append(s.pending, blob)
 	s.after(s.between(100*time.Microsecond, 3*time.Millisecond), func() { s.commitNext(term) })
@@ -83,7 +83,7 @@ func (s *sim) commitNext(term uint64) {
 	}
 }
 
-// commit appends an entry to the log. Each voter applies it at its own time.
+// commit appends an entry. Each voter applies it at a different time.
 func (s *sim) commit(term uint64, blob []byte) {
 	s.log = append(s.log, simEntry{term: term, blob: blob})
 	index := len(s.log)
@@ -97,8 +97,8 @@ func (s *sim) commit(term uint64, blob []byte) {
 	}
 }
 
-// apply applies the log up to index. A leader that applies an entry of a higher term learns that it
-// was replaced.
+// apply applies the log up to index. A leader that applies an entry of a higher term detects that
+// it was deposed.
 func (n *simNode) apply(index int) {
 	s := n.s
 	if until := max(n.pausedUntil, n.deafUntil); s.now < until {
@@ -142,8 +142,8 @@ func (n *simNode) applyEntry(e simEntry) {
 	n.keeperInput(func(now clock.Time) { n.keeper.Applied(now, results) })
 }
 
-// confirm simulates a ReadIndex round: at some moment after the request it checks whether the
-// replica still leads, and the answer arrives some time later.
+// confirm simulates a ReadIndex round. The leadership is checked some time after the request, and
+// the confirmation arrives later.
 func (s *sim) confirm(n *simNode, term, round uint64) {
 	index := len(s.log)
 	first := s.between(0, 2*time.Millisecond)
@@ -184,7 +184,7 @@ func (s *sim) nemesis() {
 		if a != b {
 			s.breakConn(a, b, s.between(0, 2*ttl))
 		}
-	case 3: // silence: the stream stays open, and nothing passes
+	case 3: // silence: the stream stays open, but no message arrives
 		if a != b {
 			s.conn(a.id, b.id).stuckTo = s.now + s.between(0, 2*ttl)
 		}
@@ -192,15 +192,15 @@ func (s *sim) nemesis() {
 		a.pause(s.between(0, ttl/2))
 	case 5:
 		a.pause(s.between(ttl/2, 2*ttl))
-	case 6: // an election; the old leader may learn of it much later
+	case 6: // an election, of which the old leader may learn much later
 		s.elect(s.rand.IntN(s.config.voters), s.between(0, ttl/4))
 	case 7:
 		s.elect(s.rand.IntN(s.config.voters), s.between(ttl/2, 2*ttl))
-	case 8: // silence in one direction, mostly long enough to end a session
+	case 8: // silence in one direction, usually long enough to end a session
 		if a != b {
 			s.silence(a, b, s.between(0, 4*ttl))
 		}
-	case 9: // the leader's proposals wait for its disk; a majority still confirms that it leads
+	case 9: // the leader's proposals wait for its disk, while a majority confirms its leadership
 		s.hungTo = s.now + s.between(0, ttl/2)
 	}
 	s.after(s.between(ttl/20, ttl), s.nemesis)

@@ -9,10 +9,10 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// These checks detect errors long before two callers hold one lock. The simulation knows the true
-// leader and all clocks.
+// These checks detect errors before two callers hold one lock. They use the real leader and all
+// clocks, which only the simulation knows.
 
-// trueLeader returns the leader of the current term once it knows all sessions, or nil.
+// trueLeader returns the leader of the current term, or nil if it does not know all sessions yet.
 func (s *sim) trueLeader() *simNode {
 	if s.leader < 0 {
 		return nil
@@ -24,8 +24,8 @@ func (s *sim) trueLeader() *simNode {
 	return n
 }
 
-// mustBelieveNoLonger checks that the lease of a client ends before its session can end, even if no
-// lock is held.
+// mustBelieveNoLonger checks that a client's lease ends before its session can expire. It does so
+// even if no lock is held.
 func (n *simNode) mustBelieveNoLonger() {
 	s, l := n.s, n.s.trueLeader()
 	status := n.client.Status(n.clock())
@@ -45,12 +45,12 @@ func (n *simNode) mustBelieveNoLonger() {
 	}
 }
 
-// mustExpireNoneAlive checks that a session whose renewal has arrived is not expired. A client that
-// sent nothing for a TTL may be expired although it sends renewals again, because by its own clock
-// it has lost all its locks.
+// mustExpireNoneAlive checks that a session whose renewal has arrived is not expired. The session
+// of a client that could not renew for a TTL may expire even if the client can renew now, since the
+// client has lost its locks by its own clock.
 func (n *simNode) mustExpireNoneAlive() {
 	s, k := n.s, n.keeper
-	for _, x := range s.nodes { // in this order, so that a seed is reproducible
+	for _, x := range s.nodes { // not in random order, so that a seed is reproducible
 		id := x.client.Status(x.clock()).Session
 		kept, _ := k.Kept(id)
 		if !kept.Expiring {
@@ -68,8 +68,7 @@ func (n *simNode) mustExpireNoneAlive() {
 	}
 }
 
-// good returns the time for which messages from one node to another, and their answers, have not
-// been obstructed.
+// good returns how long messages between two nodes have not been obstructed in either direction.
 func (s *sim) good(from, to *simNode) time.Duration {
 	c := s.conn(from.id, to.id)
 	if !c.up {
@@ -83,7 +82,7 @@ func (n *simNode) mustStayLost() {
 	if n.deadline == 0 || n.clock().Before(n.deadline) {
 		return
 	}
-	for _, key := range slices.Sorted(maps.Keys(n.s.believers)) { // so that a seed is reproducible
+	for _, key := range slices.Sorted(maps.Keys(n.s.believers)) { // sorted, so that a seed is reproducible
 		for _, c := range n.s.believers[key] {
 			if c.node == n && !c.ended && !c.settled {
 				n.s.fail("%s: node %d keeps token %d, which it has lost at %v", key, n.id, c.token,
@@ -93,7 +92,7 @@ func (n *simNode) mustStayLost() {
 	}
 }
 
-// starving is a request that holds a lock without its client's knowledge.
+// starving is a request that holds a lock although its client does not know of the grant.
 type starving struct {
 	session lockfsm.SessionID
 	number  lockfsm.Number
@@ -101,7 +100,7 @@ type starving struct {
 
 const starvedFor = 3 * time.Second
 
-// audit checks from time to time that every client has learned of its grants.
+// audit checks twice a second that every client has received its grants.
 func (s *sim) audit() {
 	s.after(500*time.Millisecond, s.audit)
 	l := s.trueLeader()

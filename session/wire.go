@@ -9,7 +9,7 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// LongestKey bounds a key on the wire. The group's own limit may be lower.
+// LongestKey is the largest size of a key in a reply, in bytes. The group's limit may be lower.
 const LongestKey = 4096
 
 // maxAddrBytes bounds the address in a redirect. A host name has at most 253 bytes.
@@ -17,11 +17,11 @@ const maxAddrBytes = 1024
 
 var errWire = errors.New("session: malformed bytes from a peer")
 
-// Renewal asks for another TTL. Heard is the newest renewal that the client knows to have arrived,
-// on this attachment or an earlier one. The client knows it from Renewed, or from the Attached that
-// answers the Attach in the same frame as the renewal. Zero means none. The renewals of a frame are
-// read before its commands, so they have a field and an encoding of their own: four varints for
-// each renewal.
+// Renewal asks the keeper to extend the lease by a TTL. The field Heard is the newest renewal that
+// its sender knows to have arrived, on this or an earlier attachment. The sender knows it from a
+// Renewed, or from an Attached, which answers the renewal sent with the Attach. Zero means that
+// there is none. The encoding is four varints. Renewals have their own field in a frame, because
+// they are read before its commands.
 type Renewal struct {
 	Session lockfsm.SessionID
 	Epoch   lockfsm.Epoch
@@ -49,7 +49,7 @@ func NextRenewal(b []byte) (r Renewal, rest []byte, err error) {
 }
 
 // fields reads the parts of a record. A read past the end, or of an overlong varint, sets bad and
-// returns zeros. The caller checks bad once at the end.
+// returns zero. The caller checks bad once at the end.
 type fields struct {
 	b   []byte
 	bad bool
@@ -84,7 +84,7 @@ func (f *fields) octet() byte {
 	return v
 }
 
-// bytes returns the next n bytes without a copy.
+// bytes returns the next n bytes without copying them.
 func (f *fields) bytes(n uint64) []byte {
 	if n > uint64(len(f.b)) {
 		f.bad, f.b = true, nil
@@ -100,7 +100,7 @@ func (f *fields) peer() (id nodeid.ID) {
 	return id
 }
 
-// sized reads a size of at most limit and then that many bytes, without copying them.
+// sized reads a size of at most limit, and returns that many bytes without copying them.
 func (f *fields) sized(limit uint64) []byte {
 	n := f.uvarint()
 	if n > limit {
@@ -110,7 +110,7 @@ func (f *fields) sized(limit uint64) []byte {
 	return f.bytes(n)
 }
 
-// Likely predicts the length of the next frame of a kind from the previous prediction and this
-// length. Long and short frames alternate, and growing a buffer costs more than unused space, so
-// the prediction decreases slowly.
+// Likely predicts the length of the next frame from the previous prediction and the length of the
+// present frame. The prediction falls slowly, because long and short frames alternate and growing a
+// buffer costs more than unused space.
 func Likely(before, length int) int { return max(length, before-before/8) }

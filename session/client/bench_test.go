@@ -13,8 +13,8 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// bench is a client core without a shell: the test itself acts as clock, shell and group. The core
-// has three voters as targets. Voter 1 leads unless a test changes that.
+// bench is a client core for tests. The test is its clock, its shell and its group. Its targets are
+// three voters, of which voter 1 leads unless a test changes that.
 type bench struct {
 	t        *testing.T
 	core     *Core
@@ -79,7 +79,7 @@ func (b *bench) turn() string {
 	return b.frame()
 }
 
-// frame formats the last frame: "1: attach 5 live 1-2 next 3, renew 7".
+// frame formats the last frame, for example "1: attach 5 live 1-2 next 3, renew 7".
 func (b *bench) frame() string {
 	var parts []string
 	for _, c := range b.commands {
@@ -161,7 +161,7 @@ func redirect(term uint64, leader nodeid.ID) session.Reply {
 	return session.Reply{Kind: session.ReplyRedirect, Term: term, Leader: leader, Addr: []byte("there")}
 }
 
-// attach brings the core to phase Attached, with session 100 at voter 1.
+// attach attaches the core to voter 1 with session 100.
 func (b *bench) attach() {
 	b.t.Helper()
 	b.turn()

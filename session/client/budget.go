@@ -5,10 +5,10 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// BudgetError answers a request that exceeds a byte budget. It matches ErrNoRoom.
+// BudgetError is the error of a request that exceeds a budget of bytes. It matches ErrNoRoom.
 type BudgetError struct {
-	Group bool   // true for the budget of the group, false for that of the session
-	Bytes uint64 // the budget
+	Group bool   // whether it is the group's budget or the session's
+	Bytes uint64 // the size of the budget
 }
 
 func (e *BudgetError) Error() string {
@@ -25,8 +25,8 @@ func (e *BudgetError) Error() string {
 
 func (e *BudgetError) Is(target error) bool { return target == ErrNoRoom }
 
-// BudgetErrorOf returns the error for a code that reports an exceeded budget, and nil for any other
-// code.
+// BudgetErrorOf returns the error for a code that reports an exceeded budget, and nil for other
+// codes.
 func BudgetErrorOf(code lockfsm.Code, budget uint64) error {
 	if !session.NamesBudget(code) {
 		return nil

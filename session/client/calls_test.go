@@ -22,7 +22,7 @@ func TestAcquireAndRelease(t *testing.T) {
 	if b.outcomes[0].Token != 42 {
 		t.Errorf("token %d", b.outcomes[0].Token)
 	}
-	b.reply(nodeidtest.ID(1), b.state(1, lockfsm.Granted, 42)) // the same state is reported again
+	b.reply(nodeidtest.ID(1), b.state(1, lockfsm.Granted, 42)) // a repeated state
 	b.turn()
 	b.quiet()
 	if !b.core.Release(b.now, r) || b.core.Release(b.now, r) {
@@ -49,8 +49,8 @@ func TestCancelOfAnUnsentRequestSendsNothing(t *testing.T) {
 	}
 }
 
-// TestCancelAndGrantCross checks both orders of a cancel and a grant: the caller gets no outcome,
-// and the group gets one release.
+// TestCancelAndGrantCross checks that a cancelled caller gets no outcome and the group gets one
+// release, if the grant arrives before or after the cancel.
 func TestCancelAndGrantCross(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -58,13 +58,13 @@ func TestCancelAndGrantCross(t *testing.T) {
 	first := b.acquire("x", false)
 	second := b.acquire("y", false)
 	b.want("1: acquire 1 x, acquire 2 y")
-	b.core.Cancel(b.now, first) // the cancel is under way when the grant arrives
+	b.core.Cancel(b.now, first) // the grant arrives after the cancel was sent
 	b.want("1: cancel 1")
 	b.reply(nodeidtest.ID(1), b.state(1, lockfsm.Granted, 5))
 	b.want("")
 	b.quiet()
 	b.reply(nodeidtest.ID(1), b.freed(1))
-	// The grant arrived first, but the caller has cancelled without seeing it.
+	// The grant arrived first, but the caller did not wait for it.
 	b.reply(nodeidtest.ID(1), b.state(2, lockfsm.Granted, 6))
 	b.core.Cancel(b.now, second)
 	b.want("1: cancel 2")
@@ -74,8 +74,8 @@ func TestCancelAndGrantCross(t *testing.T) {
 	b.empty()
 }
 
-// TestAttachSettlesLostCancelsAndReleases checks that the next Attach settles the cancels and
-// releases that were made without an attachment or were lost with one.
+// TestAttachSettlesLostCancelsAndReleases checks that the next Attach completes cancels and
+// releases that were made without an attachment or were lost at the end of one.
 func TestAttachSettlesLostCancelsAndReleases(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -89,7 +89,7 @@ func TestAttachSettlesLostCancelsAndReleases(t *testing.T) {
 	b.core.Release(b.now, released)
 	b.core.Cancel(b.now, cancelled)
 	b.want("1: release 2, cancel 3")
-	b.core.Down(b.now, nodeidtest.ID(1)) // whether they arrived is unknown
+	b.core.Down(b.now, nodeidtest.ID(1)) // it is unknown whether the commands arrived
 	b.core.Cancel(b.now, cancelled2)
 	b.want("2: attach 2 live 1-1 4-4 next 6, renew 2")
 	b.reply(nodeidtest.ID(2), b.state(1, lockfsm.Granted, 1001), b.state(4, lockfsm.Waiting, 0),
@@ -102,8 +102,8 @@ func TestAttachSettlesLostCancelsAndReleases(t *testing.T) {
 	_, _ = held, waiting
 }
 
-// TestAttachFinishesWhatIsNotReported checks requests that the answer to Attach does not report: a
-// hold is lost, and a waiting request is sent again at its old place.
+// TestAttachFinishesWhatIsNotReported checks that an Attached without the states of named requests
+// ends a hold as lost, and that a waiting request is sent again at its old place.
 func TestAttachFinishesWhatIsNotReported(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -120,7 +120,7 @@ func TestAttachFinishesWhatIsNotReported(t *testing.T) {
 	b.reply(nodeidtest.ID(2), b.state(3, lockfsm.Waiting, 0), b.attached(lockfsm.Done))
 	b.want("2: acquire 5 b, acquire 6 d, acquire 7 z")
 	b.outcome(held, OutcomeLost, ErrLost)
-	b.core.Down(b.now, nodeidtest.ID(2)) // and once more: b, c, d, z, whatever their numbers are now
+	b.core.Down(b.now, nodeidtest.ID(2)) // the requests are sent again in the order b, c, d, z, with new numbers
 	b.want("3: attach 3 live 3-3 5-7 next 8, renew 3")
 	b.reply(nodeidtest.ID(3), b.attached(lockfsm.Done))
 	b.want("3: acquire 8 b, acquire 9 c, acquire 10 d, acquire 11 z")
@@ -130,8 +130,8 @@ func TestAttachFinishesWhatIsNotReported(t *testing.T) {
 	b.want("3: cancel 8, cancel 9, cancel 10, cancel 11")
 }
 
-// TestFreedWhileAttaching checks that a request that is freed while an Attach that names it is in
-// flight is freed after that Attach.
+// TestFreedWhileAttaching checks that a request that is released while an Attach that names it is
+// in flight is freed after the Attached.
 func TestFreedWhileAttaching(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -85,8 +85,7 @@ func (c *Core) checkFrees() error {
 	return nil
 }
 
-// Waits reports whether a call waits for the answer to the request with this number, for
-// simulations.
+// Waits reports whether a call waits for the request with number n. It is for simulations.
 func (c *Core) Waits(n lockfsm.Number) bool {
 	e := c.byNumber[n]
 	return e != nil && e.req != nil && e.req.stage == stageWaiting

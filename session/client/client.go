@@ -12,42 +12,43 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Config is what a Client needs. All fields are required except Changed, Watch and Logger: nil
-// means none. Only the client's goroutine calls Send, Changed and Watch. They must not block.
+// Config is what a Client needs. All fields are required except Changed, Watch and Logger, which
+// may be nil. Only the client's goroutine calls Send, Changed and Watch. They must not block.
 type Config struct {
 	Clock clock.Clock
-	TTL   time.Duration // the lease to ask for; the group may shorten it
-	// Send passes one frame to the transport, which owns the bytes afterwards. An error means that the
-	// frame will not be sent: there is no link, or its queue is full. Send may call Receive and Down.
+	TTL   time.Duration // the TTL to ask for; the group may grant a shorter one
+	// Send passes one frame to the transport, which owns the bytes afterwards. It returns an error
+	// if the frame will not be sent because there is no link or its queue is full. Send may call
+	// Receive and Down.
 	Send func(to nodeid.Endpoint, renewals, commands []byte) error
 	// Random fills its argument with random bytes for nonces. Two instances must never get the same
 	// bytes.
 	Random func([]byte)
-	// Changed receives the phase whenever it has changed.
+	// Changed is called with the new phase when the phase has changed.
 	Changed func(Phase)
 	// Watch is called when the phase, the session, the state of the lease, the leader or the grace
-	// has changed, or when renewals were answered or abandoned. The start of jeopardy and the end
-	// of a lease are reported in the client's next turn; a client without a leader has several
-	// turns a second.
+	// has changed, or when renewals were answered or abandoned. When a lease enters jeopardy or
+	// ends, Watch is called in the next turn of the client. While the client looks for a leader, it
+	// has several turns per second.
 	Watch  func(*News)
 	Logger *slog.Logger
 }
 
-// Client is the instance's side of a session. All methods are safe for concurrent use. One
+// Client is an instance's side of its session. All methods are safe for concurrent use. One
 // goroutine, from New to Close, owns the core.
 type Client struct {
 	config   Config
-	deadline atomic.Int64 // clock.Time of all holds, published by the goroutine
-	slots    sync.Pool    // of chan struct{} with one slot
+	deadline atomic.Int64 // the clock.Time at which all holds end; the goroutine writes it
+	slots    sync.Pool    // channels of type chan struct{} with a buffer of one
 	wake     chan struct{}
 	ended    chan struct{} // closed when the goroutine has ended
 
-	mu         sync.Mutex // guards the fields below; never held while waiting
+	mu         sync.Mutex // guards the fields up to status; never held while waiting
 	inbox      []input
-	inboxBytes int       // bytes of the leader's replies in inbox
-	otherBytes int       // bytes of the replies of all other instances
-	overflown  bool      // the leader sent too many replies for one turn: the rest is dropped
-	heeded     nodeid.ID // the instance that the core asks, or to which it is attached
+	inboxBytes int       // size of the leader's replies in the inbox
+	otherBytes int       // size of all other replies in the inbox
+	overflown  bool      // the leader sent too many replies in this turn, so the rest is dropped
+	heeded     nodeid.ID // the instance that the core asks or is attached to
 	closed     bool
 	status     Status
 
@@ -60,7 +61,7 @@ type Client struct {
 	rebound []*waiter // waiting until the holds before Rebind are marked lost
 }
 
-// New starts a client. It does nothing before Rebind. The caller must call Close.
+// New starts a client. The client does nothing before Rebind. The caller must call Close.
 func New(config Config) *Client {
 	if config.Logger == nil {
 		config.Logger = slog.New(slog.DiscardHandler)
@@ -71,12 +72,12 @@ func New(config Config) *Client {
 	return c
 }
 
-// Rebind begins a new incarnation of the instance: when the instance first takes part in a group,
-// and at every restart in place. All locks are lost: when Rebind returns, no earlier Hold reports
-// that it is held. Waiting calls are sent again under a session that is opened with the given
-// record, an opaque description of this instance. With a nil record nothing is sent until the next
-// Rebind. The client keeps both slices. Rebind waits for the client's goroutine, so the functions
-// of the configuration must not call it.
+// Rebind begins a new incarnation of the instance. It is called when the instance first takes part
+// in a group, and at every restart in place. All locks are lost: when Rebind has returned, no
+// earlier Hold reports that it is held. Waiting calls are sent again under a session that is opened
+// with the given record, an opaque description of this instance. With a nil record nothing is sent
+// until the next Rebind. The client keeps both slices. Rebind waits for the client's goroutine, so
+// the functions of the configuration must not call it.
 func (c *Client) Rebind(record []byte, targets []nodeid.Endpoint) {
 	w := &waiter{result: make(chan error, 1)}
 	if c.post(input{kind: inputRebind, bytes: record, targets: targets, waiter: w}) {
@@ -84,14 +85,14 @@ func (c *Client) Rebind(record []byte, targets []nodeid.Endpoint) {
 	}
 }
 
-// SetTargets sets the voters that the client may ask for a session. The client keeps the slice.
+// SetTargets sets the voters that the client may ask for the leader. The client keeps the slice.
 func (c *Client) SetTargets(targets []nodeid.Endpoint) {
 	c.post(input{kind: inputTargets, targets: targets})
 }
 
 // Receive accepts replies from a peer, in the order in which they arrived. It does not block, and
-// owns the bytes afterwards. If too much waits for the client's goroutine, Receive drops the
-// replies as if the stream had ended.
+// owns the bytes afterwards. If too many bytes wait for the client's goroutine, Receive drops the
+// replies. For replies of the leader the client then acts as if the stream had ended.
 func (c *Client) Receive(from nodeid.ID, replies []byte) {
 	in := input{kind: inputReceive, peer: from, bytes: replies}
 	size := inputBytes + len(replies)
@@ -99,7 +100,7 @@ func (c *Client) Receive(from nodeid.ID, replies []byte) {
 	defer c.rouse()
 	defer c.mu.Unlock()
 	waits, limit := &c.inboxBytes, inboxBytes
-	if from != c.heeded { // replies of other instances may be dropped: the core asks again if it needs one
+	if from != c.heeded { // the client asks again for replies of other instances that it needs
 		waits, limit = &c.otherBytes, otherBytes
 	}
 	switch {
@@ -112,18 +113,19 @@ func (c *Client) Receive(from nodeid.ID, replies []byte) {
 	c.inbox = append(c.inbox, in)
 }
 
-// Down reports that the last stream to a peer has ended, or that none could be opened. It must come
-// after everything received from the peer. It does not block.
+// Down reports that the last stream to a peer has ended, or that none could be opened. It must be
+// called after Receive was called with all replies of the peer. It does not block.
 func (c *Client) Down(peer nodeid.ID) { c.post(input{kind: inputDown, peer: peer}) }
 
-// Leaving tells the group that this instance is about to leave, now and after every new attachment.
+// Leaving reports to the group that this instance is about to leave, now and after every new
+// attachment.
 func (c *Client) Leaving() { c.post(input{kind: inputLeaving}) }
 
-// Acquire requests a lock and waits for it. With try it never queues. If ctx ends first, Acquire
-// returns at once with a *WaitError that wraps ctx's error and its cause. Then the call holds
-// nothing and never will: a grant that arrives later is released. Other errors are ErrClosed,
-// ErrOverloaded, ErrQueueFull, ErrBadKey, ErrRefused, a *DeadlockError, and for try a *HeldError,
-// ErrInGrace and ErrNoLeader.
+// Acquire requests a lock and waits for it. With try the request is never queued. If ctx ends
+// first, Acquire returns immediately with a *WaitError that wraps ctx's error and its cause. The
+// caller then holds nothing, and a grant that arrives later is released. Other errors are
+// ErrClosed, ErrOverloaded, ErrQueueFull, ErrBadKey, ErrRefused, a *DeadlockError, and for try a
+// *HeldError, ErrInGrace and ErrNoLeader.
 func (c *Client) Acquire(ctx context.Context, key string, try bool) (*Hold, error) {
 	h := &Hold{}
 	if err := c.AcquireInto(ctx, h, Request{Key: key, Try: try}); err != nil {
@@ -132,8 +134,8 @@ func (c *Client) Acquire(ctx context.Context, key string, try bool) (*Hold, erro
 	return h, nil
 }
 
-// AcquireInto is like Acquire, but it takes a whole Request and fills a Hold of the caller. After
-// an error the Hold must not be used again, and it holds no lock.
+// AcquireInto is like Acquire, but uses a Hold of the caller and allows terms. After an error the
+// Hold must not be used again, and it holds no lock.
 func (c *Client) AcquireInto(ctx context.Context, h *Hold, r Request) error {
 	if ctx.Err() != nil {
 		return &WaitError{Key: r.Key, Err: ContextError(ctx)}
@@ -171,8 +173,8 @@ func (c *Client) Status() Status {
 }
 
 // Close stops the client and waits for its goroutine. Waiting calls end with ErrClosed, and held
-// locks are lost to their holders. It does not close the session, because code that holds locks may
-// still run: the group frees them when the lease ends. Close may be called more than once.
+// locks are lost. Close does not close the session, because code under a lock may still run. The
+// group frees the locks when the lease ends. Close may be called more than once.
 func (c *Client) Close() {
 	c.mu.Lock()
 	c.closed = true
@@ -204,8 +206,8 @@ func (c *Client) run() {
 	}
 }
 
-// turn handles all inputs in the inbox and carries out the outputs of the core. It reports whether
-// there is more to send, and whether the client is open.
+// turn passes the inbox to the core and executes the core's output. It reports whether there is
+// more to send, and whether the client is open.
 func (c *Client) turn() (more, open bool) {
 	c.mu.Lock()
 	inbox, closed := c.inbox, c.closed
@@ -243,7 +245,7 @@ func (c *Client) take(now clock.Time, in *input) {
 		c.core.Cancel(now, &in.hold.req)
 	case inputRelease:
 		if !c.core.Release(now, &in.hold.req) {
-			in.hold.settle(ErrLost) // it was lost before the goroutine handled the release
+			in.hold.settle(ErrLost) // it was lost before this goroutine received the release
 		}
 	case inputDetach:
 		if !c.core.Detach(now, &in.hold.req, string(in.bytes)) {
@@ -284,7 +286,7 @@ func (c outlets) Nonce() (n lockfsm.Nonce) {
 
 func (c outlets) Lost(o *Outcome) {
 	until := c.config.Clock.Now()
-	if had := clock.Time(c.deadline.Load()); had != 0 { // the deadline published before, not the new one
+	if had := clock.Time(c.deadline.Load()); had != 0 { // the present deadline, since the new one is not yet published
 		until = min(until, had)
 	}
 	if limit := o.Request.until; limit != 0 {

@@ -11,8 +11,8 @@ import (
 // Limits of a client; see "Limits" in the package comment.
 const (
 	maxUnfinished  = 65_536
-	maxKeyBytes    = 8 << 20   // bytes of the keys of all waiting calls together
-	frameBytes     = 256 << 10 // of commands in one frame
+	maxKeyBytes    = 8 << 20   // in all waiting calls together
+	frameBytes     = 256 << 10 // of the commands in one frame
 	windowBytes    = 1 << 20   // of unanswered commands
 	requestBytes   = 64        // a command without its key, rounded up
 	tryWithout     = 2 * time.Second
@@ -20,15 +20,14 @@ const (
 	answerTTLParts = 6
 	waitFirst      = 50 * time.Millisecond
 	waitLongest    = 200 * time.Millisecond
-	settled        = 200 * time.Millisecond // an attachment that lasted this long resets the backoff
+	settled        = 200 * time.Millisecond // an attachment of this length resets the backoff
 	movesAtOnce    = 3
 	outcomesKept   = 1024 // a larger slice is not reused: a burst must not pin memory forever
 )
 
-// Core makes all decisions of a [Client]. It is a plain value in memory, without goroutine, clock
-// or random source. The caller passes it inputs in any order, each with the time, and then calls
-// Turn. Turn must be called again at the latest at the time Next. A Core is not safe for concurrent
-// use.
+// Core makes all decisions of a [Client]. It has no goroutine, no clock and no random source. The
+// caller passes inputs with the time of each, in any order, and then calls Turn. It must call Turn
+// again at the time that Next returns, or earlier. It is not safe for concurrent use.
 type Core struct {
 	askTTL  time.Duration
 	record  []byte
@@ -38,40 +37,40 @@ type Core struct {
 
 	phase         Phase
 	target        nodeid.Endpoint
-	askDue        bool // Open or Attach is sent to target with the next frame
-	pipeline      bool // target is believed to lead, so requests are sent directly after Attach
+	askDue        bool // the next frame sends Open or Attach to target
+	pipeline      bool // target was named as the leader, so requests are sent right after Attach
 	retryAt       clock.Time
-	hint          nodeid.Endpoint // the instance to ask at retryAt; zero means the next target in turn
+	hint          nodeid.Endpoint // the target to ask at retryAt; zero means the next one of targets
 	answerBy      clock.Time
 	answerTimeout time.Duration
 	wait          time.Duration
 	moves         int        // how often the target has changed without a wait
 	since         clock.Time // when this attachment was confirmed
 	orphaned      clock.Time // when the leader was lost; zero while attached
-	term          uint64     // the highest term that any voter has reported
+	term          uint64     // the highest term named by any voter
 	provenTerm    uint64     // the term of the leader that last opened or attached this session
 	graceUntil    clock.Time // end of the grace, as the leader reported it; zero if over or unknown
 
 	session   lockfsm.SessionID
 	epoch     lockfsm.Epoch
-	number    lockfsm.Number // the next number to use
+	number    lockfsm.Number // the number of the next request
 	firstNew  lockfsm.Number // the first number that the last Attach did not cover
 	nonce     lockfsm.Nonce
-	nonceSent clock.Time    // first sending; zero before it
-	nonceTo   []nodeid.ID   // the instances to which the nonce was sent; an answer to Open counts only from these
+	nonceSent clock.Time    // when it was first sent; zero if it was not
+	nonceTo   []nodeid.ID   // the instances to which it was sent; only these can answer
 	proof     lockfsm.Nonce // the nonce of the current session
 	spare     lockfsm.Nonce
 	lease     lease
 	renewals  renewals
 	renewedAt clock.Time // when the last renewal was sent
-	// when the leader last sent anything, or when the first unanswered command was sent to it
+	// when the last reply of the leader arrived, or when the first unanswered command was sent
 	heardAt  clock.Time
 	renewDue bool
 
 	unsent   entryList
 	sent     entryList
 	byNumber map[lockfsm.Number]*entry
-	frees    []*entry // entries whose Release, Cancel or Detach is due
+	frees    []*entry // entries whose freeing command is due
 	open     int      // bytes of unanswered commands
 	order    uint64
 	waiting  int
@@ -90,18 +89,18 @@ type Core struct {
 
 	outcomes []Outcome
 	told     []Outcome // the outcomes of the last Flush
-	likely   int       // predicted bytes of commands in a frame that has any
+	likely   int       // predicted size of the commands in a frame
 	tally    tally
 }
 
-// NewCore returns a core that asks for leases of the given length. It does nothing before Rebind.
+// NewCore returns a core that asks for leases of length ttl. The core does nothing before Rebind.
 func NewCore(now clock.Time, ttl time.Duration) *Core {
 	c := &Core{askTTL: ttl, number: 1, wait: waitFirst, orphaned: now, byNumber: make(map[lockfsm.Number]*entry)}
 	c.answerTimeout = c.answerTime()
 	return c
 }
 
-// Rebind is [Client.Rebind]. The core keeps record and targets.
+// Rebind implements [Client.Rebind]. The core keeps record and targets.
 func (c *Core) Rebind(now clock.Time, record []byte, targets []nodeid.Endpoint) {
 	c.begin(now)
 	if c.closed {
@@ -133,7 +132,7 @@ func (c *Core) SetTargets(now clock.Time, targets []nodeid.Endpoint) {
 // WantsNonce reports whether the core needs a fresh nonce before the next Flush.
 func (c *Core) WantsNonce() bool { return c.spare == lockfsm.Nonce{} }
 
-// GiveNonce hands over 16 random bytes for the next session.
+// GiveNonce sets the nonce for the next session.
 func (c *Core) GiveNonce(n lockfsm.Nonce) { c.spare = n }
 
 // Tick advances the time.
@@ -158,8 +157,8 @@ func (c *Core) Tick(now clock.Time) {
 	}
 }
 
-// begin is the first step of every input. It marks holds whose deadline has passed as lost before
-// the input is read, so a late acknowledgement cannot revive them.
+// begin is called first for every input. It ends the holds whose deadline has passed, so that a
+// late acknowledgement cannot extend them.
 func (c *Core) begin(now clock.Time) {
 	if c.held > 0 && !now.Before(c.lease.deadline()) {
 		c.loseAll()
@@ -221,7 +220,7 @@ func (c *Core) Status(now clock.Time) Status {
 
 func (c *Core) answerTime() time.Duration { return min(answerTime, c.ttl()/answerTTLParts) }
 
-// ttl returns the granted TTL, or the TTL to ask for if none is granted yet.
+// ttl returns the granted TTL, or the TTL to ask for if none is granted.
 func (c *Core) ttl() time.Duration {
 	if c.lease.ttl != 0 {
 		return c.lease.ttl

@@ -7,7 +7,7 @@ import (
 )
 
 // TestRenewalsNameWhatWasHeard checks that each renewal names the newest answer that the client has
-// received: first Attached, then each acknowledgement, and after another Attach still the last one.
+// received: an Attached or an acknowledgement, also across attachments.
 func TestRenewalsNameWhatWasHeard(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -21,7 +21,7 @@ func TestRenewalsNameWhatWasHeard(t *testing.T) {
 		}
 	}
 	wantHeard(0)
-	b.reply(b.to.ID, b.attached(lockfsm.Done)) // before the acknowledgement
+	b.reply(b.to.ID, b.attached(lockfsm.Done)) // it arrives before the acknowledgement
 	b.core.renewDue = true
 	b.turn()
 	wantHeard(1)
@@ -31,9 +31,9 @@ func TestRenewalsNameWhatWasHeard(t *testing.T) {
 	wantHeard(2)
 }
 
-// TestReturningClientRenewsAtOnce checks a client that was cut off for nearly the time of its lease
-// and then attaches. It must not lose its session because of the answers that it has missed. The
-// renewal with its Attach may not count, so the next renewal is sent immediately.
+// TestReturningClientRenewsAtOnce checks that a client that attaches shortly before the end of its
+// lease renews again immediately after Attached. The keeper may ignore the renewal with the Attach,
+// because the answer that it confirms is too old.
 func TestReturningClientRenewsAtOnce(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

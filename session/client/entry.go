@@ -8,36 +8,36 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Request is one call for a lock. The caller sets the exported fields. The core owns it from
-// [Core.Acquire] until the outcome that ends it.
+// Request is one call for a lock. The caller sets the exported fields. The core owns the Request
+// from [Core.Acquire] until an outcome ends it.
 type Request struct {
 	Key    string
-	Try    bool   // never queue
-	Terms  *Terms // nil means a plain mutex
-	Caller any    // the core does not use it
+	Try    bool   // whether it must not be queued
+	Terms  *Terms // nil means an exclusive lock of one key
+	Caller any    // not used by the core
 
 	stage stage
 	token lockfsm.Token
-	entry *entry     // its present or future entry in the group; nil when the request has ended
-	order uint64     // its place among the calls of this client; kept when it is sent again
-	since clock.Time // when the caller made the request
-	until clock.Time // when the hold ends by itself; zero means never
-	first entry      // memory for the first entry; a request that is sent again gets a new one
+	entry *entry     // its entry that is sent or will be sent; nil after its end
+	order uint64     // its place among the calls of this client, also if it is sent again
+	since clock.Time // when it was made
+	until clock.Time // when the hold reaches its longest duration; zero means never
+	first entry      // the first value of entry, to save an allocation
 }
 
-// Terms are the fields of a request that asks for more than a mutex, as in lockfsm.Command. The
-// core owns them together with the request.
+// Terms are the optional parts of a request, as in lockfsm.Command. The core owns them together
+// with their request.
 type Terms struct {
 	Keys        []string // further keys, ascending, above the request's Key
 	Permits, Of uint32
 	Most        uint32
 	Value       []byte
 	Notice      bool          // send OutcomeWanted when another request waits
-	Delay       time.Duration // how long the lock stays taken after this client has ended or has lost it
-	// Resume is the token of a hold to resume, with all its keys, instead of waiting. Zero means none.
+	Delay       time.Duration // how long the hold stays after this client has lost it
+	// Resume is the token of a hold that the request resumes, with all its keys. Zero means none.
 	Resume lockfsm.Token
-	Under  *Request // the request of the same core under whose lock this one is made; nil means none
-	// Longest is how long a hold may last after this core receives the grant. Zero means without
+	Under  *Request // the owner, a request of the same core; nil means none
+	// Longest is how long a hold may last after this core has received the grant. Zero means no
 	// limit.
 	Longest time.Duration
 
@@ -45,7 +45,7 @@ type Terms struct {
 	place int            // index in limited
 }
 
-// limited is a heap of requests by the end of their holds.
+// limited is a heap of requests, ordered by the time at which their holds end.
 type limited []*Request
 
 func (l limited) Len() int           { return len(l) }
@@ -81,11 +81,10 @@ func (r *Request) bytes() int {
 	return n
 }
 
-// Shared reports whether the request shares its lock with any number of others.
+// Shared reports whether the request is in shared mode.
 func (r *Request) Shared() bool { return r.Terms != nil && r.Terms.Permits > 0 && r.Terms.Of == 0 }
 
-// plain reports whether a group may accept the keys. A request with other keys fails without a
-// round trip.
+// plain reports whether a group may accept the keys. Other requests fail without a round trip.
 func (r *Request) plain() bool {
 	if !plainKey(r.Key) || r.Terms == nil {
 		return plainKey(r.Key)
@@ -119,8 +118,8 @@ func (r *Request) overdue() string {
 		r.Terms.Longest)
 }
 
-// outlives reports whether a hold must stay in the group when this client cannot keep it: it must
-// if it has a delay. A resumed hold may have the delay of its earlier request.
+// outlives reports whether a hold must stay in the group for its delay when this client has lost
+// it. A resumed hold may have a delay from its earlier request.
 func (r *Request) outlives() bool {
 	return r.Terms != nil && (r.Terms.Delay > 0 || r.Terms.Resume != 0)
 }
@@ -129,29 +128,29 @@ func (r *Request) outlives() bool {
 type stage uint8
 
 const (
-	stageWaiting   stage = iota + 1 // for an answer
-	stageHeld                       // it holds the lock
-	stageReleasing                  // for the confirmation of its release
+	stageWaiting   stage = iota + 1 // the caller waits for an answer
+	stageHeld                       // the caller holds the lock
+	stageReleasing                  // the caller waits for the confirmation of its release
 	stageOver                       // the caller does not wait, and nothing is held
 )
 
-// entry is the client's record of one numbered request in the group. A request that is sent again
-// gets a new entry; the old entry is kept until it is known that the group has removed it.
-// Invariants: number is zero while the entry is unsent; freeing entries were sent; an entry that is
-// not freeing has a request that waits or holds.
+// entry is a request under one number. A request that is sent again gets a new entry. The old entry
+// stays until the client knows that it has ended in the group. The number is zero until the entry
+// is sent. Freeing entries were sent. An entry that is not freeing has a request that waits or
+// holds.
 type entry struct {
 	number lockfsm.Number
 	req    *Request
 	order  uint64
-	// freeing: the request is no longer wanted. Its Release or Cancel is due or was sent, or the
-	// next Attach frees it by not naming it.
+	// freeing means that the request is no longer wanted. Its Release or Cancel is due, or was
+	// sent, or is not needed because the next Attach does not name the entry.
 	freeing bool
-	// stays: the hold of a freeing entry is detached. The next Attach names it, and then its Detach is
-	// due again.
+	// stays means that the hold of a freeing entry is to be detached. The next Attach names the
+	// entry, and then its Detach is due again.
 	stays bool
-	// lapsed is why a hold that stays has ended without a release by its holder.
+	// lapsed is the reason why a hold that stays has ended without a release by its holder.
 	lapsed string
-	// due: its Release, Cancel or Detach is sent with the next frame.
+	// due means that the next frame contains its Release, Cancel or Detach.
 	due bool
 	// left is the epoch of the Attach that did not name it.
 	left lockfsm.Epoch
@@ -166,8 +165,8 @@ type entry struct {
 	prev, next *entry
 }
 
-// entryList is a list in ascending order: by place for unsent entries, by number for sent ones. It
-// is intrusive: no allocation, and removal in constant time.
+// entryList is a doubly linked list in ascending order: unsent entries by order, sent entries by
+// number. The links are in the entries, so it does not allocate.
 type entryList struct {
 	head, tail *entry
 	size       int
@@ -184,8 +183,8 @@ func (l *entryList) pushBack(e *entry) {
 	l.size++
 }
 
-// insert puts e after all entries of lower order. It searches from the front, where requests that
-// are sent again belong.
+// insert inserts e after all entries of lower order. It searches from the front, where requests
+// that are sent again are usually inserted.
 func (l *entryList) insert(e *entry) {
 	at := l.head
 	for at != nil && at.order < e.order {
@@ -220,7 +219,7 @@ func (l *entryList) remove(e *entry) {
 	l.size--
 }
 
-// merge puts entries, ascending by order, into the list in one pass.
+// merge inserts entries, which are in ascending order, in one pass.
 func (l *entryList) merge(entries []*entry) {
 	old := l.head
 	*l = entryList{}

@@ -7,8 +7,7 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// The root package returns these errors to its callers, so their texts begin with the name of that
-// package.
+// The root package returns these errors to its callers, so their texts begin with its name.
 var (
 	// ErrLost means that the lease ran out, the session ended, or the instance began a new
 	// incarnation.
@@ -17,8 +16,9 @@ var (
 	ErrReleased = errors.New("mortise: the lock was released")
 	// ErrClosed means that the client or its session is closed.
 	ErrClosed = errors.New("mortise: the node is closed")
-	// ErrOverloaded means that this instance has too many unfinished requests, by its own limit
-	// (then nothing was sent) or the group's. Try again when some have finished.
+	// ErrOverloaded means that this instance has too many unfinished requests. If its own limit is
+	// reached, the request was not sent. If the group's limit is reached, the group refused it. Try
+	// again when some requests have finished.
 	ErrOverloaded = errors.New("mortise: too many unfinished requests on this instance")
 	// ErrQueueFull means that too many requests wait for the same key.
 	ErrQueueFull = errors.New("mortise: the queue of this lock is full")
@@ -26,18 +26,18 @@ var (
 	ErrBadKey = errors.New("mortise: bad key")
 	// ErrHeld means that a try request found the lock held. The error is a *HeldError.
 	ErrHeld = errors.New("mortise: the lock is held")
-	// ErrInGrace answers a try request while the group is in its grace.
+	// ErrInGrace means that a try request was applied during the group's grace.
 	ErrInGrace = errors.New("mortise: the group is in its grace period and grants nothing yet")
-	// ErrNoLeader answers a try request if no leader was found for two seconds.
+	// ErrNoLeader means that a try request failed because no leader was found for two seconds.
 	ErrNoLeader = errors.New("mortise: no leader has answered for two seconds")
 	// ErrLeaving means that the instance has begun to leave and accepts no new requests.
 	ErrLeaving = errors.New("mortise: the node is leaving")
 	// ErrStillHeld is returned by CloseSession while locks are held.
 	ErrStillHeld = errors.New("mortise: locks are still held; release them before closing the session")
-	// ErrNotHeld means that the hold to be resumed has ended, or has another token.
+	// ErrNotHeld means that the hold to resume has ended, or has another token.
 	ErrNotHeld = errors.New("mortise: the lock is not held with this token")
-	// ErrNoRoom means that a limit on a number, or a byte budget, is reached. A *BudgetError names
-	// the budget. Waiting does not help.
+	// ErrNoRoom means that a limit on a number, or a budget of bytes, is reached. For a budget the
+	// error is a *BudgetError. Waiting does not help.
 	ErrNoRoom = errors.New("mortise: a limit of the group or of this instance is reached")
 	// ErrRefused means that the group refused a request for a reason that has no error of its own;
 	// the text names it.
@@ -57,7 +57,7 @@ func (OverdueError) Is(target error) bool { return target == ErrLost }
 // its cause.
 type WaitError struct {
 	Key    string
-	Behind *HeldError // the holder when the request was applied; nil if unknown, as without a leader
+	Behind *HeldError // the holder when the request was applied; nil if unknown, for example without a leader
 	Err    error
 }
 
@@ -70,20 +70,20 @@ func (e *WaitError) Error() string {
 
 func (e *WaitError) Unwrap() error { return e.Err }
 
-// HeldError answers a try request that found the lock held. It matches ErrHeld. Its fields describe
-// the moment at which the request was applied.
+// HeldError is the error of a try request that found the lock held. It matches ErrHeld. Its fields
+// describe the holder when the request was applied.
 type HeldError struct {
 	Key         string
 	Session     lockfsm.SessionID // the holder's session
-	Record      []byte            // that the holder's instance passed to Rebind; the caller may keep and change it
+	Record      []byte            // the record that the holder's instance passed to Rebind; the caller may keep and change it
 	Token       lockfsm.Token     // the holder's token
 	SinceUnixMS int64             // the leader's wall clock at the grant, in Unix milliseconds
 	Waiters     int               // how many requests wait for the lock
 	Value       []byte            // the value of the holder's request; the caller may keep and change it
 }
 
-// DeadlockError answers a request that would have waited for its own owner. Circle begins with the
-// request.
+// DeadlockError is the error of a request that would have waited for its own owner. The first link
+// of Circle is the request.
 type DeadlockError struct {
 	Circle []lockfsm.Link // owned by the receiver
 }
@@ -99,7 +99,7 @@ func (e *DeadlockError) Error() string {
 // ForcedError means that a hold was ended by force. It matches ErrLost.
 type ForcedError struct {
 	By     string // the name that the caller of the forced release gave
-	Reason string // the reason that it gave
+	Reason string // the reason that this caller gave
 }
 
 func (e *ForcedError) Error() string {
@@ -110,7 +110,7 @@ func (e *ForcedError) Is(target error) bool { return target == ErrLost }
 
 // TakenError means that another session has resumed the hold by its token. It matches ErrLost.
 type TakenError struct {
-	Record []byte // of the session that resumed it; owned by the receiver
+	Record []byte // the record of the session that resumed it; owned by the receiver
 }
 
 func (*TakenError) Error() string {

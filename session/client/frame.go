@@ -9,19 +9,18 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// Output lists the actions that a client core asks for, in this order: mark the requests of
-// OutcomeLost; publish Deadline; pass on the other outcomes; send the frame. The marks come before
-// the deadline, so that a reader of the new deadline finds every lost hold marked. The deadline
-// comes before the other outcomes, so that a granted hold has not expired when its caller receives
-// it.
+// Output is the output of a core. The shell must first mark the requests of OutcomeLost, then
+// publish Deadline, then deliver the other outcomes, and then send the frame. Lost holds are marked
+// first, so that every reader of the new deadline finds the mark. The deadline is published before
+// the outcomes, so that a granted hold is not expired when its caller receives it.
 type Output struct {
 	// Outcomes is valid until the next call of Flush.
 	Outcomes []Outcome
-	// Deadline is when all holds are lost unless a renewal is acknowledged before. Zero means no
-	// session.
+	// Deadline is when all holds are lost unless a renewal is acknowledged before. Zero means that
+	// there is no session.
 	Deadline clock.Time
-	// To, Renewals and Commands are one frame; there is none if both are empty. The sender owns the
-	// bytes. If the frame cannot be sent, SendFailed must be called.
+	// To, Renewals and Commands are one frame. There is no frame if Renewals and Commands are
+	// empty. The sender owns the bytes. If the frame cannot be sent, SendFailed must be called.
 	To                 nodeid.Endpoint
 	Renewals, Commands []byte
 	More               bool
@@ -29,11 +28,11 @@ type Output struct {
 
 type frame struct {
 	renewals, commands []byte
-	likely             int // predicted length of commands
+	likely             int // the predicted length of commands
 }
 
-// Flush returns what must be done now. It is called after Tick with the same time. Its frame counts
-// as sent at now, so the clock must be read before the call.
+// Flush returns the output of a turn. It must be called after Tick with the same time. The frame
+// counts as sent at now, so the clock must be read before the call.
 func (c *Core) Flush(now clock.Time) Output {
 	out := Output{Outcomes: c.outcomes, Deadline: c.lease.deadline()}
 	clear(c.told)
@@ -58,7 +57,7 @@ func (c *Core) Flush(now clock.Time) Output {
 	return out
 }
 
-// maxNonceTo is how many recipients of an Open are remembered.
+// maxNonceTo is the number of recipients of an Open that the core keeps.
 const maxNonceTo = 16
 
 func (c *Core) writeQuestion(now clock.Time, f *frame) {
@@ -81,8 +80,8 @@ func (c *Core) writeQuestion(now clock.Time, f *frame) {
 	c.writeRenewal(now, f)
 }
 
-// live returns the numbers of the requests that are wanted or stay, and records that the Attach
-// does not name the others.
+// live returns the numbers of the entries that the Attach must name: those that are wanted or stay.
+// It sets left for the others.
 func (c *Core) live(now clock.Time) []lockfsm.Range {
 	var live []lockfsm.Range
 	c.open = 0
@@ -108,9 +107,9 @@ func (c *Core) writeRenewal(now clock.Time, f *frame) {
 	f.renewals = r.Append(f.renewals)
 }
 
-// writeCommands writes the commands that are due on the attachment and fit into the frame. Commands
-// that free something come first, limited only by the size of a frame; then requests; then Leaving
-// and Close. It reports whether there is more to send at once.
+// writeCommands writes the commands that are due and fit into the frame: first commands that free
+// something, which only the size of the frame limits, then requests, then Leaving and Close. It
+// reports whether another frame must follow immediately.
 func (c *Core) writeCommands(now clock.Time, f *frame) (more bool) {
 	done := 0
 	for _, e := range c.frees {
@@ -125,7 +124,7 @@ func (c *Core) writeCommands(now clock.Time, f *frame) (more bool) {
 	if len(c.frees) > 0 {
 		return true
 	}
-	if !c.lease.short(now) { // otherwise a grant would have to be given back
+	if !c.lease.short(now) { // otherwise a grant would have to be released
 		for c.unsent.head != nil && c.open < windowBytes {
 			if len(f.commands) >= frameBytes {
 				return true
@@ -144,7 +143,7 @@ func (c *Core) writeCommands(now clock.Time, f *frame) (more bool) {
 	return false
 }
 
-// freed returns the command that frees an entry, without session, epoch and number.
+// freed returns the command that frees an entry. The caller sets session, epoch and number.
 func (e *entry) freed() lockfsm.Command {
 	switch {
 	case e.stays && e.lapsed != "":
@@ -157,8 +156,8 @@ func (e *entry) freed() lockfsm.Command {
 	return lockfsm.Command{Kind: lockfsm.Release}
 }
 
-// writeRequest gives the first unsent request a number and writes it. No other function gives a
-// number, so a request that was never sent has none.
+// writeRequest gives the first unsent request a number and writes it. No other function gives
+// numbers, so a request that was never sent has none.
 func (c *Core) writeRequest(now clock.Time, f *frame) {
 	e := c.unsent.head
 	c.unsent.remove(e)
@@ -169,7 +168,7 @@ func (c *Core) writeRequest(now clock.Time, f *frame) {
 	c.writeFor(now, f, e, e.req.command())
 }
 
-// writeFor writes a command about an entry and counts its bytes as unanswered.
+// writeFor writes a command for an entry and counts its bytes as unanswered.
 func (c *Core) writeFor(now clock.Time, f *frame, e *entry, cmd lockfsm.Command) {
 	cmd.Session, cmd.Epoch, cmd.Number = c.session, c.epoch, e.number
 	before := len(f.commands)

@@ -14,35 +14,35 @@ import (
 // Hold is a lock that was granted to one call of [Client.Acquire]. It is safe for concurrent use.
 // It is not a sync.Locker, because it can fail: see Err.
 //
-// The field over is set once, before the client publishes a deadline that was extended after this
-// hold was lost. So a reader of the new deadline sees over set, and no renewal can make a lost hold
-// look held again.
+// If the lease is extended after this hold was lost, the client sets over before it publishes the
+// new deadline. So a reader of the new deadline finds over set, and a renewal cannot make a lost
+// hold valid again.
 type Hold struct {
 	client *Client
 	token  lockfsm.Token
-	limit  clock.Time // when it ends by itself, set before Acquire ends; zero means never
-	req    Request    // owned by the goroutine; only the key and the terms except owner may be read elsewhere
+	limit  clock.Time // when it reaches its longest duration, set before Acquire ends; zero means never
+	req    Request    // owned by the client's goroutine, except Key and Terms, of which only owner changes
 
-	slot   chan struct{} // from the client's pool: signals the end of Acquire, and later of Release
+	slot   chan struct{} // signals the end of Acquire, and later of Release; from the client's pool
 	result error         // the result of Acquire, set before the signal; later that of Release, set with settled
 
 	ahead atomic.Pointer[HeldError] // the holder when the request was applied; nil while unknown
 
-	over     atomic.Bool // ended is set
-	mu       sync.Mutex  // guards what follows; never held while waiting
-	ended    error       // why it is no longer held
-	until    clock.Time  // from when on Err reports that; zero if released
+	over     atomic.Bool // whether ended is set
+	mu       sync.Mutex  // guards the following fields except lost; never held while waiting
+	ended    error       // the reason why the lock is no longer held
+	until    clock.Time  // when the hold was lost; zero if released
 	done     chan struct{}
-	wanted   chan struct{} // nil until Wanted is called; closed once a request waits
+	wanted   chan struct{} // nil until Wanted is called; closed when another request waits
 	isWanted bool
 	released bool  // Release was called
 	settled  bool  // the release is over
-	sharers  int32 // callers that share the slot with the first; some may have stopped waiting
+	sharers  int32 // further callers that use the slot of the first caller; some may have stopped waiting
 
-	lost func(Loss, error) // of OnLoss; not changed once the hold is in use
+	lost func(Loss, error) // set by OnLoss; not changed while the hold is in use
 }
 
-// Token returns the fencing token, also after the lock has ended.
+// Token returns the fencing token, also after the hold has ended.
 func (h *Hold) Token() lockfsm.Token { return h.token }
 
 // Key returns the first key.
@@ -64,15 +64,14 @@ func (h *Hold) Terms() (permits, of uint32) {
 // Of reports whether the hold was granted to a call of c.
 func (h *Hold) Of(c *Client) bool { return h.client == c }
 
-// Request returns the value that names the hold in [Terms].Under.
+// Request returns the request of the hold, for use in [Terms].Under.
 func (h *Hold) Request() *Request { return &h.req }
 
 // Err returns nil while the lock is held, ErrReleased after Release, and an error that matches
 // ErrLost once the lock is lost. It reads the clock, so the first call after a pause of the process
 // is already correct. Once Err has returned an error it keeps returning it.
 func (h *Hold) Err() error {
-	// Because over is read after the clock, the answer is true for the moment at which the clock
-	// was read; see Hold.
+	// With this order the result is correct for the time at which the clock was read; see Hold.
 	now := h.client.config.Clock.Now()
 	deadline := clock.Time(h.client.deadline.Load())
 	reason, why := ErrLost, LossLease
@@ -88,16 +87,15 @@ func (h *Hold) Err() error {
 	if !expired {
 		return nil
 	}
-	// This call is the first to detect the loss. The client's goroutine may be about to publish a
-	// later deadline, which must not revive this hold. The lock must be released even if Release is
-	// never called.
+	// The client's goroutine may be about to publish a later deadline, which must not make this
+	// hold valid again. The lock must be released in the group even if Release is never called.
 	err := h.end(reason, why, deadline)
 	h.client.post(input{kind: inputExpired, hold: h})
 	return err
 }
 
 // Until returns when the hold was lost, on the client's clock. Zero means that it was not lost. For
-// a lock lost at its deadline it returns that deadline, even if the loss was noticed later.
+// a lock that was lost at a deadline it returns that deadline, even if the loss was detected later.
 func (h *Hold) Until() clock.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -111,18 +109,19 @@ func (h *Hold) Until() clock.Time {
 func (h *Hold) OnLoss(f func(why Loss, err error)) { h.lost = f }
 
 // Behind returns the holder of the lock when the request was applied and had to wait or was
-// refused. Nil means none or unknown. It may be called as soon as AcquireInto has begun.
+// refused. Nil means that there was no holder or that it is unknown. Behind may be called while
+// AcquireInto runs.
 func (h *Hold) Behind() *HeldError { return h.ahead.Load() }
 
-// end records that the hold ended at the time until. It returns the reason, or the earlier reason
-// if the hold had ended before. The argument loss is passed to the function of OnLoss.
+// end marks the hold as ended at until, unless it has ended before. It returns the reason for which
+// the hold ended. loss is passed to the function of OnLoss.
 func (h *Hold) end(reason error, loss Loss, until clock.Time) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.endIn(reason, loss, until)
 }
 
-// endIn is end for a caller that holds mu.
+// endIn is like end for a caller that holds mu.
 func (h *Hold) endIn(reason error, loss Loss, until clock.Time) error {
 	if h.ended == nil {
 		h.ended, h.until = reason, until
@@ -138,7 +137,7 @@ func (h *Hold) endIn(reason error, loss Loss, until clock.Time) error {
 }
 
 // Done returns a channel that is closed when the lock is no longer held. It may be closed late if
-// the process is short of CPU time or was stopped. Err is exact.
+// the process gets too little CPU time or was stopped. Err is not late.
 func (h *Hold) Done() <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -152,7 +151,7 @@ func (h *Hold) Done() <-chan struct{} {
 }
 
 // Wanted returns a channel that is closed when the leader reports that another request waits for
-// the lock. It reports that only for a request with Notice.
+// the lock. The leader does so only for a request with Notice.
 func (h *Hold) Wanted() <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -174,18 +173,18 @@ func (h *Hold) want() {
 	h.isWanted = true
 }
 
-// Release gives the lock back, even if ctx has ended: ctx bounds only the wait for the
-// confirmation. After it returns, with any error, the handle holds nothing. It returns nil once the
-// release is confirmed, an error that matches ErrLost if the lock was lost before the client's
-// goroutine took the release, ErrClosed if the client was closed before the confirmation, or an
-// error that wraps ctx's. A second call waits for the same confirmation.
+// Release releases the lock, even if ctx has ended: ctx limits only the wait for the confirmation.
+// After Release has returned, even with an error, the caller does not hold the lock. It returns nil
+// once the release is confirmed, an error that matches ErrLost if the lock was lost before the
+// client's goroutine received the release, ErrClosed if the client was closed before the
+// confirmation, or an error that wraps ctx's. A second call waits for the same confirmation.
 func (h *Hold) Release(ctx context.Context) error {
 	return h.letGo(ctx, input{kind: inputRelease, hold: h})
 }
 
-// Detach is like Release, but a hold with a delay stays in the group for that delay and can be
-// resumed. The delay is that of its terms, or that of the hold which it resumed. If both Release
-// and Detach are called, the first call counts.
+// Detach is like Release, except that a hold with a delay stays in the group for that delay and can
+// be resumed. The delay is that of the terms, or for a resumed hold that of its earlier request. If
+// Release and Detach are both called, only the first call has an effect.
 func (h *Hold) Detach(ctx context.Context) error {
 	return h.letGo(ctx, input{kind: inputDetach, hold: h})
 }
@@ -208,21 +207,22 @@ func (h *Hold) letGo(ctx context.Context, how input) error {
 	}
 }
 
-// ReleaseSoon gives the lock back without waiting for the confirmation. It returns nil, even if the
-// lock was released before, or an error that matches ErrLost if the lock was lost before.
+// ReleaseSoon releases the lock without waiting for the confirmation. It returns an error that
+// matches ErrLost if the lock was lost before, and nil otherwise, even if the lock was already
+// released.
 func (h *Hold) ReleaseSoon() error {
 	return h.letGoSoon(input{kind: inputRelease, hold: h})
 }
 
-// Lapse is Detach for a hold whose holder has ended without releasing it. The group records that
-// the hold expired and the reason why, cut to lockfsm.MaxValueBytes. It does not wait, and returns
-// what ReleaseSoon returns.
+// Lapse is like Detach, for a hold whose holder has ended without a release. The group records that
+// the hold expired, and the reason why, cut to lockfsm.MaxValueBytes. Lapse does not wait, and
+// returns the same errors as ReleaseSoon.
 func (h *Hold) Lapse(why string) error {
 	return h.letGoSoon(input{kind: inputDetach, hold: h, bytes: []byte(why[:min(len(why), lockfsm.MaxValueBytes)])})
 }
 
 func (h *Hold) letGoSoon(how input) error {
-	_ = h.Err() // this caller has no other way to learn of a loss
+	_ = h.Err() // reports a loss, which no later call would report to this caller
 	h.startRelease(how)
 	if err := h.Err(); err != ErrReleased {
 		return err
@@ -231,8 +231,8 @@ func (h *Hold) letGoSoon(how input) error {
 }
 
 // startRelease starts the release if it has not begun, and returns the channel that signals its
-// end. Nil means that it is over. startRelease does not check the deadline. The client's goroutine
-// checks it when it handles the release, which ends with ErrLost if the lock was lost before.
+// end, or nil if the release has ended. It does not check the deadline. The client's goroutine
+// checks it, and the release fails with ErrLost if the deadline has passed.
 func (h *Hold) startRelease(how input) (answer chan struct{}) {
 	h.mu.Lock()
 	if h.released {
@@ -248,7 +248,7 @@ func (h *Hold) startRelease(how input) (answer chan struct{}) {
 	err := h.endIn(ErrReleased, 0, 0)
 	h.mu.Unlock()
 	if err != ErrReleased {
-		h.settle(err) // lost before
+		h.settle(err) // it was lost before
 	} else if !h.client.post(how) {
 		h.settle(ErrClosed)
 	}
@@ -264,9 +264,9 @@ func (h *Hold) settle(err error) {
 	answer <- struct{}{}
 }
 
-// told is called by a caller that has received the signal. It signals the next caller that shares
-// the slot; the last one returns the slot to the pool. If a caller stops waiting before the signal,
-// the slot does not return to the pool.
+// told is called by a caller that has received the signal. It repeats the signal for the next
+// caller that uses the same slot, and the last caller returns the slot to the pool. If a caller has
+// stopped waiting, the slot is not returned.
 func (h *Hold) told(answer chan struct{}) error {
 	h.mu.Lock()
 	shared := h.sharers > 0
@@ -282,8 +282,8 @@ func (h *Hold) told(answer chan struct{}) error {
 	return h.result
 }
 
-// ContextError returns why ctx has ended. errors.Is finds the context's own error and the caller's
-// cause in it.
+// ContextError returns the reason why ctx has ended. The error matches the error of ctx and its
+// cause with errors.Is.
 func ContextError(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if cause == err {

@@ -9,11 +9,10 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// This file tests clients against members that send well-formed false messages. Each test fails
-// without the rule that it names.
+// This file tests members that send well-formed but wrong messages.
 
-// TestFloodOfRepliesIsBounded checks that a flood of replies from other members neither keeps a
-// client from reading its leader's replies nor fills its memory.
+// TestFloodOfRepliesIsBounded checks that many replies of other members do not displace the
+// leader's replies, and that the memory for replies is bounded.
 func TestFloodOfRepliesIsBounded(t *testing.T) {
 	t.Parallel()
 	c := &Client{wake: make(chan struct{}, 1), heeded: nodeidtest.ID(5)}
@@ -39,9 +38,8 @@ func TestFloodOfRepliesIsBounded(t *testing.T) {
 	}
 }
 
-// TestOnlyVotersRedirect checks that only redirects of voters count. Any member can claim to lead,
-// and a client that believed it would have its lease acknowledged by an instance that does not keep
-// it.
+// TestOnlyVotersRedirect checks that redirects of members that are no voters are ignored. Otherwise
+// any member could pose as the leader and acknowledge a lease that the group does not keep.
 func TestOnlyVotersRedirect(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -55,19 +53,19 @@ func TestOnlyVotersRedirect(t *testing.T) {
 	if b.core.phase != Attached || b.core.term >= 1<<63 {
 		t.Fatalf("a redirect from a non-voter was followed: %v, term %d", b.core.phase, b.core.term)
 	}
-	b.reply(nodeidtest.ID(2), redirect(9, nodeidtest.ID(70))) // a voter may name an unknown instance
+	b.reply(nodeidtest.ID(2), redirect(9, nodeidtest.ID(70))) // a voter may name an unknown instance as the leader
 	b.turn()
 	if b.to.ID != nodeidtest.ID(70) {
 		t.Fatalf("asked %d", b.to.ID)
 	}
-	b.reply(nodeidtest.ID(70), redirect(10, nodeidtest.ID(3))) // and that instance may redirect in turn
+	b.reply(nodeidtest.ID(70), redirect(10, nodeidtest.ID(3))) // the instance that was asked may redirect, too
 	b.turn()
 	if b.to.ID != nodeidtest.ID(3) {
 		t.Fatalf("asked %d", b.to.ID)
 	}
 	for _, r := range []session.Reply{b.attached(lockfsm.Done), b.state(1, lockfsm.Granted, 5), b.renewed(),
 		b.ended(session.EndNoSession), b.freed(1)} {
-		b.reply(nodeidtest.ID(66), r) // not the instance that was asked
+		b.reply(nodeidtest.ID(66), r) // this instance was not asked
 	}
 	b.turn()
 	b.quiet()

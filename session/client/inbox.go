@@ -6,11 +6,11 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Limits of the inputs that wait for the goroutine.
+// Limits of the inbox.
 const (
 	inboxBytes = 64 << 20 // of replies from the client's leader
 	otherBytes = 1 << 20  // of replies from all other instances together
-	inputBytes = 128      // the size that an input counts, in addition to its bytes
+	inputBytes = 128      // the size of an input without its bytes
 )
 
 const maxGathers = 3
@@ -22,7 +22,7 @@ const (
 	inputCancel
 	inputRelease
 	inputDetach
-	inputExpired // Err found the hold expired before the goroutine did
+	inputExpired // Err has detected that the hold expired
 	inputReceive
 	inputDown
 	inputTargets
@@ -30,7 +30,7 @@ const (
 	inputLeaving
 	inputWait
 	inputCloseSession
-	inputForget // a waiter's context has ended
+	inputForget // the context of a waiter has ended
 	inputHeld   // a waiter asks which locks are held
 )
 
@@ -59,17 +59,18 @@ func (c *Client) post(in input) bool {
 	return true
 }
 
-// rouse wakes the goroutine. Only the first input into an empty inbox needs it, because the
-// goroutine takes the whole inbox.
+// rouse wakes the goroutine. It is needed only for the first input into an empty inbox, because the
+// goroutine processes the whole inbox.
 func (c *Client) rouse() {
 	select {
 	case c.wake <- struct{}{}:
-	default: // it is awake already
+	default: // the goroutine is already being woken
 	}
 }
 
-// gather yields the processor so that other goroutines can post, and repeats this while new inputs
-// arrive. One turn and one frame then serve them all. With only one caller it costs nothing.
+// gather yields the processor so that other goroutines can post, and repeats this while inputs
+// arrive, up to maxGathers times. One turn and one frame then serve them all. With only one caller
+// it costs almost nothing.
 func (c *Client) gather() {
 	had := 1
 	for range maxGathers {

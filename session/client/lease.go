@@ -7,22 +7,23 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// The arithmetic of the lease; see "The trust window" in package session. All times count from the
-// sending of the acknowledged renewal, so delays of the network can only shorten the window.
+// These constants define the times of a lease; see "The trust window" in package session. All times
+// count from the sending of the acknowledged renewal, so a slow network can only shorten the
+// window.
 const (
-	// TTL/50 covers a clock that runs 1% slow here and a clock that runs 1% fast on the leader.
+	// The margin covers a clock that is 1% slow here and a clock that is 1% fast on the leader.
 	leaseMarginParts   = 50
 	leaseRenewParts    = 3  // a renewal is sent every TTL/3, and at least every leaseRenewLongest
-	leaseShortestParts = 10 // a grant with less than TTL/10 of the lease left is given back
+	leaseShortestParts = 10 // a grant with less than TTL/10 left is released
 )
 
-// leaseRenewLongest bounds the time between renewals of a long lease. By its renewals a client also
-// notices a leader that was cut off without its stream ending. The time until it notices must not
-// depend on the length of the lease.
+// leaseRenewLongest is the longest time between renewals. A client detects by unanswered renewals
+// that the leader was cut off although its stream did not end. The time for this detection must not
+// grow with the TTL.
 const leaseRenewLongest = 3 * time.Second
 
-// renewWaiting bounds the time between renewals while calls wait for a lock. A client that waits
-// should notice the loss of its leader quickly, because the next leader could grant the lock.
+// renewWaiting is the longest time between renewals while calls wait for a lock, so that a lost
+// leader, which cannot grant it, is detected sooner.
 const renewWaiting = time.Second
 
 func renewEvery(ttl time.Duration) time.Duration { return min(ttl/leaseRenewParts, leaseRenewLongest) }
@@ -32,9 +33,9 @@ type LeaseState uint8
 
 // The states of a lease.
 const (
-	Lost     LeaseState = iota // no lease, or its deadline has passed: nothing is held
-	Jeopardy                   // at least two thirds of the TTL have passed since the last acknowledged renewal was sent
-	Safe                       // neither of the two
+	Lost     LeaseState = iota // there is no lease, or its deadline has passed; nothing is held
+	Jeopardy                   // two thirds of the TTL have passed since the last acknowledged renewal was sent
+	Safe                       // neither Lost nor Jeopardy
 )
 
 func (s LeaseState) String() string { return [...]string{"lost", "jeopardy", "safe", "unknown"}[s&3] }
@@ -46,8 +47,8 @@ type lease struct {
 	sent clock.Time
 }
 
-// deadline returns when the lease ends. Without a lease it returns the origin of the clock, which
-// lies in the past.
+// deadline returns when the lease ends. Without a lease it returns zero, the clock's origin, which
+// has passed.
 func (l lease) deadline() clock.Time {
 	if l.ttl == 0 {
 		return 0
@@ -55,14 +56,15 @@ func (l lease) deadline() clock.Time {
 	return l.sent.Add(l.ttl - l.ttl/leaseMarginParts)
 }
 
-// renewed extends the lease to a renewal sent at the given time, and never shortens it.
+// renewed extends the lease after the acknowledgement of a renewal that was sent at sent. It never
+// shortens the lease.
 func (l *lease) renewed(sent clock.Time) {
 	if l.ttl != 0 && sent.After(l.sent) {
 		l.sent = sent
 	}
 }
 
-// left returns the rest of the lease. Zero or less means that it is over.
+// left returns the time until the end of the lease. It is zero or negative after the end.
 func (l lease) left(now clock.Time) time.Duration { return l.deadline().Sub(now) }
 
 func (l lease) short(now clock.Time) bool {
@@ -81,10 +83,10 @@ func (l lease) state(now clock.Time) LeaseState {
 	return Safe
 }
 
-// renewals numbers a client's renewals and remembers the unacknowledged ones.
+// renewals numbers a client's renewals and records the unacknowledged ones.
 type renewals struct {
 	session.Sent
-	seq   uint64 // the number of the last renewal sent, counted over all sessions
+	seq   uint64 // the number of the last renewal sent, in any session
 	heard uint64 // the newest renewal known to have arrived
 }
 

@@ -72,7 +72,7 @@ func TestRenewalsOfLongLeasesAreFrequent(t *testing.T) {
 	}
 }
 
-// TestMarginCoversDrift checks that the margin covers two clocks whose rates are wrong by 1% in
+// TestMarginCoversDrift checks that the margin is enough for two clocks that are 1% wrong in
 // opposite directions.
 func TestMarginCoversDrift(t *testing.T) {
 	t.Parallel()

@@ -11,8 +11,8 @@ import (
 
 const benchLease = benchTTL - benchTTL/50
 
-// TestOpenCountsFromFirstSending checks that the lease counts from the first sending of the nonce,
-// no matter which instance answers and how late.
+// TestOpenCountsFromFirstSending checks that the lease counts from the first time the nonce was
+// sent, even if another instance answers much later.
 func TestOpenCountsFromFirstSending(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -28,22 +28,22 @@ func TestOpenCountsFromFirstSending(t *testing.T) {
 	}
 }
 
-// TestOpenedCountsOnlyFromWhereItWasSent checks that an answer to Open from any other instance is
-// ignored. Otherwise the client would attach to the wrong instance.
+// TestOpenedCountsOnlyFromWhereItWasSent checks that an Opened is ignored if it is from an instance
+// to which the Open was not sent.
 func TestOpenedCountsOnlyFromWhereItWasSent(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.want("1: open nonce 1")
 	b.reply(nodeidtest.ID(666), b.opened(1, 100))
 	b.want("")
-	b.reply(nodeidtest.ID(2), b.opened(1, 100)) // a voter, but not asked yet
+	b.reply(nodeidtest.ID(2), b.opened(1, 100)) // a voter that was not asked yet
 	b.want("")
 	b.reply(nodeidtest.ID(1), b.opened(1, 100))
 	b.want("1: attach 1 live next 1, renew 1")
 }
 
-// TestANonceThatIsTakenIsLeft checks that the client uses a new nonce when another instance, which
-// has seen the nonce of its Open, has opened a session with it first.
+// TestANonceThatIsTakenIsLeft checks that the client draws a new nonce if another instance has
+// opened a session with its nonce.
 func TestANonceThatIsTakenIsLeft(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -129,8 +129,8 @@ func TestForeignAcknowledgementsMoveNothing(t *testing.T) {
 	}
 }
 
-// TestDeadlineLosesAllAndReleases checks that at the deadline every hold is lost for good, and that
-// its release is sent although the session still exists.
+// TestDeadlineLosesAllAndReleases checks that every hold is lost for good at the deadline, and that
+// its release is sent even if the session still exists.
 func TestDeadlineLosesAllAndReleases(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -152,7 +152,7 @@ func TestDeadlineLosesAllAndReleases(t *testing.T) {
 	if got := b.frame(); got != "1: cancel 1, cancel 2, renew 1" {
 		t.Fatalf("frame %q", got)
 	}
-	b.core.Down(b.now, nodeidtest.ID(1)) // the releases are lost with the stream; Attach settles them
+	b.core.Down(b.now, nodeidtest.ID(1)) // the releases are lost with the stream, and the next Attach frees the locks
 	b.want("2: attach 2 live 3-3 next 4, renew 2")
 }
 
@@ -179,7 +179,7 @@ func TestLateRenewalRevivesNothing(t *testing.T) {
 	old := b.deadline
 	b.advance(benchTTL / 3)
 	b.want("1: renew 1")
-	b.now = old.Add(time.Millisecond) // the process was stopped; the acknowledgement is in the inbox
+	b.now = old.Add(time.Millisecond) // the process was stopped while the acknowledgement was in the inbox
 	b.reply(nodeidtest.ID(1), b.renewed())
 	b.turn()
 	b.outcome(x, OutcomeLost, ErrLost)
@@ -191,8 +191,8 @@ func TestLateRenewalRevivesNothing(t *testing.T) {
 	}
 }
 
-// TestShortGrantIsGivenBack checks that a grant with too little of the lease left is given back,
-// and that the lock is requested again only when enough of the lease is left.
+// TestShortGrantIsGivenBack checks that a grant shortly before the end of the lease is released,
+// and that its request is sent again only after a renewal.
 func TestShortGrantIsGivenBack(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -206,7 +206,7 @@ func TestShortGrantIsGivenBack(t *testing.T) {
 	b.reply(nodeidtest.ID(1), b.renewed())
 	b.turn()
 	b.now = b.deadline.Add(-benchTTL/10 + 1)
-	b.core.renewedAt, b.core.heardAt = b.now, b.now // this test is about the grant alone
+	b.core.renewedAt, b.core.heardAt = b.now, b.now // so that no renewal is due
 	b.reply(nodeidtest.ID(1), b.state(1, lockfsm.Granted, 77))
 	b.want("1: cancel 1")
 	b.quiet()
@@ -214,7 +214,7 @@ func TestShortGrantIsGivenBack(t *testing.T) {
 		t.Fatalf("the request is at stage %d", r.stage)
 	}
 	third := b.acquire("z", false)
-	b.want("") // nothing is requested while a grant would be useless
+	b.want("") // no request is sent shortly before the end of the lease
 	b.core.renewedAt = b.now.Add(-time.Hour)
 	b.want("1: renew 1")
 	b.reply(nodeidtest.ID(1), b.renewed(), b.freed(1))

@@ -12,13 +12,13 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// TestAnOldLeaderEndsNoSession checks a leader that was replaced during a pause and does not know
-// the session. Its answers neither end the session nor confirm anything.
+// TestAnOldLeaderEndsNoSession checks that an answer "no session" of a leader that was deposed
+// before the session was last opened or attached does not end the session.
 func TestAnOldLeaderEndsNoSession(t *testing.T) {
 	t.Parallel()
 	for _, code := range []lockfsm.Code{lockfsm.NoSession, lockfsm.Stale} {
 		b := newBench(t)
-		b.attach() // in term 3
+		b.attach() // attaches in term 3
 		released := b.hold("a")
 		b.core.Release(b.now, released)
 		b.turn()
@@ -36,8 +36,8 @@ func TestAnOldLeaderEndsNoSession(t *testing.T) {
 	}
 }
 
-// TestNoSession checks the end of a session: holds are lost, releases are confirmed, and waiting
-// requests are sent again under a new session.
+// TestNoSession checks that after the end of the session holds are lost, releases are confirmed,
+// and waiting requests are sent again in a new session.
 func TestNoSession(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(b *bench){
@@ -49,7 +49,7 @@ func TestNoSession(t *testing.T) {
 			b.turn()
 			b.reply(nodeidtest.ID(1), b.attached(lockfsm.NoSession))
 		},
-		"stale": func(b *bench) { // a copy of this process has attached with a higher epoch
+		"stale": func(b *bench) { // as after an Attach of a copy of this process with a higher epoch
 			b.core.Down(b.now, nodeidtest.ID(1))
 			b.turn()
 			b.reply(nodeidtest.ID(2), redirect(3, nodeidtest.ID(1)))
@@ -112,8 +112,8 @@ func TestUnknownGrantIsGivenBack(t *testing.T) {
 	b.want("1: attach 2 live next 1, renew 2")
 }
 
-// TestUnansweredCommandAttachesAnew checks that the client attaches again if a frame was lost
-// although the stream is open, so that only renewals are answered.
+// TestUnansweredCommandAttachesAnew checks that the client attaches again if a command is not
+// answered while renewals are.
 func TestUnansweredCommandAttachesAnew(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -149,7 +149,7 @@ func TestRebindForgetsTheSession(t *testing.T) {
 		b.outcomes[1] != (Outcome{Kind: OutcomeReleased, Request: released, Err: ErrLost}) {
 		t.Fatalf("outcomes %+v", b.outcomes)
 	}
-	b.reply(nodeidtest.ID(1), b.opened(1, 300)) // an answer to the previous incarnation
+	b.reply(nodeidtest.ID(1), b.opened(1, 300)) // the answer to the Open before Rebind
 	b.want("")
 	b.reply(nodeidtest.ID(7), b.opened(2, 200))
 	b.want("7: attach 2 live next 4, acquire 4 c, renew 2")
@@ -176,7 +176,7 @@ func TestCloseSession(t *testing.T) {
 		b.outcomes[2] != (Outcome{Kind: OutcomeFailed, Request: late, Err: ErrClosed}) {
 		t.Fatalf("outcomes %+v", b.outcomes)
 	}
-	b.core.Down(b.now, nodeidtest.ID(1)) // did it arrive?
+	b.core.Down(b.now, nodeidtest.ID(1)) // it is unknown whether the command arrived
 	b.want("2: attach 2 live next 3, renew 2")
 	b.reply(nodeidtest.ID(2), b.attached(lockfsm.Done))
 	b.want("2: close")
@@ -224,8 +224,7 @@ func TestLeavingIsSaidOnEveryAttachment(t *testing.T) {
 }
 
 // TestReleaseOfADelayedLockBehindTheEndOfItsSession checks that the end of the session does not
-// confirm the release of a lock with a delay: the release did not arrive, and the delay keeps the
-// lock taken.
+// confirm the release of a lock with a delay, which stays taken if the release did not arrive.
 func TestReleaseOfADelayedLockBehindTheEndOfItsSession(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -55,8 +55,8 @@ func TestHeldNamesTheHolder(t *testing.T) {
 	b.empty()
 }
 
-// TestTryWithoutLeader checks that a try ends two seconds after the last leader was lost, whether
-// it was sent or not, while other requests wait.
+// TestTryWithoutLeader checks that a try request fails two seconds after the leader was lost,
+// whether it was sent or not, and that other requests wait.
 func TestTryWithoutLeader(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -67,7 +67,7 @@ func TestTryWithoutLeader(t *testing.T) {
 	b.turn()
 	b.reply(nodeidtest.ID(2), redirect(3, nodeidtest.ID(0)))
 	unsent := b.acquire("z", true)
-	b.core.targets = nil // no voter answers
+	b.core.targets = nil // no voter can be asked
 	b.turn()
 	b.advance(2*time.Second - 1)
 	b.turn()
@@ -102,7 +102,7 @@ func TestBadKeys(t *testing.T) {
 }
 
 // TestOverload checks that refused requests get no number, and that requests are accepted again
-// when some have ended.
+// when earlier ones have ended.
 func TestOverload(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -9,8 +9,8 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// TestHoldsEndByThemselves checks that each hold ends at its own time, no matter what is released
-// before, and that its end is sent to the group.
+// TestHoldsEndByThemselves checks that each hold ends after its longest duration, even if others
+// are released before, and that it is then detached in the group.
 func TestHoldsEndByThemselves(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(50) {

@@ -2,8 +2,8 @@ package client
 
 import "time"
 
-// This file has what a client reports about itself for people and metrics. No decision depends on
-// it.
+// This file contains the reports of a client for operators and metrics. No decision depends on
+// them.
 
 // Loss is the reason why a hold ended that its caller had not released.
 type Loss uint8
@@ -12,9 +12,9 @@ type Loss uint8
 const (
 	LossUnknown   Loss = iota // the group has no such hold, although the session exists
 	LossLease                 // no renewal was acknowledged in time
-	LossOverdue               // it reached the longest duration that its request allows
-	LossForced                // it was ended by force
-	LossExpired               // the group reported that the session is over
+	LossOverdue               // the hold reached the longest duration that its request allows
+	LossForced                // the hold was ended by force
+	LossExpired               // the group reported that the session has ended
 	LossRestarted             // the instance began a new incarnation
 	LossStopped               // the client was closed
 	LossTaken                 // another session has resumed the hold by its token
@@ -24,16 +24,16 @@ func (l Loss) String() string {
 	return [...]string{"unknown", "lease", "overdue", "forced", "expired", "restarted", "stopped", "resumed"}[l&7]
 }
 
-// SessionEnd is why a session is over for its client.
+// SessionEnd is the reason why a session has ended for its client.
 type SessionEnd uint8
 
-// The ends of a session.
+// The reasons why a session ends.
 const (
-	SessionGoesOn    SessionEnd = iota // or there was none
-	SessionClosed                      // by CloseSession
-	SessionExpired                     // the group reported that it is over, or that another process attached to it
-	SessionRestarted                   // by Rebind; the group was not told
-	SessionStopped                     // by Close; the group was not told
+	SessionGoesOn    SessionEnd = iota // the session has not ended, or there was none
+	SessionClosed                      // CloseSession has closed it
+	SessionExpired                     // the group reported that it has ended, or that another process has attached to it
+	SessionRestarted                   // Rebind has dropped it, without a message to the group
+	SessionStopped                     // Close has dropped it, without a message to the group
 )
 
 func (e SessionEnd) String() string {
@@ -45,22 +45,22 @@ func (e SessionEnd) loss() Loss {
 		LossUnknown}[e&7]
 }
 
-// News describes the changes of a client in one turn.
+// News describes the changes of a client in a turn.
 type News struct {
 	Before, After Status
-	// the round trip time of each acknowledged renewal; valid until Config.Watch returns
+	// the round-trip times of the acknowledged renewals; valid until Config.Watch returns
 	Renewed    []time.Duration
 	Unanswered int // renewals that were not answered before their attachment ended
 }
 
-// tally is what a core counts for the news. Its slice is reused.
+// tally contains the counts of a core for News. Its slice is reused.
 type tally struct {
 	renewed    []time.Duration
 	unanswered int
 	ended      SessionEnd // how the last session ended
 }
 
-// talliesKept bounds the list in case that the shell never reads it.
+// talliesKept bounds the slice if it is never read.
 const talliesKept = 64
 
 func (t *tally) answered(after time.Duration) {
@@ -69,15 +69,16 @@ func (t *tally) answered(after time.Duration) {
 	}
 }
 
-// takeRenewals returns the round trip times of answered renewals and the number of unanswered ones
-// since the last call. The slice is valid until the next input.
+// takeRenewals returns the results of renewals since the last call. The slice is valid until the
+// next input.
 func (c *Core) takeRenewals() (answered []time.Duration, unanswered int) {
 	answered, unanswered = c.tally.renewed, c.tally.unanswered
 	c.tally.renewed, c.tally.unanswered = c.tally.renewed[:0], 0
 	return answered, unanswered
 }
 
-// differs reports whether a change is worth reporting. Counts and deadlines change all the time.
+// differs reports whether the change from before must be reported. Changes of counts and deadlines
+// alone are too frequent.
 func (s *Status) differs(before *Status) bool {
 	return s.Phase != before.Phase || s.Session != before.Session || s.Lease != before.Lease ||
 		s.GraceUntil != before.GraceUntil || s.Leader != before.Leader

@@ -18,20 +18,20 @@ type OutcomeKind uint8
 // The kinds of outcomes. All but OutcomeGranted, OutcomeWaits and OutcomeWanted end the request.
 const (
 	OutcomeGranted  OutcomeKind = iota + 1 // the call holds the lock, with Token
-	OutcomeFailed                          // the call holds nothing and never will; Err says why
-	OutcomeLost                            // a granted lock is lost; Err says why
-	OutcomeReleased                        // the release is confirmed; with Err it can never be confirmed
+	OutcomeFailed                          // the call holds nothing, now or later; Err is the reason
+	OutcomeLost                            // a granted lock is lost; Err is the reason
+	OutcomeReleased                        // the release is confirmed, or Err is the reason why it cannot be
 	OutcomeWaits                           // the call waits; Behind is the holder when its request was applied
 	OutcomeWanted                          // another request waits for the held lock; may be repeated
 )
 
-// Outcome is what a core reports to a caller.
+// Outcome is a result that a core reports for a request.
 type Outcome struct {
 	Kind    OutcomeKind
 	Why     Loss // with OutcomeLost
 	Request *Request
 	Token   lockfsm.Token
-	Until   clock.Time // with OutcomeGranted: when the hold ends by itself; zero means never
+	Until   clock.Time // with OutcomeGranted: when the hold reaches its longest duration; zero means never
 	Err     error
 	Behind  *HeldError
 }
@@ -65,7 +65,7 @@ func (c *Core) Acquire(now clock.Time, r *Request) {
 	}
 }
 
-// plainKey reports whether every group would accept a key.
+// plainKey reports whether a group may accept a key.
 func plainKey(key string) bool {
 	return key != "" && len(key) <= session.LongestKey && utf8.ValidString(key) && !containsControl(key)
 }
@@ -79,8 +79,7 @@ func containsControl(s string) bool {
 	return false
 }
 
-// Cancel gives up a request: no outcome follows. A grant that is under way at that time is
-// released.
+// Cancel ends a request without an outcome. A grant that arrives later is released.
 func (c *Core) Cancel(now clock.Time, r *Request) {
 	c.begin(now)
 	switch r.stage {
@@ -94,8 +93,8 @@ func (c *Core) Cancel(now clock.Time, r *Request) {
 	c.abandon(r)
 }
 
-// Release gives a held lock back and reports whether it was held until now. If so, OutcomeReleased
-// follows.
+// Release releases a held lock and reports whether it was held until now. If it was,
+// OutcomeReleased follows.
 func (c *Core) Release(now clock.Time, r *Request) bool {
 	c.begin(now)
 	if r.stage != stageHeld {
@@ -107,9 +106,9 @@ func (c *Core) Release(now clock.Time, r *Request) bool {
 	return true
 }
 
-// Detach is like Release, but a hold with a delay stays in the group for that delay. If lapsed is
-// not empty, it is the reason why the hold ends without a release by its holder, and the group
-// records that the hold expired. If it is empty, the holder has detached it.
+// Detach is like Release, except that a hold with a delay stays for its delay. lapsed is the reason
+// if the hold ends without a release by its holder. The group then records that the hold expired.
+// If lapsed is empty, the holder has detached the hold.
 func (c *Core) Detach(now clock.Time, r *Request, lapsed string) bool {
 	c.begin(now)
 	if r.stage == stageHeld {
@@ -118,8 +117,8 @@ func (c *Core) Detach(now clock.Time, r *Request, lapsed string) bool {
 	return c.Release(now, r)
 }
 
-// Stop ends every request: waiting calls and unconfirmed releases with ErrClosed, held locks as
-// lost. Nothing is sent or accepted any more.
+// Stop ends every request: waiting calls and unconfirmed releases end with ErrClosed, and held
+// locks are lost. The core then neither sends nor accepts anything.
 func (c *Core) Stop() {
 	c.forgetSession(ErrClosed, SessionStopped)
 	c.failWaiting(false, ErrClosed)
@@ -141,8 +140,7 @@ func (c *Core) fail(r *Request, err error) {
 	c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeFailed, Request: r, Err: err})
 }
 
-// abandon ends a request without an outcome, and frees its entry in the group if the request was
-// sent.
+// abandon ends a request without an outcome. If the request was sent, its entry is freed.
 func (c *Core) abandon(r *Request) {
 	e := r.entry
 	r.stage, r.entry, e.req = stageOver, nil, nil
@@ -154,8 +152,8 @@ func (c *Core) abandon(r *Request) {
 	c.free(e)
 }
 
-// free marks a numbered entry as unwanted. Without an attachment nothing is sent: the next Attach
-// does not name it.
+// free marks a numbered entry as unwanted. Without an attachment nothing is sent, since the next
+// Attach does not name the entry.
 func (c *Core) free(e *entry) {
 	e.freeing = true
 	c.freeing++
@@ -165,7 +163,7 @@ func (c *Core) free(e *entry) {
 	}
 }
 
-// drop forgets an entry that the group has removed, and confirms its release to the caller.
+// drop removes an entry that has ended in the group, and ends its release with err.
 func (c *Core) drop(e *entry, err error) {
 	delete(c.byNumber, e.number)
 	c.sent.remove(e)
@@ -182,7 +180,8 @@ func (c *Core) drop(e *entry, err error) {
 	}
 }
 
-// grant gives a lock to its caller, or returns it to the group if too little of the lease is left.
+// grant reports a grant to the caller. If too little of the lease is left, it releases the lock
+// instead and sends the request again.
 func (c *Core) grant(now clock.Time, e *entry, token lockfsm.Token) {
 	r := e.req
 	if c.lease.short(now) {
@@ -225,8 +224,9 @@ func (c *Core) heldNoMore(r *Request) {
 	}
 }
 
-// overdue ends a hold that has reached its longest duration. The code under it may still run, so
-// the lock stays taken for its delay, as if the session had expired, and the event log says so.
+// overdue ends a hold that has reached its longest duration. The code under the lock may still run,
+// so the lock stays taken for its delay, as if the session had expired. The event log contains the
+// reason.
 func (c *Core) overdue(r *Request) {
 	e := r.entry
 	c.loseBy(r, OverdueError{}, LossOverdue)
@@ -235,8 +235,8 @@ func (c *Core) overdue(r *Request) {
 	c.free(e)
 }
 
-// requeue puts a waiting request back into the list of unsent requests, at its old place. The
-// caller must free or drop the old entry.
+// requeue returns a waiting request to the unsent ones, at its old place. The caller must free or
+// drop the old entry.
 func (c *Core) requeue(r *Request) {
 	r.entry = &entry{req: r, order: r.order}
 	c.unsent.insert(r.entry)
@@ -250,8 +250,8 @@ func (c *Core) loseBy(r *Request, err error, why Loss) {
 	c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeLost, Request: r, Err: err, Why: why})
 }
 
-// loseAll ends every held request for good, and frees the entries in the group, because the session
-// may continue.
+// loseAll ends every held request for good, and frees its entry, since the session may still exist
+// in the group.
 func (c *Core) loseAll() {
 	for e := c.sent.head; e != nil && c.held > 0; e = e.next {
 		if e.req != nil && e.req.stage == stageHeld {
@@ -263,7 +263,7 @@ func (c *Core) loseAll() {
 	}
 }
 
-// failWaiting fails all waiting calls, or only the tries, because a try does not wait for a leader.
+// failWaiting fails all waiting calls, or only the try requests.
 func (c *Core) failWaiting(onlyTries bool, err error) {
 	for _, l := range [...]*entryList{&c.sent, &c.unsent} {
 		for e := l.head; e != nil; {

@@ -26,7 +26,7 @@ func (w *world) x() lockfsm.LockInfo {
 	return info
 }
 
-// TestDetachedHoldStaysAndIsTakenUp checks that a detached hold stays for its delay by the leader's
+// TestDetachedHoldStaysAndIsTakenUp checks that a detached hold stays for its delay on the leader's
 // clock, and that a request can resume it.
 func TestDetachedHoldStaysAndIsTakenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -48,11 +48,11 @@ func TestDetachedHoldStaysAndIsTakenUp(t *testing.T) {
 		if _, err := w.take(nodeidtest.ID(100), Terms{Resume: first.Token()}); !errors.Is(err, ErrNotHeld) {
 			t.Errorf("with a token that is over: %v", err)
 		}
-		time.Sleep(2 * time.Hour) // longer than the delay of one hour after the first Detach
+		time.Sleep(2 * time.Hour) // longer than the delay of the first Detach
 		if second.Err() != nil {
 			t.Fatal(second.Err())
 		}
-		if err := second.Detach(t.Context()); err != nil { // its delay is that of the first request
+		if err := second.Detach(t.Context()); err != nil { // the hold has the delay of the first request
 			t.Fatal(err)
 		}
 		start := time.Now()
@@ -67,8 +67,8 @@ func TestDetachedHoldStaysAndIsTakenUp(t *testing.T) {
 	})
 }
 
-// TestLostHoldStays checks that a holder that was cut off does not end its lost hold when it is
-// connected again, whether its session has ended or still exists.
+// TestLostHoldStays checks that a hold with a delay stays in the group after its client has lost
+// it, whether the session ends or continues after the client is connected again.
 func TestLostHoldStays(t *testing.T) {
 	for name, livesOn := range map[string]bool{"session over": false, "session lives on": true} {
 		t.Run(name, func(t *testing.T) {
@@ -84,7 +84,7 @@ func TestLostHoldStays(t *testing.T) {
 				w.keepers[nodeidtest.ID(1)].Down(nodeidtest.ID(100))
 				w.clients[nodeidtest.ID(100)].Down(nodeidtest.ID(1))
 				if time.Sleep(worldTTL / 2); livesOn {
-					w.elect(nodeidtest.ID(2)) // it gives every session a full TTL
+					w.elect(nodeidtest.ID(2)) // the new leader gives every session a full TTL
 				}
 				<-first.Done()
 				if !livesOn {
@@ -111,8 +111,8 @@ func TestLostHoldStays(t *testing.T) {
 	}
 }
 
-// TestHoldIsTakenFromALiveHolder checks that the error of the former holder names the session that
-// has resumed its hold.
+// TestHoldIsTakenFromALiveHolder checks that a holder whose hold was resumed gets an error with the
+// record of the session that resumed it.
 func TestHoldIsTakenFromALiveHolder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2, nodeidtest.ID(1))
@@ -137,8 +137,8 @@ func TestHoldIsTakenFromALiveHolder(t *testing.T) {
 	})
 }
 
-// TestResumeGivenUp checks that a caller that gives up a resume holds nothing, and that the hold
-// which it wanted to resume still exists.
+// TestResumeGivenUp checks that a caller that cancels a request to resume a hold holds nothing, and
+// that the hold does not end.
 func TestResumeGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2, nodeidtest.ID(1))
@@ -153,7 +153,7 @@ func TestResumeGivenUp(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		w.mu.Lock()
-		w.onReply = cancel // before the answer
+		w.onReply = cancel // ends the context before the answer arrives
 		w.mu.Unlock()
 		h := &Hold{}
 		if err := w.clients[nodeidtest.ID(101)].AcquireInto(ctx, h,
@@ -167,9 +167,8 @@ func TestResumeGivenUp(t *testing.T) {
 	})
 }
 
-// TestDetachSurvivesItsAttachment checks that the next Attach names a hold whose Detach is not
-// confirmed, because the group would otherwise end the hold, and that the Detach is sent again if
-// the hold still exists.
+// TestDetachSurvivesItsAttachment checks that the next Attach names a hold with a Detach that is
+// not confirmed, so that the hold does not end, and that the Detach is then sent again.
 func TestDetachSurvivesItsAttachment(t *testing.T) {
 	b := newBench(t)
 	b.attach()
@@ -187,7 +186,7 @@ func TestDetachSurvivesItsAttachment(t *testing.T) {
 	b.core.Detach(b.now, two, "")
 	b.want("1: detach 1, detach 2")
 	b.core.Down(b.now, nodeidtest.ID(1))
-	b.core.Detach(b.now, three, "") // without an attachment
+	b.core.Detach(b.now, three, "") // there is no attachment at this time
 	b.want("2: attach 2 live 1-3 next 4, renew 2")
 	b.reply(nodeidtest.ID(2), b.state(2, lockfsm.Granted, 1002), b.state(3, lockfsm.Granted, 1003),
 		b.attached(lockfsm.Done), b.renewed())
@@ -202,8 +201,8 @@ func TestDetachSurvivesItsAttachment(t *testing.T) {
 	b.empty()
 }
 
-// TestShortResumeIsTriedAgain checks a hold that is resumed when too little of the lease is left:
-// it is detached under its new token, and the next request resumes it by that token.
+// TestShortResumeIsTriedAgain checks that a hold that is resumed shortly before the end of the
+// lease is detached with its new token, and that the request is sent again with this token.
 func TestShortResumeIsTriedAgain(t *testing.T) {
 	b := newBench(t)
 	b.attach()

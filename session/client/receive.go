@@ -11,11 +11,11 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// In this file the client reads the replies of its leader. It ignores replies about another
-// attachment, because the answer to the current Attach reports the state of all entries.
+// This file handles the replies of the leader. It ignores replies about another attachment, since
+// the states that answer the current Attach contain the same information.
 
-// Receive reads several replies, and does not keep the bytes. Malformed bytes end the attachment;
-// the answer to the next Attach replaces their content.
+// Receive handles a sequence of replies, and does not keep the bytes. Malformed bytes end the
+// attachment, and the next Attach asks for the same information.
 func (c *Core) Receive(now clock.Time, from nodeid.ID, replies []byte) {
 	c.begin(now)
 	for len(replies) > 0 && !c.closed {
@@ -79,20 +79,20 @@ func (c *Core) reply(now clock.Time, from nodeid.ID, r *session.Reply) {
 	}
 }
 
-// opened reads the answer to Open from any instance to which it was sent. An instance that answers
-// leads, or led when it answered. The lease counts from the first sending of the nonce, because any
-// of the sendings may have opened the session.
+// opened handles the answer to Open, from any instance to which the Open was sent: only an instance
+// that leads, or led at that time, answers. The lease counts from the first time the nonce was
+// sent, because the first Open may have opened the session.
 func (c *Core) opened(now clock.Time, from nodeid.ID, r *session.Reply) {
 	if c.session != 0 || c.nonceSent == 0 || r.Nonce != c.nonce || !slices.Contains(c.nonceTo, from) {
 		return
 	}
 	c.term = max(c.term, r.Term)
-	// Another instance, which has seen this nonce in a log, has opened a session with it first.
+	// Another instance has read this nonce in a log and has opened a session with it.
 	if r.Code == lockfsm.NoSession {
 		c.nonce, c.nonceSent = lockfsm.Nonce{}, 0
 	}
 	if r.Code != lockfsm.Done || r.Session == 0 || r.TTL <= 0 {
-		c.backOff(now, nodeid.Endpoint{}) // the group is full or not founded: retry with the same nonce
+		c.backOff(now, nodeid.Endpoint{}) // the group is full or not founded, so retry with the same nonce
 		return
 	}
 	c.session, c.proof, c.nonce, c.provenTerm = r.Session, c.nonce, lockfsm.Nonce{}, r.Term
@@ -114,8 +114,8 @@ func (c *Core) find(peer nodeid.ID) nodeid.Endpoint {
 	return nodeid.Endpoint{ID: peer}
 }
 
-// attached reads the answer to Attach. The states of everything live came before it, so what was
-// named and not reported is finished, and what was not named is free.
+// attached handles the answer to Attach. The states of all live requests arrived before it. So a
+// request that was named and not reported is finished, and a request that was not named is freed.
 func (c *Core) attached(now clock.Time, r *session.Reply) {
 	if c.phase != Attaching {
 		return
@@ -125,13 +125,13 @@ func (c *Core) attached(now clock.Time, r *session.Reply) {
 	case lockfsm.Done:
 	case lockfsm.NoSession, lockfsm.Stale:
 		if r.Term < c.provenTerm {
-			// The instance led before this session was opened or last attached, so its answer means
-			// nothing.
+			// The sender led before this session was last opened or attached, so its answer is out
+			// of date.
 			c.backOff(now, nodeid.Endpoint{})
 			return
 		}
-		// Stale: another process, such as a copy of this one, has attached since. One of the two must
-		// open a new session.
+		// Stale means that another process, such as a copy of this one, has attached since. One of
+		// the two processes must open a new session.
 		c.sessionGone(now)
 		return
 	default:
@@ -139,10 +139,10 @@ func (c *Core) attached(now clock.Time, r *session.Reply) {
 		return
 	}
 	c.phase, c.since, c.provenTerm, c.orphaned = Attached, now, r.Term, 0
-	c.renewals.heard = c.renewals.seq // the renewal sent with the Attach is still the last one
+	c.renewals.heard = c.renewals.seq // the last renewal sent is the one with the Attach
 	if now.Sub(c.lease.sent) > c.lease.ttl/2 {
-		// The keeper may ignore that renewal if the reply that it confirms is too old. The next
-		// renewal confirms Attached.
+		// The keeper may ignore that renewal, because the answer that it confirms may be too old.
+		// The next renewal confirms the Attached.
 		c.renewDue = true
 	}
 	var again []*entry
@@ -151,7 +151,7 @@ func (c *Core) attached(now clock.Time, r *session.Reply) {
 		switch {
 		case e.freeing && (e.left == c.epoch || e.stays && e.seen != c.epoch):
 			c.drop(e, nil)
-		case e.freeing && e.stays && !e.due && e.open == 0: // it was detached before this attachment
+		case e.freeing && e.stays && !e.due && e.open == 0: // its Detach was sent before this attachment
 			e.due = true
 			c.frees = append(c.frees, e)
 		case !e.freeing && e.seen != c.epoch:
@@ -173,7 +173,7 @@ func (c *Core) state(now clock.Time, r *session.Reply) {
 	e := c.byNumber[r.Number]
 	if e == nil {
 		if r.Token != 0 {
-			c.redirect(now, c.target) // not requested by this client; an Attach that does not name it frees it
+			c.redirect(now, c.target) // the grant has no entry; an Attach that does not name it releases it
 		}
 		return
 	}
@@ -198,8 +198,8 @@ func (c *Core) state(now clock.Time, r *session.Reply) {
 	c.finish(e, err)
 }
 
-// answeredAsk counts an Acquire as answered. For an entry that is being freed, the command that
-// frees it must still be answered.
+// answeredAsk counts the command of e as answered by a state. It does not if the command that frees
+// e was sent, which has an answer of its own.
 func (c *Core) answeredAsk(e *entry) {
 	if !e.freeing || e.due {
 		c.answered(e)
@@ -208,18 +208,18 @@ func (c *Core) answeredAsk(e *entry) {
 
 func (c *Core) stateGranted(now clock.Time, e *entry, token lockfsm.Token) {
 	switch {
-	case e.freeing: // the grant was under way when the release was sent
+	case e.freeing: // the grant was sent before the release arrived
 	case e.req.stage == stageWaiting:
 		c.grant(now, e, token)
-	case e.req.token != token: // this cannot happen; if it did, the caller's token would no longer be valid
+	case e.req.token != token: // this must not happen, but the caller's token would no longer be valid
 		c.lose(e.req, LossUnknown)
 		e.req = nil
 		c.free(e)
 	}
 }
 
-// finish ends an entry that the group reports as over. A nil error means that the group gave no
-// reason. If the caller still waits, the request is then sent again.
+// finish ends an entry that the group reports as ended. If err is nil and the caller still waits,
+// the request is sent again.
 func (c *Core) finish(e *entry, err error) {
 	if r := e.req; r != nil && r.stage != stageReleasing {
 		switch {
@@ -301,8 +301,8 @@ func (c *Core) forbidden(r *session.Reply) {
 	}
 }
 
-// evicted reads the report that a request was ended by force. If its caller still waits, the
-// request had been granted and given back, and it is sent again.
+// evicted handles the forced end of a request. If its caller still waits, the client had released
+// the grant, and the request is sent again.
 func (c *Core) evicted(r *session.Reply) {
 	e := c.byNumber[r.Number]
 	if e == nil {
@@ -330,7 +330,7 @@ func (c *Core) freed(now clock.Time, r *session.Reply) {
 	if e == nil || !e.freeing {
 		return
 	}
-	if e.lapsed != "" && r.Code == lockfsm.Unsupported { // the group's rules do not support a reason: send it without one
+	if e.lapsed != "" && r.Code == lockfsm.Unsupported { // the group's rules do not support a reason, so send the Detach without it
 		e.lapsed, e.due = "", true
 		c.answered(e)
 		c.frees = append(c.frees, e)
@@ -345,13 +345,13 @@ func (c *Core) freed(now clock.Time, r *session.Reply) {
 		return
 	}
 	if r.Code != lockfsm.Done && r.Code != lockfsm.Finished {
-		c.redirect(now, c.target) // the group refused; an Attach that does not name it frees it
+		c.redirect(now, c.target) // an Attach that does not name the entry frees it
 		return
 	}
 	c.drop(e, nil)
 }
 
-// renewed reads an acknowledged renewal. Holds that ended before stay lost; see begin.
+// renewed handles the acknowledgement of a renewal. Holds that are lost stay lost; see begin.
 func (c *Core) renewed(r *session.Reply) {
 	if sent, ok := c.renewals.Acknowledged(r.Seq); ok {
 		c.lease.renewed(sent)

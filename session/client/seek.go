@@ -10,14 +10,13 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// In this file the client finds its leader: it chooses the target to ask and decides when to ask
-// another one.
+// This file finds the leader. It decides which target the client asks, and when it asks another.
 
 // linked reports whether the Attach of the current epoch was sent, so that commands may follow it.
 func (c *Core) linked() bool { return c.phase >= Attaching && !c.askDue }
 
-// findLeader abandons the current target. At the time at the client will ask aim, or the next
-// target in turn if aim is zero.
+// findLeader leaves the current target. At the time at the core asks aim, or the next target if aim
+// is zero.
 func (c *Core) findLeader(now, at clock.Time, aim nodeid.Endpoint) {
 	if c.phase == Attached {
 		c.orphaned = now
@@ -30,8 +29,8 @@ func (c *Core) findLeader(now, at clock.Time, aim nodeid.Endpoint) {
 	c.dropFrees()
 }
 
-// dropFrees forgets the commands that were to free entries: the next Attach leaves the entries out,
-// which frees them too.
+// dropFrees drops the commands that are due to free entries. The next Attach does not name the
+// entries, which frees them as well.
 func (c *Core) dropFrees() {
 	for i, e := range c.frees {
 		e.due, c.frees[i] = false, nil
@@ -39,8 +38,8 @@ func (c *Core) dropFrees() {
 	c.frees = c.frees[:0]
 }
 
-// redirect changes to another target at once, or after a wait if this happens too often. Otherwise
-// two voters that redirect to each other would make the client loop as fast as the network allows.
+// redirect asks another target immediately, or after a wait if this happens too often. Otherwise
+// two voters that name each other as leader would make the client loop at network speed.
 func (c *Core) redirect(now clock.Time, aim nodeid.Endpoint) {
 	c.resetBackoff(now)
 	c.moves++
@@ -76,7 +75,7 @@ func (c *Core) askNext(now clock.Time) {
 	c.ask(now, to, believed)
 }
 
-// nextTarget goes round the targets and skips the one that was asked last.
+// nextTarget returns the targets in turn, but skips the one that was asked last.
 func (c *Core) nextTarget() nodeid.Endpoint {
 	to := c.targets[c.cursor%len(c.targets)]
 	c.cursor++
@@ -87,12 +86,12 @@ func (c *Core) nextTarget() nodeid.Endpoint {
 	return to
 }
 
-// ask sends a target an Open or an Attach. A believed target was named as the leader: requests are
-// pipelined behind Attach, and it gets more time to answer.
+// ask asks a target by Open or Attach. believed means that the target was named as the leader.
+// Requests are then sent right after Attach, and the target gets more time to answer.
 func (c *Core) ask(now clock.Time, to nodeid.Endpoint, believed bool) {
 	if c.session == 0 && c.nonce == (lockfsm.Nonce{}) {
 		if c.WantsNonce() {
-			return // the question stays due until the shell passes a nonce
+			return // retryAt stays set until the shell gives a nonce
 		}
 		c.nonce, c.nonceSent, c.nonceTo, c.spare = c.spare, 0, nil, lockfsm.Nonce{}
 	}
@@ -109,7 +108,7 @@ func (c *Core) ask(now clock.Time, to nodeid.Endpoint, believed bool) {
 	c.answerBy = now.Add(wait)
 }
 
-// unanswered abandons a target that does not answer. A target that was named as the leader may only
+// unanswered leaves a target that has not answered. A target that was named as the leader may only
 // be slow, so it gets more time when it is asked again.
 func (c *Core) unanswered(now clock.Time) {
 	if c.pipeline || c.phase == Attached {
@@ -118,7 +117,8 @@ func (c *Core) unanswered(now clock.Time) {
 	c.redirect(now, nodeid.Endpoint{})
 }
 
-// tickAttached renews, and notices a leader that has stopped responding without its stream ending.
+// tickAttached renews the lease, and detects a leader that has stopped responding although its
+// stream has not ended.
 func (c *Core) tickAttached(now clock.Time) {
 	if oldest, ok := c.renewals.Oldest(); ok && now.Sub(oldest) >= c.answerTimeout {
 		c.unanswered(now)
@@ -134,8 +134,9 @@ func (c *Core) tickAttached(now clock.Time) {
 	c.renewDue = true
 }
 
-// renewAt returns when the next renewal is due: every second while calls wait, and soon after an
-// unanswered command, because renewals also detect a silent leader.
+// renewAt returns when the next renewal is due. Renewals also detect a leader that does not
+// respond, so they are due at least every second while calls wait, and soon after a command that is
+// not answered.
 func (c *Core) renewAt() clock.Time {
 	every := renewEvery(c.lease.ttl)
 	if c.waiting > 0 {
@@ -148,9 +149,8 @@ func (c *Core) renewAt() clock.Time {
 	return at
 }
 
-// deaf reports whether a command has been unanswered for a whole renewal interval while renewals
-// were answered. That means that a frame was lost, which should not happen. A new attachment
-// repairs it.
+// deaf reports whether a command has not been answered for a whole renewal interval while renewals
+// were answered. A frame was then lost, which must not happen, and a new attachment repairs it.
 func (c *Core) deaf(now clock.Time) bool {
 	for e := c.sent.head; e != nil; e = e.next {
 		if e.open > 0 && now.Sub(e.asked) >= renewEvery(c.lease.ttl) {
@@ -176,27 +176,27 @@ func (c *Core) SendFailed(now clock.Time) {
 	}
 }
 
-// maxTerm is above every term that a group reaches. With a forged higher term, every true leader
-// would look outdated.
+// maxTerm is higher than every term that a group reaches. Redirects with a higher term are ignored,
+// since they would make every real leader look out of date.
 const maxTerm = 1 << 56
 
-// redirected handles a redirect from a voter. It can be the answer to a question, the end of the
-// attachment, or the later answer of a voter that did not know a leader when it was asked.
+// redirected handles a voter's redirect. It answers an Open or Attach, ends the attachment, or
+// names a new leader to a client that asked before.
 func (c *Core) redirected(now clock.Time, from nodeid.ID, r *session.Reply) {
 	if c.closed || r.Term > maxTerm {
 		return
 	}
 	mine := c.phase != Seeking && !c.askDue && from == c.target.ID
 	if !mine && !slices.ContainsFunc(c.targets, func(t nodeid.Endpoint) bool { return t.ID == from }) {
-		return // only redirects of voters count, because any other member could pose as the leader and acknowledge the lease
+		return // from other members a redirect is ignored: any member could pose as the leader and acknowledge the lease
 	}
 	known := !r.Leader.IsZero() && r.Term >= c.term
 	c.term = max(c.term, r.Term)
 	leader := nodeid.Endpoint{ID: r.Leader, Addr: string(r.Addr)}
 	switch {
 	case c.phase == Attached && r.Term == c.provenTerm && leader.ID == c.target.ID:
-		// The leader sends this to all clients that asked before it was ready. This client has
-		// asked again since.
+		// A new leader informs all clients that asked before it was ready. This client has since
+		// attached to it.
 	case mine && known:
 		c.redirect(now, leader)
 	case mine:
@@ -209,8 +209,8 @@ func (c *Core) redirected(now clock.Time, from nodeid.ID, r *session.Reply) {
 	}
 }
 
-// sessionGone begins again when the session has ended, which frees everything in it. Waiting
-// requests are sent again under a new session.
+// sessionGone opens a new session after the session has ended, which has freed all its locks.
+// Waiting requests are sent again in the new session.
 func (c *Core) sessionGone(now clock.Time) {
 	leader := c.target
 	if c.closing {
@@ -222,10 +222,10 @@ func (c *Core) sessionGone(now clock.Time) {
 	c.redirect(now, leader)
 }
 
-// forgetSession ends everything of the session. Unconfirmed releases end with the given error. Nil
-// means that the end of the session has freed their locks, except a lock with a delay, which may
-// stay taken: its release ends with ErrLost. end is what Status.Ended reports, and
-// decides the Loss of the holds.
+// forgetSession ends all entries of the session. Unconfirmed releases end with the error releasing.
+// If it is nil, the end of the session has freed their locks, and only the release of a lock with a
+// delay, which may stay taken, ends with ErrLost. Status.Ended reports end, which also determines
+// the Loss of the holds.
 func (c *Core) forgetSession(releasing error, end SessionEnd) {
 	if c.session != 0 {
 		c.tally.ended = end
@@ -259,7 +259,7 @@ func (c *Core) askAgain(again []*entry) {
 	c.unsent.merge(again)
 }
 
-// CloseSession closes the session as soon as it is attached; Closed reports when that is done. It
+// CloseSession closes the session when it is next attached. Closed then reports true. CloseSession
 // fails with ErrStillHeld while a lock is held. Waiting and later calls end with ErrClosed.
 func (c *Core) CloseSession(now clock.Time) error {
 	c.begin(now)
@@ -277,7 +277,7 @@ func (c *Core) CloseSession(now clock.Time) error {
 	return nil
 }
 
-// Closed reports whether the session was closed and nothing more will be sent.
+// Closed reports whether the core was closed, after which it sends nothing.
 func (c *Core) Closed() bool { return c.closed }
 
 func (c *Core) finishClose() {
@@ -285,7 +285,8 @@ func (c *Core) finishClose() {
 }
 
 // Leaving marks the instance as leaving in the group, now and on every later attachment. Waiting
-// and later calls end with ErrLeaving: a lock granted now would be left behind.
+// and later calls fail with ErrLeaving, since a lock that is granted now would stay taken after the
+// instance has left.
 func (c *Core) Leaving(now clock.Time) {
 	c.begin(now)
 	if !c.leaving {

@@ -67,8 +67,8 @@ func TestRedirectToNoLeaderWaits(t *testing.T) {
 	}
 }
 
-// TestPushedRedirectMovesAtOnce checks that the client immediately asks a leader that a voter names
-// some time after it was asked.
+// TestPushedRedirectMovesAtOnce checks that the client asks the new leader immediately when a voter
+// names it in a later redirect.
 func TestPushedRedirectMovesAtOnce(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -79,9 +79,9 @@ func TestPushedRedirectMovesAtOnce(t *testing.T) {
 	b.want("2: open nonce 1")
 	b.reply(nodeidtest.ID(1), redirect(5, nodeidtest.ID(3)))
 	b.want("3: open nonce 1")
-	b.reply(nodeidtest.ID(1), redirect(4, nodeidtest.ID(2))) // of an older term
+	b.reply(nodeidtest.ID(1), redirect(4, nodeidtest.ID(2))) // a redirect of an older term
 	b.want("")
-	b.reply(nodeidtest.ID(1), redirect(5, nodeidtest.ID(3))) // the leader is known already
+	b.reply(nodeidtest.ID(1), redirect(5, nodeidtest.ID(3))) // the same redirect once more
 	b.want("")
 }
 
@@ -91,7 +91,7 @@ func TestAttachedClientFollowsOnlyNewerTerms(t *testing.T) {
 	b.attach()
 	b.reply(nodeidtest.ID(2), redirect(3, nodeidtest.ID(2)))
 	b.want("")
-	b.reply(nodeidtest.ID(1), redirect(3, nodeidtest.ID(1))) // the leader sends this to all that asked before it was ready
+	b.reply(nodeidtest.ID(1), redirect(3, nodeidtest.ID(1))) // a new leader sends this to all that asked before it was ready
 	b.want("")
 	b.reply(nodeidtest.ID(2), redirect(4, nodeidtest.ID(2)))
 	b.want("2: attach 2 live next 1, renew 2")
@@ -139,7 +139,7 @@ func TestDownMovesToTheNext(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.attach()
-	b.core.Down(b.now, nodeidtest.ID(2)) // not the leader
+	b.core.Down(b.now, nodeidtest.ID(2)) // this voter is not the leader
 	b.want("")
 	b.core.Down(b.now, nodeidtest.ID(1))
 	b.want("2: attach 2 live next 1, renew 2")
@@ -148,8 +148,8 @@ func TestDownMovesToTheNext(t *testing.T) {
 	}
 }
 
-// TestSilentLeaderIsLeft checks that the client leaves a leader that does not answer in time
-// although its stream is open.
+// TestSilentLeaderIsLeft checks that the client asks another voter if the leader does not answer in
+// time, although its stream is open.
 func TestSilentLeaderIsLeft(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -158,7 +158,7 @@ func TestSilentLeaderIsLeft(t *testing.T) {
 	b.want("1: renew 1")
 	b.advance(500 * time.Millisecond)
 	b.want("2: attach 2 live next 1, renew 2")
-	b.reply(nodeidtest.ID(2), redirect(3, nodeidtest.ID(1))) // voter 1 was named as the leader and gets more time
+	b.reply(nodeidtest.ID(2), redirect(3, nodeidtest.ID(1))) // a voter has named 1, so it gets more time
 	b.want("1: attach 3 live next 1, renew 3")
 	b.advance(999 * time.Millisecond)
 	b.want("")
@@ -166,8 +166,8 @@ func TestSilentLeaderIsLeft(t *testing.T) {
 	b.want("3: attach 4 live next 1, renew 4")
 }
 
-// TestPipelining checks that requests follow Attach in the same frame if a voter has named the
-// target as the leader, and that they wait for Attached otherwise.
+// TestPipelining checks that requests are sent in the same frame as Attach if a voter has named the
+// target as the leader, and that they otherwise wait for Attached.
 func TestPipelining(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -188,7 +188,7 @@ func TestGarbageFromTheLeaderEndsTheAttachment(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.attach()
-	b.core.Receive(b.now, nodeidtest.ID(2), []byte{0xff}) // not the leader: ignored
+	b.core.Receive(b.now, nodeidtest.ID(2), []byte{0xff}) // ignored, since it is not from the leader
 	b.want("")
 	b.core.Receive(b.now, nodeidtest.ID(1), []byte{9, 1, 2})
 	b.want("")
@@ -206,7 +206,7 @@ func TestNoTargetsAndNoNonce(t *testing.T) {
 	}
 	b.core.SetTargets(b.now, []nodeid.Endpoint{{ID: nodeidtest.ID(1), Addr: "a"}})
 	b.want("")
-	b.core.Rebind(b.now, nil, []nodeid.Endpoint{{ID: nodeidtest.ID(1), Addr: "a"}}) // between two incarnations
+	b.core.Rebind(b.now, nil, []nodeid.Endpoint{{ID: nodeidtest.ID(1), Addr: "a"}}) // no new incarnation has begun
 	b.core.SetTargets(b.now, []nodeid.Endpoint{{ID: nodeidtest.ID(1), Addr: "a"}})
 	b.reply(nodeidtest.ID(1), redirect(9, nodeidtest.ID(1)))
 	b.want("")

@@ -34,7 +34,7 @@ func TestShellLockAndRelease(t *testing.T) {
 			t.Fatalf("try: %v", err)
 		}
 		done := a.Done()
-		for range 2 { // a second call returns the same
+		for range 2 { // a second Release returns the same
 			if err := a.Release(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -55,8 +55,8 @@ func TestShellLockAndRelease(t *testing.T) {
 	})
 }
 
-// TestShellReleaseWithEndedContext checks that ctx bounds only the wait of Release. Without a
-// leader the confirmation arrives when there is one again.
+// TestShellReleaseWithEndedContext checks that ctx limits only the wait, and that without a leader
+// the confirmation arrives when there is one.
 func TestShellReleaseWithEndedContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, nodeidtest.ID(1))
@@ -81,8 +81,8 @@ func TestShellReleaseWithEndedContext(t *testing.T) {
 	})
 }
 
-// TestShellContextEndsWithoutALeader checks that a call without a leader ends immediately with its
-// context, and that its error says so.
+// TestShellContextEndsWithoutALeader checks that without a leader a call returns when its context
+// ends, with an error that wraps the context's.
 func TestShellContextEndsWithoutALeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, nodeidtest.ID(1))
@@ -100,7 +100,7 @@ func TestShellContextEndsWithoutALeader(t *testing.T) {
 		before = time.Now()
 		if _, err := w.clients[nodeidtest.ID(100)].Acquire(t.Context(), "x", true); err != ErrNoLeader ||
 			time.Since(before) > time.Second {
-			t.Fatalf("try: %v after %v", err, time.Since(before)) // one of the two seconds has passed
+			t.Fatalf("try: %v after %v", err, time.Since(before)) // a try waits two seconds for a leader, and one second has passed
 		}
 		w.empty()
 	})

@@ -29,10 +29,10 @@ func (w *world) sends() *atomic.Int64 {
 	return n
 }
 
-// TestShellWhatAClientIsTold checks that each external input takes effect immediately.
+// TestShellWhatAClientIsTold checks that each input from outside takes effect immediately.
 func TestShellWhatAClientIsTold(t *testing.T) {
 	one, two, id := nodeidtest.ID(1), nodeidtest.ID(2), nodeidtest.ID(100)
-	attached := func(w *world, c *Client) { // at once
+	attached := func(w *world, c *Client) { // within a second
 		w.t.Helper()
 		began := time.Now()
 		if err := c.WaitAttached(w.t.Context()); err != nil || time.Since(began) > time.Second {
@@ -146,8 +146,7 @@ func TestShellCloseEndsAllCallsAtOnce(t *testing.T) {
 }
 
 // TestShellAllThatIsDueIsSent checks that commands that do not fit into one frame are sent in
-// another frame immediately, and not only after the next event, such as the answer to the first
-// frame.
+// another frame immediately, and not only after the next input.
 func TestShellAllThatIsDueIsSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, nodeidtest.ID(1))
@@ -199,8 +198,8 @@ func TestShellAllThatIsDueIsSent(t *testing.T) {
 	})
 }
 
-// TestShellTimeGoesOn checks that a client that has run for a long time renews like a new one, and
-// that it reports the exact state of its lease.
+// TestShellTimeGoesOn checks that a client renews its lease for a long time and after an early
+// timer, and that Status reports the present state of the lease.
 func TestShellTimeGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, nodeidtest.ID(1))
@@ -214,7 +213,7 @@ func TestShellTimeGoesOn(t *testing.T) {
 				t.Fatalf("a lease that is renewed is %v, and its lock: %v", s.Lease, h.Err())
 			}
 		}
-		leaping.leap.Advance(-worldTTL / 30) // its clock is coarse: the timer fires early
+		leaping.leap.Advance(-worldTTL / 30) // as with a coarse clock, the timer fires early
 		for range 10 {
 			time.Sleep(worldTTL / 2)
 			if h.Err() != nil {
@@ -239,8 +238,8 @@ func TestShellTimeGoesOn(t *testing.T) {
 	})
 }
 
-// TestOthersTakeNoRoomOfTheLeader checks that replies of other instances do not use the part of the
-// inbox that is reserved for the leader.
+// TestOthersTakeNoRoomOfTheLeader checks that replies of other instances do not count against the
+// limit for the leader's replies.
 func TestOthersTakeNoRoomOfTheLeader(t *testing.T) {
 	c := &Client{wake: make(chan struct{}, 1), core: NewCore(1, worldTTL), config: Config{Clock: new(clock.Manual)}}
 	c.heeded = nodeidtest.ID(1)
@@ -250,7 +249,7 @@ func TestOthersTakeNoRoomOfTheLeader(t *testing.T) {
 	if n := len(c.inbox); n != 3 || c.overflown {
 		t.Errorf("%d of 3 frames are taken, the leader's stream counts as ended: %v", n, c.overflown)
 	}
-	c.Receive(nodeidtest.ID(1), make([]byte, inputBytes)) // too many bytes: its stream counts as ended
+	c.Receive(nodeidtest.ID(1), make([]byte, inputBytes)) // over the limit, so the stream counts as ended
 	c.Receive(nodeidtest.ID(2), make([]byte, inputBytes))
 	if n := len(c.inbox); n != 5 || c.inbox[3].kind != inputDown || c.inbox[4].kind != inputReceive || !c.overflown {
 		t.Errorf("%d of 5 inputs are taken, the leader's stream counts as ended: %v", n, c.overflown)
@@ -258,7 +257,7 @@ func TestOthersTakeNoRoomOfTheLeader(t *testing.T) {
 }
 
 // TestShellWaitersEnd checks that waiting calls end when their condition can no longer become true,
-// and that no state is left when their context ends.
+// and that no waiter is left when their context ends.
 func TestShellWaitersEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, nodeidtest.ID(1))

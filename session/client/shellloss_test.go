@@ -15,7 +15,7 @@ import (
 )
 
 // TestShellLeaseRunsOut checks that a client that is cut off loses its locks at its own deadline,
-// before another client can be granted them.
+// before another client can get them.
 func TestShellLeaseRunsOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2, nodeidtest.ID(1))
@@ -66,9 +66,9 @@ type jumpClock struct {
 
 func (j *jumpClock) Now() clock.Time { return j.Clock.Now().Add(j.leap.Now().Sub(0)) }
 
-// TestShellErrIsExactAfterAPause pauses the process until after the deadline of a hold. It checks
-// that the first call of Err reports the loss before any timer has fired or any goroutine has run,
-// and that no input that the goroutine reads afterwards revives the hold.
+// TestShellErrIsExactAfterAPause pauses the process until after the hold's deadline. It checks that
+// the first call of Err reports the loss before a timer has fired or a goroutine has run, and that
+// no later input makes the hold valid again.
 func TestShellErrIsExactAfterAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2, nodeidtest.ID(1))
@@ -95,8 +95,8 @@ func TestShellErrIsExactAfterAPause(t *testing.T) {
 		default:
 			t.Fatal("lost, but Done is open")
 		}
-		// This acts as if the goroutine had read the clock before the pause and had published a
-		// renewal after it.
+		// This simulates a goroutine that read the clock before the pause and publishes a renewal
+		// after it.
 		leaping.leap.Advance(-worldTTL)
 		goOn()
 		synctest.Wait()
@@ -117,8 +117,8 @@ func TestShellErrIsExactAfterAPause(t *testing.T) {
 	})
 }
 
-// TestShellLateRenewalRevivesNothing checks that an acknowledged renewal that is read from the
-// inbox after the deadline revives no earlier hold.
+// TestShellLateRenewalRevivesNothing checks that an acknowledgement that is read from the inbox
+// after the deadline does not make a lost hold valid again.
 func TestShellLateRenewalRevivesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, nodeidtest.ID(1))
@@ -143,7 +143,7 @@ func TestShellLateRenewalRevivesNothing(t *testing.T) {
 		if !errors.Is(h.Err(), ErrLost) {
 			t.Fatalf("err %v", h.Err())
 		}
-		w.lock(nodeidtest.ID(100), "z").Release(t.Context()) // the client continues
+		w.lock(nodeidtest.ID(100), "z").Release(t.Context()) // the client still works
 		if !errors.Is(h.Err(), ErrLost) {
 			t.Fatalf("err %v", h.Err())
 		}
@@ -191,15 +191,15 @@ func releaseWhileBeingLost(t *testing.T, release func(*Hold, context.Context) er
 	})
 }
 
-// TestMarksComeBeforeTheDeadline checks that a reader of a deadline that was extended after a loss
-// finds the hold marked as lost.
+// TestMarksComeBeforeTheDeadline checks that a reader of an extended deadline finds the hold marked
+// as lost.
 func TestMarksComeBeforeTheDeadline(t *testing.T) {
 	t.Parallel()
 	c := &Client{config: Config{Clock: clock.Monotonic()}, core: NewCore(1, worldTTL)}
 	c.deadline.Store(1000)
 	h := &Hold{client: c}
 	h.req.Caller = h
-	h.mu.Lock() // marking the hold has to wait
+	h.mu.Lock() // so that marking the hold blocks
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -219,8 +219,8 @@ func TestMarksComeBeforeTheDeadline(t *testing.T) {
 	}
 }
 
-// TestShellRebind checks that Rebind ends all locks, and that waiting calls are granted their locks
-// in the new incarnation.
+// TestShellRebind checks that Rebind ends all holds as lost, and that waiting calls are granted in
+// the new incarnation.
 func TestShellRebind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2, nodeidtest.ID(1))
@@ -252,7 +252,7 @@ func TestShellRebind(t *testing.T) {
 			t.Fatal(next.Err())
 		}
 		next.Release(t.Context())
-		time.Sleep(worldTTL + time.Second) // the old session ends with its lease
+		time.Sleep(worldTTL + time.Second) // the old session expires
 		w.empty()
 		if c := w.counts(); c.Sessions != 2 {
 			t.Errorf("%+v", c)
@@ -260,8 +260,8 @@ func TestShellRebind(t *testing.T) {
 	})
 }
 
-// TestErrAtTheDeadline checks that a hold is lost exactly at its deadline, or at the end that its
-// request has set, because from that time on another caller may hold the lock.
+// TestErrAtTheDeadline checks that Err reports the loss exactly at the deadline, or at the end of
+// the longest duration, since another caller may then have the lock.
 func TestErrAtTheDeadline(t *testing.T) {
 	const deadline = clock.Time(1000)
 	for name, row := range map[string]struct {

@@ -14,9 +14,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// TestEachTurnHasTheWholeInbox checks that the bounds of the inbox count for one turn. If they
-// counted over several turns, the client would soon drop every frame of other voters, and then of
-// its leader.
+// TestEachTurnHasTheWholeInbox checks that the counts of the inbox begin at zero in each turn.
+// Otherwise the client would soon drop every frame of other voters, and then of its leader.
 func TestEachTurnHasTheWholeInbox(t *testing.T) {
 	leader, other := nodeidtest.ID(1), nodeidtest.ID(2)
 	for name, row := range map[string]struct {
@@ -24,7 +23,7 @@ func TestEachTurnHasTheWholeInbox(t *testing.T) {
 		size   int
 		frames int
 		taken  int
-		cut    bool // the remaining frames count as the end of the stream
+		cut    bool // whether the stream counts as ended
 	}{
 		"the leader":             {from: leader, size: inboxBytes*2/3 - inputBytes, frames: 1, taken: 1},
 		"the leader, by number":  {from: leader, frames: 1000, taken: 1000},
@@ -72,9 +71,8 @@ func TestEachTurnHasTheWholeInbox(t *testing.T) {
 	}
 }
 
-// TestShellCallsEndThoughAFrameIsRefused checks that a waiting call ends although one frame of the
-// client, one proposal of the keeper or one frame of replies is refused; the sender learns of each
-// refusal.
+// TestShellCallsEndThoughAFrameIsRefused checks that a waiting call ends soon after a client's
+// frame, a keeper's proposal or a frame of replies was refused once.
 func TestShellCallsEndThoughAFrameIsRefused(t *testing.T) {
 	for _, what := range []string{"send", "propose", "reply"} {
 		for n := int64(1); n <= 16; n++ {
@@ -112,7 +110,7 @@ func TestShellCallsEndThoughAFrameIsRefused(t *testing.T) {
 					if left.Load() > 0 {
 						t.Skip("there are not so many")
 					}
-					// After two seconds of silence a client attaches again.
+					// Without the error of the refusal, a client attaches again after two seconds.
 					if took := time.Since(began); took >= time.Second {
 						t.Errorf("it took %v until all calls had ended: that something was refused is known at once",
 							took)

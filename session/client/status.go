@@ -8,15 +8,15 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Phase is the progress of a client towards an attachment.
+// Phase is the phase of a client; see the package comment.
 type Phase uint8
 
 // The phases of a client, in order.
 const (
-	Seeking   Phase = iota // waits before it asks a target
-	Opening                // has asked a target for a session
-	Attaching              // has asked a target for an attachment of its session
-	Attached               // attached to the leader
+	Seeking   Phase = iota // it waits before it asks a target
+	Opening                // it has asked a target for a session
+	Attaching              // it has asked a target for an attachment of its session
+	Attached               // it is attached to the leader
 )
 
 func (p Phase) String() string {
@@ -32,13 +32,13 @@ type Status struct {
 	Session  lockfsm.SessionID // zero means none
 	TTL      time.Duration     // as granted by the group; zero without a session
 	Renewed  clock.Time        // when the last acknowledged renewal was sent
-	Deadline clock.Time        // when every hold is lost unless a renewal is acknowledged before
+	Deadline clock.Time        // when every hold is lost if no renewal is acknowledged before
 	Lease    LeaseState
-	Ended    SessionEnd // why the previous session ended
-	// GraceUntil is roughly when the grace of the group ends; until then nothing is granted. Zero
-	// means that it is over, or that the client is not attached.
+	Ended    SessionEnd // why the previous session has ended
+	// GraceUntil is roughly when the grace of the group ends, before which nothing is granted. Zero
+	// means that the grace is over, or that the client is not attached.
 	GraceUntil clock.Time
-	Requests   int // waiting, held, and unconfirmed releases
+	Requests   int // waiting calls, held locks, and unconfirmed releases
 	Waiting    int // calls that wait for an answer
-	Held       int // granted and neither released nor lost
+	Held       int // locks that are granted and neither released nor lost
 }

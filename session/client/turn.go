@@ -6,30 +6,30 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Outlets carry out the outputs of a Core. They must not call the Core.
+// Outlets execute the output of a Core. They must not call the Core.
 type Outlets interface {
 	// Nonce returns random bytes.
 	Nonce() lockfsm.Nonce
 	// Lost marks the hold of a request as lost.
 	Lost(*Outcome)
-	// Publish publishes the deadline of all holds. They are lost then unless a renewal is acknowledged
-	// before. Zero means no session.
+	// Publish publishes the deadline at which all holds are lost if no renewal is acknowledged
+	// before. Zero means that there is no session.
 	Publish(deadline clock.Time)
-	// Outcome passes on an outcome other than a loss.
+	// Outcome delivers an outcome that is not a loss.
 	Outcome(*Outcome)
-	// Send is [Config].Send.
+	// Send does what [Config].Send does.
 	Send(to nodeid.Endpoint, renewals, commands []byte) error
 }
 
-// Nonces passes the core a nonce if it needs one. It is called before the inputs of a turn.
+// Nonces gives the core a nonce if it needs one. It must be called before the inputs of a turn.
 func (c *Core) Nonces(o Outlets) {
 	if c.WantsNonce() {
 		c.GiveNonce(o.Nonce())
 	}
 }
 
-// Turn advances the time after the inputs of a turn, and carries out the outputs of the core. It
-// reports whether there is more to send immediately.
+// Turn completes a turn after its inputs: it advances the time and executes the output of the core.
+// It reports whether another turn must follow immediately.
 func (c *Core) Turn(now clock.Time, o Outlets) (more bool) {
 	c.Nonces(o)
 	c.Tick(now)
@@ -41,14 +41,14 @@ func (c *Core) Turn(now clock.Time, o Outlets) (more bool) {
 	return out.More
 }
 
-// End stops the core: everything that waits fails, and all holds are lost.
+// End stops the core. All waiting calls fail, and all holds are lost.
 func (c *Core) End(now clock.Time, o Outlets) {
 	c.Stop()
 	out := c.Flush(now)
 	out.publish(o)
 }
 
-// publish carries out all parts of an output except the frame, in the order that Output requires.
+// publish executes an output without its frame, in the order that Output requires.
 func (out *Output) publish(o Outlets) {
 	for i := range out.Outcomes {
 		if each := &out.Outcomes[i]; each.Kind == OutcomeLost {

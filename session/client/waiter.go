@@ -8,7 +8,7 @@ import (
 
 // waiter is a call that waits for a state of the client or for the end of the session.
 type waiter struct {
-	done   func(Status) bool // reports whether the wait is over; nil for the end of the session
+	done   func(Status) bool // reports whether the wait has ended; nil in a wait for the end of the session
 	result chan error        // one slot
 	held   chan []string     // one slot; only for inputHeld
 }
@@ -44,9 +44,9 @@ func (c *Client) WaitReleased(ctx context.Context) error {
 	}
 }
 
-// CloseSession ends the session in the group immediately, and waits for the confirmation. It fails
-// with ErrStillHeld while a lock is held. Waiting and later calls end with ErrClosed. Without a
-// leader it waits for one until ctx ends.
+// CloseSession ends the session in the group without waiting for its lease, and waits until it has
+// ended. It fails with ErrStillHeld while a lock is held. Waiting and later calls end with
+// ErrClosed. Without a leader it waits for one until ctx ends.
 func (c *Client) CloseSession(ctx context.Context) error { return c.wait(ctx, inputCloseSession, nil) }
 
 func (c *Client) wait(ctx context.Context, kind inputKind, done func(Status) bool) error {

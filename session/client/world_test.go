@@ -18,22 +18,22 @@ import (
 
 var errNoLink = errors.New("no link")
 
-// world is a set of a few clients and one or two keepers in a synctest bubble. They exchange frames
-// by function calls, and the log commits immediately.
+// world is a few clients and one or two keepers in a synctest bubble. They are connected by
+// function calls, and their log commits immediately.
 type world struct {
 	t       *testing.T
 	clock   clock.Clock
 	clients map[nodeid.ID]*Client
 	keepers map[nodeid.ID]*keeper.Keeper
 
-	mu      sync.Mutex // guards the fields below
+	mu      sync.Mutex // guards the following fields
 	machine *lockfsm.Machine
 	index   uint64
 	term    uint64
 	leader  nodeid.ID
-	cut     map[nodeid.ID]bool // no frame is delivered to or from these instances
-	onReply func()             // runs before a reply is delivered
-	onSend  func()             // runs before a client's frame is delivered, without the mutex
+	cut     map[nodeid.ID]bool // instances whose frames are dropped in both directions
+	onReply func()             // called before a reply is delivered
+	onSend  func()             // called without the mutex before a client's frame is delivered
 
 	refuse atomic.Pointer[func(what string) bool] // whether a call of "send", "propose" or "reply" is refused
 }

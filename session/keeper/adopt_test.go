@@ -13,8 +13,8 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// TestAdoptIsProposed checks that the leader proposes a change once for each request, and of
-// several waiting requests only the newest.
+// TestAdoptIsProposed checks that each requested change is proposed once, and of several waiting
+// changes only the newest.
 func TestAdoptIsProposed(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -46,7 +46,7 @@ func TestAdoptIsProposed(t *testing.T) {
 func TestRaiseIsProposed(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
-	b.core.ProposeRaise(b.now, 5, lockfsm.RulesVersion+1) // the machine's answer shows that it was proposed
+	b.core.ProposeRaise(b.now, 5, lockfsm.RulesVersion+1) // the machine refuses it, which shows that it was proposed
 	b.turn()
 	if !slices.Equal(b.kinds, []string{"stamp", "raise"}) {
 		t.Fatalf("proposed %v", b.kinds)
@@ -61,8 +61,8 @@ func TestRaiseIsProposed(t *testing.T) {
 	}
 }
 
-// TestAdoptAndRaiseBelongToTheirTerm checks that a requested change is lost at the end of the term,
-// and that a request for another term is ignored.
+// TestAdoptAndRaiseBelongToTheirTerm checks that a change is lost at the end of its term, and that
+// a change for another term is ignored.
 func TestAdoptAndRaiseBelongToTheirTerm(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -102,8 +102,8 @@ func TestAdoptAndRaiseBelongToTheirTerm(t *testing.T) {
 	}
 }
 
-// TestAdoptAndRaiseWaitForBorn checks that the keeper proposes Adopt and Raise only after Born.
-// Before that the group would refuse them, and the keeper would forget them.
+// TestAdoptAndRaiseWaitForBorn checks that Adopt and Raise are proposed only after Born, since the
+// group would refuse them before.
 func TestAdoptAndRaiseWaitForBorn(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, 0)
@@ -129,8 +129,8 @@ func TestAdoptAndRaiseWaitForBorn(t *testing.T) {
 	}
 }
 
-// TestAdoptedTTLIsForSessionsToCome checks that a live session keeps its TTL after a change of the
-// group's TTL, and that its keeper keeps the deadline, also after a change of leader.
+// TestAdoptedTTLIsForSessionsToCome checks that an existing session keeps its TTL in the state and
+// in keepers, also after a change of leader.
 func TestAdoptedTTLIsForSessionsToCome(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

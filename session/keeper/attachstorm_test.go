@@ -11,10 +11,9 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// TestAttachStorm checks a new leader that finds the Attach of every instance in its inbox in its
-// first turn. All are accepted in the order of arrival, in a few turns with bounded proposals. No
-// client waits longer, so an order by lease would have no benefit. A repeated Attach of the same
-// client changes nothing.
+// TestAttachStorm checks a new leader that has the Attach of every instance in the inbox of its
+// first turn. All are accepted in the order of arrival, in a few turns with bounded proposals.
+// Repeated Attaches have no effect.
 func TestAttachStorm(t *testing.T) {
 	t.Parallel()
 	const sessions, locks = 10_000, 8
@@ -63,9 +62,9 @@ func TestAttachStorm(t *testing.T) {
 	b.core.Role(b.now, Role{Term: 6, Leading: true, Leader: nodeid.Endpoint{ID: nodeidtest.ID(1 << 20), Addr: "self"}})
 	b.term = 6
 	b.leads()
-	b.turn() // the replies of the turn
+	b.turn() // discards the replies of the turn
 	attached, renewed, states := 0, 0, 0
-	for epoch := lockfsm.Epoch(2); epoch <= 3; epoch++ { // each client sends its Attach twice
+	for epoch := lockfsm.Epoch(2); epoch <= 3; epoch++ { // each client attaches twice
 		for n := 1; n <= sessions; n++ {
 			c := lockfsm.Command{Kind: lockfsm.Attach, Session: ids[n], Epoch: epoch, Number: locks +
 				1, Nonce: nonce(n)}

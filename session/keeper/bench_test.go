@@ -15,8 +15,8 @@ import (
 
 const benchTTL = 6 * time.Second
 
-// bench is a keeper core with a real machine. The test itself acts as clock, log and peers. The
-// keeper leads term 5 unless a test changes that.
+// bench is a keeper core with a real machine. The test is its clock, its log and its peers. The
+// keeper leads in term 5 unless a test changes that.
 type bench struct {
 	t       *testing.T
 	core    *Core
@@ -24,14 +24,14 @@ type bench struct {
 	now     clock.Time
 	index   uint64
 	term    uint64
-	blob    []byte   // proposed and not applied
-	kinds   []string // what was in it
-	round   uint64   // requested in the last turn
+	blob    []byte   // the batch that is proposed and not applied
+	kinds   []string // the kinds of its commands
+	round   uint64   // the round that was requested in the last turn
 	replies map[nodeid.ID][]session.Reply
-	full    map[nodeid.ID]bool // peers that do not take replies
-	deaf    bool               // no reply is delivered
+	full    map[nodeid.ID]bool // peers whose frames the transport refuses
+	deaf    bool               // no peer receives replies
 	heard   map[lockfsm.SessionID]uint64
-	refuse  bool // proposals are refused
+	refuse  bool // the log refuses proposals
 }
 
 func newBench(t *testing.T, grace time.Duration) *bench {
@@ -147,7 +147,7 @@ func (b *bench) step() {
 	}
 }
 
-// pump carries out the proposals and rounds of the core, without checks.
+// pump runs a turn of the core without checks: it applies its proposal and confirms its round.
 func (b *bench) pump() {
 	b.core.Tick(b.now)
 	if term, blob := b.core.Proposal(1); blob != nil {
@@ -163,7 +163,7 @@ func (b *bench) pump() {
 
 func (b *bench) advance(d time.Duration) { b.now = b.now.Add(d) }
 
-// pass advances the time with the ticks that the core asks for.
+// pass advances the time by d, with a turn whenever the core needs one.
 func (b *bench) pass(d time.Duration) {
 	b.t.Helper()
 	for end := b.now.Add(d); b.now.Before(end); {
@@ -185,14 +185,14 @@ func (b *bench) renew(from nodeid.ID, id lockfsm.SessionID, epoch lockfsm.Epoch,
 		nil)
 }
 
-// said formats the replies to a peer in the last turn: "opened done, attached 1 done, state 3
-// granted".
+// said formats the replies to a peer in the last turn, for example "opened done, attached 1 done,
+// state 3 granted".
 func (b *bench) said(to nodeid.ID) string {
 	var parts []string
 	for _, r := range b.replies[to] {
 		var s string
 		switch r.Kind {
-		case session.ReplyBehind: // only for display; it is sent together with the state
+		case session.ReplyBehind: // left out, because it always follows a state
 			continue
 		case session.ReplyGrace:
 			s = fmt.Sprint("grace ", r.TTL)

@@ -60,15 +60,15 @@ func (k *Core) Check() error {
 	return nil
 }
 
-// Kept is the state that a keeper has for one session, for simulations.
+// Kept is a keeper's state of one session, for simulations.
 type Kept struct {
 	Deadline clock.Time // when the session may expire, on the keeper's clock, if no renewal is confirmed before
-	Expiring bool       // the keeper has decided that the session expires
+	Expiring bool       // the expiry of the session is decided
 	Renewing bool       // a renewal has arrived and is not confirmed yet
 }
 
-// Kept returns the state of a session in the core, and whether the core has that session. It is
-// used by simulations.
+// Kept returns the core's state of a session. It returns false if the core does not have the
+// session.
 func (k *Core) Kept(id lockfsm.SessionID) (kept Kept, ok bool) {
 	if place, found := k.entering.at(id); found {
 		return Kept{Deadline: k.entering.since.Add(k.entering.sessions[place].TTL + k.stalled)}, true

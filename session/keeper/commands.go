@@ -8,11 +8,10 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// This file checks the headers of commands and makes one proposal per turn from them. All commands
-// except Open are passed on byte for byte.
+// This file checks the headers of commands and makes one proposal per turn. It does not change the
+// bytes of a command, except of Open.
 
-// commandRun is a run of commands that waits to be proposed: adjacent commands of one attachment,
-// or one Open.
+// commandRun is a sequence of commands of one attachment, or one Open, that waits to be proposed.
 type commandRun struct {
 	peer  *peerState
 	on    *attachment // nil for an Open
@@ -20,13 +19,13 @@ type commandRun struct {
 	bytes []byte
 }
 
-// Receive is ReceiveUnder for a full instance, which has all rights.
+// Receive is like ReceiveUnder for a full instance, which has all rights.
 func (k *Core) Receive(now clock.Time, from nodeid.ID, renewals, commands []byte) {
 	k.ReceiveUnder(now, from, nil, renewals, commands)
 }
 
-// ReceiveUnder reads one frame of a peer, and owns the bytes afterwards. rights are those of the
-// certificate of its connection; nil means a full instance.
+// ReceiveUnder handles one frame of a peer, and owns the bytes afterwards. rights are the rights of
+// the certificate of the connection. Nil means a full instance.
 func (k *Core) ReceiveUnder(now clock.Time, from nodeid.ID, rights *capability.Capability, renewals,
 	commands []byte) {
 	k.begin(now)
@@ -42,7 +41,7 @@ func (k *Core) ReceiveUnder(now clock.Time, from nodeid.ID, rights *capability.C
 	}
 	p := k.peer(from)
 	p.rights = rights
-	// Commands come first, because an Attach and its renewal are in the same frame.
+	// Commands are read first, since the renewal of an Attach is in the same frame.
 	if k.takeCommands(p, commands) && k.takeRenewals(p, renewals) {
 		return
 	}
@@ -51,8 +50,8 @@ func (k *Core) ReceiveUnder(now clock.Time, from nodeid.ID, rights *capability.C
 	}
 }
 
-// takeCommands queues the commands of a frame, in runs of the same attachment. It reports false if
-// no client may send one of them.
+// takeCommands adds the commands of a frame to the queue. It returns false if the frame is
+// malformed or has a command that no client may send.
 func (k *Core) takeCommands(p *peerState, frame []byte) bool {
 	run := commandRun{peer: p}
 	for len(frame) > 0 {
@@ -69,7 +68,7 @@ func (k *Core) takeCommands(p *peerState, frame []byte) bool {
 		if !ok {
 			break
 		}
-		if next.peer == nil { // answered without a proposal
+		if next.peer == nil { // the command is not proposed
 			k.enqueue(run)
 			run = commandRun{peer: p}
 		} else if next.on == nil { // an Open, which is encoded again
@@ -77,7 +76,7 @@ func (k *Core) takeCommands(p *peerState, frame []byte) bool {
 			k.enqueue(next)
 			run = commandRun{peer: p}
 		} else if next.on == run.on {
-			run.bytes = run.bytes[:len(run.bytes)+size] // it is adjacent in the frame
+			run.bytes = run.bytes[:len(run.bytes)+size] // the command follows in the frame
 		} else {
 			k.enqueue(run)
 			run = next
@@ -111,21 +110,21 @@ func (k *Core) admit(p *peerState, h lockfsm.Header, command []byte) (commandRun
 	return commandRun{}, false
 }
 
-// pendingOpen is an Open that was admitted and is not applied yet.
+// pendingOpen is an Open that was admitted and is not yet applied.
 type pendingOpen struct {
 	peer   *peerState
 	opener lockfsm.Opener
 }
 
-// admitOpen admits an Open once for each nonce. The keeper and not the client sets the Opener to
-// which the session belongs.
+// admitOpen admits one Open for each nonce. The keeper sets the opener of the session, whatever the
+// client has sent.
 func (k *Core) admitOpen(p *peerState, command []byte) (commandRun, bool) {
 	c, err := lockfsm.Decode(command)
 	if err != nil {
 		return commandRun{}, false
 	}
 	if k.entering.left > 0 {
-		return commandRun{}, true // the client tries again; the number of its sessions is not known yet
+		return commandRun{}, true // the client retries; the number of its sessions is not known yet
 	}
 	before := k.opens[c.Nonce].peer
 	if before != p && (p.opens >= peerOpens || before != nil) {
@@ -165,7 +164,7 @@ func (k *Core) admitAttach(p *peerState, h lockfsm.Header, command []byte) (comm
 		return commandRun{}, false
 	}
 	if a := k.attachments[h.Session]; a != nil && a.peer == p && a.epoch == h.Epoch {
-		return commandRun{}, true // a duplicate: the first one will be answered
+		return commandRun{}, true // a duplicate, whose answer is sent when the first is applied
 	}
 	s := k.session(h.Session)
 	if mine := s != nil && k.owns(p, nonce, s); !mine || h.Epoch <= s.epoch {
@@ -218,7 +217,7 @@ func (k *Core) enqueue(p commandRun) {
 	k.queue = append(k.queue, p)
 }
 
-// refuse ends the Open or attachment of a run that is not proposed.
+// refuse drops the Open or ends the attachment of a run that is not proposed.
 func (k *Core) refuse(p commandRun) {
 	if p.on == nil {
 		k.forgetOpen(p.nonce)
@@ -237,9 +236,9 @@ func (k *Core) forgetOpen(nonce lockfsm.Nonce) *peerState {
 	return p
 }
 
-// Proposal returns the blob of commands to propose in this turn and its term, or nil. The first
-// command is the Stamp with the leader's wall clock. Proposed must be called with the result. The
-// bytes are not used again by the core.
+// Proposal returns the batch of commands to propose in this turn and its term, or nil. The Stamp
+// with the leader's wall clock is its first command. After a batch that is not nil, Proposed must
+// be called. The caller owns the bytes.
 func (k *Core) Proposal(wallUnixMS int64) (term uint64, blob []byte) {
 	k.blob, k.blobExpires = k.blob[:0], 0
 	if !k.led || k.now.Before(k.proposeAt) || len(k.queue) == 0 && !k.due() {
@@ -282,8 +281,8 @@ func (k *Core) Proposal(wallUnixMS int64) (term uint64, blob []byte) {
 	return k.role.Term, blob
 }
 
-// Proposed reports whether the log accepted the last blob. If it did not, the attachments with
-// commands in the blob end, and the keeper's own commands stay due.
+// Proposed reports whether the log accepted the last batch. If it did not, the attachments with
+// commands in the batch end, and the keeper's own commands stay due.
 func (k *Core) Proposed(accepted bool) {
 	for _, p := range k.blob {
 		k.queued -= len(p.bytes)

@@ -11,8 +11,8 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// TestOneBlobPerTurn checks that commands are proposed byte for byte, in one blob for each turn,
-// with the wall clock first.
+// TestOneBlobPerTurn checks that a turn makes one proposal, with the Stamp first and the clients'
+// commands unchanged.
 func TestOneBlobPerTurn(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -97,8 +97,8 @@ func TestOnlyTheAttachedMaySpeak(t *testing.T) {
 	b.want(nodeidtest.ID(1), "state 1 granted")
 }
 
-// TestHostileCommands checks that a command that no client may send ends the sender's attachments,
-// is never proposed, and affects no other peer.
+// TestHostileCommands checks that a command that no client may send is not proposed, ends the
+// attachments of its sender, and affects no other peer.
 func TestHostileCommands(t *testing.T) {
 	t.Parallel()
 	kinds := []lockfsm.Kind{lockfsm.Stamp, lockfsm.Born, lockfsm.EndGrace, lockfsm.Raise, lockfsm.Expire,
@@ -189,10 +189,10 @@ func TestDuplicateOpenIsProposedOnce(t *testing.T) {
 	}
 	b.apply()
 	b.turn()
-	b.want(nodeidtest.ID(2), "") // it has another peer's nonce
+	b.want(nodeidtest.ID(2), "") // another peer has sent this nonce
 	b.want(nodeidtest.ID(1), "opened done")
 	id := b.replies[nodeidtest.ID(1)][0].Session
-	b.send(nodeidtest.ID(1), open) // the answer was lost
+	b.send(nodeidtest.ID(1), open) // as if the answer was lost
 	b.step()
 	b.want(nodeidtest.ID(1), "opened done")
 	if b.replies[nodeidtest.ID(1)][0].Session != id {
@@ -204,7 +204,7 @@ func TestDuplicateOpenIsProposedOnce(t *testing.T) {
 }
 
 // TestRefusedProposalEndsItsAttachments checks that an attachment ends if the log refuses a
-// proposal with one of its commands.
+// proposal with a command of it.
 func TestRefusedProposalEndsItsAttachments(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

@@ -13,10 +13,10 @@ import (
 // Limits of a keeper; see "Limits" in the package comment.
 const (
 	tickEvery       = 100 * time.Millisecond // a keeper checks deadlines at most this often
-	watchBefore     = time.Second            // and this often in the last second before one
-	stallAfter      = 300 * time.Millisecond // in that last second, this much time between two turns is a stall
-	retryAfter      = 50 * time.Millisecond  // wait after a refused proposal or reply
-	roundAgain      = 200 * time.Millisecond // an unconfirmed round is requested again after this time
+	watchBefore     = time.Second            // in this time before a deadline it checks the deadlines every tickEvery
+	stallAfter      = 300 * time.Millisecond // when deadlines are being checked, a turn this long after the last one was a stall
+	retryAfter      = 50 * time.Millisecond  // after a refused proposal or reply
+	roundAgain      = 200 * time.Millisecond // an unconfirmed round is requested again
 	blobBytes       = 1 << 20                // commands in one proposal
 	replyBytes      = 256 << 10              // replies in one frame
 	recordBytes     = 64                     // size of a reply, rounded up
@@ -24,53 +24,54 @@ const (
 	peerBytes       = 8 << 20                // commands of one peer waiting to be proposed
 	peerAttachments = 1024
 	peerOpens       = 64
-	// The number of live sessions that one peer has opened. A client needs one, its user may open
-	// more, and old sessions may still exist when a client opens a new one.
+	// peerSessions bounds the sessions of one peer that have not ended. A client needs one session,
+	// its user may open more, and old sessions of a client exist until they expire.
 	peerSessions    = 256
 	frameRenewals   = 4096
 	maxAskers       = 4096
 	expiresPerBlob  = 4096
-	sessionsPerTurn = 4096 // entered at the beginning of a term as leader, or checked for their deadlines
+	sessionsPerTurn = 4096 // sessions that a turn adds or whose deadlines it checks
 )
 
-// Role is the role of this voter in a term.
+// Role is the role of this voter in a term, as far as it knows.
 type Role struct {
 	Term    uint64
 	Leading bool
-	Leader  nodeid.Endpoint // this instance if Leading; zero if no leader is known
+	Leader  nodeid.Endpoint // this voter if Leading; zero if no leader is known
 }
 
-// Leadership is what a keeper needs when the first entry of its own term is applied.
+// Leadership is the state of the group when the leader has applied the first entry of its term.
 type Leadership struct {
 	Term      uint64
-	Sessions  []lockfsm.SessionInfo // as of that entry, ascending by ID; the core keeps the slice unchanged
+	Sessions  []lockfsm.SessionInfo // in ascending order of ID; the core keeps the slice and does not change it
 	Born      bool
 	GraceOver bool
 	BornAt    clock.Time // if Born is set: when this node applied the Born command, or restored a later snapshot
 	Grace     time.Duration
 }
 
-// Core makes all decisions of a [Keeper]. It is a plain value in memory, without goroutine, clock
-// or random source. The caller passes it inputs, each with the time, and then calls Turn. Turn must
-// be called again at the latest at the time Next. A Core is not safe for concurrent use.
+// Core makes all decisions of a [Keeper]. It has no goroutine, no clock and no random source. The
+// caller passes inputs, each with the time, and then calls Turn. It must call Turn again at the
+// time that Next returns, or earlier. It is not safe for concurrent use.
 type Core struct {
-	// Vouch returns the hash of the capability in the certificate of a connected peer, zero for a
-	// full instance. It also reports whether the record with which the peer opens a session matches
-	// what the connection proves. Its results must depend only on the peer's connection, and it
-	// must be set before the first input. Nil means zero and true.
+	// Vouch returns the hash of the capability in the certificate of a connected peer, or zero for
+	// a full instance. It also reports whether the record with which the peer opens a session
+	// agrees with the connection. It must depend only on the connection of the peer, and must be
+	// set before the first input. A nil Vouch means zero and true.
 	Vouch func(from nodeid.ID, record []byte) (capability [32]byte, ok bool)
 
-	// Stamp completes the record with which a peer with these rights opens a session from its
-	// certificate. It is not called for full instances. Nil leaves the record unchanged.
+	// Stamp adds information from the certificate to the record with which a peer with these rights
+	// opens a session. It is not called for full instances. A nil Stamp leaves the record
+	// unchanged.
 	Stamp func(rights *capability.Capability, record []byte) []byte
 
-	// Step is the maximum number of sessions that a turn enters at the beginning of a term as
-	// leader, or checks for their deadlines. It is set before the first input. Zero means
-	// sessionsPerTurn. Simulations set less, so that a few sessions take several turns.
+	// Step is the maximum number of sessions that a turn of a new leader adds, or whose deadlines a
+	// turn checks. It must be set before the first input. Zero means sessionsPerTurn. Simulations
+	// set a lower number, so that a few sessions take several turns.
 	Step int
 
 	role   Role
-	led    bool // the first entry of the own term is applied
+	led    bool // the first entry of this term is applied
 	born   bool
 	bornAt clock.Time
 	grace  time.Duration
@@ -78,31 +79,31 @@ type Core struct {
 	graceOver           bool
 	allBound, bornSent  bool
 	graceDue, graceSent bool
-	adoptDue            *adoption  // a change that was requested and is not proposed yet
-	raiseDue            uint32     // a version that was requested and is not proposed yet; zero means none
+	adoptDue            *adoption  // requested and not proposed yet
+	raiseDue            uint32     // requested and not proposed yet; zero means none
 	proposeAt           clock.Time // earliest next proposal, after a refusal
 	opens               map[lockfsm.Nonce]pendingOpen
-	opened              map[nodeid.ID]int // live sessions by the instance that opened them
+	opened              map[nodeid.ID]int // the number of sessions by the instance that opened them
 	queue               []commandRun
 	queued              int
-	blob                []commandRun // the runs in the last proposal
+	blob                []commandRun // the runs of the last proposal
 	blobExpires         int
 	sessions            map[lockfsm.SessionID]*keptSession
 	entering            entering // sessions that are not in the map yet
 	attachments         map[lockfsm.SessionID]*attachment
 	expiries            expiryHeap
-	expiriesLeft        bool // some expiries are left for the next turn
+	expiriesLeft        bool // some deadlines are left for the next turn
 	expireDue           []lockfsm.SessionID
 	expiring            int
 	now                 clock.Time
-	// The sum of all stalls. The clock of deadlines stops during a stall.
+	// The sum of all stalls. The clock of deadlines does not advance during a stall.
 	stalled         time.Duration
-	waiters, flying []*attachment // attachments whose renewal waits for a round to begin, or for a round to be confirmed
+	waiters, flying []*attachment // attachments whose renewal waits for the next round, or for the confirmation of a round
 	round           uint64
 	roundAt         clock.Time
 	peers           map[nodeid.ID]*peerState
-	// All peers; the peers with changes in this turn; the peers that must still be told the end of
-	// an attachment.
+	// all are all peers, touched the peers touched in this turn, and owing the peers with pending
+	// ends.
 	all, touched, owing []*peerState
 	askers              []nodeid.ID
 	asking              map[nodeid.ID]struct{}
@@ -113,16 +114,16 @@ func NewCore() *Core {
 	return &Core{peers: make(map[nodeid.ID]*peerState), asking: make(map[nodeid.ID]struct{})}
 }
 
-// Role sets the role after a change of term, leader or role. All queues are discarded and all
-// attachments end, so that no message that arrived in one term is proposed or acknowledged in
-// another.
+// Role sets the role after a change of the term, of the leader or of this voter's role. All queues
+// are discarded and all attachments end, so that nothing that arrived in one term is proposed or
+// acknowledged in another.
 func (k *Core) Role(now clock.Time, r Role) {
 	k.begin(now)
 	if r == k.role {
 		return
 	}
 	if r.Leading && k.role.Leading && r.Term == k.role.Term {
-		k.role = r // only the address of the leader has changed
+		k.role = r // only this leader's address has changed
 		return
 	}
 	attached := k.throwAway()
@@ -161,9 +162,9 @@ func (k *Core) throwAway() (attached []*peerState) {
 	return attached
 }
 
-// Leads reports that the first entry of this leader's term is applied. It is called in order with
-// Applied. Every session gets its full TTL, since the core does not know when its last renewal was
-// acknowledged.
+// Leads reports that the first entry of this keeper's term is applied. It must be called in the
+// order of the log with Applied. Every session gets its full TTL, since the core does not know when
+// the last renewal of the session was acknowledged.
 func (k *Core) Leads(now clock.Time, l Leadership) {
 	k.begin(now)
 	if l.Term != k.role.Term || !k.role.Leading || k.led {
@@ -177,8 +178,8 @@ func (k *Core) Leads(now clock.Time, l Leadership) {
 	}
 }
 
-// AllBound reports that every instance on the group's list is bound to it. From then on the core
-// proposes Born whenever it leads a group that is not founded.
+// AllBound reports that every instance on the group's list is bound to the group. From then on the
+// core proposes Born whenever it leads a group that is not founded.
 func (k *Core) AllBound(now clock.Time) {
 	k.begin(now)
 	k.allBound = true
@@ -191,7 +192,7 @@ type adoption struct {
 }
 
 // ProposeAdopt makes the core propose a change of the group's charter as soon as possible, if it
-// leads in the given term. The core keeps the slice settings.
+// leads in the given term. The core keeps the settings.
 func (k *Core) ProposeAdopt(now clock.Time, term uint64, ttl time.Duration, settings []byte, budgets session.Budgets) {
 	k.begin(now)
 	if term == k.role.Term && k.role.Leading {
@@ -213,10 +214,10 @@ func (k *Core) ProposeRaise(now clock.Time, term uint64, version uint32) {
 // Born, because there is no group before.
 func (k *Core) serving() bool { return k.led && k.born }
 
-// begin is the first step of every input. It detects stalls: a stalled keeper has not read the
-// renewals that arrived during the stall, so the time of the stall does not count toward any
-// deadline. A stall is detected only if it lasts beyond the time at which a turn is due. After a
-// stall that ends earlier, the keeper still has the time watchBefore to read the waiting renewals.
+// begin is called first for every input. It detects stalls. A stalled keeper has not read the
+// renewals that arrived during the stall, so this time does not count toward any deadline. A stall
+// is detected only if it lasts beyond the time at which a turn is due. After a stall that ends
+// earlier, the keeper has the whole time watchBefore to read the renewals.
 func (k *Core) begin(now clock.Time) {
 	if gap := now.Sub(k.lookAt()) + tickEvery; k.now != 0 && gap >= stallAfter {
 		k.stalled += gap
@@ -224,9 +225,10 @@ func (k *Core) begin(now clock.Time) {
 	k.now = now
 }
 
-// lookAt returns when the keeper checks the deadlines again: watchBefore ahead of the next one, to
-// find out whether a renewal has moved it; if not, every tickEvery, to meet the deadline. It checks
-// at most once in tickEvery, so thousands of deadlines cost no more turns than one.
+// lookAt returns when the keeper checks the deadlines next. This is watchBefore ahead of the
+// earliest deadline, to find out whether a renewal has extended it, and from then on every
+// tickEvery. The keeper never checks twice within tickEvery, so thousands of deadlines do not cost
+// more turns than one.
 func (k *Core) lookAt() clock.Time {
 	at := k.now.Add(tickEvery)
 	if len(k.expiries) > 0 {
@@ -237,7 +239,7 @@ func (k *Core) lookAt() clock.Time {
 }
 
 // Tick advances the time. It must be called after all inputs that have arrived, because one of them
-// may be the renewal of a session that would expire now.
+// may be the renewal of a session that is due.
 func (k *Core) Tick(now clock.Time) {
 	k.begin(now)
 	k.enterSome()
@@ -287,7 +289,7 @@ func (k *Core) Next() clock.Time {
 
 func (k *Core) due() bool {
 	return k.bornDue() || k.graceDue && !k.graceSent || len(k.expireDue) > 0 ||
-		k.born && (k.adoptDue != nil || k.raiseDue != 0) // before Born the log would refuse them
+		k.born && (k.adoptDue != nil || k.raiseDue != 0) // before Born the group would refuse them
 }
 
 func (k *Core) bornDue() bool { return k.allBound && !k.bornSent && !k.born }

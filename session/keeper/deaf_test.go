@@ -9,14 +9,13 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// deafLimit is the time after which a session must have ended when its client has stopped
-// receiving. It is a TTL in which the last received answer is recent, a TTL of the lease, and the
-// interval at which the keeper checks deadlines.
+// deafLimit is the time after which a session must have expired when its client has stopped
+// receiving. It is one TTL in which the last received answer is recent, one TTL of the lease, and
+// the keeper's interval of checks.
 const deafLimit = 2*benchTTL + 2*tickEvery
 
-// TestDeafWaiterLosesItsTurn grants a lock to a waiting client that can send but not receive. It
-// checks that the client cannot keep the lock, neither by renewals nor by attaching again and
-// again.
+// TestDeafWaiterLosesItsTurn checks that a waiting client that can send but not receive does not
+// keep a lock that it is granted, neither by renewals nor by repeated attachments.
 func TestDeafWaiterLosesItsTurn(t *testing.T) {
 	t.Parallel()
 	for _, again := range []bool{false, true} {
@@ -67,8 +66,8 @@ func TestDeafWaiterLosesItsTurn(t *testing.T) {
 	}
 }
 
-// TestHearingIsRemembered checks that a recent answer counts across any number of attachments, and
-// that Attached counts in the same way as Renewed.
+// TestHearingIsRemembered checks that a recent answer counts across attachments, and that both
+// Attached and Renewed count.
 func TestHearingIsRemembered(t *testing.T) {
 	t.Parallel()
 	for name, heard := range map[string]struct {
@@ -105,8 +104,8 @@ func TestHearingIsRemembered(t *testing.T) {
 	}
 }
 
-// TestStallIsNoDeafness checks that the time of a stall, in which the leader has read no
-// confirmations, does not count.
+// TestStallIsNoDeafness checks that the time of a stall, in which the keeper reads no renewals,
+// does not count as time without confirmed answers.
 func TestStallIsNoDeafness(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

@@ -9,8 +9,8 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// expired opens a session that locks "k" with a delay, stops responding, and expires. It returns
-// the token.
+// expired opens a session that locks "k" with a delay and then expires. It returns the token of the
+// lock.
 func (b *bench) expired(delay time.Duration) lockfsm.Token {
 	b.t.Helper()
 	id := b.open(nodeidtest.ID(1))
@@ -46,8 +46,8 @@ func TestASessionThatIsEndedByForceIsForgotten(t *testing.T) {
 	}
 }
 
-// TestANewLeaderCountsADelayAnew checks that a new leader waits for the whole delay again, but not
-// forever.
+// TestANewLeaderCountsADelayAnew checks that a new leader ends a hold of a gone session after the
+// whole delay.
 func TestANewLeaderCountsADelayAnew(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

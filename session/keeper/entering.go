@@ -8,23 +8,24 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// This file has the beginning of a term as leader. A new leader gives every session its full TTL,
-// counted from that beginning. A million sessions are too many for one turn, so they are entered in
-// steps. Every answer is the same as if all sessions were entered at once:
+// A new leader gives every session its full TTL, counted from the beginning of its leadership. A
+// million sessions are too many for one turn, so this file adds ("enters") them to the core in
+// steps. Replies are the same as if all sessions were entered:
 //
-//   - A session that is named is entered first.
+//   - If a message names a session, the session is entered first.
 //   - A session that is not entered is not expired. Its deadline does not depend on when it is
 //     entered.
-//   - The number of sessions of an instance is known once all are entered. An earlier Open is not
-//     answered; its client retries.
+//   - The number of sessions of an instance is known when all sessions are entered. An Open that
+//     arrives earlier is not answered, and its client retries.
 
-// entering holds the sessions that existed at the beginning of the term, until all are entered.
+// entering holds the sessions that existed at the beginning of the leadership, until all are
+// entered.
 type entering struct {
 	sessions []lockfsm.SessionInfo // ascending by ID
-	done     []bool                // whether each session is entered
-	next     int                   // index of the next session; all before it are entered
-	left     int                   // number of sessions that are not entered yet
-	since    clock.Time            // when the term as leader began, on the clock of deadlines
+	done     []bool                // whether the session at this index is entered
+	next     int                   // all sessions before this index are entered
+	left     int                   // number of sessions not entered
+	since    clock.Time            // when the leadership began, on the clock of deadlines
 }
 
 // at returns the index of a session that is not entered yet.
@@ -42,7 +43,7 @@ func (e *entering) at(id lockfsm.SessionID) (place int, found bool) {
 func (k *Core) beginEntering(sessions []lockfsm.SessionInfo) {
 	n := len(sessions)
 	k.entering = entering{sessions: sessions, done: make([]bool, n), left: n, since: k.elapsed()}
-	k.expiries = make(expiryHeap, 0, n) // growing the slice would copy all of it in one turn
+	k.expiries = make(expiryHeap, 0, n) // growing the heap would copy all of it in one turn
 }
 
 func (k *Core) enterSome() {

@@ -12,8 +12,8 @@ import (
 )
 
 // newLead returns a bench whose keeper has just begun to lead a group with the given number of
-// sessions, one for each peer, beginning with peer 1. It enters step sessions in each turn. The
-// session ids[i] belongs to peer i and has epoch 1.
+// sessions, one for each peer from 1 on. The keeper enters step of them per turn. ids[i] is the
+// session of peer i, at epoch 1.
 func newLead(t *testing.T, sessions, step int) (b *bench, ids []lockfsm.SessionID) {
 	t.Helper()
 	b = leadingBench(t)
@@ -36,8 +36,8 @@ func (b *bench) next(step int) {
 	b.leads()
 }
 
-// TestALeadBeginsInSteps checks that a new leader enters a bounded number of sessions in each turn,
-// and that each gets its full TTL from the beginning of the term.
+// TestALeadBeginsInSteps checks that a new leader enters a bounded number of sessions per turn, and
+// that each gets its full TTL from the beginning of the leadership.
 func TestALeadBeginsInSteps(t *testing.T) {
 	t.Parallel()
 	const sessions, step = 50, 7
@@ -68,8 +68,8 @@ func TestALeadBeginsInSteps(t *testing.T) {
 	}
 }
 
-// TestASessionThatIsNotEnteredIsServed checks that a message that names a session is answered as if
-// all sessions were entered.
+// TestASessionThatIsNotEnteredIsServed checks that a message for a session that is not entered is
+// answered as if all sessions were entered.
 func TestASessionThatIsNotEnteredIsServed(t *testing.T) {
 	t.Parallel()
 	const sessions = 40
@@ -126,8 +126,8 @@ func TestASessionThatEndsIsNotEntered(t *testing.T) {
 	}
 }
 
-// TestOpensWaitUntilAllAreEntered checks that an Open is not answered before the number of sessions
-// of its peer is known, and that the limit applies then.
+// TestOpensWaitUntilAllAreEntered checks that an Open is not answered before all sessions are
+// entered, and that the limit on the sessions of its peer applies afterwards.
 func TestOpensWaitUntilAllAreEntered(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -154,8 +154,8 @@ func TestOpensWaitUntilAllAreEntered(t *testing.T) {
 	}
 }
 
-// TestMassExpiryIsInSteps checks that sessions with the same deadline are ended in steps, and that
-// the next turn is due immediately.
+// TestMassExpiryIsInSteps checks that many sessions with the same deadline are expired in steps,
+// and that the next turn is due immediately.
 func TestMassExpiryIsInSteps(t *testing.T) {
 	t.Parallel()
 	const sessions, step = 40, 7
@@ -179,8 +179,8 @@ func TestMassExpiryIsInSteps(t *testing.T) {
 	}
 }
 
-// TestRenewedSessionsAreLookedAtInSteps checks that renewed sessions are also checked in steps.
-// After the beginning of a term all sessions have the same first deadline.
+// TestRenewedSessionsAreLookedAtInSteps checks that many renewed sessions whose first deadlines
+// were the same are also checked in steps.
 func TestRenewedSessionsAreLookedAtInSteps(t *testing.T) {
 	t.Parallel()
 	const sessions, step = 40, 7
@@ -194,7 +194,7 @@ func TestRenewedSessionsAreLookedAtInSteps(t *testing.T) {
 	}
 	b.step()
 	b.core.Step = step
-	late := b.now.Add(benchTTL) // the deadline of all
+	late := b.now.Add(benchTTL) // the deadline of all sessions
 	b.advance(benchTTL/2 - watchBefore)
 	for moved := 0; moved < sessions; {
 		b.turn()
@@ -214,9 +214,8 @@ func TestRenewedSessionsAreLookedAtInSteps(t *testing.T) {
 	}
 }
 
-// BenchmarkLead measures the beginning of a term with a million sessions, and their expiry, in the
-// steps of a real leader and in a single step. It reports the longest turn, because all other work
-// has to wait for it.
+// BenchmarkLead measures the longest turn of a new leader with a million sessions, and the longest
+// turn when they expire, with the default steps and with a single step.
 func BenchmarkLead(b *testing.B) {
 	const million = 1_000_000
 	all := make([]lockfsm.SessionInfo, million)
@@ -226,7 +225,7 @@ func BenchmarkLead(b *testing.B) {
 	}
 	for name, step := range map[string]int{"steps": 0, "whole": million} {
 		b.Run(name, func(b *testing.B) {
-			var begin, end time.Duration // the longest turn of each
+			var begin, end time.Duration // the longest turn of each phase
 			for b.Loop() {
 				k, now := NewCore(), clock.Time(time.Hour)
 				k.Step = step
@@ -244,7 +243,7 @@ func BenchmarkLead(b *testing.B) {
 				k.Leads(now, Leadership{Term: 1, Sessions: all, Born: true, GraceOver: true})
 				turns(&begin, func() bool { return k.entering.left == 0 })
 				now = now.Add(benchTTL)
-				k.now = now // as if it had checked the deadlines all the time
+				k.now = now // so that no stall is detected
 				turns(&end, func() bool { return k.expiring == million })
 			}
 			b.ReportMetric(begin.Seconds()*1000, "ms/longest-turn-of-the-beginning")

@@ -8,12 +8,11 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// This file tests the keeper against members that send well-formed false messages. Each test fails
-// without the rule that it names.
+// This file tests members that send well-formed but wrong messages.
 
-// TestAnothersSessionIsNotTaken checks that the ID of a session is not sufficient to attach it,
-// because every waiting client learns the ID of the holder's session. Both this leader and the next
-// one also demand the nonce.
+// TestAnothersSessionIsNotTaken checks that an Attach with the ID of another session but without
+// its nonce is refused, by this leader and by the next. IDs are not secret, since every waiting
+// client gets the ID of the holder's session.
 func TestAnothersSessionIsNotTaken(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -52,9 +51,8 @@ func TestAnothersSessionIsNotTaken(t *testing.T) {
 	b.want(nodeidtest.ID(1), "state 1 granted, attached 2 done")
 }
 
-// TestAttachAheadOfItsSessionEndsNothing checks that an Attach that guesses the ID of a session
-// before it exists does not end the later attachment of the session's owner, which uses the same
-// epoch.
+// TestAttachAheadOfItsSessionEndsNothing checks that an Attach of another peer with the guessed ID
+// of a future session does not end the attachment of its owner, which has the same epoch.
 func TestAttachAheadOfItsSessionEndsNothing(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -76,7 +74,7 @@ func TestAttachAheadOfItsSessionEndsNothing(t *testing.T) {
 	b.core.keep(&lockfsm.SessionInfo{ID: id, Opener: lockfsm.Opener{Instance: nodeidtest.ID(1)},
 		Nonce: lockfsm.Nonce{1}, TTL: benchTTL}, b.core.elapsed())
 	b.send(nodeidtest.ID(1), b.attachCmd(id, 1))
-	b.apply() // the guess is applied first
+	b.apply() // the Attach with the guessed ID is applied first
 	b.turn()
 	b.want(nodeidtest.ID(1), "")
 	b.apply()
@@ -84,8 +82,8 @@ func TestAttachAheadOfItsSessionEndsNothing(t *testing.T) {
 	b.want(nodeidtest.ID(1), "attached 1 done")
 }
 
-// TestSessionsOfOnePeerAreBounded checks that one instance cannot use up all sessions of the group,
-// neither by many requests nor across changes of leader.
+// TestSessionsOfOnePeerAreBounded checks that one instance cannot use up the sessions of the group,
+// either by many Opens or across changes of the leader.
 func TestSessionsOfOnePeerAreBounded(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -124,7 +122,7 @@ func TestSessionsOfOnePeerAreBounded(t *testing.T) {
 		t.Errorf("under the next leader %d of 3 were refused", refused)
 	}
 	b.core.Down(b.now, nodeidtest.ID(1))
-	for range 100 { // they expire, so that new ones can be opened
+	for range 100 { // the sessions expire and no longer count
 		b.advance(tickEvery)
 		b.step()
 	}
@@ -136,12 +134,12 @@ func TestSessionsOfOnePeerAreBounded(t *testing.T) {
 	}
 }
 
-// TestFloodCostsOnlyItsSender checks that renewals and empty frames also count against the limit of
-// their sender, so that a flood never displaces a frame of another peer.
+// TestFloodCostsOnlyItsSender checks that too many frames of one peer, even empty frames or
+// renewals, do not cause a frame of another peer to be dropped.
 func TestFloodCostsOnlyItsSender(t *testing.T) {
 	t.Parallel()
 	for name, frame := range map[string][2]int{"commands": {0, 1 << 20}, "renewals": {1 << 20, 0}, "crumbs": {1, 0}} {
-		k := &Keeper{wake: make(chan struct{}, 1)} // its goroutine has no turn
+		k := &Keeper{wake: make(chan struct{}, 1)} // a keeper whose goroutine does not run
 		for range 200_000 / (1 + frame[0]/10_000 + frame[1]/10_000) {
 			k.Receive(nodeidtest.ID(5), make([]byte, frame[0]), make([]byte, frame[1]))
 		}

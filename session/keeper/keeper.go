@@ -12,11 +12,11 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// Limits of the inputs that wait for the goroutine.
+// Limits of the inbox.
 const (
 	inboxBytes     = 64 << 20 // of frames
-	peerInboxBytes = 8 << 20  // of frames of one peer, so that one peer cannot displace others
-	inputBytes     = 128      // the size that a frame counts in addition to its bytes
+	peerInboxBytes = 8 << 20  // of frames of one peer: a flooding peer must not cause other peers' frames to be dropped
+	inputBytes     = 128      // the size of a frame without its bytes
 )
 
 // Config is what a Keeper needs. Only the keeper's goroutine calls the functions. They must not
@@ -24,21 +24,21 @@ const (
 type Config struct {
 	Clock clock.Clock
 	Outlets
-	// Vouch is Core.Vouch.
+	// Vouch is the function for Core.Vouch.
 	Vouch func(from nodeid.ID, record []byte) (capability [32]byte, ok bool)
-	// Stamp is Core.Stamp.
+	// Stamp is the function for Core.Stamp.
 	Stamp func(rights *capability.Capability, record []byte) []byte
 }
 
-// Keeper is the leader's side of all sessions. All methods are safe for concurrent use and take
-// effect in the order of the calls. Only Left and Close block. One goroutine, from New to Close,
-// owns the core.
+// Keeper is the leader's side of the session protocol. All methods are safe for concurrent use, and
+// take effect in the order of the calls. Only Left and Close block. One goroutine, from New to
+// Close, owns the core.
 type Keeper struct {
 	config Config
 	wake   chan struct{}
 	ended  chan struct{} // closed when the goroutine has ended
 
-	mu     sync.Mutex // guards the fields below; never held while waiting
+	mu     sync.Mutex // guards inbox, closed and status; never held while waiting
 	inbox  inbox
 	closed bool
 	status Status
@@ -59,10 +59,10 @@ type inbox struct {
 	shares  map[nodeid.ID]share
 }
 
-// share is the part of an inbox that one peer uses.
+// share counts the bytes of one peer in an inbox.
 type share struct {
 	bytes   int
-	dropped bool // no further frame of the peer is accepted in this turn
+	dropped bool // no more frames of the peer are accepted in this turn
 }
 
 type inputKind uint8
@@ -95,7 +95,7 @@ type input struct {
 	left               *leftQuestion
 }
 
-// leftQuestion asks for the remaining time of sessions. The channel answer has one slot.
+// leftQuestion is a call of Left. The channel answer has a buffer of one.
 type leftQuestion struct {
 	sessions []lockfsm.SessionID
 	answer   chan []time.Duration
@@ -114,8 +114,8 @@ func (k *Keeper) post(in input) {
 	k.put(func(b *inbox) { b.inputs = append(b.inputs, in) })
 }
 
-// put changes the inbox. Only the first input of an empty inbox wakes the goroutine, because it
-// takes the whole inbox.
+// put changes the inbox. Only the first input of an empty inbox wakes the goroutine, because a turn
+// processes the whole inbox.
 func (k *Keeper) put(change func(*inbox)) {
 	k.mu.Lock()
 	first := len(k.inbox.inputs) == 0
@@ -131,58 +131,59 @@ func (k *Keeper) put(change func(*inbox)) {
 func (k *Keeper) rouse() {
 	select {
 	case k.wake <- struct{}{}:
-	default: // it is awake already
+	default: // the goroutine is already being woken
 	}
 }
 
-// Receive is ReceiveUnder for a full instance, which has all rights.
+// Receive is like ReceiveUnder for a full instance, which has all rights.
 func (k *Keeper) Receive(from nodeid.ID, renewals, commands []byte) {
 	k.ReceiveUnder(from, nil, renewals, commands)
 }
 
-// ReceiveUnder accepts one frame of a peer and owns the bytes afterwards. It must be called in the
-// order in which the frames arrived. The argument rights has the rights in the certificate of the
-// connection; nil means a full instance.
+// ReceiveUnder accepts one frame of a peer, and owns the bytes afterwards. It must be called in the
+// order in which the frames arrived. rights are the rights of the certificate of the connection.
+// Nil means a full instance.
 func (k *Keeper) ReceiveUnder(from nodeid.ID, rights *capability.Capability, renewals, commands []byte) {
 	k.put(func(b *inbox) { b.receive(from, rights, renewals, commands) })
 }
 
-// Down reports that the last stream to a peer has ended. It must come after everything received
-// from the peer.
+// Down reports that the last stream to a peer has ended. It must be called after Receive was called
+// with all frames of the peer.
 func (k *Keeper) Down(peer nodeid.ID) { k.post(input{kind: inputDown, peer: peer}) }
 
-// Role reports a change of term, leader or role.
+// Role reports a change of the term, of the leader, or of this voter's role.
 func (k *Keeper) Role(r Role) { k.post(input{kind: inputRole, role: &r}) }
 
-// Leads reports that the first entry of this leader's term is applied. It is called in order with
-// Applied. The keeper keeps the slice l.Sessions.
+// Leads reports that the first entry of this keeper's term is applied. It must be called in the
+// order of the log with Applied. The keeper keeps l.Sessions.
 func (k *Keeper) Leads(l Leadership) { k.post(input{kind: inputLeads, leads: &l}) }
 
-// Confirmed reports that the round of Confirm has succeeded and that every entry committed before
-// it is applied. It is called in order with Applied.
+// Confirmed reports that a round of Confirm is done and that all entries that were committed before
+// the round are applied. It must be called in the order of the log with Applied.
 func (k *Keeper) Confirmed(term, round uint64) {
 	k.post(input{kind: inputConfirmed, term: term, round: round})
 }
 
-// AllBound reports that every instance on the group's list is bound to it.
+// AllBound reports that every instance on the group's list is bound to the group.
 func (k *Keeper) AllBound() { k.post(input{kind: inputAllBound}) }
 
-// ProposeAdopt makes the keeper propose a change of the group's founding values, if it leads in the
-// given term: the TTL of future sessions, the settings and the budgets. A zero TTL, nil settings
-// and zero budgets mean no change. A later call replaces one that was not proposed yet. The request
-// is lost when the term ends; the caller must repeat it. The keeper keeps the settings.
+// ProposeAdopt makes the keeper propose a change of the group's charter, if it leads in the given
+// term: the TTL of future sessions, the settings and the budgets. A zero TTL, nil settings and zero
+// budgets mean no change. A later call replaces a change that is not proposed yet. The change is
+// lost when the term ends, and the caller must then repeat the call. The keeper keeps the settings.
 func (k *Keeper) ProposeAdopt(term uint64, ttl time.Duration, settings []byte, budgets session.Budgets) {
 	k.post(input{kind: inputAdopt, term: term, adopt: &adoption{ttl, settings, budgets}})
 }
 
 // ProposeRaise makes the keeper propose a higher version of the rules, if it leads in the given
-// term. Every replica that does not know the version stops when it applies the change. The request
-// is lost when the term ends; the caller must repeat it.
+// term. Every replica that does not know the version stops when it applies the change. The change
+// is lost when the term ends, and the caller must then repeat the call.
 func (k *Keeper) ProposeRaise(term uint64, version uint32) {
 	k.post(input{kind: inputRaise, term: term, version: version})
 }
 
-// Applied accepts the result of an applied command, in the order of the log, and copies it.
+// Applied accepts the result of an applied command and copies it. It must be called in the order of
+// the log.
 func (k *Keeper) Applied(result *lockfsm.Result) {
 	k.put(func(b *inbox) { b.applied(result) })
 }
@@ -197,8 +198,8 @@ func (b *inbox) applied(result *lockfsm.Result) {
 	b.inputs = append(b.inputs, input{kind: inputApplied, from: len(b.results) - 1, to: len(b.results)})
 }
 
-// receive adds a frame. If there is no room for it, receive records once per turn that a frame of
-// that peer was dropped.
+// receive adds a frame. If there is no room for it, receive adds an inputDropped instead, once per
+// turn and peer.
 func (b *inbox) receive(from nodeid.ID, rights *capability.Capability, renewals, commands []byte) {
 	if b.shares == nil {
 		b.shares = make(map[nodeid.ID]share)
@@ -218,7 +219,7 @@ func (b *inbox) receive(from nodeid.ID, rights *capability.Capability, renewals,
 	b.inputs = append(b.inputs, in)
 }
 
-// last makes a result independent of the machine's memory, so that it stays valid.
+// last replaces the parts of a result that share memory with the machine by copies.
 func (b *inbox) last(r *lockfsm.Result) {
 	states, fired := r.States, r.Fired
 	if r.Holder != nil || r.Circle != nil || r.Evicted != nil {
@@ -244,9 +245,9 @@ func (b *inbox) reset() {
 	b.inputs, b.results, b.changes, b.bytes = b.inputs[:0], b.results[:0], b.changes[:0], 0
 }
 
-// Left returns the time until each session expires if it is not renewed. Zero means that the
-// session is unknown or that the keeper does not lead. Left waits for the keeper's goroutine, and
-// returns nil if the goroutine or ctx has ended.
+// Left returns, for each session, the time until it expires if no further renewal arrives. Zero
+// means that the session is unknown or that the keeper does not lead. Left waits for the keeper's
+// goroutine, and returns nil if the goroutine or ctx has ended.
 func (k *Keeper) Left(ctx context.Context, sessions []lockfsm.SessionID) []time.Duration {
 	q := &leftQuestion{sessions: sessions, answer: make(chan []time.Duration, 1)}
 	k.post(input{kind: inputLeft, left: q})
@@ -275,8 +276,8 @@ func (k *Keeper) Close() {
 	<-k.ended
 }
 
-// run is the goroutine that owns the core. Unlike the other owners it does not yield before a turn,
-// because the log and the senders gather its output.
+// run is the goroutine that owns the core. Unlike other owners it does not yield before a turn,
+// since the log and the senders collect its output.
 func (k *Keeper) run() {
 	defer close(k.ended)
 	alarm := clock.NewTimer(k.config.Clock)
@@ -294,8 +295,8 @@ func (k *Keeper) run() {
 	}
 }
 
-// turn takes the whole inbox before it advances the time, so that a session is never expired while
-// a renewal lies in the inbox.
+// turn processes the whole inbox before it advances the time, so that no session expires while a
+// renewal for it is in the inbox.
 func (k *Keeper) turn() (open bool) {
 	k.mu.Lock()
 	in, closed := k.inbox, k.closed

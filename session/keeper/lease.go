@@ -8,42 +8,42 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// This file is the keeper's side of leases: renewals, the rounds that confirm them, and expiry.
+// This file implements leases: renewals, the rounds that confirm them, and expiry.
 
 // keptSession is a session of the applied state with its deadline, which only this leader knows.
 type keptSession struct {
 	id       lockfsm.SessionID
 	nonce    lockfsm.Nonce
-	opener   lockfsm.Opener // the instance to which it belongs; no other instance may use it
+	opener   lockfsm.Opener // no other instance may use the session
 	epoch    lockfsm.Epoch  // in the applied state
 	ttl      time.Duration
-	deadline clock.Time // measured on the clock of deadlines; see elapsed
-	// expiring: the keeper has decided that the session expires. Its renewals are no longer
-	// acknowledged; they wait for the end of the session or of the term.
+	deadline clock.Time // on the clock of deadlines; see elapsed
+	// expiring means that the expiry is decided. Renewals are then no longer acknowledged, until
+	// the end of the session or of the term.
 	expiring bool
 	// Renewals of a client that receives nothing do not count, because it could be granted a lock
-	// and never learn of it. The field heard is the sending time of the newest answer that a
-	// renewal has confirmed as received; told has the unconfirmed answers. Both are kept across
-	// attachments, because such a client attaches again and again.
+	// and never receive the grant. heard is when the newest answer was sent that a renewal has
+	// confirmed as received. told are the answers that are not confirmed. Both fields are kept
+	// across attachments, because such a client attaches repeatedly.
 	heard clock.Time
 	told  session.Sent
 }
 
 func (k *Core) tells(s *keptSession, seq uint64) { s.told.Note(seq, k.elapsed()) }
 
-// hears records the answer that a renewal confirms. It reports whether the newest confirmed answer
-// was sent less than a TTL ago. This is true for every client whose lease still runs.
+// hears records that a renewal confirms the answer seq. It reports whether the newest confirmed
+// answer was sent less than a TTL ago, which is true for every client whose lease runs.
 func (k *Core) hears(s *keptSession, seq uint64) bool {
 	if sent, ok := s.told.Acknowledged(seq); ok {
 		s.heard = max(s.heard, sent)
 	}
-	// This rule also prevents the fault of the mutant ack-while-expiring, so that mutant disables
-	// both rules.
+	// This check would hide the fault of the mutant ack-while-expiring, so that mutant disables
+	// this check, too.
 	return k.elapsed().Sub(s.heard) < s.ttl
 }
 
-// Left returns how much time each of these sessions has left. Zero means unknown, or that this
-// keeper does not lead.
+// Left returns, for each session, the time until it expires if no further renewal arrives. Zero
+// means that the session is unknown, or that this keeper does not lead.
 func (k *Core) Left(now clock.Time, sessions []lockfsm.SessionID) []time.Duration {
 	k.begin(now)
 	left := make([]time.Duration, len(sessions))
@@ -55,10 +55,11 @@ func (k *Core) Left(now clock.Time, sessions []lockfsm.SessionID) []time.Duratio
 	return left
 }
 
-// elapsed returns the time on the clock of deadlines: the boot-time clock minus all stalls.
+// elapsed returns the time on the clock of deadlines, which is the boot-time clock minus all
+// stalls.
 func (k *Core) elapsed() clock.Time { return k.now.Add(-k.stalled) }
 
-// keep enters a session with its full TTL from the given time on the clock of deadlines.
+// keep adds a session with its full TTL, counted from the time from on the clock of deadlines.
 func (k *Core) keep(info *lockfsm.SessionInfo, from clock.Time) {
 	if info.Opener != (lockfsm.Opener{}) {
 		k.opened[info.Opener.Instance]++
@@ -71,13 +72,13 @@ func (k *Core) keep(info *lockfsm.SessionInfo, from clock.Time) {
 	k.expiries.push(expiry{at: s.deadline, session: s.id})
 }
 
-// keepGone enters a gone session, whose remaining holds expire later. No client can attach to it.
+// keepGone adds a gone session, whose remaining holds expire after ttl. No client can attach to it.
 func (k *Core) keepGone(id lockfsm.SessionID, ttl time.Duration) {
 	k.keep(&lockfsm.SessionInfo{ID: id, TTL: ttl}, k.elapsed())
 }
 
-// openerOf returns the owner of a session that a peer opens. It reports false if the record
-// contradicts the connection.
+// openerOf returns the opener for a session that a peer opens. It returns false if the record does
+// not agree with the connection.
 func (k *Core) openerOf(p *peerState, record []byte) (o lockfsm.Opener, ok bool) {
 	o.Instance, ok = p.id, true
 	if k.Vouch != nil {
@@ -89,14 +90,14 @@ func (k *Core) openerOf(p *peerState, record []byte) (o lockfsm.Opener, ok bool)
 	return o, ok
 }
 
-// owns reports whether a peer that has sent this nonce may use a session. The nonce alone proves
-// nothing, because every voter has it.
+// owns reports whether a peer that sent this nonce may use a session. The nonce is not enough,
+// since every voter has it.
 func (k *Core) owns(p *peerState, nonce lockfsm.Nonce, s *keptSession) bool {
 	opener, _ := k.openerOf(p, nil)
 	return nonce == s.nonce && opener == s.opener
 }
 
-// takeRenewals reads the renewals of a frame. It reports false if they are malformed.
+// takeRenewals handles the renewals of a frame. It returns false if they are malformed or too many.
 func (k *Core) takeRenewals(p *peerState, frame []byte) bool {
 	for n := 0; len(frame) > 0; n++ {
 		r, rest, err := session.NextRenewal(frame)
@@ -118,9 +119,9 @@ func (k *Core) takeRenewals(p *peerState, frame []byte) bool {
 	return true
 }
 
-// await adds an attachment with a renewal to those that wait for the next round. A renewal that
-// follows an Attach waits until the Attach is applied, because until then the session has another
-// epoch in the state.
+// await adds an attachment with a renewal to those that wait for the next round. A renewal that was
+// sent with an Attach waits until the Attach is applied, because the session has another epoch
+// before.
 func (k *Core) await(a *attachment) {
 	if a.waits && a.live && !a.inWaiters {
 		a.inWaiters = true
@@ -128,9 +129,9 @@ func (k *Core) await(a *attachment) {
 	}
 }
 
-// Round returns the round to request in this turn, if any: one for all waiting renewals. While a
-// round is unconfirmed, further renewals gather. A late round is requested again; the confirmation
-// of a later round covers the earlier ones.
+// Round returns the round to request in this turn, if any. One round serves all waiting renewals.
+// While a round is not confirmed, further renewals wait for the next one. If the confirmation is
+// late, Round requests a new round. The confirmation of a round also confirms all earlier rounds.
 func (k *Core) Round() (term, round uint64, ok bool) {
 	late := len(k.flying) > 0 && k.now.Sub(k.roundAt) >= roundAgain
 	if len(k.flying) > 0 && !late || len(k.flying)+len(k.waiters) == 0 {
@@ -143,7 +144,7 @@ func (k *Core) Round() (term, round uint64, ok bool) {
 		switch {
 		case a.over || !a.waits:
 			a.inWaiters = false
-		case a.flies: // its earlier renewal is confirmed first; otherwise a slow quorum would never acknowledge any
+		case a.flies: // its earlier renewal is kept until it is confirmed; otherwise a slow quorum would confirm none
 			kept = append(kept, a)
 		default:
 			a.inWaiters, a.waits = false, false
@@ -159,10 +160,10 @@ func (k *Core) Round() (term, round uint64, ok bool) {
 	return k.role.Term, k.round, true
 }
 
-// Confirmed reports that, after Round had returned the given round, a quorum has confirmed that
-// this keeper leads, and that every entry committed before the confirmation is applied. It is
-// called in order with Applied. It acknowledges the renewals of that round and the earlier ones, if
-// their sessions exist at that epoch and are not expiring.
+// Confirmed reports that a quorum has confirmed this keeper's leadership since Round returned the
+// given round, and that all entries that were committed by that time are applied. It must be called
+// in the order of the log with Applied. It acknowledges the renewals of that round and of earlier
+// rounds, if their sessions exist, have the epoch of the attachment, and are not expiring.
 func (k *Core) Confirmed(now clock.Time, term, round uint64) {
 	k.begin(now)
 	if term != k.role.Term || !k.led {
@@ -190,10 +191,10 @@ func (k *Core) Confirmed(now clock.Time, term, round uint64) {
 	k.flying = kept
 }
 
-// expire decides which sessions have expired. A session whose renewal has arrived and is not
-// confirmed is not among them. Thousands of sessions can be due at the same time, for example one
-// TTL after the beginning of a term. A turn checks one step of them, and the next turn is due
-// immediately. A session that is checked late may still be renewed.
+// expire decides which sessions expire. A session whose renewal has arrived and is not confirmed
+// does not expire. Thousands of sessions can be due at the same time, for example one TTL after the
+// beginning of a leadership. A turn checks only as many as step returns, and the next turn then
+// follows immediately. A session that is checked late can be renewed until then.
 func (k *Core) expire() {
 	now := k.elapsed()
 	k.expiriesLeft = false
@@ -231,9 +232,9 @@ type expiry struct {
 	session lockfsm.SessionID
 }
 
-// expiryHeap is a heap with the earliest expiry first, and at equal times the older session. A
-// renewal does not change the heap: an expiry whose session was renewed is pushed again when it is
-// due, once per TTL and session.
+// expiryHeap is a min-heap of expiries by time, and at equal times by session ID. A renewal does
+// not change the heap. An expiry whose session was renewed is pushed again when it is reached,
+// which is about once per TTL and session.
 type expiryHeap []expiry
 
 func (h expiryHeap) less(i, j int) bool {

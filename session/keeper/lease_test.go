@@ -26,7 +26,7 @@ func TestRenewalWaitsForARoundBegunBehindIt(t *testing.T) {
 		t.Fatal("no round was asked for")
 	}
 	b.want(nodeidtest.ID(1), "")
-	b.renew(nodeidtest.ID(1), id, 1, 2) // it arrives while the round is under way, so this round does not confirm it
+	b.renew(nodeidtest.ID(1), id, 1, 2) // arrives after the round has begun, so that round does not confirm it
 	b.turn()
 	if b.round != 0 {
 		t.Fatal("a second round while the first is not confirmed")
@@ -80,8 +80,8 @@ func TestOneRoundForAllThatWait(t *testing.T) {
 	}
 }
 
-// TestSlowRoundIsAskedAgain checks that a late round is requested again, and that its late
-// confirmation still counts for the renewals that wait for it.
+// TestSlowRoundIsAskedAgain checks that a new round is requested if the confirmation of a round is
+// late, and that the late confirmation counts for the renewals of its round.
 func TestSlowRoundIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -136,14 +136,14 @@ func TestOlderAttachmentIsNotRenewed(t *testing.T) {
 	b.renew(nodeidtest.ID(1), id, 1, 2)
 	b.turn()
 	b.want(nodeidtest.ID(1), "ended 1 unknown")
-	b.renew(nodeidtest.ID(2), id, 2, 3) // the right epoch, the wrong peer
+	b.renew(nodeidtest.ID(2), id, 2, 3) // the epoch is right, but the peer is wrong
 	b.turn()
 	b.want(nodeidtest.ID(2), "ended 2 unknown")
 }
 
-// TestASessionIsNotStolen checks that an instance that knows everything about a session of another
-// instance, even the nonce, as every voter does, can neither attach it nor open it nor free its
-// locks, and that the attempt does not affect the owner of the session.
+// TestASessionIsNotStolen checks that an instance that knows the ID and the nonce of another's
+// session, as every voter does, cannot attach it, open it or free its locks, and that the attempt
+// does not affect the owner.
 func TestASessionIsNotStolen(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -168,7 +168,7 @@ func TestASessionIsNotStolen(t *testing.T) {
 		t.Errorf("the lock is %+v", e)
 	}
 	b.core.Vouch = func(nodeid.ID, []byte) (capability [32]byte, ok bool) { return [32]byte{1}, true }
-	b.send(holder, b.attachCmd(id, 2)) // the same instance with another capability
+	b.send(holder, b.attachCmd(id, 2)) // from the same instance with another capability
 	b.step()
 	b.want(holder, "attached 2 no session")
 }
@@ -233,8 +233,8 @@ func TestRenewalMovesTheDeadline(t *testing.T) {
 	}
 }
 
-// TestWaitingRenewalHoldsExpiryOff checks that a session is not expired if its renewal has arrived
-// and is not confirmed when the deadline passes.
+// TestWaitingRenewalHoldsExpiryOff checks that a session does not expire at its deadline while a
+// renewal has arrived and is not confirmed.
 func TestWaitingRenewalHoldsExpiryOff(t *testing.T) {
 	t.Parallel()
 	for _, behindAttach := range []bool{false, true} {
@@ -247,7 +247,7 @@ func TestWaitingRenewalHoldsExpiryOff(t *testing.T) {
 		} else {
 			b.renew(nodeidtest.ID(1), id, 1, 1)
 		}
-		b.pass(time.Second) // no confirmation
+		b.pass(time.Second) // the round is not confirmed
 		if !b.alive(id) {
 			t.Fatal("expired over a waiting renewal")
 		}
@@ -262,13 +262,13 @@ func TestWaitingRenewalHoldsExpiryOff(t *testing.T) {
 	}
 }
 
-// TestExpiringSessionIsNotRenewed checks that renewals are no longer acknowledged after an expiry
-// is decided. They wait for the outcome of the expiry.
+// TestExpiringSessionIsNotRenewed checks that renewals are not acknowledged after the expiry of
+// their session was decided.
 func TestExpiringSessionIsNotRenewed(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
 	id := b.open(nodeidtest.ID(1))
-	b.refuse = true // the log refuses it: the mark stays, and it is proposed again
+	b.refuse = true // the log refuses the Expire, which stays decided and is proposed again
 	b.pass(benchTTL + tickEvery)
 	if b.alive(id) || b.core.Status().Expiring != 1 {
 		t.Fatal("not expiring")
@@ -300,7 +300,7 @@ func TestExpiringSessionIsNotRenewed(t *testing.T) {
 	}
 }
 
-// TestExpiryDiesWithItsTerm checks that an expiry is not proposed in a later term, in which it
+// TestExpiryDiesWithItsTerm checks that an Expire is not proposed in a later term, in which it
 // would have no effect.
 func TestExpiryDiesWithItsTerm(t *testing.T) {
 	t.Parallel()
@@ -329,8 +329,8 @@ func applyOne(m *lockfsm.Machine, index, term uint64, batch []byte) (last lockfs
 	return last
 }
 
-// TestStallExtendsAllDeadlines checks that a stall extends all deadlines, because a stalled keeper
-// does not read the renewals that arrive.
+// TestStallExtendsAllDeadlines checks that a stall, in which the keeper reads no renewals, extends
+// all deadlines.
 func TestStallExtendsAllDeadlines(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -354,7 +354,7 @@ func TestStallExtendsAllDeadlines(t *testing.T) {
 func TestGraceIsCountedFromBornHere(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, 2*time.Second)
-	b.core.AllBound(b.now) // before it leads: that holds for all terms
+	b.core.AllBound(b.now) // it does not lead yet; AllBound is valid for all terms
 	b.core.Role(b.now, Role{Term: 5, Leading: true, Leader: nodeid.Endpoint{ID: nodeidtest.ID(9), Addr: "self"}})
 	if b.turn(); len(b.kinds) != 0 {
 		t.Fatalf("proposed %v", b.kinds)

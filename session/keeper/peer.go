@@ -10,27 +10,27 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// peerState is the state for an instance that has sent a message. It is kept while the instance has
-// attachments, pending commands, or ends that it must still be told.
+// peerState is the state of a peer that has sent a message. It is kept while the peer has
+// attachments, commands that are not proposed or applied, or pending ends.
 type peerState struct {
 	id          nodeid.ID
-	rights      *capability.Capability // rights of the connection on which the last frame arrived; nil for a full instance
+	rights      *capability.Capability // the rights of the connection of the last frame; nil for a full instance
 	attachments []*attachment
 	opens       int      // proposed, not applied
 	queued      int      // bytes of commands that wait to be proposed
-	out         [][]byte // replies of this turn, in frames; the last one grows
-	likely      int      // predicted bytes of a frame
+	out         [][]byte // the frames of replies in this turn
+	likely      int      // the predicted size of a frame
 	pending     []pendingEnd
 	pendingSent int // how many of the pending ends are in out
 	retryAt     clock.Time
-	redirected  bool       // in this turn
-	ended       pendingEnd // the unknown attachment that was answered last in this turn
+	redirected  bool       // whether a redirect was sent in this turn
+	ended       pendingEnd // the last unknown attachment that was answered in this turn, so that its commands get only one answer
 	isTouched   bool
 	place       int // index in Core.all
 }
 
-// pendingEnd is the end of an attachment that must still be reported to a peer whose queue was
-// full. It is sent again until it is accepted, because the client cannot know that a frame was
+// pendingEnd is a message that an attachment has ended, for a peer whose queue was full. The keeper
+// repeats it until the transport accepts it, because the client cannot know that a frame was
 // dropped.
 type pendingEnd struct {
 	session lockfsm.SessionID
@@ -38,25 +38,25 @@ type pendingEnd struct {
 	reason  session.EndReason
 }
 
-// attachment connects a session to its client. There is at most one for each session: the one with
-// the highest requested epoch.
+// attachment connects a session to its client. A session has at most one attachment, that with the
+// highest requested epoch.
 type attachment struct {
 	session lockfsm.SessionID
 	epoch   lockfsm.Epoch
 	nonce   lockfsm.Nonce // the nonce in its Attach
 	peer    *peerState
-	live    bool // its Attach is applied, so the session has this epoch in the state
+	live    bool // its Attach is applied, so the session has this epoch
 	over    bool
-	// A renewal waits until the next round begins, if its client still receives answers. Then it is
-	// in flight until that round is confirmed. In each of the two stages only the newest renewal is
-	// kept, because its acknowledgement covers the earlier ones.
+	// waits means that a renewal waits for the next round, and flies that a renewal waits for the
+	// confirmation of its round. Only the newest renewal in each of these states is kept, because
+	// its acknowledgement includes the earlier ones.
 	waits, flies    bool
 	waitSeq, flySeq uint64
 	round           uint64
 	inWaiters       bool
 }
 
-// PeerReplies are the replies to one peer in this turn, in one or a few frames. The sender owns the
+// PeerReplies are the replies to one peer in a turn, in one or more frames. The sender owns the
 // bytes.
 type PeerReplies struct {
 	Peer   nodeid.ID
@@ -74,7 +74,7 @@ func (k *Core) peer(id nodeid.ID) *peerState {
 	return p
 }
 
-// touch adds p to the list of peers of this turn. Replies are sent in the order of that list.
+// touch adds p to the peers of this turn. Replies are sent in the order of this list.
 func (k *Core) touch(p *peerState) {
 	if !p.isTouched {
 		p.isTouched = true
@@ -124,8 +124,8 @@ func (k *Core) sendPending() {
 }
 
 // Replied reports whether the transport accepted all frames for a peer. If it did not, all
-// attachments of the peer end, because the dropped frames may have contained replies of each. The
-// ends are reported to the clients when there is room again.
+// attachments of the peer end, because the dropped frames may have contained replies for each of
+// them. Their clients are informed when the transport accepts frames again.
 func (k *Core) Replied(now clock.Time, id nodeid.ID, accepted bool) {
 	p := k.peers[id]
 	if p == nil {
@@ -154,7 +154,7 @@ func (k *Core) Replied(now clock.Time, id nodeid.ID, accepted bool) {
 	k.strike(p)
 }
 
-// owe records an end that must be reported later, at most one for each session.
+// owe adds a pending end. A session has at most one.
 func (p *peerState) owe(end pendingEnd) {
 	for i := range p.pending {
 		if p.pending[i].session == end.session {
@@ -167,13 +167,13 @@ func (p *peerState) owe(end pendingEnd) {
 	}
 }
 
-// settle removes a peer from the list of peers with owed ends.
+// settle removes a peer from the list of peers with pending ends.
 func (k *Core) settle(p *peerState) {
 	k.owing = slices.DeleteFunc(k.owing, func(o *peerState) bool { return o == p })
 	k.strike(p)
 }
 
-// strike forgets a peer if nothing more is kept for it.
+// strike removes a peer for which nothing needs to be kept.
 func (k *Core) strike(p *peerState) {
 	if p.isTouched || len(p.attachments)+len(p.pending)+p.opens+p.queued > 0 || k.peers[p.id] != p {
 		return
@@ -185,7 +185,7 @@ func (k *Core) strike(p *peerState) {
 	k.all = k.all[:len(k.all)-1]
 }
 
-// Dropped reports that a frame of the peer was not read because too many frames wait. The peer's
+// Dropped reports that a frame of the peer was dropped, because too many bytes wait. The peer's
 // attachments end.
 func (k *Core) Dropped(now clock.Time, id nodeid.ID) {
 	k.begin(now)
@@ -196,8 +196,8 @@ func (k *Core) Dropped(now clock.Time, id nodeid.ID) {
 	}
 }
 
-// Down reports that the last stream to a peer has ended. Its attachments end; its sessions exist
-// until their leases end.
+// Down reports that the last stream to a peer has ended. The attachments of the peer end, and its
+// sessions stay until their leases end.
 func (k *Core) Down(now clock.Time, id nodeid.ID) {
 	k.begin(now)
 	if _, ok := k.asking[id]; ok {
@@ -228,7 +228,7 @@ func (k *Core) end(a *attachment, reason session.EndReason) {
 	k.reply(a.peer, &session.Reply{Kind: session.ReplyEnded, Session: a.session, Epoch: a.epoch, Reason: reason})
 }
 
-// unknown answers a message on an attachment that does not exist.
+// unknown answers a message for an attachment that does not exist.
 func (k *Core) unknown(p *peerState, id lockfsm.SessionID, epoch lockfsm.Epoch) {
 	said := pendingEnd{session: id, epoch: epoch, reason: session.EndUnknown}
 	if p.ended != said {
@@ -237,7 +237,7 @@ func (k *Core) unknown(p *peerState, id lockfsm.SessionID, epoch lockfsm.Epoch) 
 	}
 }
 
-// redirect sends a peer the ID and address of the leader, at most once per turn.
+// redirect sends a peer a redirect to the leader, at most once per turn.
 func (k *Core) redirect(p *peerState) {
 	if !p.redirected {
 		p.redirected = true
@@ -248,8 +248,8 @@ func (k *Core) redirect(p *peerState) {
 	}
 }
 
-// remember records a peer that asked for the leader. If there are too many, the oldest is
-// forgotten; it will ask again.
+// remember records a peer that asked for the leader. If there are too many such peers, it removes
+// the oldest, which will ask again.
 func (k *Core) remember(id nodeid.ID) {
 	if _, ok := k.asking[id]; ok {
 		return
@@ -262,8 +262,8 @@ func (k *Core) remember(id nodeid.ID) {
 	k.askers = append(k.askers, id)
 }
 
-// tellAskers redirects all remembered peers to the current leader. They stay in the list until
-// their stream ends, because the next leader may also stop responding, and they must then be told
+// tellAskers redirects all recorded peers to the current leader. They stay recorded until their
+// stream ends, because the new leader may also stop responding, and they must then be redirected to
 // its successor.
 func (k *Core) tellAskers() {
 	for _, id := range k.askers {

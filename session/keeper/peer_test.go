@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// TestRefusedReplyEndsThePeersAttachments checks that a peer whose queue is full loses its
-// attachments, and that their end is sent again until the queue accepts it.
+// TestRefusedReplyEndsThePeersAttachments checks that the attachments of a peer whose queue is full
+// end, and that the message about this is repeated until the queue accepts it.
 func TestRefusedReplyEndsThePeersAttachments(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -61,8 +61,8 @@ func TestDroppedFrameEndsThePeersAttachments(t *testing.T) {
 	b.want(nodeidtest.ID(1), "ended 1 overloaded")
 }
 
-// TestFiredChangesAreTold checks that a grant caused by an unlock is sent to the session of the
-// waiter in the turn in which the unlock is applied.
+// TestFiredChangesAreTold checks that a grant that follows from a release is sent to the waiting
+// session in the turn in which the release is applied.
 func TestFiredChangesAreTold(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -83,7 +83,7 @@ func TestFiredChangesAreTold(t *testing.T) {
 	b.step()
 	b.want(nodeidtest.ID(1), "freed 1 done")
 	b.want(nodeidtest.ID(2), "state 1 granted")
-	b.want(nodeidtest.ID(3), "") // not attached: it learns what it needs from its next Attach
+	b.want(nodeidtest.ID(3), "") // it is not attached, and its next Attach returns the state
 	b.send(nodeidtest.ID(2), lockfsm.Command{Kind: lockfsm.Close, Session: two, Epoch: 1})
 	b.step()
 	b.want(nodeidtest.ID(2), "ended 1 no session")
@@ -103,8 +103,8 @@ func TestFiredChangesAreTold(t *testing.T) {
 }
 
 // TestAttachOnItsWay checks that an Attach that is in the log is not replaced by one with the same
-// or a lower epoch, and never by one of another instance. Nothing must be sent under an epoch that
-// is not applied.
+// or a lower epoch, or by one of another instance, and that no reply is sent with an epoch whose
+// Attach is not applied.
 func TestAttachOnItsWay(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -119,7 +119,7 @@ func TestAttachOnItsWay(t *testing.T) {
 	b.send(nodeidtest.ID(2), c)
 	b.send(nodeidtest.ID(2), b.attachCmd(two, 5), b.attachCmd(two, 4))
 	b.send(nodeidtest.ID(3), b.attachCmd(two, 5))
-	b.apply() // the release grants the lock to the waiter, whose client is between two attachments
+	b.apply() // the release grants the waiter, whose client has no live attachment
 	b.turn()
 	b.want(nodeidtest.ID(1), "freed 1 done")
 	b.want(nodeidtest.ID(2), "ended 4 unknown")
@@ -141,7 +141,7 @@ func TestAttachOfNoSession(t *testing.T) {
 }
 
 // TestManyStatesAreSplit checks that the states of a session with very many requests are split into
-// several frames, with Attached in the last one.
+// several frames, and that Attached is last.
 func TestManyStatesAreSplit(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -196,9 +196,9 @@ func TestDownLeavesSessionsToTheirLease(t *testing.T) {
 	b.attach(nodeidtest.ID(1), id, 2)
 }
 
-// TestARepeatedAttachIsNoStranger checks that an Attach that arrives twice is answered once. If it
-// were answered as Stale, the client would conclude that its session has ended and that its
-// releases are confirmed. A frame of an older Attach is Stale.
+// TestARepeatedAttachIsNoStranger checks that an Attach that arrives twice is answered once. After
+// an answer Stale the client would believe that its session has ended and its releases are
+// confirmed. An Attach with an older epoch is answered with Stale.
 func TestARepeatedAttachIsNoStranger(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

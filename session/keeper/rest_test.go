@@ -7,8 +7,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// TestDeadlinesCostFewTurns checks that a keeper whose sessions are renewed is woken about once in
-// a TTL for all of them, and that sessions with nearly equal deadlines share a turn.
+// TestDeadlinesCostFewTurns checks that a keeper needs about one turn per TTL for the deadlines of
+// all renewed sessions, and one turn for deadlines that are close together.
 func TestDeadlinesCostFewTurns(t *testing.T) {
 	t.Parallel()
 	for _, sessions := range []int{1, 200} {
@@ -20,7 +20,7 @@ func TestDeadlinesCostFewTurns(t *testing.T) {
 		turns := 0
 		for end := b.now.Add(60 * benchTTL); b.now.Before(end); turns++ {
 			b.advance(max(b.core.Next().Sub(b.now), time.Millisecond))
-			for id, s := range b.core.sessions { // as if each was renewed just now
+			for id, s := range b.core.sessions { // as if each session was renewed now
 				s.deadline = b.now.Add(s.ttl - b.core.stalled)
 				if s.expiring {
 					t.Fatalf("session %d is ended", id)
@@ -37,9 +37,9 @@ func TestDeadlinesCostFewTurns(t *testing.T) {
 	}
 }
 
-// TestAStallThatIsNotNoticedLeavesTimeToRenew checks a stall that ends before the keeper's next
-// check and so is not detected. After the stall each session has at least the time
-// watchBefore-stallAfter left, in which the keeper reads the waiting renewals.
+// TestAStallThatIsNotNoticedLeavesTimeToRenew checks that after a stall that is too short to be
+// detected, each session has at least watchBefore-stallAfter left, in which the keeper reads the
+// waiting renewals.
 func TestAStallThatIsNotNoticedLeavesTimeToRenew(t *testing.T) {
 	t.Parallel()
 	for stall := time.Duration(0); stall < 3*benchTTL; stall += 50 * time.Millisecond {

@@ -11,8 +11,8 @@ import (
 
 // This file turns the results of applied commands into replies and updates the keeper's own state.
 
-// Applied reads results in the order of the log. It ignores those before Leads, because Leads
-// contains their effect.
+// Applied handles results in the order of the log. It ignores results before Leads, because the
+// state that Leads gets contains their effect.
 func (k *Core) Applied(now clock.Time, results []lockfsm.Result) {
 	k.begin(now)
 	if !k.led {
@@ -53,7 +53,7 @@ func (k *Core) applied(r *lockfsm.Result) {
 		k.appliedEvict(r)
 	case lockfsm.Close, lockfsm.Expire:
 		if r.Code == lockfsm.Done || r.Kind == lockfsm.Expire && r.Code == lockfsm.NoSession {
-			k.forget(r.Session) // the holds that it has left can be resumed before they expire
+			k.forget(r.Session) // its remaining holds can be resumed until they expire
 		}
 		if r.Code == lockfsm.Done && r.TTL > 0 {
 			k.keepGone(r.Session, r.TTL)
@@ -64,8 +64,8 @@ func (k *Core) applied(r *lockfsm.Result) {
 	}
 }
 
-// present returns the attachment on which a command arrived, if it is still the attachment of the
-// session.
+// present returns the attachment on which the command of r arrived, if it is still the attachment
+// of its session.
 func (k *Core) present(r *lockfsm.Result) *attachment {
 	if a := k.attachments[r.Session]; a != nil && a.live && a.epoch == r.Epoch {
 		return a
@@ -105,8 +105,8 @@ func (k *Core) tellGraceOver() {
 	}
 }
 
-// appliedAttach makes an attachment live. It sends the states first, because Attached means that
-// they are complete.
+// appliedAttach makes an attachment live. It sends the states before Attached, since Attached means
+// that they are complete.
 func (k *Core) appliedAttach(r *lockfsm.Result) {
 	if s := k.session(r.Session); s != nil && r.Code == lockfsm.Done {
 		s.epoch = r.Epoch
@@ -125,7 +125,7 @@ func (k *Core) appliedAttach(r *lockfsm.Result) {
 		}
 		k.await(a)
 		if !k.graceOver {
-			left := max(k.bornAt.Add(k.grace).Sub(k.now), time.Millisecond) // zero would mean that the grace has ended
+			left := max(k.bornAt.Add(k.grace).Sub(k.now), time.Millisecond) // zero would mean that the grace is over
 			k.reply(a.peer, &session.Reply{Kind: session.ReplyGrace, Session: a.session, Epoch: a.epoch, TTL: left})
 		}
 	} else {
@@ -169,9 +169,8 @@ func (k *Core) appliedAcquire(r *lockfsm.Result) {
 	})
 }
 
-// appliedEvict reports to a client that its request was ended by force, or that another session has
-// resumed its hold. A client that is not attached here learns it from the answer to its next
-// Attach.
+// appliedEvict informs a client that its request was ended by force, or that another session has
+// resumed its hold. A client that is not attached gets this information from its next Attach.
 func (k *Core) appliedEvict(r *lockfsm.Result) {
 	if r.Evicted == nil {
 		return
@@ -188,8 +187,8 @@ func (k *Core) appliedEvict(r *lockfsm.Result) {
 	}
 }
 
-// fired sends a client the new state of one of its requests. A client that is not attached here
-// learns it from the answer to its next Attach.
+// fired sends a client the new state of one of its requests. A client that is not attached gets the
+// state from its next Attach.
 func (k *Core) fired(c *lockfsm.Change) {
 	if a := k.attachments[c.Session]; a != nil && a.live {
 		k.tell(a, c)

@@ -8,15 +8,16 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// This file decides which commands the keeper refuses from peers that are not full instances. Only
-// Acquire needs a right: the other commands that clients may send end their own request or session.
+// This file decides what the keeper refuses to peers that are not full instances. Only Acquire
+// needs a right, because the other commands that clients may send only affect their own requests
+// and session.
 
-// mayAcquire reports whether a peer may lock each key of an Acquire. If it may not, mayAcquire
-// reports that to the peer.
+// mayAcquire reports whether a peer may lock each key of an Acquire. If not, it sends the peer a
+// ReplyForbidden.
 func (k *Core) mayAcquire(p *peerState, command []byte) bool {
 	c, err := lockfsm.Decode(command)
 	if err != nil {
-		return true // the state machine refuses it
+		return true // the state machine refuses a malformed command
 	}
 	keys := append([]string{c.Key}, c.Keys...)
 	for _, key := range keys {
@@ -31,8 +32,8 @@ func (k *Core) mayAcquire(p *peerState, command []byte) bool {
 	return true
 }
 
-// shownTo returns the form of a circle that a peer may see. Links with keys that the peer has no
-// right to see are replaced by one link with their number.
+// shownTo returns the links of a circle whose keys a peer with these rights may see. One further
+// link has the number of the hidden links.
 func shownTo(rights *capability.Capability, circle []lockfsm.Link) []lockfsm.Link {
 	if rights == nil {
 		return circle

@@ -23,7 +23,7 @@ func granted(t *testing.T, rights ...string) *capability.Capability {
 	return c
 }
 
-// sendUnder is send on a connection whose certificate has these rights.
+// sendUnder is like send, on a connection whose certificate has these rights.
 func (b *bench) sendUnder(from nodeid.ID, rights *capability.Capability, cmds ...lockfsm.Command) {
 	var frame []byte
 	for _, c := range cmds {
@@ -45,8 +45,8 @@ func (b *bench) openUnder(from nodeid.ID, rights *capability.Capability) lockfsm
 	return id
 }
 
-// TestKeysOutsideTheGrantAreRefused checks that a refused request changes nothing, that the reply
-// names it, and that the session continues.
+// TestKeysOutsideTheGrantAreRefused checks that a request for a key outside the peer's rights is
+// refused with a reply, changes nothing, and does not end the session.
 func TestKeysOutsideTheGrantAreRefused(t *testing.T) {
 	t.Parallel()
 	rights := granted(t, "lock a/*", "lock one", "read b", "write c", "force d", "read d")
@@ -82,8 +82,8 @@ func TestKeysOutsideTheGrantAreRefused(t *testing.T) {
 	}
 }
 
-// TestASessionBelongsToItsCapability checks a process that opens a session under one capability and
-// attaches it under another, or under none.
+// TestASessionBelongsToItsCapability checks that a session that was opened under one capability
+// cannot be attached under another, or under none.
 func TestASessionBelongsToItsCapability(t *testing.T) {
 	t.Parallel()
 	a, other := granted(t, "lock a/*"), granted(t, "lock b/*")
@@ -103,8 +103,8 @@ func TestASessionBelongsToItsCapability(t *testing.T) {
 	}
 }
 
-// TestACircleHidesForeignKeys checks that the circle in a reply names only those keys that the
-// refused peer may see.
+// TestACircleHidesForeignKeys checks that the reply about a deadlock contains only keys that the
+// peer may see.
 func TestACircleHidesForeignKeys(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

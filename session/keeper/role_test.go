@@ -29,7 +29,7 @@ func TestSilentUntilItsFirstEntryIsAppliedAndBorn(t *testing.T) {
 	silent("before Born")
 	b.core.AllBound(b.now)
 	b.step()
-	b.want(nodeidtest.ID(1), "redirect 5 9") // peers that asked are redirected
+	b.want(nodeidtest.ID(1), "redirect 5 9") // peers that asked for the leader are redirected
 	b.send(nodeidtest.ID(1), open)
 	b.step()
 	b.want(nodeidtest.ID(1), "opened done")
@@ -50,7 +50,7 @@ func TestFollowersRedirectAndTellAskersLater(t *testing.T) {
 	}
 	b.core.Role(b.now, Role{Term: 5})
 	b.turn()
-	b.want(nodeidtest.ID(1), "") // it was redirected, and has not asked again
+	b.want(nodeidtest.ID(1), "") // it was redirected before and has not asked again
 	b.send(nodeidtest.ID(1), b.attachCmd(3, 2))
 	b.turn()
 	b.want(nodeidtest.ID(1), "redirect 5 0")
@@ -110,8 +110,8 @@ func TestRoleChangeThrowsAllAway(t *testing.T) {
 	}
 }
 
-// TestOwnAddressIsNoChange checks that it is not a change of role when the keeper's own address
-// becomes known later.
+// TestOwnAddressIsNoChange checks that a change of the leader's own address is not a change of
+// role.
 func TestOwnAddressIsNoChange(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// idleKeeper returns a keeper without its goroutine. The test runs the turns.
+// idleKeeper returns a keeper without a goroutine. The test runs its turns.
 func idleKeeper() *Keeper {
 	return &Keeper{core: NewCore(), wake: make(chan struct{}, 1), config: Config{
 		Clock: new(clock.Manual), Outlets: Outlets{Propose: func(uint64, []byte) bool { return true },
@@ -22,15 +22,14 @@ func idleKeeper() *Keeper {
 	}}
 }
 
-// TestEachTurnHasTheWholeInbox checks that the bounds of the inbox count for one turn. If they
-// counted over several turns, the keeper would soon drop every frame of one peer, and then of all
-// peers.
+// TestEachTurnHasTheWholeInbox checks that the counts of the inbox begin at zero in each turn.
+// Otherwise the keeper would soon drop every frame of one peer, and then of all peers.
 func TestEachTurnHasTheWholeInbox(t *testing.T) {
 	large := make([]byte, peerInboxBytes-inputBytes-100)
 	for name, row := range map[string]struct {
-		peers, frames      uint64 // frames of each peer in a turn
+		peers, frames      uint64 // the number of frames of each peer in a turn
 		renewals, commands []byte
-		dropped            int // drops noted in each turn
+		dropped            int // the number of inputDropped in each turn
 	}{
 		"commands of a peer": {peers: 1, frames: 1, commands: large},
 		"renewals of a peer": {peers: 1, frames: 1, renewals: large},
@@ -89,8 +88,8 @@ func TestEachTurnHasTheWholeInbox(t *testing.T) {
 	}
 }
 
-// TestAppliedResultsAreCopied checks that the keeper copies results, because the machine reuses
-// their memory.
+// TestAppliedResultsAreCopied checks that the keeper copies a result, because the machine reuses
+// the memory of its results.
 func TestAppliedResultsAreCopied(t *testing.T) {
 	k := idleKeeper()
 	changes := make([]lockfsm.Change, 3)
@@ -112,8 +111,8 @@ func TestAppliedResultsAreCopied(t *testing.T) {
 	}
 }
 
-// TestAppliedResultsPointToNothingOfTheMachine checks the same for everything that a result points
-// to.
+// TestAppliedResultsPointToNothingOfTheMachine checks that the keeper also copies what a result
+// points to.
 func TestAppliedResultsPointToNothingOfTheMachine(t *testing.T) {
 	k := idleKeeper()
 	for _, r := range []lockfsm.Result{

@@ -17,13 +17,13 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// office is a keeper with its goroutine, in a synctest bubble. Its log commits immediately, and its
-// transport consists of function calls.
+// office is a keeper with its goroutine in a synctest bubble. Its log commits immediately, and its
+// transport is function calls.
 type office struct {
 	*Keeper
 	t *testing.T
 
-	mu      sync.Mutex // guards the fields below
+	mu      sync.Mutex // guards the following fields
 	machine *lockfsm.Machine
 	index   uint64
 	rounds  int
@@ -131,8 +131,8 @@ func (o *office) enter(p nodeid.ID) lockfsm.SessionID {
 	return all[0].ID
 }
 
-// TestShellWhatAKeeperIsTold checks that each external input takes effect immediately, without
-// waiting for a tick.
+// TestShellWhatAKeeperIsTold checks that each input from outside takes effect immediately, and not
+// only at the next timer.
 func TestShellWhatAKeeperIsTold(t *testing.T) {
 	peer := nodeidtest.ID(1)
 	for name, f := range map[string]func(o *office, id lockfsm.SessionID){
@@ -170,7 +170,7 @@ func TestShellWhatAKeeperIsTold(t *testing.T) {
 			}
 		},
 		"a version of the rules": func(o *office, _ lockfsm.SessionID) {
-			o.ProposeRaise(5, lockfsm.RulesVersion+1) // the machine's answer shows that it was proposed
+			o.ProposeRaise(5, lockfsm.RulesVersion+1) // the machine refuses it, which shows that it was proposed
 			if synctest.Wait(); o.machine.Failed() == nil {
 				o.t.Error("it was not proposed")
 			}
@@ -222,8 +222,8 @@ func TestShellWhatAKeeperIsTold(t *testing.T) {
 	}
 }
 
-// TestShellWhatIsRefusedOnce checks that the attachment of a peer ends soon after one of its frames
-// was refused, and that the peer can attach again.
+// TestShellWhatIsRefusedOnce checks that a peer's attachment ends soon after a refused proposal or
+// reply, and that the peer can attach again.
 func TestShellWhatIsRefusedOnce(t *testing.T) {
 	peer := nodeidtest.ID(1)
 	for _, what := range []string{"propose", "reply"} {
@@ -271,7 +271,8 @@ type behindClock struct {
 
 func (c *behindClock) Now() clock.Time { return c.Clock.Now().Add(-c.by.Now().Sub(0)) }
 
-// TestShellTimeGoesOn checks a timer that fires early because its clock is coarse.
+// TestShellTimeGoesOn checks that a keeper accepts renewals for a long time, and that it expires a
+// session after its timer has fired early, as with a coarse clock.
 func TestShellTimeGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOffice(t)

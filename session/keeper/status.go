@@ -5,15 +5,15 @@ import "github.com/mortise-lock/mortise/internal/nodeid"
 // Status describes a keeper at one moment.
 type Status struct {
 	Term        uint64
-	Leading     bool // it leads and has applied the first entry of its term
+	Leading     bool // whether it leads and has applied the first entry of its term
 	Leader      nodeid.Endpoint
 	Born        bool
 	GraceOver   bool
 	Sessions    int
 	Attachments int
 	Expiring    int
-	Renewals    int // not confirmed
-	Opens       int // not applied
-	Peers       int // peers with state in the keeper
+	Renewals    int // renewals that are not confirmed
+	Opens       int // Opens that are not applied
+	Peers       int // peers for which the keeper has state
 	Askers      int // peers to redirect when a leader appears
 }

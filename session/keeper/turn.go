@@ -5,23 +5,23 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Outlets carry out what the turns of a Core decide. All are required. The goroutine that owns the
-// core calls them. They must not block or call the core.
+// Outlets are the functions that execute the output of a Core. All are required. The goroutine that
+// owns the core calls them. They must not block or call the core.
 type Outlets struct {
-	// Propose passes one blob of commands to the log, to be proposed in the given term or never, and
-	// owns the bytes afterwards. False means that the blob will not be proposed.
+	// Propose passes one batch of commands to the log, which must propose it in the given term or
+	// not at all. It owns the bytes afterwards. It returns false if the batch will not be proposed.
 	Propose func(term uint64, commands []byte) bool
-	// Confirm requests a round in which a quorum confirms the lead. Core.Confirmed is called when it
-	// is done.
+	// Confirm requests a round in which a quorum confirms the leadership. When the round is done,
+	// Core.Confirmed must be called.
 	Confirm func(term, round uint64)
 	// Reply passes one frame of replies to the transport, or to the instance's own client, and owns
-	// the bytes afterwards. An error means that the frame will not be sent.
+	// the bytes afterwards. It returns an error if the frame will not be sent.
 	Reply func(to nodeid.ID, replies []byte) error
-	// WallUnixMS reads the wall clock. Only people read its values.
+	// WallUnixMS returns the wall clock in Unix milliseconds. It is only for display.
 	WallUnixMS func() int64
 }
 
-// Turn advances the time after the inputs of a turn, and carries out what the core wants.
+// Turn completes a turn after its inputs: it advances the time and executes the output of the core.
 func (k *Core) Turn(now clock.Time, to *Outlets) {
 	k.Tick(now)
 	if term, blob := k.Proposal(to.WallUnixMS()); blob != nil {
