@@ -92,7 +92,7 @@ func (n *simNode) mustStayLost() {
 	}
 }
 
-// starving is a request that holds a lock although its client does not know of the grant.
+// starving is a request that holds a lock although its client does not know the grant.
 type starving struct {
 	session lockfsm.SessionID
 	number  lockfsm.Number

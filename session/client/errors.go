@@ -75,7 +75,7 @@ func (e *WaitError) Unwrap() error { return e.Err }
 type HeldError struct {
 	Key         string
 	Session     lockfsm.SessionID // the holder's session
-	Record      []byte            // the record that the holder's instance passed to Rebind; the caller may keep and change it
+	Record      []byte            // that the holder's instance passed to Rebind; the caller may keep and change it
 	Token       lockfsm.Token     // the holder's token
 	SinceUnixMS int64             // the leader's wall clock at the grant, in Unix milliseconds
 	Waiters     int               // how many requests wait for the lock

@@ -330,7 +330,7 @@ func (c *Core) freed(now clock.Time, r *session.Reply) {
 	if e == nil || !e.freeing {
 		return
 	}
-	if e.lapsed != "" && r.Code == lockfsm.Unsupported { // the group's rules do not support a reason, so send the Detach without it
+	if e.lapsed != "" && r.Code == lockfsm.Unsupported { // the rules support no reason
 		e.lapsed, e.due = "", true
 		c.answered(e)
 		c.frees = append(c.frees, e)

@@ -14,7 +14,7 @@ import (
 const (
 	tickEvery       = 100 * time.Millisecond // a keeper checks deadlines at most this often
 	watchBefore     = time.Second            // in this time before a deadline it checks the deadlines every tickEvery
-	stallAfter      = 300 * time.Millisecond // when deadlines are being checked, a turn this long after the last one was a stall
+	stallAfter      = 300 * time.Millisecond // this time between two turns is a stall
 	retryAfter      = 50 * time.Millisecond  // after a refused proposal or reply
 	roundAgain      = 200 * time.Millisecond // an unconfirmed round is requested again
 	blobBytes       = 1 << 20                // commands in one proposal

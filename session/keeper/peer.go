@@ -24,7 +24,7 @@ type peerState struct {
 	pendingSent int // how many of the pending ends are in out
 	retryAt     clock.Time
 	redirected  bool       // whether a redirect was sent in this turn
-	ended       pendingEnd // the last unknown attachment that was answered in this turn, so that its commands get only one answer
+	ended       pendingEnd // the unknown attachment that was answered last in this turn
 	isTouched   bool
 	place       int // index in Core.all
 }
