@@ -93,8 +93,8 @@ func (n *Node) Err() error { return n.engine.Err() }
 // Leave stops waiting when ctx ends, or after 10 s if ctx has no deadline. A lock that is not
 // unlocked by that time is left to expire, and a vote that was not handed over counts as lost. If
 // all instances leave, none of them waits for a successor. Leave returns nil if nothing was held at
-// the end and no vote was lost. The error wraps [ErrVoteLost] if this instance voted, others stay,
-// and none of them has taken over the vote.
+// the end and no vote was lost. The error wraps [ErrVoteLost] if this instance voted, other
+// instances remain, and no other instance has taken over its vote.
 //
 // In a main function that returns on SIGTERM (see signal.NotifyContext; examples/service is a
 // complete program):

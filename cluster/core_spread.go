@@ -112,10 +112,10 @@ func (c *Core) remember(before []Voter) {
 	}
 }
 
-// succeed makes a leader send a new configuration to the replicas that it leaves out (rule 14 of
-// package founding) and to the attached instances. Several changes within a second may replace all
-// voters. If the leader then ends, an instance that knows no new voter has to restart in place. The
-// remaining replicas use the log.
+// succeed makes a leader send a new configuration to the attached instances, and to the replicas
+// that are not part of the new configuration (rule 14 of package founding). Several changes within
+// a second may replace all voters. If the leader then ends, an instance that knows no new voter has
+// to restart in place. The remaining replicas use the log.
 func (c *Core) succeed() {
 	before := c.spread.before
 	if before == nil || !c.lead.Leads() && c.wanted {

@@ -106,7 +106,7 @@
 //     replica has entries that the leader's disk does not have (core_append.go).
 //   - A replica that has lost its vote never has a longer log than a majority of the remaining
 //     voters (core_departure.go).
-//   - No error or panic of a store, an Applier or raft ends the process, and no message does.
+//   - No message, and no error or panic of a store, an Applier or raft, ends the process.
 //
 // # Concurrency
 //

@@ -18,7 +18,8 @@ type Config struct {
 	// the label of the cluster, required; nodes with different labels never exchange data
 	Cluster string
 	Self    Self // this node's identity; Key is required
-	// number of starts with this directory; zero counts as 1, the value without a directory
+	// number of starts with this directory; zero means 1, which is also the value without a
+	// directory
 	Life     uint64
 	Listener net.Listener // required; the Port owns it and closes it
 	// required; must honor ctx, and must return ECONNREFUSED if the connection was refused

@@ -1,7 +1,7 @@
 package transport
 
-// A link releases a buffer that a burst has made large after habitUses consecutive uses that needed
-// only a small part of it.
+// A burst can make a buffer of a link large. The link releases such a buffer after habitUses
+// consecutive uses that needed only a small part of it.
 const (
 	restBytes = 1 << 10 // a buffer of this size is always kept
 	habitUses = 32

@@ -154,7 +154,8 @@ func (c *Core) forsaken(after time.Duration) bool {
 	})
 }
 
-// triedSince reports whether a question to the voter has ended after the time c.whole.
+// triedSince reports whether the last question to the voter has ended, with or without an answer,
+// after the time c.whole.
 func (c *Core) triedSince(v Voter) bool {
 	at, found := find(c.places, v.Addr)
 	return found && c.places[at].ended > c.whole

@@ -217,8 +217,9 @@
 // settles (Settling): it asks every address that it knows until all have answered or refused, for
 // at most a second and a half. If a process with its ID answers at another address, or another
 // instance reports a newer start, its directory is a copy or was restored from one. That bars the
-// instance forever (Barred), because a raft ID with an older log would revoke its votes. Other
-// instances do not count an instance that settles, so a barred copy leaves no trace.
+// instance forever (Barred), because a raft ID with an older log would revoke its votes. An
+// instance that settles is not counted by other instances, so a copy of a directory that is refused
+// has no effect on them.
 //
 // The time of rule 5 counts only while this instance reaches every instance that the settings ask
 // for. Otherwise one instance could learn Born and keep the group while the others restart one by

@@ -69,7 +69,8 @@ func (s *survey) unrivalled(list []candidate) []candidate {
 	})
 }
 
-// wild reports whether the candidate is left out unless too few would vote without it.
+// wild reports whether the candidate was lost often. Such a candidate gets a vote only if there
+// would be too few voters without it.
 func (c candidate) wild() bool { return c.info.Lost >= restless }
 
 func (s *survey) maxVoters() int { return max(odd(s.v.Settings.Voters), 1) }

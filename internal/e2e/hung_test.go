@@ -15,7 +15,8 @@ import (
 // margin.
 const hungLimit = 20 * time.Second
 
-// hungRecords implements cluster.Records for one node. Its Save blocks until hangs is closed.
+// hungRecords implements cluster.Records for one node. Its Save blocks until the channel hangs is
+// closed.
 type hungRecords struct {
 	cluster.Records
 	hangs chan struct{}

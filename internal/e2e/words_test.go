@@ -29,8 +29,8 @@ const wordsFile = "testdata/words.txt"
 // statesFile contains a table with the facts of each scenario. docs/OPERATION.md links to it.
 const statesFile = "testdata/states.md"
 
-// scenario is a state that a cluster can get into. normal means that operators cause it every day,
-// so no text in it may be a warning.
+// scenario is a state that a cluster can get into. The flag normal means that operators cause this
+// state every day, so no warning may be logged in it.
 type scenario struct {
 	name   string
 	normal bool

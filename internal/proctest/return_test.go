@@ -25,10 +25,11 @@ const (
 	returnGoal = 300 * time.Millisecond
 )
 
-// TestReturn stops the leader of a durable group for longer than its lease and continues it. All
-// directories are on one disk, as on a machine with several containers: the writes of the returning
-// voter, which catches up, delay the others' syncs. The group has then elected a new leader, which
-// must keep its leadership, and locks must be granted all the time.
+// TestReturn stops the process of the leader of a durable group for longer than a lease, and then
+// lets the process continue. All directories are on one disk, as on a machine with several
+// containers: the writes of the returning voter, which catches up, delay the others' syncs. The
+// group has then elected a new leader, which must keep its leadership, and locks must be granted
+// all the time.
 func TestReturn(t *testing.T) {
 	begin(t, whole)
 	rounds := times(t, returnsEnv, 3)

@@ -28,7 +28,7 @@ func dataOf(d *lockfsm.Data) *query.Data {
 	return &query.Data{Value: d.Value, Revision: uint64(d.Revision)}
 }
 
-// lockList encodes the locks. It leaves out the keys that rights do not show.
+// lockList encodes the locks. It omits the keys that the asking program has no right to read.
 func lockList(a *replica.Answer, rights *capability.Capability) *query.LockList {
 	list := &query.LockList{
 		Next: &query.Cursor{Key: []byte(a.Next.Key), Place: a.Next.Place}, More: a.More, Leader: a.Leader,

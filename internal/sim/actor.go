@@ -54,8 +54,8 @@ func (a *actor) wake() {
 	a.run()
 }
 
-// run executes one turn. Another actor of the same process may call run where a real goroutine
-// would wait for this one.
+// run executes one turn. Another actor of the same process may call run at a point where, in the
+// product, one goroutine would wait for the other.
 func (a *actor) run() {
 	if a.gone() || a.busy {
 		return

@@ -183,8 +183,8 @@ func (p *proc) frame(e *end, f frame) {
 	}
 }
 
-// raft passes the raft messages of a frame to the log if their sender is a member of the group. It
-// notifies a sender that the configuration no longer names.
+// raft passes the raft messages of a frame to the log if their sender is a member of the group. If
+// the sender of a message is not in the configuration, it is notified of that.
 func (r *ownReplica) raft(f frame) {
 	p := r.p
 	if !r.Speaks(p.core, f.from.raft, f.from.instance) {

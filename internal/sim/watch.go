@@ -346,7 +346,7 @@ func (o *watch) disbelieve(c *call) {
 	}
 }
 
-// died observes that a process ends. The beliefs of all its callers end with it.
+// died observes that a process ends. None of its callers believes that it holds a lock after that.
 func (o *watch) died(p *proc) {
 	for _, c := range p.calls {
 		o.over(c)
