@@ -63,9 +63,9 @@ type Config struct {
 	// last successful call stay in use. Default: none.
 	JoinFunc func(ctx context.Context) ([]string, error)
 
-	// Replicas is how many instances you run, all of them, for a fleet of fixed size. A group is
-	// founded only when that many reach each other. 1 to 16, because each instance asks all others;
-	// for a larger fleet use Founders.
+	// Replicas is the number of all instances that you run, for a fleet of fixed size. A group is
+	// founded only when that many instances reach each other. 1 to 16, because each instance asks
+	// all others; for a larger fleet use Founders.
 	Replicas int
 
 	// Founders are the Names of the instances that found the group and vote in it, for example the
@@ -124,11 +124,11 @@ type Config struct {
 	MaxGroupBytes int64
 
 	// Secret turns on encryption: every instance derives from it the cluster's own authority and
-	// issues itself a certificate, so every connection is mutual TLS 1.3 without a PKI. Make one
+	// issues itself a certificate, so every connection is mutual TLS 1.3 without a PKI. Create one
 	// with `mortise secret`. A random text of your own (openssl rand -hex 32) is accepted if its
-	// estimated strength is 128 bits or more; it takes 40 ms longer at the start. The root secret
-	// is the same on all instances that found or vote, and its holders are trusted with every lock.
-	// A secret derived with -member starts an instance that may lock everything but never founds,
+	// estimated strength is 128 bits or more; Start then takes 40 ms longer. The root secret is the
+	// same on all instances that found or vote, and its holders are trusted with every lock. A
+	// secret derived with -member starts an instance that may lock everything but never founds,
 	// votes or serves. For secrets with other rights see ErrGuestSecret. Default: none.
 	Secret string
 

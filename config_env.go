@@ -91,8 +91,8 @@ func configFromEnv(prefix string, environ []string) (Config, error) {
 	return c, nil
 }
 
-// advertise adds the port of Bind to a bare IP address, which Kubernetes passes to a pod. The
-// alternative $(POD_IP):7947 fails with IPv6.
+// advertise adds the port of Bind to an IP address without a port, which Kubernetes passes to a
+// pod. The value $(POD_IP):7947 would not be valid with IPv6.
 func (e environment) advertise(bind string) string {
 	text := e.Text("ADVERTISE")
 	ip, err := netip.ParseAddr(strings.Trim(text, "[]"))

@@ -14,7 +14,7 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// scope is the value in the context of a lock.
+// scope is the value in the context of a lock, or of ContextWithToken.
 type scope struct {
 	lock  *Lock // nil if there is only a token
 	token Token // without a lock
@@ -23,9 +23,9 @@ type scope struct {
 
 type scopeKey struct{}
 
-// TokenFrom returns the fencing token of the innermost lock under which ctx stands, for code deep
-// in a call chain that writes to a resource. It reports false if ctx does not come from
-// [Lock.Context], [Node.Do] or [ContextWithToken].
+// TokenFrom returns the fencing token of the innermost lock that ctx belongs to. It is for
+// functions that write to a resource and get only a context from their callers. It reports false if
+// ctx does not come from [Lock.Context], [Node.Do] or [ContextWithToken].
 func TokenFrom(ctx context.Context) (Token, bool) {
 	s := scopeOf(ctx)
 	switch {
@@ -38,9 +38,9 @@ func TokenFrom(ctx context.Context) (Token, bool) {
 }
 
 // ContextWithToken returns a child of parent in which [TokenFrom] finds token. It is for
-// substitutes of a Node: a fake in a test, or a wrapper that chooses among several tokens. It takes
-// no lock, and it ends only with parent. Requests made with it still count as made under the locks
-// of parent.
+// substitutes of a Node: a fake in a test, or a wrapper that chooses among several tokens. It locks
+// nothing, and the returned context ends only with parent. Requests made with the returned context
+// count as made under the locks of parent.
 func ContextWithToken(parent context.Context, token Token) context.Context {
 	return context.WithValue(parent, scopeKey{}, &scope{token: token, outer: scopeOf(parent)})
 }
@@ -52,13 +52,13 @@ func scopeOf(ctx context.Context) *scope {
 
 // scope finds the lock under which a request is made. It returns a new handle of a lock that covers
 // the request, or else the innermost held lock of the same session. A lock that was entered again
-// counts at the place where it was first entered, because the locks taken after that cannot be
-// released before this request ends. The error means that a lock covers the keys of the request but
-// not its terms.
+// counts at the place where it was first entered, because the locks between the two places cannot
+// be released before this request ends. The error means that a lock covers the keys of the request
+// but not its terms.
 func (n *Node) scope(ctx context.Context, client *client.Client, r *Request) (again *Lock, under *client.Request,
 	err error) {
 	if ctx.Err() != nil {
-		return nil, nil, nil // the request must fail
+		return nil, nil, nil // the caller must fail the request
 	}
 	nearest := -1
 	for s, at := scopeOf(ctx), 0; s != nil; s, at = s.outer, at+1 {
@@ -72,7 +72,7 @@ func (n *Node) scope(ctx context.Context, client *client.Client, r *Request) (ag
 			}
 			if l.enter() {
 				again := n.watched(&Lock{node: n, again: l})
-				again.limitTo(r.MaxHold) // this comes last, because its goroutine may end the handle immediately
+				again.limitTo(r.MaxHold) // last, because its goroutine may end the handle immediately
 				return again, nil, nil
 			}
 		}
@@ -99,7 +99,8 @@ func (s *scope) began() (further int) {
 	return further
 }
 
-// first returns the handle that Acquire was granted; the other handles entered it again.
+// first returns the handle that Acquire returned when the lock was granted. The other handles
+// entered the lock again.
 func (l *Lock) first() *Lock {
 	if l.again != nil {
 		return l.again
@@ -246,7 +247,7 @@ func (l *Lock) watchLimit() {
 		case l.endOverdue():
 			return
 		case l.exited.Load() != 0:
-			<-hold // the handle was unlocked in time: like the others, it reports the end of the lock
+			<-hold // this handle was unlocked in time, so it ends with the hold
 			return
 		}
 	}

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Permits never cover a request: others may hold permits too.
+// TestWhatALockCovers checks which requests a lock covers. Permits cover no request, because other
+// requests may hold permits of the same semaphore.
 func TestWhatALockCovers(t *testing.T) {
 	n := alone(t, Config{})
 	held := map[string]Request{

@@ -86,6 +86,6 @@ package mortise
 
 const version = "v0.1.0"
 
-// Version returns the release of this code, in the form v1.2.3; between two releases, the next one.
-// The value of a constant would be part of the stable API.
+// Version returns the release of this code, in the form v1.2.3. Between two releases it returns the
+// later one. Version is a function because the value of a constant would be part of the stable API.
 func Version() string { return version }

@@ -166,7 +166,7 @@ func TestAPrefixHasToBeOne(t *testing.T) {
 	}
 }
 
-// Errors may be logged, so they must not contain a secret.
+// FuzzEnvironment checks that errors contain no secret, because they may be logged.
 func FuzzEnvironment(f *testing.F) {
 	f.Add("JOIN", "dns:///orders:7947, a:1,", "hunter2hunter2hunter2")
 	f.Add("GRACE", "none", "hunter2")
@@ -174,7 +174,7 @@ func FuzzEnvironment(f *testing.F) {
 	f.Add("SECERT", "x", "a,b")
 	f.Add("OLD_SECRETS", "a,,b", "c")
 	f.Fuzz(func(t *testing.T, name, value, secret string) {
-		secret = "<<" + strings.ReplaceAll(secret, ",", "") + ">>" // a unique text
+		secret = "<<" + strings.ReplaceAll(secret, ",", "") + ">>" // cannot occur in the text of an error by chance
 		c, err := configFromEnv("X", []string{"X_SECRET=" + secret, "X_OLD_SECRETS=" + secret + "," +
 			secret, "X_MISSPELT=" + secret, "X_" + name + "=" + value})
 		if err == nil {
@@ -198,7 +198,8 @@ func FuzzEnvironment(f *testing.F) {
 	})
 }
 
-// Another user of the machine could read the secret, or replace it.
+// TestOpenSecretFilesAreWarnedOf checks that a file of secrets that other users may read or write
+// causes a warning.
 func TestOpenSecretFilesAreWarnedOf(t *testing.T) {
 	path := secretFile(t, goodSecret)
 	for mode, want := range map[os.FileMode]int{0o600: 0, 0o400: 0, 0o644: 1, 0o666: 1, 0o620: 1} {

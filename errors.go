@@ -35,8 +35,8 @@ var (
 	ErrLeaving = client.ErrLeaving
 
 	// ErrVoteLost means that no instance has taken over the vote of a node that left, although
-	// others stay. The text gives the reason. If it was the only vote of a group in memory, the
-	// locks of all instances end.
+	// other instances remain. The text gives the reason. If it was the only vote of a group in
+	// memory, the locks of all instances end.
 	ErrVoteLost = instance.ErrVoteLost
 
 	// ErrClosed means that the node is closed.
@@ -126,14 +126,14 @@ func (e *HeldError) Error() string {
 
 func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 
-// DeadlockError reports that a request would have waited, in a circle, for a lock under which it is
-// made itself. The other requests of the circle go on. Unlock what you hold and begin again, or ask
-// for all locks at once with LockAll.
+// DeadlockError reports that a request would have waited, directly or through other requests, for a
+// lock under which it is made. The other requests of the circle continue. Unlock what you hold and
+// begin again, or request all locks together with LockAll.
 //
 // Only a request whose context comes from a [Lock.Context] is known to be made under a lock. A
 // circle is found when its last request arrives. A circle of more than 10,000 requests is not
 // found. Neither is a circle through permits whose search takes more than 20,000 steps. A circle
-// through permits of a semaphore is found if nothing outside of the circle can give enough permits
+// through permits of a semaphore is found if no request outside the circle can give enough permits
 // back, and only in a group whose instances all know version 2 of the rules.
 type DeadlockError struct {
 	// Circle begins with the refused request. Each link waits for its key, which the next link

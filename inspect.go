@@ -178,9 +178,9 @@ func (n *Node) Check(ctx context.Context, key string, token Token) (held bool, e
 
 // ForceUnlock ends the hold of key with token, in whatever session it is and with all its keys. It
 // is for an operator who has seen that the hold will not end by itself. Once the holder's instance
-// has learned of it, [Lock.Err] returns a *[ForcedError] with the reason and this instance's name.
-// Until then its code may go on, and only the token protects the resource: if you can, stop the
-// holder first. The leader writes a line into its log.
+// has received the end, [Lock.Err] returns a *[ForcedError] with the reason and this instance's
+// name. Until then the code under the lock may continue, and only the token protects the resource:
+// if you can, stop the holder first. The leader writes a line into its log.
 //
 // ForceUnlock reports whether this call ended the hold, and false if no hold had that token. After
 // an error it may have ended the hold or not; call again.
@@ -244,7 +244,7 @@ const (
 	maxSessions = 1000
 )
 
-// look sends a query to the leader, again and again until it answers or ctx ends.
+// look sends a query to the leader, and repeats it until the leader answers or ctx ends.
 func look[Q, A any](ctx context.Context, n *Node, method queries.Method[query.QueryClient, Q, A], q *Q) (*A, error) {
 	doing := "query the leader"
 	for {
@@ -297,8 +297,8 @@ func (n *Node) Put(ctx context.Context, key string, data []byte, revision uint64
 	return n.put(ctx, &query.PutRequest{Key: []byte(key), Data: data, Revision: revision, Nonce: nonce[:]})
 }
 
-// put is Put, perhaps for an admin client. Because of the nonce a query whose answer was lost can
-// be repeated.
+// put is Put for this node or for an admin client. q has a nonce, so it can be repeated if its
+// answer was lost.
 func (n *Node) put(ctx context.Context, q *query.PutRequest) (uint64, error) {
 	key, data, revision := string(q.Key), q.Data, q.Revision
 	switch {

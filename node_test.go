@@ -9,9 +9,10 @@ import (
 	"testing"
 )
 
-// Tests of whole groups are in internal/e2e. These need at most one node on its own.
+// Tests of whole groups are in internal/e2e. The tests here need at most one node, without a group
+// of others.
 
-// alone starts a node on its own, and closes it at the end of the test.
+// alone starts a node that is a group by itself, and closes it at the end of the test.
 func alone(t *testing.T, c Config) *Node {
 	t.Helper()
 	c.Logger = slog.New(slog.DiscardHandler)
@@ -54,7 +55,8 @@ func TestTokenTravelsInJSONAsAString(t *testing.T) {
 	}
 }
 
-// Hooks of the node add nothing to a lock.
+// TestHooksThatDoNotHearOfLocksCostLocksNothing checks that hooks for the node's own events cause
+// no measurements for locks.
 func TestHooksThatDoNotHearOfLocksCostLocksNothing(t *testing.T) {
 	for _, c := range []struct {
 		hooks *Hooks

@@ -7,8 +7,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/replica"
 )
 
-// An instance names in its record the settings that it founds with, or a new group would adopt
-// others.
+// TestRecordsNameWhatFounds checks that the settings that an instance reports about itself are
+// those with which it founds a group. Otherwise a new group would adopt other settings.
 func TestRecordsNameWhatFounds(t *testing.T) {
 	for name, c := range map[string]Config{
 		"alone":    {},

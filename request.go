@@ -65,39 +65,40 @@ type Request struct {
 	// Shared asks for a lock that other shared requests may hold at the same time: a reader's lock.
 	Shared bool
 
-	// Permits and Of make the lock a semaphore: the request takes Permits out of Of, 1 <= Permits <=
-	// Of. All requests should name the same Of. If holders differ, the lowest counts, so Of can be
-	// changed while the group runs. Zero for both means no semaphore.
+	// Permits and Of make the lock a semaphore: the request takes Permits out of Of, 1 <= Permits
+	// <= Of. All requests should name the same Of. If holders differ, the lowest counts, so Of can
+	// be changed while the group runs. Zero for both means no semaphore.
 	Permits, Of int
 
-	// MaxWaiting makes the request fail with ErrQueueFull if that many requests already wait for one
-	// of its keys. Zero means only the group's limit of 65,536.
+	// MaxWaiting makes the request fail with ErrQueueFull if that many requests already wait for
+	// one of its keys. Zero means only the group's limit of 65,536.
 	MaxWaiting int
 
 	// MaxHold ends the hold after that time, whatever its holder does; Err then returns an ErrLost
-	// with that reason. The time is counted on this instance's boot-time clock from the moment when it
-	// learns of the grant. MaxHold guards against code that hangs; the TTL ends the lease of a dead
-	// process. The code may still run, so the lock stays taken for LockDelay, and [Node.Audit] reports
-	// the end. Zero means no limit.
+	// with that reason. The time is counted on this instance's boot-time clock from the moment when
+	// it learns of the grant. MaxHold guards against code that hangs; the TTL ends the lease of a
+	// dead process. The code may still run, so the lock stays taken for LockDelay, and [Node.Audit]
+	// reports the end. Zero means no limit.
 	MaxHold time.Duration
 
 	// LockDelay keeps the lock taken for that time, at most 7 days, when its holder is gone: its
-	// session has expired, its lease was not renewed, MaxHold has ended the hold, or [Lock.Detach] or
+	// session has expired, its lease was not renewed, MaxHold has ended the hold, or [Lock.Detach]
+	// or
 	// [Lock.Lapse] was called. A few seconds let the holder's effects in flight settle if the resource
 	// cannot compare tokens. Hours are for a hold that must outlive its process: see Resume. The
-	// leader counts the delay from the expiry of the session. A new leader starts the count again, and
-	// a newly founded group does not have the hold. An Unlock that arrives in time leaves no delay. If
-	// the session expires before the Unlock arrives, Unlock returns ErrLost, because the lock may stay
-	// taken.
+	// leader counts the delay from the expiry of the session. A new leader starts the count again,
+	// and a newly founded group does not have the hold. An Unlock that arrives in time leaves no
+	// delay. If the session expires before the Unlock arrives, Unlock returns ErrLost, because the
+	// lock may stay taken.
 	LockDelay time.Duration
 
 	// Resume takes over a hold of Key by its token, with all its keys, instead of waiting for the
-	// lock. The hold is one that stays for its LockDelay after its holder is gone, or one whose holder
-	// has passed on its token; that holder's lock ends with a *[ForcedError]. The result has a new,
-	// higher token, which fences off the former holder. LockDelay and Value are kept unless they are
-	// set here. ErrNotHeld means that no hold has this token; [Node.Peek] reports the present one. If
-	// ctx ends first, a hold with a LockDelay stays, but may have another token; one without may have
-	// ended.
+	// lock. Either the holder is gone and LockDelay keeps the hold, or the holder has passed on its
+	// token; then the lock of that holder ends with a *[ForcedError]. The result has a new, higher
+	// token, which fences off the former holder. LockDelay and Value are kept unless they are set
+	// here. ErrNotHeld means that no hold has this token; [Node.Peek] reports the present token. If
+	// ctx ends first, a hold with a LockDelay continues, but may have another token. A hold without
+	// a LockDelay may have ended.
 	Resume Token
 
 	// Notice closes [Lock.Wanted] when another request waits for one of the keys.
@@ -108,9 +109,9 @@ type Request struct {
 	Value string
 
 	// Labels are named facts, shown like Value. Value and Labels together may take 1,024 bytes, as
-	// JSON. The label "mortise.purpose" with the value "job" marks holds that last long by design: the
-	// console, mortise doctor and the alerts do not warn about them. Packages election and tick set
-	// the label to "election", "tick" and "job".
+	// JSON. The label "mortise.purpose" with the value "job" marks holds that last long by design:
+	// the console, mortise doctor and the alerts do not warn about them. Packages election and tick
+	// set the label to "election", "tick" and "job".
 	Labels map[string]string
 }
 

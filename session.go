@@ -9,10 +9,10 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// Session is a lease in addition to that of the node. A short TTL frees its locks sooner after a
-// crash, but a shorter outage loses them. The locks of a session are lost or kept together,
-// independently of the other locks of the node. It ends with its node. All methods are safe for
-// concurrent use.
+// Session is a lease in addition to that of the node. With a short TTL, its locks are free sooner
+// after a crash, but are lost in a shorter outage. The locks of a session are lost or kept
+// together, independently of the other locks of the node. A session ends with its node. All methods
+// are safe for concurrent use.
 type Session struct {
 	node   *Node
 	client *client.Client
@@ -42,8 +42,8 @@ func (n *Node) NewSession(ctx context.Context, ttl time.Duration) (*Session, err
 	return s, nil
 }
 
-// Acquire is [Node.Acquire] in this session. A lock that covers the request and under whose context
-// it is made is entered again even if it belongs to another session.
+// Acquire is [Node.Acquire] in this session. If ctx belongs to a lock that covers the request, that
+// lock is entered again even if it belongs to another session.
 func (s *Session) Acquire(ctx context.Context, r Request) (*Lock, error) {
 	return s.node.acquire(ctx, s.client, r)
 }
@@ -57,8 +57,9 @@ func (s *Session) Lock(ctx context.Context, key string) (*Lock, error) {
 func (s *Session) TTL() time.Duration { return s.client.Status().TTL }
 
 // Close ends the session in the group. Waiting calls fail with ErrClosed. While one of its locks is
-// held, Close fails and keeps the session: unlock them first. After any other error, as when ctx
-// ends before a leader is found, the session is over for this process and expires in the group.
+// held, Close fails and keeps the session: unlock the locks first. After any other error, as when
+// ctx ends before a leader is found, this process cannot use the session, and it expires in the
+// group.
 func (s *Session) Close(ctx context.Context) error {
 	err := s.client.CloseSession(ctx)
 	if errors.Is(err, client.ErrStillHeld) {

@@ -16,11 +16,12 @@ import (
 // Event is one change of one key, as [Node.Watch] and [Node.Audit] report it.
 type Event struct {
 	// Position orders the events of a group and of the groups founded in its place. Watch continues
-	// after it. It is 0 from an EventReset until the present state is reported: a reader that has only
-	// a part of that state must start over.
+	// after it. It is 0 from an EventReset until the present state is reported: a reader that has
+	// only a part of that state must start over.
 	Position uint64
 
-	// What has happened to Key. EventReset and EventCurrent concern the watch itself and have no key.
+	// What has happened to Key. EventReset and EventCurrent concern the watch itself and have no
+	// key.
 	What EventKind
 
 	Key     string
