@@ -174,7 +174,7 @@ func FuzzEnvironment(f *testing.F) {
 	f.Add("SECERT", "x", "a,b")
 	f.Add("OLD_SECRETS", "a,,b", "c")
 	f.Fuzz(func(t *testing.T, name, value, secret string) {
-		secret = "<<" + strings.ReplaceAll(secret, ",", "") + ">>" // cannot occur in the text of an error by chance
+		secret = "<<" + strings.ReplaceAll(secret, ",", "") + ">>" // a text that occurs nowhere else
 		c, err := configFromEnv("X", []string{"X_SECRET=" + secret, "X_OLD_SECRETS=" + secret + "," +
 			secret, "X_MISSPELT=" + secret, "X_" + name + "=" + value})
 		if err == nil {

@@ -31,7 +31,7 @@ type Node struct {
 	trace  *trace.Tracer // nil without observers
 
 	standby  atomic.Int64 // calls that wait for a lock whose purpose makes long waits normal
-	settled  atomic.Bool // Ready has seen the voters settled, or has stopped waiting
+	settled  atomic.Bool  // Ready has seen the voters settled, or has stopped waiting
 	settleBy atomic.Int64 // clock.Time at which Ready stops waiting; zero until it is called
 }
 
@@ -349,7 +349,7 @@ func (n *Node) awaitVoters(ctx context.Context) (why string) {
 		switch {
 		case err != nil:
 			return why
-		case (status.Known || n.engine.Picture().Member) && !status.Due: // the leader does not know instances of TierMember
+		case (status.Known || n.engine.Picture().Member) && !status.Due: // Known is false for a TierMember
 			return ""
 		}
 		why = status.Report.Next.Why

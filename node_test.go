@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// Tests of whole groups are in internal/e2e. The tests here need at most one node, without a group
-// of others.
+// Tests of groups of several nodes are in internal/e2e. The tests here start at most one node.
 
 // alone starts a node that is a group by itself, and closes it at the end of the test.
 func alone(t *testing.T, c Config) *Node {
