@@ -349,7 +349,7 @@ func (n *Node) awaitVoters(ctx context.Context) (why string) {
 		switch {
 		case err != nil:
 			return why
-		case (status.Known || n.engine.Picture().Member) && !status.Due: // Known is false for a TierMember
+		case (status.Known || n.engine.Picture().Member) && !status.Due: // a TierMember need not be Known
 			return ""
 		}
 		why = status.Report.Next.Why

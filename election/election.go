@@ -22,8 +22,8 @@ type Node interface {
 type Options struct {
 	// Backoff is the pause of Run after its function failed or the node was overloaded. After it,
 	// Run campaigns again. The pause doubles with every consecutive failure, up to MaxBackoff.
-	// After a leadership of MaxBackoff or longer, the next pause is Backoff. Zero or less means 1
-	// s.
+	// After a leadership of MaxBackoff or longer, the next pause is Backoff. Zero or less means
+	// one second.
 	Backoff time.Duration
 
 	// MaxBackoff limits the pause. Zero or less means 1 min, or Backoff if that is longer.

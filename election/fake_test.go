@@ -101,8 +101,8 @@ func (g *group) refuse(err error) {
 	g.tell()
 }
 
-// end removes a term from the queue with the reason why. If the term had ended before, end returns
-// the reason of that.
+// end removes t from the queue and sets why as the reason of its end. If t had already ended, end
+// returns the reason that was set then.
 func (t *term) end(why error) error {
 	g := t.group
 	g.mu.Lock()

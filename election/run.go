@@ -101,8 +101,8 @@ func passing(err error) bool {
 		errors.Is(err, mortise.ErrNotReady) || errors.Is(err, mortise.ErrNoRoom) || errors.Is(err, mortise.ErrLost)
 }
 
-// causeText joins the reason why a context ended with the error of fn. It omits the error of fn if
-// that only repeats the reason.
+// causeText joins over, the reason why a context ended, and err, the error of fn. It omits err if
+// that only repeats over.
 func causeText(over, err error) error {
 	if err == nil || err == context.Canceled || errors.Is(err, over) {
 		return over

@@ -57,7 +57,7 @@ type hold struct {
 
 type insideKey struct{}
 
-// inside is a hold whose fn a context belongs to, with the holds around it.
+// inside is the value in the context of fn: the hold under which fn runs, and the enclosing holds.
 type inside struct {
 	*hold
 	outer *inside
@@ -68,7 +68,7 @@ func insideOf(ctx context.Context) *inside {
 	return in
 }
 
-// enter re-enters the hold of key that ctx belongs to, or waits for a new hold.
+// enter re-enters the hold of key under which ctx was created, or waits for a new hold.
 func (l *Local) enter(ctx context.Context, key string) (*hold, error) {
 	if err := checkKey(key); err != nil {
 		return nil, err

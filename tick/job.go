@@ -45,7 +45,7 @@ type Job struct {
 
 	// Report is called with the result of each tick of this instance. The error is nil if Run
 	// returned nil and no lock was lost. Otherwise it is the error of Run, wrapped with the reason
-	// if its context had ended; or ErrStillRunning; or the reason why a lock could not be locked.
+	// if its context had ended; or ErrStillRunning; or the reason why a lock was not granted.
 	// Nil means no reports.
 	Report func(t Tick, err error)
 

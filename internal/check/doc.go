@@ -9,7 +9,7 @@
 //   - [FIFO]: locks are granted in the order in which requests were committed.
 //   - [Hashes]: replicas that have applied the same entries are equal.
 //   - [Raft]: one leader per term, one vote per term and voter, one entry per index.
-//   - [Rising]: numbers that must not decrease do not.
+//   - [Rising]: numbers that must not decrease do not decrease.
 //   - [Groups]: there are never two groups that could both grant.
 //   - [Members]: a raft ID belongs to one instance, is added to the configuration once and begins
 //     empty once; no instance votes twice.
