@@ -235,7 +235,6 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// alone reports whether this is a node on its own.
 func (c Config) alone() bool { return len(c.Join) == 0 && c.JoinFunc == nil }
 
 // unreachable reports whether this is a node on its own that does not listen.

@@ -61,7 +61,6 @@ func (g *group) acquire(ctx context.Context, r mortise.Request) (grant, error) {
 	}
 }
 
-// serve grants the lock to the first term of the queue. The caller must hold mu.
 func (g *group) serve() {
 	if len(g.queue) > 0 && g.queue[0].token == 0 {
 		g.token++

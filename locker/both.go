@@ -20,7 +20,7 @@ type BothConfig struct {
 
 	// Authority selects the token that fn gets: FirstLock or SecondLock. The tokens of two lockers
 	// cannot be compared. Change the authority only when the resource may forget the tokens that it
-	// has seen. Required, because a migration depends on this choice.
+	// has seen. Required.
 	Authority Authority
 
 	// Observe makes Second optional. If Second cannot be locked, or its lock is lost, OnSecond is
@@ -35,7 +35,7 @@ type BothConfig struct {
 
 	// OnSecond is called with each error of Second if Observe is set. It runs on the goroutine of
 	// the call, which waits until OnSecond returns. Several goroutines may call it concurrently.
-	// Required with Observe, because these errors show whether Second is reliable.
+	// Required with Observe.
 	OnSecond func(key string, err error)
 }
 
@@ -110,7 +110,6 @@ func (b *Both) Do(ctx context.Context, key string, fn func(ctx context.Context, 
 	return err
 }
 
-// require runs fn while both locks are held. ctx and first are the context and the token of First.
 func (b *Both) require(ctx context.Context, key string, first mortise.Token,
 	fn func(context.Context, mortise.Token) error) error {
 	ways := Via(ctx)

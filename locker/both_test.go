@@ -49,7 +49,6 @@ func (l *losing) Do(ctx context.Context, key string, fn func(context.Context, mo
 	})
 }
 
-// bothBench contains two lockers that can lose locks, and a record of their calls.
 type bothBench struct {
 	first, second *losing
 	notes         []string

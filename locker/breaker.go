@@ -19,10 +19,9 @@ type BreakerConfig struct {
 	Locker Locker
 
 	// Wait is the time within which fn must begin. If fn has not begun then, the call fails with
-	// [ErrWait]. Wait does not limit how long fn runs. Required: no default fits, because a lock
-	// that is held for a long time looks like a locker that is down. Set it well above the longest
-	// wait in a healthy queue, and below the deadlines of the callers: a call whose own context
-	// ends first does not count as a failure.
+	// [ErrWait]. Wait does not limit how long fn runs. Required. Set it well above the longest wait
+	// in a healthy queue, and below the deadlines of the callers: a call whose own context ends
+	// first does not count as a failure.
 	Wait time.Duration
 
 	// Failures is the number of consecutive failures that opens the breaker: 1 to 1,000,000.
@@ -37,8 +36,8 @@ type BreakerConfig struct {
 	// Locker do not exclude each other. So while the Fallback is in use, and until the last holder
 	// on each side has ended, two calls may work under one key: on two instances that each use
 	// their own Local; on an instance that uses the Fallback and one that still uses the Locker;
-	// and in this process, before and after the change. This can happen even if the Locker works,
-	// when a lock is held for longer than Wait.
+	// and in this process, before and after the change. This can happen while the Locker works, if
+	// a lock is held for longer than Wait.
 	//
 	// Use a Fallback where a lock only saves work. Where a lock protects data, the resource must
 	// also compare tokens: those of a Local are below every token of a node, so the resource
@@ -149,7 +148,6 @@ func harmless(err error) bool {
 		mortise.ErrHeld, mortise.ErrOverloaded, mortise.ErrQueueFull, mortise.ErrNoRoom)
 }
 
-// fallBack calls the Fallback. Without a Fallback it returns why.
 func (b *Breaker) fallBack(ctx context.Context, key string, why error,
 	fn func(context.Context, mortise.Token) error) error {
 	if b.config.Fallback == nil {

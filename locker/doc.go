@@ -45,7 +45,7 @@
 // # Refused alternative
 //
 // An interface with handles, where Lock returns a value with the methods Unlock, Token, Err, Done
-// and Context. Every fake and every wrapper would need a second type with five methods that are
-// hard to get right. A handle can be leaked, kept after a fallback has ended, or released twice.
-// With Do a wrapper knows whether the work has begun and whether it has ended.
+// and Context. Every fake and every wrapper would need a second type with five methods. A handle
+// can be leaked, kept after a fallback has ended, or released twice. With Do a wrapper knows
+// whether the work has begun and whether it has ended.
 package locker

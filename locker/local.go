@@ -21,8 +21,8 @@ import (
 // no memory.
 //
 // The tokens of a Local increase across all its keys, beginning at 1. They are lower than every
-// token of a node, so a resource that has seen a token of a node refuses the holder of a Local. And
-// a resource that has seen a token of a Local does not refuse a node.
+// token of a node, so a resource that has seen a token of a node refuses the holder of a Local, but
+// not conversely.
 type Local struct {
 	mu    sync.Mutex
 	keys  map[string]*list.List // of *waiter, in order; a key in the map is held
@@ -100,7 +100,6 @@ func (h *hold) again() bool {
 	return true
 }
 
-// exit counts one call less. The last call unlocks.
 func (l *Local) exit(h *hold) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -138,8 +137,6 @@ func (l *Local) lock(ctx context.Context, key string) (mortise.Token, error) {
 		ended(ctx), ahead-1)
 }
 
-// leave removes a waiter from the queue of key. If the lock was granted to this waiter, leave
-// passes it to the next waiter.
 func (l *Local) leave(key string, place *list.Element) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

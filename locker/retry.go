@@ -83,8 +83,6 @@ func Final(err error) bool {
 		context.Canceled, context.DeadlineExceeded, ErrOpen, ErrWait)
 }
 
-// deadlocked reports whether err is a *mortise.DeadlockError: the request would have waited for a
-// lock that its own caller holds and must unlock first.
 func deadlocked(err error) bool {
 	_, ok := errors.AsType[*mortise.DeadlockError](err)
 	return ok
@@ -138,7 +136,6 @@ func (r *Retry) longest(tried int) time.Duration {
 	return min(longest, r.config.MaxPause)
 }
 
-// pause waits for a random time of at most longest, and reports whether ctx has not ended.
 func pause(ctx context.Context, longest time.Duration) bool {
 	timer := time.NewTimer(rand.N(longest + 1))
 	defer timer.Stop()

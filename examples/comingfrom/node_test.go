@@ -18,7 +18,6 @@ func start(ctx context.Context, name string) (node *mortise.Node, stop func()) {
 	return node, func() { check(node.Leave(ctx)) }
 }
 
-// check ends the program if an example does not expect an error.
 func check(err error) {
 	if err != nil {
 		log.Panic(err)

@@ -58,7 +58,6 @@ func startAnother(ctx context.Context, name string, member *mortise.Node) *morti
 	return node
 }
 
-// check ends the program if a recipe does not expect an error.
 func check(err error) {
 	if err != nil {
 		log.Panic(err)

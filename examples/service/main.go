@@ -44,7 +44,6 @@ func main() {
 	}
 }
 
-// run serves until ctx ends, and returns the errors.
 func run(ctx context.Context) error {
 	config, err := mortise.ConfigFromEnv("ORDERS_LOCK")
 	if err != nil {

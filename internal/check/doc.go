@@ -1,6 +1,5 @@
 // Package check is a set of judges that observe a run from outside. Each judge enforces one rule.
-// The program that runs a cluster (a simulation, whole nodes in fake time, or processes) reports
-// its observations to the judges.
+// The program that runs a cluster reports its observations to the judges.
 //
 //   - [Tokens]: the tokens of a key increase.
 //   - [Beliefs]: callers that believe at the same time that they hold a key may hold it together.
@@ -44,11 +43,6 @@
 //	                      package history: one grant has all requested keys
 //	deadlock              Served: in the end no call waits for a free key. The deadlock test of
 //	                      lockfsm: a refused request would have waited for itself
-//	evicted               Forced; Beliefs and history count such a hold as ended immediately, since
-//	                      the operator that forces it accepts that
-//	longest hold          Longest; Beliefs: it is not granted to another caller before
-//	lock-delay            Delays; FIFO and Beliefs: it is not granted meanwhile; Left: it ends
-//	notice                Notices
 //
 // Package internal/sim uses all judges except Reentry.
 //
