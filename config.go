@@ -67,9 +67,9 @@ type Config struct {
 	// group is founded, and the addresses of its last successful call are used. Default: none.
 	JoinFunc func(ctx context.Context) ([]string, error)
 
-	// Replicas is the total number of instances that you run, for a fleet of fixed size. A group is
-	// founded only when that many instances reach each other. 1 to 16, because each instance sends
-	// queries to all others. For a larger fleet use Founders.
+	// Replicas is the number of all instances that you run, for a fleet of fixed size. A group is
+	// founded only when that many instances reach each other. 1 to 16, because each instance asks
+	// all others; for a larger fleet use Founders.
 	Replicas int
 
 	// Founders are the Names of the instances that found the group and vote in it, for example the
@@ -128,14 +128,13 @@ type Config struct {
 	// about 350,000 locks of 16-byte keys, or MaxSessionBytes if that is more.
 	MaxGroupBytes int64
 
-	// Secret turns on encryption. Every instance derives from it a certificate authority of the
-	// cluster and issues itself a certificate, so every connection uses mutual TLS 1.3 without a
-	// PKI. Create a secret with `mortise secret`. A random text of your own (openssl rand -hex 32)
-	// is accepted if its strength is estimated at 128 bits or more; it makes the start 40 ms
-	// slower. All instances that found or vote have the same root secret. A process that has the
-	// root secret is trusted with every lock. An instance with a secret derived with -member may
-	// lock everything, but never founds, votes or serves. For secrets with other rights see
-	// ErrGuestSecret. Default: none.
+	// Secret turns on encryption: every instance derives from it the cluster's own authority and
+	// issues itself a certificate, so every connection is mutual TLS 1.3 without a PKI. Create one
+	// with `mortise secret`. A random text of your own (openssl rand -hex 32) is accepted if its
+	// estimated strength is 128 bits or more; Start then takes 40 ms longer. The root secret is the
+	// same on all instances that found or vote, and its holders are trusted with every lock. A
+	// secret derived with -member starts an instance that may lock everything but never founds,
+	// votes or serves. For secrets with other rights see ErrGuestSecret. Default: none.
 	Secret string
 
 	// OldSecrets are accepted beside a root Secret while it is changed by rolling deployments: add
@@ -242,7 +241,6 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// alone reports whether this is a node on its own.
 func (c Config) alone() bool { return len(c.Join) == 0 && c.JoinFunc == nil }
 
 // unreachable reports whether this is a node on its own that does not listen.

@@ -91,9 +91,8 @@ func configFromEnv(prefix string, environ []string) (Config, error) {
 	return c, nil
 }
 
-// advertise returns the value for Config.Advertise. It adds the port of Bind to an IP address
-// without a port, because Kubernetes passes such an address to a pod. The text $(POD_IP):7947 in a
-// manifest would be wrong for IPv6 addresses.
+// advertise adds the port of Bind to an IP address without a port, which Kubernetes passes to a
+// pod. The value $(POD_IP):7947 would not be valid with IPv6.
 func (e environment) advertise(bind string) string {
 	text := e.Text("ADVERTISE")
 	ip, err := netip.ParseAddr(strings.Trim(text, "[]"))

@@ -14,7 +14,7 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// scope is the value that the context of a lock carries.
+// scope is the value in the context of a lock, or of ContextWithToken.
 type scope struct {
 	lock  *Lock // nil for ContextWithToken
 	token Token // used only if lock is nil
@@ -23,9 +23,9 @@ type scope struct {
 
 type scopeKey struct{}
 
-// TokenFrom returns the fencing token of the innermost lock from whose context ctx is derived. It
-// is for code deep in a call chain that writes to a resource. It reports false if ctx does not come
-// from [Lock.Context], [Node.Do] or [ContextWithToken].
+// TokenFrom returns the fencing token of the innermost lock that ctx belongs to. It is for
+// functions that write to a resource and get only a context from their callers. It reports false if
+// ctx does not come from [Lock.Context], [Node.Do] or [ContextWithToken].
 func TokenFrom(ctx context.Context) (Token, bool) {
 	s := scopeOf(ctx)
 	switch {
@@ -37,10 +37,10 @@ func TokenFrom(ctx context.Context) (Token, bool) {
 	return s.lock.Token(), true
 }
 
-// ContextWithToken returns a child of parent in which [TokenFrom] finds token. It is for types that
-// replace a Node: a fake in a test, or a wrapper that chooses among several tokens.
-// ContextWithToken locks nothing, and its result ends only when parent ends. A request with that
-// context is still made under the locks of parent.
+// ContextWithToken returns a child of parent in which [TokenFrom] finds token. It is for
+// substitutes of a Node: a fake in a test, or a wrapper that chooses among several tokens. It locks
+// nothing, and the returned context ends only with parent. Requests made with the returned context
+// count as made under the locks of parent.
 func ContextWithToken(parent context.Context, token Token) context.Context {
 	return context.WithValue(parent, scopeKey{}, &scope{token: token, outer: scopeOf(parent)})
 }
@@ -50,15 +50,15 @@ func scopeOf(ctx context.Context) *scope {
 	return s
 }
 
-// scope searches ctx for the locks under which r is made. If one of them covers r, scope returns a
-// new handle of that lock. Otherwise it returns the request of the innermost held lock of the same
-// session. The position of a lock that was entered again is that of its first handle, because locks
-// that were acquired after the first handle are further in, and stay held while this request waits.
-// An error means that a lock covers r but does not have the terms that r asks for.
+// scope finds the lock under which a request is made. It returns a new handle of a lock that covers
+// the request, or else the innermost held lock of the same session. A lock that was entered again
+// counts at the place where it was first entered, because the locks between the two places cannot
+// be released before this request ends. The error means that a lock covers the keys of the request
+// but not its terms.
 func (n *Node) scope(ctx context.Context, client *client.Client, r *Request) (again *Lock, under *client.Request,
 	err error) {
 	if ctx.Err() != nil {
-		return nil, nil, nil // Acquire fails, so enter no lock
+		return nil, nil, nil // the caller must fail the request
 	}
 	nearest := -1
 	for s, at := scopeOf(ctx), 0; s != nil; s, at = s.outer, at+1 {
@@ -72,7 +72,7 @@ func (n *Node) scope(ctx context.Context, client *client.Client, r *Request) (ag
 			}
 			if l.enter() {
 				again := n.watched(&Lock{node: n, again: l})
-				again.limitTo(r.MaxHold) // last, because it starts a goroutine that may end the handle immediately
+				again.limitTo(r.MaxHold) // last, because its goroutine may end the handle immediately
 				return again, nil, nil
 			}
 		}
@@ -98,7 +98,8 @@ func (s *scope) began() (further int) {
 	return further
 }
 
-// first returns the handle of this lock that has the hold and counts the other handles.
+// first returns the handle that Acquire returned when the lock was granted. The other handles
+// entered the lock again.
 func (l *Lock) first() *Lock {
 	if l.again != nil {
 		return l.again
@@ -247,7 +248,7 @@ func (l *Lock) watchLimit() {
 		case l.endOverdue():
 			return
 		case l.exited.Load() != 0:
-			<-hold // the handle was unlocked in time: its Done channel is closed at the end of the hold
+			<-hold // this handle was unlocked in time, so it ends with the hold
 			return
 		}
 	}

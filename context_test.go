@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestWhatALockCovers checks which requests enter a held lock again. Permits never cover a request,
-// because other requests may hold permits of the same key.
+// TestWhatALockCovers checks which requests a lock covers. Permits cover no request, because other
+// requests may hold permits of the same semaphore.
 func TestWhatALockCovers(t *testing.T) {
 	n := alone(t, Config{})
 	held := map[string]Request{

@@ -88,7 +88,6 @@ package mortise
 
 const version = "v0.1.0"
 
-// Version returns the release of this code, in the form v1.2.3. In code between two releases it is
-// the next release. Version is not a constant, because the value of a constant is part of the
-// stable API.
+// Version returns the release of this code, in the form v1.2.3. Between two releases it returns the
+// later one. Version is a function because the value of a constant would be part of the stable API.
 func Version() string { return version }

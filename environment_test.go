@@ -166,7 +166,7 @@ func TestAPrefixHasToBeOne(t *testing.T) {
 	}
 }
 
-// FuzzEnvironment checks that no error contains a secret, because errors are logged.
+// FuzzEnvironment checks that errors contain no secret, because they may be logged.
 func FuzzEnvironment(f *testing.F) {
 	f.Add("JOIN", "dns:///orders:7947, a:1,", "hunter2hunter2hunter2")
 	f.Add("GRACE", "none", "hunter2")
@@ -174,7 +174,7 @@ func FuzzEnvironment(f *testing.F) {
 	f.Add("SECERT", "x", "a,b")
 	f.Add("OLD_SECRETS", "a,,b", "c")
 	f.Fuzz(func(t *testing.T, name, value, secret string) {
-		secret = "<<" + strings.ReplaceAll(secret, ",", "") + ">>" // a unique text
+		secret = "<<" + strings.ReplaceAll(secret, ",", "") + ">>" // a text that occurs nowhere else
 		c, err := configFromEnv("X", []string{"X_SECRET=" + secret, "X_OLD_SECRETS=" + secret + "," +
 			secret, "X_MISSPELT=" + secret, "X_" + name + "=" + value})
 		if err == nil {
@@ -198,8 +198,8 @@ func FuzzEnvironment(f *testing.F) {
 	})
 }
 
-// TestOpenSecretFilesAreWarnedOf checks that Start warns about a secret file that other users of
-// the machine can read or replace.
+// TestOpenSecretFilesAreWarnedOf checks that a file of secrets that other users may read or write
+// causes a warning.
 func TestOpenSecretFilesAreWarnedOf(t *testing.T) {
 	path := secretFile(t, goodSecret)
 	for mode, want := range map[os.FileMode]int{0o600: 0, 0o400: 0, 0o644: 1, 0o666: 1, 0o620: 1} {

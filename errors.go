@@ -34,8 +34,8 @@ var (
 	// ErrLeaving means that the node has begun to leave and accepts no new requests.
 	ErrLeaving = client.ErrLeaving
 
-	// ErrVoteLost means that a node that voted has left, and none of the remaining instances has
-	// taken over its vote. The text gives the reason. If that vote was the only one of a group in
+	// ErrVoteLost means that no instance has taken over the vote of a node that left, although
+	// other instances remain. The text gives the reason. If it was the only vote of a group in
 	// memory, the locks of all instances end.
 	ErrVoteLost = instance.ErrVoteLost
 
@@ -128,15 +128,14 @@ func (e *HeldError) Error() string {
 func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 
 // DeadlockError reports that a request would have waited, directly or through other requests, for a
-// lock under which the request itself is made. These requests form a circle. The other requests of
-// the circle keep waiting. Unlock the locks that you hold and begin again, or request all of them
-// with one LockAll.
+// lock under which it is made. The other requests of the circle continue. Unlock what you hold and
+// begin again, or request all locks together with LockAll.
 //
 // Only a request whose context comes from a [Lock.Context] is known to be made under a lock. A
 // circle is found when its last request arrives. A circle of more than 10,000 requests is not
-// found. A circle through permits of a semaphore is found only if no hold outside of the circle can
-// release enough permits, if the search takes at most 20,000 steps, and if all instances of the
-// group know version 2 of the rules.
+// found. Neither is a circle through permits whose search takes more than 20,000 steps. A circle
+// through permits of a semaphore is found if no request outside the circle can give enough permits
+// back, and only in a group whose instances all know version 2 of the rules.
 type DeadlockError struct {
 	// Circle begins with the refused request. Each request waits for the Key of its link. The
 	// request of the next link holds that key, or waits for it further ahead in the queue. The last

@@ -14,11 +14,12 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// nasty clears a terminal, begins a line, rings the bell and reverses the direction of writing.
+// nasty clears a terminal, begins a new line, rings the bell and reverses the direction of the
+// text.
 const nasty = "x\x1b[2J\r\n\a\u009b\u202ey"
 
-// TestNoErrorOrStatusIsRaw checks that errors and statuses escape the texts that instances report
-// about themselves.
+// TestNoErrorOrStatusIsRaw checks that texts that instances report about themselves are escaped in
+// every error and status.
 func TestNoErrorOrStatusIsRaw(t *testing.T) {
 	texts := map[string]string{
 		"held":     (&HeldError{Key: nasty, Holder: nasty, Value: nasty, Token: 1}).Error(),

@@ -10,7 +10,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// A node without Join is a group of its own, for a laptop and for tests.
+// A node without Join is a group by itself, for a laptop and for tests.
 func Example() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
@@ -19,7 +19,7 @@ func Example() {
 	}
 	defer node.Leave(ctx)
 
-	lock, err := node.Lock(ctx, "orders/42") // waits its turn
+	lock, err := node.Lock(ctx, "orders/42") // waits until the lock is granted
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func charge(ctx context.Context, token mortise.Token) {
 	}
 }
 
-// Do cannot leak a lock: it unlocks when the function returns or panics.
+// Do always releases the lock: it unlocks when the function returns or panics.
 func ExampleNode_Do() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
@@ -55,7 +55,7 @@ func ExampleNode_Do() {
 	// <nil>
 }
 
-// TryLock never waits for a holder. Its error names the holder.
+// TryLock never waits in the queue. Its error names the holder.
 func ExampleNode_TryLock() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{Name: "orders-0"})
@@ -103,13 +103,13 @@ func ExampleConfigFromEnv() {
 	// ORDERS_LOCK_REPLICSA: there is no such setting: is ORDERS_LOCK_REPLICAS meant?
 }
 
-// All replicas get the same configuration.
+// All instances that found the group get the same configuration.
 func ExampleConfig() {
 	config := mortise.Config{
 		Bind:     ":7947",
 		Join:     []string{"orders-0.orders:7947", "orders-1.orders:7947", "orders-2.orders:7947"},
 		Founders: []string{"orders-0", "orders-1", "orders-2"}, // or Replicas: 3
-		// a secret that `mortise secret` printed, equal on all founders
+		// A secret made by `mortise secret`, the same for all founders.
 		Secret: os.Getenv("ORDERS_LOCK_SECRET"),
 	}
 	fmt.Println(len(config.Join), "addresses")

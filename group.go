@@ -87,8 +87,8 @@ func (n *Node) health(p *instance.Picture, r voters.Report, leader nodeid.ID, re
 	return h
 }
 
-// advice returns the next safe step. sole means that Config.Founders of this instance has exactly
-// one name.
+// advice returns the next safe step. sole reports whether Config.Founders of this instance has
+// exactly one name.
 func (h *Health) advice(quorum, sole bool) string {
 	faulty := h.faulty()
 	switch {

@@ -14,50 +14,48 @@ import (
 // Hooks are functions that a node calls after an event, for metrics, traces and logs. A nil hook
 // costs no measurement and no allocation. Start copies Config.Hooks.
 //
-// Mark, Acquired and Unlocked are called on the goroutine that calls Acquire or Unlock, the last
-// two directly before it returns. A slow hook delays only that call; during Acquired the lock is
-// already held. One goroutine of the node calls all other hooks, one at a time and in the order of
-// the events. If 1,024 calls wait for that goroutine, further calls are dropped, which is logged
-// and counted in Status.HooksDropped. Acquired returns before Lost or Leaked is called for the same
-// lock; apart from that, the order between hooks on different goroutines is not defined. A panic in
-// a hook is recovered and logged. Close runs the hook calls that wait, and stops waiting for a hook
-// that has not returned after 5 s. A hook may call Status. It must not call Close or Leave, and
-// should not acquire locks.
+// The goroutine that calls Acquire or Unlock calls Acquired or Unlocked right before it returns, so
+// a slow hook delays only this caller. When Acquired is called, the lock is already held. One
+// goroutine of the node calls all other hooks, one at a time and in the order of the events. If
+// 1,024 calls wait for this goroutine, further calls are dropped, which is logged and counted in
+// Status.HooksDropped. The two kinds are not ordered against each other, except that Acquired has
+// returned before Lost and Leaked are called for the same lock. A panic in a hook is recovered and
+// logged. Close makes the calls that wait, but stops waiting for a hook that has not returned after
+// 5 s. A hook may call Status; it must not call Close or Leave, and should not lock.
 //
 // [Node.Status] returns values for programs that poll.
 type Hooks struct {
 	// Mark is called at the beginning of every Acquire with the context of the call. It returns up
-	// to 64 bytes that are stored with the request. An instance whose request finds the lock taken
-	// gets these bytes as LockEvent.BehindMark, so its trace can link to the trace that blocked it.
-	// The result is copied. A mark is dropped if it is too long, or if it does not fit beside
-	// Request.Value and Labels because these take about 700 bytes or more.
+	// to 64 bytes that are sent with the request. They are the BehindMark on every instance whose
+	// request finds the lock held, so a trace can link to the trace that blocked it. The result is
+	// copied. A mark that is too long is omitted. A mark that does not fit in addition to
+	// Request.Value and Labels is omitted too; that can happen if these take about 700 bytes or
+	// more.
 	Mark func(ctx context.Context) []byte
 
-	// Acquired is called at the end of every call that asks for a lock, also if the call fails,
-	// with the context of the call. Its result, which may be nil, is the Tag of all later events of
-	// that lock.
+	// Acquired is called at the end of every Acquire, whether or not the lock was granted, with the
+	// context of the call. Its result, which may be nil, is the Tag of all later events of that
+	// lock.
 	Acquired func(ctx context.Context, e LockEvent) (tag any)
 
-	// Unlocked is called at the end of the first Unlock, UnlockSoon, Detach or Lapse of every handle,
-	// with the context of the call (context.Background() for UnlockSoon and Lapse). OutcomeLost means
-	// that the lock was no longer held.
+	// Unlocked is called at the end of the first Unlock, UnlockSoon, Detach or Lapse of every
+	// handle, with the context of the call (context.Background() for UnlockSoon and Lapse).
+	// OutcomeLost means that the lock was no longer held.
 	Unlocked func(ctx context.Context, e LockEvent)
 
 	// Lost is called when a lock has ended before it was unlocked. Outcome is the reason.
 	Lost func(e LockEvent)
 
 	// Leaked is called when a lock is held but no handle of it is reachable, so it cannot be
-	// unlocked. The code that acquired the lock may still run, so the lock stays held until the
-	// session ends or Request.MaxHold passes. The garbage collector finds the leak, perhaps minutes
-	// later or never. A lock is not reported while a context from its Lock.Context has not ended.
-	// This hook costs eight allocations and a kilobyte per lock; the other three hooks of locks
-	// cost two allocations together.
+	// unlocked. Its code may still run, so the lock stays held until the session or Request.MaxHold
+	// ends. The garbage collector finds the leak, perhaps minutes later or never. A lock whose
+	// Lock.Context has not ended is not leaked. This hook costs eight allocations and a kilobyte
+	// per lock; the other three hooks of locks cost two allocations together.
 	Leaked func(e LockEvent)
 
 	// Renewed is called with StateAcknowledged for each answer to a renewal of a session's lease;
-	// Took is the time from the renewal to the answer, which includes the confirmation by a
-	// majority. Renewed is called with StateUnanswered for each renewal that the leader did not
-	// answer in time.
+	// Took is the round trip including the confirmation by a majority. It is called with
+	// StateUnanswered for each renewal that the leader did not answer in time.
 	Renewed func(e NodeEvent)
 
 	// Session is called when the node's session, or one of NewSession, begins (StateOpened) and
@@ -66,8 +64,8 @@ type Hooks struct {
 	// and the session will expire).
 	Session func(e NodeEvent)
 
-	// Lease is called for each change of a session's lease: StateSafe, StateJeopardy or StateLost, as
-	// in Status.Lease. Left is the time that remains.
+	// Lease is called for each change of a session's lease: StateSafe, StateJeopardy or StateLost,
+	// as in Status.Lease. Left is the time that remains.
 	Lease func(e NodeEvent)
 
 	// Leader is called with StateNew and the leader's Name when this instance learns of another
@@ -80,15 +78,14 @@ type Hooks struct {
 	// Node.Members lists all instances.
 	Member func(e NodeEvent)
 
-	// Available is called with StateAvailable when this instance becomes able to get locks, and
-	// with StateUnavailable when it no longer is. It is able to get locks while its session is
-	// attached to a leader, its lease is not lost and the group is past its grace. Took is how long
-	// the previous state lasted.
+	// Available is called with StateAvailable or StateUnavailable when this instance begins or
+	// ceases to be able to get locks: its session is attached to a leader, its lease is not lost
+	// and the group is past its grace. Took is how long the previous state lasted.
 	Available func(e NodeEvent)
 
-	// Synced is called after each append to the log on disk, if this instance votes and Config.Dir is
-	// set. Took is the time until the append was durable. State is StateSynced, or StateFailed with
-	// Err.
+	// Synced is called after each append to the log on disk, if this instance votes and Config.Dir
+	// is set. Took is the time until the append was durable. State is StateSynced, or StateFailed
+	// with Err.
 	Synced func(e NodeEvent)
 }
 

@@ -178,11 +178,11 @@ func (n *Node) Check(ctx context.Context, key string, token Token) (held bool, e
 	return seen.GetHeld(), err
 }
 
-// ForceUnlock ends the hold that has this key and token, in any session, and with all its keys. It
-// is for an operator who has seen that the hold will not end by itself. When the holder's instance
-// is notified, its [Lock.Err] begins to return a *[ForcedError] with the reason and the name of
-// this instance. Until then the holder's code may continue, and only the token protects the
-// resource. If you can, stop the holder first. The leader logs the call.
+// ForceUnlock ends the hold of key with token, in whatever session it is and with all its keys. It
+// is for an operator who has seen that the hold will not end by itself. Once the holder's instance
+// has received the end, [Lock.Err] returns a *[ForcedError] with the reason and this instance's
+// name. Until then the code under the lock may continue, and only the token protects the resource:
+// if you can, stop the holder first. The leader writes a line into its log.
 //
 // ForceUnlock returns true if this call ended the hold, and false if no hold had that token. After
 // an error, the call may or may not have ended the hold; call ForceUnlock once more.
@@ -246,8 +246,7 @@ const (
 	maxSessions = 1000
 )
 
-// look sends a query to the leader, and repeats it until the leader answers, ctx ends or the node
-// fails.
+// look sends a query to the leader, and repeats it until the leader answers or ctx ends.
 func look[Q, A any](ctx context.Context, n *Node, method queries.Method[query.QueryClient, Q, A], q *Q) (*A, error) {
 	doing := "query the leader"
 	for {
@@ -300,8 +299,8 @@ func (n *Node) Put(ctx context.Context, key string, data []byte, revision uint64
 	return n.put(ctx, &query.PutRequest{Key: []byte(key), Data: data, Revision: revision, Nonce: nonce[:]})
 }
 
-// put implements Put for this node and for admin clients. The nonce makes it safe to repeat a query
-// whose answer was lost.
+// put is Put for this node or for an admin client. q has a nonce, so it can be repeated if its
+// answer was lost.
 func (n *Node) put(ctx context.Context, q *query.PutRequest) (uint64, error) {
 	key, data, revision := string(q.Key), q.Data, q.Revision
 	switch {

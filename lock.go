@@ -59,7 +59,7 @@ func (l *Lock) Done() <-chan struct{} {
 
 // Wanted returns a channel that is closed when another request has to wait for this lock, if the
 // lock's own request set [Request.Notice]; otherwise the channel is never closed. The other request
-// may have ended its wait since then. The holder need not unlock.
+// may have ended meanwhile. The holder may finish sooner, or unlock at a convenient moment.
 func (l *Lock) Wanted() <-chan struct{} { return l.first().hold.Wanted() }
 
 // Context returns a child of parent that ends when the lock is lost or released, or when the node
@@ -156,7 +156,7 @@ func (l *Lock) release(ctx context.Context, how mode) error {
 	return l.releaseHold(ctx, how, left, first)
 }
 
-// releaseHold is the part of release after exit.
+// releaseHold continues release after the call of exit.
 func (l *Lock) releaseHold(ctx context.Context, how mode, left, first bool) error {
 	f := l.first()
 	l.watch.Stop()

@@ -32,8 +32,8 @@ type Node struct {
 	trace  *trace.Tracer // nil without observers
 
 	standby  atomic.Int64 // calls that wait for a lock whose purpose makes long waits normal
-	settled  atomic.Bool  // Ready no longer waits for the voters
-	settleBy atomic.Int64 // clock.Time at which Ready stops waiting for the voters; zero before its first call
+	settled  atomic.Bool  // Ready has seen the voters settled, or has stopped waiting
+	settleBy atomic.Int64 // clock.Time at which Ready stops waiting; zero until it is called
 }
 
 // Start starts a node. ctx bounds the start only. When Start returns, the node listens, searches
@@ -85,16 +85,16 @@ func (n *Node) engineConfig(source *credentials.Source, world outside.World) ins
 // it.
 func (n *Node) Err() error { return n.engine.Err() }
 
-// Leave takes the node out of the cluster in good order. It refuses new requests, ends the contexts
-// of its locks so that their holders can finish, and waits for their Unlock. It hands its vote and
-// its leadership to others, closes the session if nothing is held any more, announces its departure
-// and closes the node.
+// Leave removes the node from the cluster in an orderly way. It refuses new requests, ends the
+// contexts of its locks so that their holders can finish, and waits for their Unlock. It hands its
+// vote and its leadership to other instances, closes the session if no lock is held any more,
+// announces its departure and closes the node.
 //
-// Leave stops waiting when ctx ends, or after 10 s if ctx has no deadline. A lock that is not
-// unlocked by that time is left to expire, and a vote that was not handed over counts as lost. If
-// all instances leave, none of them waits for a successor. Leave returns nil if nothing was held at
-// the end and no vote was lost. The error wraps [ErrVoteLost] if this instance voted, other
-// instances remain, and no other instance has taken over its vote.
+// If ctx ends first (after 10 s if it has no deadline), Leave stops waiting: a lock whose code may
+// still run is left to expire, and a vote that was not handed over counts as lost. If all instances
+// leave, none waits for a successor. Leave returns nil if no lock was held at the end and no vote
+// was lost. The error wraps [ErrVoteLost] if this instance voted, other instances remain, and none
+// of them has taken over the vote.
 //
 // In a main function that returns on SIGTERM (see signal.NotifyContext; examples/service is a
 // complete program):
@@ -103,8 +103,8 @@ func (n *Node) Err() error { return n.engine.Err() }
 func (n *Node) Leave(ctx context.Context) error { return n.engine.Leave(ctx) }
 
 // Close stops the node immediately and waits until everything that it started has ended. It does
-// not close the session, so held locks stay taken until they expire. Use Leave for an orderly end.
-// The duration of Close is limited. It may be called in every state, and more than once.
+// not close the session: held locks expire, and are not granted to others before. Use Leave for an
+// orderly end. Close may be called in every state and repeatedly.
 //
 // If the disk of Config.Dir does not answer, Close stops everything else and returns an error after
 // 20 s at most. A goroutine that is stuck in a system call ends when that call returns, without a
@@ -155,21 +155,21 @@ func (n *Node) Format(f fmt.State, _ rune) {
 func (n *Node) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(n)) }
 
 // Acquire returns a lock that is held, or an error. After an error the caller does not hold the
-// lock, and the request is not granted later. Lock, TryLock and Do are built on Acquire. ctx, which
-// must not be nil, bounds the wait. When ctx ends, Acquire returns immediately with an error that
-// wraps the context's error and names what the call waited for. If ctx has already ended, Acquire
+// lock, and does not get it later by this call. Lock, TryLock and Do are built on Acquire. ctx,
+// which must not be nil, limits the wait. When ctx ends, Acquire returns immediately with an error
+// that wraps the error of ctx and names what the call waited for. If ctx has already ended, Acquire
 // fails even if the lock is free.
 //
 // If ctx comes from [Lock.Context] or from Do, the request is made under that lock. If that lock,
-// or a lock under which that lock was acquired, covers the request, the covering lock is entered
-// again: the result is another handle of the same hold, with the same token. The lock is released
-// when each of its handles is unlocked. An exclusive lock covers an exclusive or a shared request
-// for any of its keys. A shared lock covers a shared request. A request for permits of a semaphore
-// is never covered. If the request would have to wait, directly or through other requests, for a
-// lock under which it is made itself, it fails with a *[DeadlockError].
+// or a lock under which that lock was requested, covers the request, the lock is entered again: the
+// result is another handle of the same hold, with the same token. The lock is released when each of
+// its handles is unlocked. An exclusive lock covers an exclusive or a shared request for any of its
+// keys, and a shared lock a shared request; permits of a semaphore are always requested anew. If
+// the request would have to wait, directly or through others, for a lock under which it is made, it
+// fails with a *[DeadlockError].
 //
-// Each handle has its own MaxHold, which ends the handle, and the hold if the handle is its last
-// one. LockDelay, Notice, Value and Labels belong to the hold. A request for another Value or other
+// Each handle has its own MaxHold: it ends the handle, and the hold if this is the last handle.
+// LockDelay, Notice, Value and Labels belong to the hold. A request for another Value or other
 // Labels, for a Notice that the hold lacks, or for a longer LockDelay fails with an
 // *[EnteredError].
 func (n *Node) Acquire(ctx context.Context, r Request) (*Lock, error) {
@@ -196,7 +196,7 @@ func (n *Node) acquire(ctx context.Context, client *client.Client, r Request) (*
 	return n.watched(l), nil
 }
 
-// obtain checks the request. Then it enters a held lock again, or asks the group for a new hold.
+// obtain checks the request, and then enters a lock again or requests it from the group.
 func (n *Node) obtain(ctx context.Context, client *client.Client, r *Request, call *trace.Call) (*Lock, error) {
 	if err := n.check(ctx, r); err != nil {
 		return nil, err
@@ -256,8 +256,8 @@ func (n *Node) admit(ctx context.Context) error {
 	}
 }
 
-// Lock waits until the lock of key is granted, and returns it. Waiters are served in the order in
-// which the group received their requests.
+// Lock waits until the lock is granted and returns it. Waiters are served in the order in which the
+// group received their requests.
 func (n *Node) Lock(ctx context.Context, key string) (*Lock, error) {
 	return n.Acquire(ctx, Request{Key: key})
 }
@@ -344,8 +344,8 @@ func (n *Node) Ready(ctx context.Context) error {
 	return nil
 }
 
-// awaitVoters waits until the leader reports that no change of the voters is due. If ctx ends
-// before that, it returns what it waited for, and otherwise "".
+// awaitVoters waits until the leader reports that no change of the voters is due, and returns "".
+// If ctx ends first, it returns what it was waiting for.
 func (n *Node) awaitVoters(ctx context.Context) (why string) {
 	why = "no leader has reported within " + settleTime.String() + " that the voters are settled"
 	for ctx.Err() == nil {
@@ -353,7 +353,7 @@ func (n *Node) awaitVoters(ctx context.Context) (why string) {
 		switch {
 		case err != nil:
 			return why
-		case (status.Known || n.engine.Picture().Member) && !status.Due: // an instance of TierMember never votes
+		case (status.Known || n.engine.Picture().Member) && !status.Due: // a TierMember need not be Known
 			return ""
 		}
 		why = status.Report.Next.Why

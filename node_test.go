@@ -9,10 +9,9 @@ import (
 	"testing"
 )
 
-// Tests of whole groups are in internal/e2e. The tests of this package need at most one node on its
-// own.
+// Tests of groups of several nodes are in internal/e2e. The tests here start at most one node.
 
-// alone starts a node on its own, and closes it at the end of the test.
+// alone starts a node that is a group by itself, and closes it at the end of the test.
 func alone(t *testing.T, c Config) *Node {
 	t.Helper()
 	c.Logger = slog.New(slog.DiscardHandler)
@@ -55,8 +54,8 @@ func TestTokenTravelsInJSONAsAString(t *testing.T) {
 	}
 }
 
-// TestHooksThatDoNotHearOfLocksCostLocksNothing checks that only hooks of locks cause a lock to be
-// traced.
+// TestHooksThatDoNotHearOfLocksCostLocksNothing checks that hooks for the node's own events cause
+// no measurements for locks.
 func TestHooksThatDoNotHearOfLocksCostLocksNothing(t *testing.T) {
 	for _, c := range []struct {
 		hooks *Hooks

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestNoSecretIsPrinted checks that no way of printing a Config, a Node, or a struct that contains
-// one of them shows a secret.
+// TestNoSecretIsPrinted checks that printing a Config, a Node, or a struct that contains one of
+// them never shows a secret.
 func TestNoSecretIsPrinted(t *testing.T) {
 	const secret, old, key = "k1XcWmTq8Zr0sYb4uN7dQh5Ve2Rg9JyB", "Vp3hGf9oLj2aEw6iKx5mTz8Sc4Xn7DuP", "KEY-7h2Qz9"
 	c := Config{Name: "a", Secret: secret, OldSecrets: []string{old}, Grace: -1, Logger: slog.New(slog.DiscardHandler)}
@@ -42,7 +42,7 @@ func TestNoSecretIsPrinted(t *testing.T) {
 		map[string]Config{"c": c}} {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "% x", "%d", "%T"} {
 			if _, hidden := v.(inner); hidden && (verb == "%s" || verb == "%q") {
-				continue // fmt then prints the fields of the node, which has no secret: see below
+				continue // fmt prints the fields of the node; see below
 			}
 			printed(fmt.Sprintf(verb, v))
 		}

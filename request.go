@@ -69,39 +69,39 @@ type Request struct {
 	Shared bool
 
 	// Permits and Of make the lock a semaphore: the request takes Permits out of Of, 1 <= Permits
-	// <= Of. All requests should name the same Of. If the holders have different values of Of, the
-	// lowest applies, so Of can be changed while the group runs. If Permits and Of are zero, the
-	// lock is not a semaphore.
+	// <= Of. All requests should name the same Of. If holders differ, the lowest counts, so Of can
+	// be changed while the group runs. Zero for both means no semaphore.
 	Permits, Of int
 
-	// MaxWaiting makes the request fail with ErrQueueFull if that many requests already wait for one
-	// of its keys. Zero means only the group's limit of 65,536.
+	// MaxWaiting makes the request fail with ErrQueueFull if that many requests already wait for
+	// one of its keys. Zero means only the group's limit of 65,536.
 	MaxWaiting int
 
-	// MaxHold ends the hold after that time, even if the holder has not unlocked it. Then Lock.Err
-	// returns an ErrLost with that reason. The time is measured by this instance's boot-time clock
-	// from the moment when the instance learns of the grant. MaxHold guards against code that
-	// hangs; the TTL ends the lease of a dead process. The holder's code may still run, so the lock
-	// stays taken for LockDelay. [Node.Audit] reports the end. Zero means no limit.
+	// MaxHold ends the hold after that time, whatever its holder does; Err then returns an ErrLost
+	// with that reason. The time is counted on this instance's boot-time clock from the moment when
+	// it learns of the grant. MaxHold guards against code that hangs; the TTL ends the lease of a
+	// dead process. The code may still run, so the lock stays taken for LockDelay, and [Node.Audit]
+	// reports the end. Zero means no limit.
 	MaxHold time.Duration
 
 	// LockDelay keeps the lock taken for that time, at most 7 days, when its holder is gone: its
 	// session has expired, its lease was not renewed, MaxHold has ended the hold, or [Lock.Detach]
-	// or [Lock.Lapse] was called. If the resource cannot compare tokens, a delay of a few seconds
-	// lets writes that the holder has already sent finish. A delay of hours is for a hold that must
-	// outlive its process; see Resume. The leader counts the delay from the expiry of the session.
-	// A new leader counts the whole delay again, and a newly founded group does not have the hold.
-	// After an Unlock that arrives before the session expires, there is no delay. If the session
-	// expires before the Unlock arrives, Unlock returns ErrLost, because the lock may stay taken.
+	// or
+	// [Lock.Lapse] was called. A few seconds let the holder's effects in flight settle if the resource
+	// cannot compare tokens. Hours are for a hold that must outlive its process: see Resume. The
+	// leader counts the delay from the expiry of the session. A new leader starts the count again,
+	// and a newly founded group does not have the hold. An Unlock that arrives in time leaves no
+	// delay. If the session expires before the Unlock arrives, Unlock returns ErrLost, because the
+	// lock may stay taken.
 	LockDelay time.Duration
 
-	// Resume takes over the hold of Key that has this token, with all its keys, instead of waiting
-	// for the lock. Either the holder is gone and LockDelay keeps the hold, or the holder has
-	// passed its token to this caller. In the second case the holder's lock ends with a
-	// *[ForcedError]. The resumed lock has a new, higher token, which fences off the former holder.
-	// It keeps LockDelay and Value unless this request sets them. ErrNotHeld means that no hold has
-	// this token; [Node.Peek] reports the present token. If ctx ends before the answer, a hold with
-	// a LockDelay exists but may have another token, and a hold without a LockDelay may have ended.
+	// Resume takes over a hold of Key by its token, with all its keys, instead of waiting for the
+	// lock. Either the holder is gone and LockDelay keeps the hold, or the holder has passed on its
+	// token; then the lock of that holder ends with a *[ForcedError]. The result has a new, higher
+	// token, which fences off the former holder. LockDelay and Value are kept unless they are set
+	// here. ErrNotHeld means that no hold has this token; [Node.Peek] reports the present token. If
+	// ctx ends first, a hold with a LockDelay continues, but may have another token. A hold without
+	// a LockDelay may have ended.
 	Resume Token
 
 	// Notice makes the channel of [Lock.Wanted] close when another request waits for one of the
@@ -112,10 +112,10 @@ type Request struct {
 	// HeldError.Value. At most 1,024 bytes.
 	Value string
 
-	// Labels are named texts for other callers, in HeldError.Labels. Value and Labels together, as
-	// JSON, may have 1,024 bytes. The label "mortise.purpose" with the value "job" marks a hold
-	// that is long by design, so the console, mortise doctor and the alerts do not warn about it.
-	// Package election sets this label to "election", and package tick to "tick" or "job".
+	// Labels are named facts, shown like Value. Value and Labels together may take 1,024 bytes, as
+	// JSON. The label "mortise.purpose" with the value "job" marks holds that last long by design:
+	// the console, mortise doctor and the alerts do not warn about them. Packages election and tick
+	// set the label to "election", "tick" and "job".
 	Labels map[string]string
 }
 

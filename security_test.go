@@ -54,8 +54,8 @@ func TestSecurityMistakesNameTheField(t *testing.T) {
 	}
 }
 
-// TestDerivedSecretsAtStart checks that Start refuses a derived secret where it is not allowed, and
-// that the error names the field.
+// TestDerivedSecretsAtStart checks that Start refuses some derived secrets before anything listens,
+// and that the error names the field.
 func TestDerivedSecretsAtStart(t *testing.T) {
 	guest, member := derived(t, "lock cron/*"), derived(t, "member")
 	join := []string{"127.0.0.1:1"}
@@ -92,7 +92,7 @@ func TestDerivedSecretsAtStart(t *testing.T) {
 	}
 }
 
-// TestSecretsAreNotPrinted checks that logs and formatted text of a Config contain no secret.
+// TestSecretsAreNotPrinted checks that a Config and a Node show no secret in logs and panics.
 func TestSecretsAreNotPrinted(t *testing.T) {
 	c := Config{Secret: secretA, OldSecrets: []string{secretB}, Name: "orders-0"}
 	n, err := Start(t.Context(), c)
@@ -108,7 +108,7 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 			fmt.Fprintf(&log, verb, value)
 		}
 	}
-	// in an unexported field, as in a Node
+	// This is how fmt prints a Config in a Node.
 	fmt.Fprintf(&log, "%+v %#v", struct{ c Config }{n.config}, struct{ c Config }{n.config})
 	for _, secret := range []string{secretA, secretB} {
 		if strings.Contains(log.String(), secret) || strings.Contains(log.String(), fmt.Sprintf("%x", secret)) {

@@ -9,10 +9,10 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// Session is a session in addition to that of its node, with its own lease. With a shorter TTL its
-// locks are free sooner after a crash, but are lost after a shorter outage. All locks of one
-// session are lost or kept together, independently of the locks of other sessions. A session ends
-// when its node ends. All methods are safe for concurrent use.
+// Session is a lease in addition to that of the node. With a short TTL, its locks are free sooner
+// after a crash, but are lost in a shorter outage. The locks of a session are lost or kept
+// together, independently of the other locks of the node. A session ends with its node. All methods
+// are safe for concurrent use.
 type Session struct {
 	node   *Node
 	client *client.Client
@@ -43,8 +43,8 @@ func (n *Node) NewSession(ctx context.Context, ttl time.Duration) (*Session, err
 	return s, nil
 }
 
-// Acquire is [Node.Acquire] in this session. If ctx comes from a lock that covers the request, that
-// lock is entered again, even if it belongs to another session.
+// Acquire is [Node.Acquire] in this session. If ctx belongs to a lock that covers the request, that
+// lock is entered again even if it belongs to another session.
 func (s *Session) Acquire(ctx context.Context, r Request) (*Lock, error) {
 	return s.node.acquire(ctx, s.client, r)
 }
@@ -57,10 +57,10 @@ func (s *Session) Lock(ctx context.Context, key string) (*Lock, error) {
 // TTL returns the TTL that the group has granted.
 func (s *Session) TTL() time.Duration { return s.client.Status().TTL }
 
-// Close ends the session in the group. Waiting calls fail with ErrClosed. While one of the
-// session's locks is held, Close fails and the session continues, so unlock all locks first. After
-// any other error, for example when ctx ends before a leader is found, this process no longer uses
-// the session, and the session expires in the group.
+// Close ends the session in the group. Waiting calls fail with ErrClosed. While one of its locks is
+// held, Close fails and keeps the session: unlock the locks first. After any other error, as when
+// ctx ends before a leader is found, this process cannot use the session, and it expires in the
+// group.
 func (s *Session) Close(ctx context.Context) error {
 	err := s.client.CloseSession(ctx)
 	if errors.Is(err, client.ErrStillHeld) {

@@ -39,11 +39,11 @@ type Status struct {
 	Leading bool   // this instance leads
 	Term    uint64 // of the group; 0 on an instance that does not vote
 	Votes   bool   // this instance is a voter
-	// Voters are the instances with a replica: the voters, and the learners, which receive the log and
-	// may become voters later.
+	// Voters are the instances with a replica: the voters, and the learners, which receive the log
+	// and may become voters later.
 	Voters []Member
-	// Promised is Config.Replicas. Zero means that the configuration names Founders, or that the node
-	// is on its own.
+	// Promised is Config.Replicas. Zero means that the configuration names Founders, or that the
+	// node is on its own.
 	Promised     int
 	VotersWanted int     // how many instances vote when all configured instances run
 	Health       *Health // the state of the voters; nil unless this instance leads: then call Node.Health
@@ -64,8 +64,8 @@ type Status struct {
 	Held          int    // locks that this instance holds
 	Waiting       string // a sentence about what this node waits for, with the remedy; "" if nothing
 	Waiters       int    // calls on this instance that wait for a lock
-	// Standby is how many of Waiters may wait long by design, according to the label
-	// mortise.purpose, such as candidates of an election.
+	// Standby counts those of Waiters that may wait long by design, by the label mortise.purpose,
+	// such as candidates of an election.
 	Standby int
 	// Sessions are the IDs of the node's own session and of those of NewSession, in this order. The
 	// Standing.Session of a lock that this process holds is one of these IDs.
@@ -134,8 +134,8 @@ func (s *Status) fillSessions(p *instance.Picture) {
 	}
 }
 
-// waiting returns what the node waits for, or "". Before the call, s.Waiting is what package
-// cluster waits for.
+// waiting returns what the node waits for, or "". s.Waiting must contain the answer of package
+// cluster.
 func (n *Node) waiting(s *Status, p *instance.Picture) string {
 	mine := &p.Sessions[0]
 	if s.Err == nil && mine.Phase != client.Attached {
@@ -152,8 +152,8 @@ func (n *Node) waiting(s *Status, p *instance.Picture) string {
 	return s.waitsFor(mine, p.Now)
 }
 
-// votersWanted returns how many instances vote when all configured instances run. The number is
-// odd, because one more vote would add no fault tolerance.
+// votersWanted returns how many instances vote if all configured instances run. The number is odd,
+// because one more vote would add no fault tolerance.
 func (c *Config) votersWanted() int {
 	n := c.Voters
 	if c.Replicas > 0 {
@@ -324,8 +324,8 @@ func (n *Node) explain(doing string, err error) error {
 	return fmt.Errorf("%w (%s)", err, doing)
 }
 
-// met is heldError for a caller of this node. It sets namesake if another incarnation of this node
-// holds the lock.
+// met converts e like heldError, and records whether the holder is an earlier incarnation of this
+// node.
 func (n *Node) met(e *client.HeldError) *HeldError {
 	h := heldError(e)
 	h.namesake = h.Holder == n.config.Name && !n.isOwn(e.Session)

@@ -15,13 +15,13 @@ import (
 
 // Event is one change of one key, as [Node.Watch] and [Node.Audit] report it.
 type Event struct {
-	// Position orders the events of a group and of the groups founded in its place. A watch can be
-	// continued after a Position. Position is 0 from an EventReset until the present state is
-	// completely reported, because a reader that has only a part of that state must start over.
+	// Position orders the events of a group and of the groups founded in its place. Watch continues
+	// after it. It is 0 from an EventReset until the present state is reported: a reader that has
+	// only a part of that state must start over.
 	Position uint64
 
-	// What is the kind of the event. EventReset and EventCurrent concern the watch itself and have
-	// no Key.
+	// What has happened to Key. EventReset and EventCurrent concern the watch itself and have no
+	// key.
 	What EventKind
 
 	Key     string

@@ -53,9 +53,7 @@
 // There is no callback for the end of a leadership. If a leadership ends before the function could
 // be called, the function is not called.
 //
-// If the function returns an error while it leads, Run resigns, calls Options.Report and campaigns
-// again after a pause, which doubles with every consecutive failure. If the function panics, Run
-// resigns, and the panic reaches the caller of Run.
+// If the function panics, Run resigns, and the panic reaches the caller of Run.
 //
 // Leader and Observe report a leader that has crashed or was cut off until its session expires. A
 // request to a leader should carry the token, so that a former leader can refuse it.
@@ -75,7 +73,5 @@
 //
 // Callbacks for start and stop: the stop callback may be called without a leadership, or run at the
 // same time as the work that it should end, and then only exiting the process is safe. Writing the
-// value after the grant: for a moment the new leader has the old value, and a former leader that
-// was stopped can overwrite the value of its successor. A queue position that is kept after the
-// session is lost: two instances can then rely on the same position.
+// value after the grant: for a moment the new leader has the old value.
 package election

@@ -22,8 +22,8 @@ type Node interface {
 type Options struct {
 	// Backoff is the pause of Run after its function failed or the node was overloaded. After it,
 	// Run campaigns again. The pause doubles with every consecutive failure, up to MaxBackoff.
-	// After a leadership of MaxBackoff or longer, the next pause is Backoff. Zero or less means 1
-	// s.
+	// After a leadership of MaxBackoff or longer, the next pause is Backoff. Zero or less means one
+	// second.
 	Backoff time.Duration
 
 	// MaxBackoff limits the pause. Zero or less means 1 min, or Backoff if that is longer.
@@ -52,8 +52,7 @@ func (o Options) withDefaults() Options {
 }
 
 // ErrLeading is the error of a Campaign or Run whose context belongs to a leadership of the same
-// election through the same node. Such a campaign would re-enter the lock, and one instance would
-// lead twice.
+// election through the same node. Such a campaign would re-enter the lock.
 var ErrLeading = errors.New("election: the context already belongs to a leadership of this election: use another " +
 	"context")
 

@@ -61,7 +61,6 @@ func (g *group) acquire(ctx context.Context, r mortise.Request) (grant, error) {
 	}
 }
 
-// serve grants the lock to the first term of the queue. The caller must hold mu.
 func (g *group) serve() {
 	if len(g.queue) > 0 && g.queue[0].token == 0 {
 		g.token++
@@ -101,8 +100,8 @@ func (g *group) refuse(err error) {
 	g.tell()
 }
 
-// end removes a term from the queue with the reason why. If the term had ended before, end returns
-// the reason of that.
+// end removes t from the queue and sets why as the reason of its end. If t had already ended, end
+// returns the reason that was set then.
 func (t *term) end(why error) error {
 	g := t.group
 	g.mu.Lock()

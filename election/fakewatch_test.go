@@ -7,7 +7,6 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// tell adds events and wakes all watchers. The caller must hold mu.
 func (g *group) tell(events ...mortise.Event) {
 	g.events = append(g.events, events...)
 	if g.happened != nil {

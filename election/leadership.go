@@ -15,9 +15,8 @@ type grant interface {
 	Unlock(ctx context.Context) error
 }
 
-// Leadership is one term of one leader. It ends when Resign is called or when it is lost, and never
-// resumes: the next term has a higher token. Only Campaign and Run create a Leadership. It is safe
-// for concurrent use and must not be copied.
+// Leadership is one term of one leader. It ends when Resign is called or when it is lost. Only
+// Campaign and Run create a Leadership. It is safe for concurrent use and must not be copied.
 type Leadership struct {
 	grant grant
 }

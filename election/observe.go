@@ -15,8 +15,8 @@ import (
 // group was founded anew. It never skips the present leader. Without a majority nothing appears.
 //
 // The last pair is a zero Leader with an error: the cause of the end of ctx, or the error of the
-// node, such as mortise.ErrClosed. Observe runs on the goroutine of the loop and sends no query
-// while the body of the loop runs. A second range over the result begins with the present leader.
+// node, such as mortise.ErrClosed. Observe sends no query while the body of the loop runs. A second
+// range over the result begins with the present leader.
 func (e *Election) Observe(ctx context.Context) iter.Seq2[Leader, error] {
 	return func(yield func(Leader, error) bool) {
 		seen := observation{name: e.name}
@@ -35,7 +35,6 @@ func (e *Election) Observe(ctx context.Context) iter.Seq2[Leader, error] {
 	}
 }
 
-// observation is the state of one range over the result of Observe.
 type observation struct {
 	name    string
 	now     Leader // the present leader

@@ -9,9 +9,9 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// resignTime limits how long Run waits for the confirmation of its resignation. Without a majority
-// it would wait forever. Run waits because a process that exits right after Run would lose the
-// release, which may not have been sent.
+// resignTime limits how long Run waits for the confirmation of its resignation. Without the wait, a
+// process that exits right after Run could end before the release is sent. Without a majority, no
+// confirmation arrives.
 const resignTime = 5 * time.Second
 
 // Run takes part in the election: it campaigns with value, runs fn while it leads, and repeats
@@ -95,14 +95,13 @@ func lead(ctx context.Context, l *Leadership, fn func(context.Context, *Leadersh
 	return over, err
 }
 
-// passing reports whether a later campaign may succeed after err, an error of Campaign.
 func passing(err error) bool {
 	return errors.Is(err, mortise.ErrOverloaded) || errors.Is(err, mortise.ErrQueueFull) ||
 		errors.Is(err, mortise.ErrNotReady) || errors.Is(err, mortise.ErrNoRoom) || errors.Is(err, mortise.ErrLost)
 }
 
-// causeText joins the reason why a context ended with the error of fn. It omits the error of fn if
-// that only repeats the reason.
+// causeText joins over, the reason why a context ended, and err, the error of fn. It omits err if
+// that only repeats over.
 func causeText(over, err error) error {
 	if err == nil || err == context.Canceled || errors.Is(err, over) {
 		return over
@@ -110,7 +109,6 @@ func causeText(over, err error) error {
 	return fmt.Errorf("%w: %w", over, err)
 }
 
-// backoff computes the pauses after consecutive failures.
 type backoff struct {
 	first, most time.Duration
 	last        time.Duration // 0 before the first failure

@@ -72,8 +72,6 @@ func (a *attempt) limit(ctx context.Context) (limited context.Context, stop func
 	return limited, func() { timer.Stop(); end(nil) }
 }
 
-// settle ends the attempt, so that fn does not run if the Locker calls it later. It returns the
-// outcome.
 func (a *attempt) settle(ctx context.Context, key string, err error) (began bool, _ error) {
 	a.phase.CompareAndSwap(waiting, over)
 	phase := a.phase.Load()

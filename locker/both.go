@@ -19,8 +19,8 @@ type BothConfig struct {
 	Second Locker
 
 	// Authority selects the token that fn gets: FirstLock or SecondLock. The tokens of two lockers
-	// cannot be compared, so change Authority only when the resource may forget the tokens that it
-	// has seen. Authority is required, because a migration depends on this choice.
+	// cannot be compared. Change the authority only when the resource may forget the tokens that it
+	// has seen. Required.
 	Authority Authority
 
 	// Observe makes Second optional: if it cannot be locked, or its lock is lost, OnSecond is
@@ -33,9 +33,9 @@ type BothConfig struct {
 	// without Observe, because then the caller's context limits the wait.
 	Wait time.Duration
 
-	// OnSecond is called with each error of Second if Observe is set, on the goroutine of the call,
-	// which waits until OnSecond returns. Several goroutines may call it concurrently. It is
-	// required with Observe, because these errors show whether Second is reliable.
+	// OnSecond is called with each error of Second if Observe is set. It runs on the goroutine of
+	// the call, which waits until OnSecond returns. Several goroutines may call it concurrently.
+	// Required with Observe.
 	OnSecond func(key string, err error)
 }
 
@@ -111,8 +111,6 @@ func (b *Both) Do(ctx context.Context, key string, fn func(ctx context.Context, 
 	return err
 }
 
-// require is called under First. It locks Second and runs fn. ctx is the context of First's lock,
-// and first is its token.
 func (b *Both) require(ctx context.Context, key string, first mortise.Token,
 	fn func(context.Context, mortise.Token) error) error {
 	ways := Via(ctx)

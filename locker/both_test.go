@@ -48,7 +48,6 @@ func (l *losing) Do(ctx context.Context, key string, fn func(context.Context, mo
 	})
 }
 
-// bothBench has two lockers that can lose locks, and a record of the calls.
 type bothBench struct {
 	first, second *losing
 	notes         []string

@@ -44,8 +44,8 @@
 //
 // # Refused alternative
 //
-// An interface with handles, in which Lock returns a lock with Unlock, Token, Err, Done and
-// Context: every fake and every wrapper would need a second type with five methods that are hard to
-// get right. A handle can be leaked, kept after a fallback has ended, or released twice. With Do a
-// wrapper knows whether the work has begun and when it has ended.
+// An interface with handles, where Lock returns a value with the methods Unlock, Token, Err, Done
+// and Context. Every fake and every wrapper would need a second type with five methods. A handle
+// can be leaked, kept after a fallback has ended, or released twice. With Do a wrapper knows
+// whether the work has begun and whether it has ended.
 package locker

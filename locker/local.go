@@ -20,9 +20,9 @@ import (
 // not detect deadlocks, so they last until a context ends. A key that is not in use costs no
 // memory.
 //
-// The tokens of each Local rise across all keys, beginning at 1. They are lower than every token of
-// a node. So a resource that has seen a token of a node refuses a holder of a Local, and never
-// refuses a node because of a token of a Local.
+// The tokens of a Local increase across all its keys, beginning at 1. They are lower than every
+// token of a node, so a resource that has seen a token of a node refuses the holder of a Local, but
+// not conversely.
 type Local struct {
 	mu    sync.Mutex
 	keys  map[string]*list.List // of *waiter, in order; a key in the map is held
@@ -57,8 +57,7 @@ type hold struct {
 
 type insideKey struct{}
 
-// inside is the value of a context: the hold under which the context was made, and the value of its
-// parent.
+// inside is the value in the context of fn: the hold under which fn runs, and the enclosing holds.
 type inside struct {
 	*hold
 	outer *inside
@@ -69,8 +68,7 @@ func insideOf(ctx context.Context) *inside {
 	return in
 }
 
-// enter adds a call to the hold of key if ctx was made under that hold. Otherwise it waits for a
-// new hold.
+// enter re-enters the hold of key under which ctx was created, or waits for a new hold.
 func (l *Local) enter(ctx context.Context, key string) (*hold, error) {
 	if err := checkKey(key); err != nil {
 		return nil, err
@@ -102,7 +100,6 @@ func (h *hold) again() bool {
 	return true
 }
 
-// exit subtracts one from the number of calls of h. The last call unlocks.
 func (l *Local) exit(h *hold) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -140,8 +137,6 @@ func (l *Local) lock(ctx context.Context, key string) (mortise.Token, error) {
 		ended(ctx), ahead-1)
 }
 
-// leave removes a waiter from the queue of key. If the lock was granted to this waiter, leave
-// passes it to the next waiter.
 func (l *Local) leave(key string, place *list.Element) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

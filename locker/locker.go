@@ -47,7 +47,6 @@ func (f Func) Do(ctx context.Context, key string, fn func(ctx context.Context, t
 
 const maxKeyBytes = 512
 
-// checkKey returns an error for a key that a node refuses.
 func checkKey(key string) error {
 	if key == "" || len(key) > maxKeyBytes || !utf8.ValidString(key) {
 		return badKey(key)
@@ -60,7 +59,6 @@ func checkKey(key string) error {
 	return nil
 }
 
-// badKey returns an error that describes valid keys and shows at most 64 bytes of the bad key.
 func badKey(key string) error {
 	return fmt.Errorf("%w: %.64q: want 1 to %d bytes of UTF-8 without control characters", mortise.ErrBadKey, key,
 		maxKeyBytes)
@@ -94,7 +92,6 @@ func (m mistakes) err() error {
 	return fmt.Errorf("locker: the configuration has %d mistake(s):\n%w", len(m), errors.Join(m...))
 }
 
-// unmade returns the error of a wrapper that was not made by its constructor.
 func unmade(kind string) error {
 	return fmt.Errorf("locker: this %s was not made by New%s", kind, kind)
 }

@@ -86,8 +86,6 @@ func Final(err error) bool {
 		context.Canceled, context.DeadlineExceeded, ErrOpen, ErrWait)
 }
 
-// deadlocked reports whether err means that a request would have waited for a lock of its own
-// caller.
 func deadlocked(err error) bool {
 	_, ok := errors.AsType[*mortise.DeadlockError](err)
 	return ok
@@ -140,7 +138,6 @@ func (r *Retry) longest(tried int) time.Duration {
 	return min(longest, r.config.MaxPause)
 }
 
-// pause waits for a random time of at most longest. It reports whether ctx has not ended.
 func pause(ctx context.Context, longest time.Duration) bool {
 	timer := time.NewTimer(rand.N(longest + 1))
 	defer timer.Stop()

@@ -44,10 +44,8 @@
 //
 // # Refused alternatives
 //
-// FNV instead of SHA-256: its lowest bit is only the parity of its input, so items would spread
-// badly over two stripes. SHA-256 is slower, but a lock takes much longer than either. Waiting for
-// all stripes concurrently in Any, which would be fair across the set: every waiter would be in n
-// queues, and most grants would be released unused. Consistent hashing, so that n can change:
-// during the change two instances would not exclude each other for some items, too rarely to be
-// noticed.
+// Waiting for all stripes concurrently in Any, which would be fair across the set: every waiter
+// would be in n queues, and most grants would be released unused. Consistent hashing, so that n can
+// change: during the change two instances would not exclude each other for some items, too rarely
+// to be noticed.
 package stripe

@@ -95,7 +95,6 @@ func (s *Set) round(ctx context.Context, first int) (i int, lock *mortise.Lock, 
 	return i, nil, err
 }
 
-// found returns -1 and no lock if err is not nil.
 func found(i int, lock *mortise.Lock, err error) (int, *mortise.Lock, error) {
 	if err != nil {
 		return -1, nil, err

@@ -101,7 +101,6 @@ func (r *recorder) TryLock(ctx context.Context, key string) (*mortise.Lock, erro
 	return r.Locker.TryLock(ctx, key)
 }
 
-// take returns the keys that were requested since the last call.
 func (r *recorder) take() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -110,7 +109,6 @@ func (r *recorder) take() []string {
 	return asked
 }
 
-// solo starts a node that is a group by itself, and returns a recorder that passes requests to it.
 func solo(t *testing.T) *recorder {
 	t.Helper()
 	node, err := mortise.Start(t.Context(), mortise.Config{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
@@ -124,7 +122,6 @@ func solo(t *testing.T) *recorder {
 	return &recorder{Locker: node}
 }
 
-// bounded returns a context with a deadline, for tests that a bug could block forever.
 func bounded(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
 	t.Cleanup(cancel)

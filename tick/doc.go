@@ -73,7 +73,7 @@
 //     above SessionTTL: 15 s or more with the default of 10 s. If a job must not be repeated, set
 //     Late to a short time: the tick is then usually skipped after a crash.
 //   - Clocks differ by more than Skew, and the tick is not recorded or its record has been dropped.
-//     Tokens do not protect against this, because the later run has the higher token.
+//     Tokens do not protect against this.
 //
 // If an effect must not happen twice, store [Tick.Time] in the same transaction as the effect.
 //
@@ -95,6 +95,5 @@
 //
 // The same time for "may not begin" and for "the lock is free": an instance whose clock is behind
 // would get the lock when the holder releases it, and run the tick again. A leader that runs all
-// jobs: one instance has all the work, and a tick is lost whenever the leader changes. Only a
-// record of finished ticks: this would need a store that is kept longer than the group.
+// jobs: one instance has all the work, and a tick is lost whenever the leader changes.
 package tick

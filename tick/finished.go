@@ -11,8 +11,7 @@ import (
 )
 
 // Store holds the data of keys. A [Locker] may implement Store, as *mortise.Node does. Then Run
-// records which ticks are finished, so that a finished tick does not run again when its instance
-// leaves, crashes or loses its lock.
+// records in it which ticks are finished.
 type Store interface {
 	Get(ctx context.Context, key string) (data []byte, revision uint64, err error)
 	Put(ctx context.Context, key string, data []byte, revision uint64) (uint64, error)
@@ -60,5 +59,4 @@ func (f finished) add(ctx context.Context, w window) bool {
 	return false
 }
 
-// name returns the name of the tick in keys and in the record.
 func (w window) name() string { return w.at.UTC().Format(time.RFC3339Nano) }

@@ -34,8 +34,7 @@ type Job struct {
 	Run func(ctx context.Context, t Tick) error
 
 	// Late is how long after its nominal time a tick may begin, by the clock of each instance. Zero
-	// means 5 s. Within this time, a tick can wait for a leader of the group, for an earlier run to
-	// end, and for the session of a crashed instance to expire.
+	// means 5 s.
 	Late time.Duration
 
 	// Skew is the largest expected difference of the wall clocks of two instances. Zero means 5 s;
@@ -45,8 +44,8 @@ type Job struct {
 
 	// Report is called with the result of each tick of this instance. The error is nil if Run
 	// returned nil and no lock was lost. Otherwise it is the error of Run, wrapped with the reason
-	// if its context had ended; or ErrStillRunning; or the reason why a lock could not be locked.
-	// Nil means no reports.
+	// if its context had ended; or ErrStillRunning; or the reason why a lock was not granted. Nil
+	// means no reports.
 	Report func(t Tick, err error)
 
 	// Now returns the time of the wall clock. Tests may set it. Nil means time.Now.

@@ -11,7 +11,6 @@ const (
 	minGap    = 10 * time.Millisecond
 )
 
-// errNoMore means that the schedule has no more ticks.
 var errNoMore = errors.New("tick: the schedule has ended")
 
 // plan decides which tick is next. It reads no clock: its inputs are the time and the result of
@@ -24,7 +23,6 @@ type plan struct {
 	missed  int       // ticks passed over since the last one that this instance attended
 }
 
-// window contains the times of one tick.
 type window struct {
 	at     time.Time // the nominal time
 	over   time.Time // from here on the tick may not begin
@@ -108,7 +106,6 @@ func (p *plan) window(t time.Time) (window, error) {
 	return window{at: at, over: at.Add(late), free: at.Add(late + skew)}, nil
 }
 
-// after returns the first tick after t, and checks that the schedule advances.
 func (p *plan) after(t time.Time) (time.Time, error) {
 	at := p.schedule.Next(t)
 	switch {

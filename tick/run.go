@@ -29,9 +29,9 @@ type Locker interface {
 // Run runs a job once per tick, on one of the instances that call it. It returns the cause of the
 // end of ctx; nil when the schedule has ended; mortise.ErrLeaving or ErrClosed when the node leaves
 // or is closed; any other error of the locker, except a lost lock and errors that a retry can cure;
-// or an error that names what is invalid in the job. A failing job does not end Run. If the locker
-// is not a [Store], Run may return up to Late+Skew after the last tick that it ran; see the package
-// comment. Run leaves no goroutine behind.
+// or an error that names what is invalid in the job. A failing job does not end Run. Section
+// Leaving of the package comment states how long Run takes to return. Run leaves no goroutine
+// behind.
 func Run(ctx context.Context, locker Locker, job Job) error {
 	job, err := job.withDefaults()
 	if err != nil {
@@ -66,14 +66,12 @@ func Run(ctx context.Context, locker Locker, job Job) error {
 	}
 }
 
-// busy reports whether a later retry may succeed after err, an error of a locker.
 func busy(err error) bool {
 	return errors.Is(err, mortise.ErrOverloaded) || errors.Is(err, mortise.ErrQueueFull) ||
 		errors.Is(err, mortise.ErrNotReady) ||
 		errors.Is(err, mortise.ErrNoRoom)
 }
 
-// runner is the state of one Run. Only the goroutine of that Run uses it.
 type runner struct {
 	locker   Locker
 	finished finished
@@ -85,8 +83,6 @@ type runner struct {
 // set.
 func (r *runner) now() time.Time { return r.job.Now().Round(0) }
 
-// loop handles one tick after the other until ctx ends or a permanent error occurs, and returns the
-// reason.
 func (r *runner) loop(ctx context.Context) error {
 	for {
 		if ctx.Err() != nil {

@@ -130,7 +130,6 @@ func (c *crew) reported(want ...string) {
 	}
 }
 
-// end stops the members and checks that no key is locked.
 func (c *crew) end(all ...*member) {
 	c.t.Helper()
 	for _, m := range all {

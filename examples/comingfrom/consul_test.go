@@ -8,8 +8,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// primary holds the lock until the work ends or the lock is lost. Its value can be read on every
-// instance.
+// primary holds the lock until the work ends or the lock is lost. The value of the lock can be
+// read on every instance.
 func primary(ctx context.Context, node *mortise.Node, address string, work func(ctx context.Context) error) error {
 	lock, err := node.Acquire(ctx, mortise.Request{
 		Key:       "service/orders/primary",

@@ -15,10 +15,9 @@
 // number must equal the sum of all turns, and every token must have been higher than the earlier
 // ones; otherwise the exit status is 1.
 //
-// It runs for about fifteen seconds, needs no setup, and deletes its files. The instances use the
-// shortest lease (1 s), so that the wait for the lease of the killed holder is short, and no grace
-// (Grace: -1), because no earlier group can exist. Each role has a file: the worker, the resource
-// and the view.
+// It runs for about fifteen seconds. The instances use the shortest lease (1 s), so that the wait
+// for the lease of the killed holder is short, and no grace (Grace: -1), because no earlier group
+// can exist. Each role has a file: the worker, the resource and the view.
 package main
 
 import (
@@ -54,14 +53,12 @@ func main() {
 	}
 }
 
-// options are the start options of the workers.
 type options struct{ dir, secret string }
 
 // killings is how many workers are killed, each after the previously killed worker has taken a
 // turn. If the group did not replace voters, two kills would leave no majority of three.
 const killings = 2
 
-// names are the Names of the three workers.
 var names = [...]string{"anna", "ben", "cleo"}
 
 // show is the parent process: it starts the workers, watches them, kills two of them and judges the
@@ -153,8 +150,6 @@ func (s *show) watch(length time.Duration) {
 	}
 }
 
-// allBack reports whether all kills are done and every killed worker has taken a turn after its
-// restart.
 func (s *show) allBack() bool { return len(s.kills) == killings && s.kills[killings-1].back }
 
 // mayKill reports whether to kill the worker that was just granted the lock: first the leader and
@@ -170,7 +165,6 @@ func (s *show) mayKill(e event) bool {
 	return last.back && e.Worker != last.worker
 }
 
-// take records one event of a worker.
 func (s *show) take(e event) {
 	switch e.Kind {
 	case granted:
@@ -225,7 +219,6 @@ func (s *show) afterKill(e event) {
 	}
 }
 
-// kill kills a worker with SIGKILL while it holds the lock.
 func (s *show) kill(name string) {
 	s.kills = append(s.kills, kill{worker: name, at: time.Now()})
 	if err := s.workers[name].Process.Kill(); err != nil {
@@ -234,7 +227,6 @@ func (s *show) kill(name string) {
 	s.view.note("killed %s (SIGKILL) while it holds the lock; leader: %s", name, s.view.leader)
 }
 
-// judge prints the results and returns an error if a guarantee was violated.
 func (s *show) judge(out *os.File) error {
 	number, turns, refused := s.resource.tally()
 	sum := 0

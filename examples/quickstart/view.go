@@ -26,7 +26,6 @@ func newView(out *os.File) *view {
 	return v
 }
 
-// show draws the state after an event.
 func (v *view) show(e event, number int) {
 	if e.Kind != granted {
 		return

@@ -44,7 +44,6 @@ func main() {
 	}
 }
 
-// run serves until ctx ends. It returns the errors of the start, the service and the shutdown.
 func run(ctx context.Context) error {
 	config, err := mortise.ConfigFromEnv("ORDERS_LOCK")
 	if err != nil {

@@ -81,7 +81,6 @@ func TestMisspeltVariableEndsTheStart(t *testing.T) {
 	}
 }
 
-// await polls url until the status is 200, for at most 20 s.
 func await(t *testing.T, url string) (err error) {
 	ctx, done := context.WithTimeout(t.Context(), 20*time.Second)
 	defer done()

@@ -27,7 +27,6 @@ type acked struct {
 	how      string
 }
 
-// keyed contains the records of one key.
 type keyed struct {
 	grants []acked // ascending by token; the grants before alone have ended
 	alone  acked   // the last exclusive grant, as first recorded; zero if there is none

@@ -10,8 +10,8 @@ import (
 // one global clock, which the code under test cannot read. A belief lasts from Begin to just before
 // End, so at one instant ends must be reported before beginnings. The zero value is ready for use.
 //
-// A belief that ends by a clock (because a lease expires) must be reported as ended at the instant
-// at which the caller could first notice the end, whether or not the caller checks.
+// A belief that ends because a lease expires must be reported as ended at the instant of the
+// expiry, whether or not the caller checks the clock.
 type Beliefs struct {
 	rule
 	now  time.Duration

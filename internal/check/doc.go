@@ -1,6 +1,5 @@
 // Package check is a set of judges that observe a run from outside. Each judge enforces one rule.
-// The program that runs a cluster (a simulation, whole nodes in fake time, or processes) reports
-// its observations to the judges.
+// The program that runs a cluster reports its observations to the judges.
 //
 //   - [Tokens]: the tokens of a key increase.
 //   - [Beliefs]: callers that believe at the same time that they hold a key may hold it together.
@@ -9,7 +8,7 @@
 //   - [FIFO]: locks are granted in the order in which requests were committed.
 //   - [Hashes]: replicas that have applied the same entries are equal.
 //   - [Raft]: one leader per term, one vote per term and voter, one entry per index.
-//   - [Rising]: numbers that must not decrease do not.
+//   - [Rising]: numbers that must not decrease do not decrease.
 //   - [Groups]: there are never two groups that could both grant.
 //   - [Members]: a raft ID belongs to one instance, is added to the configuration once and begins
 //     empty once; no instance votes twice.
@@ -44,11 +43,6 @@
 //	                      package history: one grant has all requested keys
 //	deadlock              Served: in the end no call waits for a free key. The deadlock test of
 //	                      lockfsm: a refused request would have waited for itself
-//	evicted               Forced; Beliefs and history count such a hold as ended immediately, since
-//	                      the operator that forces it accepts that
-//	longest hold          Longest; Beliefs: it is not granted to another caller before
-//	lock-delay            Delays; FIFO and Beliefs: it is not granted meanwhile; Left: it ends
-//	notice                Notices
 //
 // Package internal/sim uses all judges except Reentry.
 //

@@ -4,9 +4,9 @@ import "slices"
 
 // Groups judges that there are never two groups that could both grant: at most one founded group
 // has a majority of its voters alive. The voters are the incarnations that the charter or the
-// newest configuration names. A restarted voter without a directory is another incarnation and
-// cannot take part in the old group. A voter with a directory remains the same incarnation as long
-// as its directory exists, even while its process is down. The zero value is ready for use.
+// newest configuration names. A restarted voter without a directory is another incarnation. A voter
+// with a directory remains the same incarnation while its process is down. The zero value is ready
+// for use.
 type Groups struct {
 	rule
 	born []group // in the order in which they were founded

@@ -3,11 +3,10 @@ package check
 import "time"
 
 // Notices judges that a holder that asked for a notice is notified when another request waits for
-// its lock. There is no fixed time limit, because there may be no leader for a while. But the
-// notice is sent on the same connection as the acknowledgements of the holder's lease renewals, and
-// before those of any leader that has the waiter in its state. So when a renewal is acknowledged
-// that was sent after the waiter was committed, the holder must have been notified. In a healthy
-// group that takes at most a third of a lease. The zero value is ready for use.
+// its lock. The notice is sent on the same connection as the acknowledgements of the holder's lease
+// renewals, and before those of any leader that has the waiter in its state. So when a renewal is
+// acknowledged that was sent after the waiter was committed, the holder must have been notified.
+// The zero value is ready for use.
 type Notices struct {
 	rule
 	wanted map[Caller]time.Duration

@@ -3,10 +3,9 @@ package check
 import "github.com/mortise-lock/mortise/lockfsm"
 
 // Register judges the use of tokens: a resource remembers the highest token and refuses lower ones.
-// Such a resource is always written in the order of tokens, so Register judges what can fail. The
-// resource must not refuse a caller that holds the lock, which would happen if its token were not
-// the highest. Two callers must not use one token. With Observed, a resource outside this package
-// must compare tokens. The zero value is ready for use.
+// The resource must not refuse a caller that holds the lock, which would happen if its token were
+// not the highest. Two callers must not use one token. With Observed, a resource outside this
+// package must compare tokens. The zero value is ready for use.
 type Register struct {
 	rule
 	last    map[string]write

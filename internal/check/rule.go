@@ -15,7 +15,7 @@ type Caller struct {
 func (w Caller) String() string { return fmt.Sprintf("%s#%d", w.Node, w.Op) }
 
 // Terms is the part of a lock that a request asks for, as in lockfsm.Command. The zero value is the
-// whole lock. Permits 1 with Of 0 is a share of the lock, and any number of shares exist. All
+// whole lock. Permits 1 with Of 0 is a share; any number of requests may hold a share together. All
 // other values are permits of a semaphore.
 type Terms struct{ Permits, Of uint32 }
 

@@ -11,9 +11,9 @@ import (
 // Served judges liveness after the faults have ended. A call must be answered within Bound from
 // when its keys are held by no live caller. A call that needs no lock (a canceled call, a TryLock,
 // an Unlock) must be answered within Bound. A live holder may hold a key without a limit, so the
-// run must end its hold. If calls wait for several keys, keys that one call waits for are
-// connected, and Bound counts from when all connected keys are free; the run must free these as
-// well. Set Bound to the TTL plus one failover and some slack.
+// run must end its hold. If calls wait for several keys, Bound counts from when all keys that these
+// calls connect are free; the run must free these as well. Set Bound to the TTL plus one failover
+// and some slack.
 type Served struct {
 	Bound time.Duration
 
