@@ -5,13 +5,14 @@ import (
 	"time"
 )
 
-// Beliefs judges mutual exclusion and sharing as callers see them: at any instant the callers that
-// believe to hold a key fit beside each other. Instants are those of one global clock, which
-// nothing in the run can read. A belief lasts from Begin to just before End, so at one instant ends
-// must be reported before beginnings. The zero value is ready for use.
+// Beliefs judges mutual exclusion and sharing as callers see them: at any time all callers that
+// believe that they hold a key are allowed to hold it together. Times are those of one global
+// clock, which the code under test cannot read. A belief lasts from the time of Begin until just
+// before the time of End. So if both happen at the same time, End must be called first. The zero
+// value is ready for use.
 //
-// A belief that ends by a clock (a lease that runs out) ends at the instant at which a question
-// would return so, whether or not it is asked.
+// If a belief ends because of a clock (a lease expires), it ends at the time from which the lock
+// would report its end, even if no caller checks the lock then.
 type Beliefs struct {
 	rule
 	now  time.Duration
@@ -24,7 +25,7 @@ type belief struct {
 	since  time.Duration
 }
 
-// Begin records that the caller who believes from at on that it holds key on these terms.
+// Begin records that from time at on, the caller who believes that it holds key on these terms.
 func (b *Beliefs) Begin(key string, who Caller, terms Terms, at time.Duration) error {
 	if b.at(at) != nil {
 		return b.err
@@ -46,8 +47,8 @@ func (b *Beliefs) Begin(key string, who Caller, terms Terms, at time.Duration) e
 	return nil
 }
 
-// End records that the caller who no longer believes that it holds key. Without such a belief it
-// does nothing, so a loss and a release of the same lock may both be reported.
+// End records that from time at on, the caller who no longer believes that it holds key. If there
+// is no such belief, End does nothing, so both the loss and the release of a lock may be reported.
 func (b *Beliefs) End(key string, who Caller, at time.Duration) error {
 	if b.at(at) != nil {
 		return b.err
@@ -66,7 +67,7 @@ func (b *Beliefs) Believes(key string, who Caller) bool {
 	return slices.ContainsFunc(b.held[key], func(o belief) bool { return o.caller == who })
 }
 
-// Count returns the number of keys that callers believe to hold.
+// Count returns the number of keys that a caller believes that it holds.
 func (b *Beliefs) Count() int { return len(b.held) }
 
 func (b *Beliefs) at(at time.Duration) error {

@@ -8,9 +8,9 @@ import (
 )
 
 // FIFO judges the order of grants and the rule of sharing for one group. A request is granted only
-// if all unfinished requests before it leave room for it, whether they hold the lock or wait for
-// another one. No request that waits for this lock alone is passed. The zero value is ready for
-// use.
+// if it may hold the lock together with all unfinished requests before it, whether these hold the
+// lock or wait for another key. A request that waits only for this lock is never overtaken. The
+// zero value is ready for use.
 type FIFO struct {
 	rule
 	queues map[string]*queue
@@ -18,7 +18,7 @@ type FIFO struct {
 
 type queue struct {
 	row    []place
-	newest lockfsm.Revision // the last one queued
+	newest lockfsm.Revision // revision of the request that was queued last
 }
 
 type place struct {
@@ -44,8 +44,8 @@ func (q *queue) find(at lockfsm.Revision) (int, bool) {
 	return slices.BinarySearchFunc(q.row, at, func(p place, at lockfsm.Revision) int { return cmp.Compare(p.at, at) })
 }
 
-// Queued records each accepted request, also one that is granted at once, with its place, the
-// revision at which it was committed. several means that it waits for other keys too.
+// Queued records an accepted request, also one that is granted immediately. at is the revision at
+// which the request was committed. several means that the request also waits for other keys.
 func (f *FIFO) Queued(key string, at lockfsm.Revision, terms Terms, several bool) error {
 	if f.err != nil {
 		return f.err
@@ -59,7 +59,7 @@ func (f *FIFO) Queued(key string, at lockfsm.Revision, terms Terms, several bool
 	return nil
 }
 
-// Gone records each request that is over, granted or not.
+// Gone records that a request has ended, whether it was granted or not.
 func (f *FIFO) Gone(key string, at lockfsm.Revision) error {
 	q := f.queue(key)
 	if i, found := q.find(at); found {
@@ -68,7 +68,7 @@ func (f *FIFO) Gone(key string, at lockfsm.Revision) error {
 	return f.err
 }
 
-// Granted judges each grant.
+// Granted judges a grant.
 func (f *FIFO) Granted(key string, at lockfsm.Revision) error {
 	if f.err != nil {
 		return f.err
@@ -92,7 +92,8 @@ func (f *FIFO) Granted(key string, at lockfsm.Revision) error {
 	return nil
 }
 
-// Waits reports whether a request that does not fit beside a holder on these terms waits for a key.
+// Waits reports whether a request waits for key that may not hold the key together with a holder on
+// these terms.
 func (f *FIFO) Waits(key string, holder Terms) bool {
 	for _, p := range f.queue(key).row {
 		if !p.granted && !holder.Beside(p.terms) {

@@ -2,12 +2,13 @@ package check
 
 import "github.com/mortise-lock/mortise/lockfsm"
 
-// Forced judges ends by force. A hold ends so only after an order that named one of its keys and
-// its token, and only then is its holder told. A late order hits no other hold, since the next
-// holder has another token. The zero value is ready for use.
+// Forced judges ends by force. A hold is ended by force, and reported to its holder as ended by
+// force, only after an order that named one of its keys and its token. A late order must not end
+// another hold, because the next hold of the key has another token. The zero value is ready for
+// use.
 //
-// A hold that was ended by force is over from that moment, even while its holder has not been told;
-// see [Forced.Over].
+// A hold that was ended by force counts as ended from that time on, even if its holder has not been
+// notified; see [Forced.Over].
 type Forced struct {
 	rule
 	asked map[grip]bool
@@ -19,7 +20,7 @@ type grip struct {
 	token lockfsm.Token
 }
 
-// Asked records each order, before it can be carried out.
+// Asked records an order to end a hold. It must be called before the order can take effect.
 func (f *Forced) Asked(key string, token lockfsm.Token) {
 	if f.asked == nil {
 		f.asked, f.over = map[grip]bool{}, map[lockfsm.Token]bool{}
@@ -27,7 +28,7 @@ func (f *Forced) Asked(key string, token lockfsm.Token) {
 	f.asked[grip{key, token}] = true
 }
 
-// Ended judges each hold that the state has ended by force, with all its keys.
+// Ended judges that the state has ended the hold with these keys and this token by force.
 func (f *Forced) Ended(keys []string, token lockfsm.Token) error {
 	if err := f.judge("is ended by force", keys, token); err != nil {
 		return err
@@ -36,7 +37,7 @@ func (f *Forced) Ended(keys []string, token lockfsm.Token) error {
 	return nil
 }
 
-// Told judges that a holder was told that its hold was ended by force.
+// Told judges that a holder was notified that its hold was ended by force.
 func (f *Forced) Told(keys []string, token lockfsm.Token) error {
 	return f.judge("is reported as ended by force", keys, token)
 }

@@ -4,13 +4,14 @@ import "slices"
 
 // Member is one replica of a configuration.
 type Member struct {
-	ID       uint64 // its raft ID
-	Instance uint64 // the instance that it belongs to
+	ID       uint64 // raft ID of the replica
+	Instance uint64 // the instance that runs the replica
 }
 
-// Members judges the replicas of a group's log. A raft ID belongs to one instance, has one stay in
-// the configuration and one life of its data: it begins empty once. All replicas report the same
-// configuration at an index, and no instance votes twice in one. The zero value is ready for use.
+// Members judges the replicas of a group's log. A raft ID belongs to one instance, is added to the
+// configuration at most once, and begins without data at most once. All replicas report the same
+// configuration at an index, and no instance has two votes in a configuration. The zero value is
+// ready for use.
 type Members struct {
 	rule
 	groups map[uint64]*membership
@@ -18,8 +19,8 @@ type Members struct {
 
 type membership struct {
 	owner   map[uint64]uint64 // instance by raft ID
-	begun   map[uint64]bool   // began empty
-	configs []configuration   // by at
+	begun   map[uint64]bool   // raft IDs that began without data
+	configs []configuration   // ascending by at
 }
 
 type configuration struct {
@@ -64,9 +65,10 @@ func (m *Members) owned(g *membership, group uint64, who Member) error {
 	return nil
 }
 
-// Configured records that a replica has applied the configuration that the log has at index at. Its
-// replicas are members. voters are those of the incoming half if it is joint. Configured may be
-// called in any order and repeatedly, and reports whether the configuration was new.
+// Configured records that a replica has applied the configuration that the log has at index at.
+// members has its replicas. If the configuration is joint, voters has the voters of its incoming
+// half. Configured may be called in any order and repeatedly. It reports whether the configuration
+// was new.
 func (m *Members) Configured(group, at uint64, members []Member, voters []uint64) (fresh bool, err error) {
 	if m.err != nil {
 		return false, m.err

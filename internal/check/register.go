@@ -2,11 +2,12 @@ package check
 
 import "github.com/mortise-lock/mortise/lockfsm"
 
-// Register judges tokens by their purpose: a resource that remembers the highest token and refuses
-// lower ones. It is written in the order of tokens whatever the locks do, so Register judges what
-// can fail. A caller that rightly believes to hold the lock must not be refused, which happens if
-// its token is not the highest. Two callers must not use one token. With Observed, a resource
-// outside this package must really compare. The zero value is ready for use.
+// Register judges the use of tokens by a resource that remembers the highest token and refuses
+// lower tokens. Such a resource is always written in the order of tokens, so Register judges other
+// rules. A write of a caller that really holds the lock must not be refused, which would happen if
+// its token were not the highest. Two callers must not use the same token. A resource outside this
+// package, whose writes are passed to Observed, must refuse lower tokens. The zero value is ready
+// for use.
 type Register struct {
 	rule
 	last    map[string]write
@@ -18,15 +19,16 @@ type write struct {
 	token  lockfsm.Token
 }
 
-// Write writes to the resource that key protects as the caller who, and reports whether the
-// resource accepts. believes must report whether its belief still lasts when the write arrives (see
-// [Beliefs.Believes]). A later write may be refused.
+// Write writes to a resource inside Register that key protects, and reports whether the resource
+// accepts the write. believes must be true if the caller who believes that it holds key when the
+// write arrives (see [Beliefs.Believes]). Otherwise the write may be refused.
 func (r *Register) Write(key string, who Caller, token lockfsm.Token, believes bool) (accepted bool, err error) {
 	accepted = token >= r.last[key].token
 	return accepted, r.Observed(key, who, token, believes, accepted)
 }
 
-// Observed judges a write to a resource that compares by itself.
+// Observed judges a write to a resource outside this package. accepted is whether the resource
+// accepted the write.
 func (r *Register) Observed(key string, who Caller, token lockfsm.Token, believes, accepted bool) error {
 	if r.err != nil {
 		return r.err
@@ -52,8 +54,8 @@ func (r *Register) Observed(key string, who Caller, token lockfsm.Token, believe
 	return nil
 }
 
-// Read judges a caller that shares the lock and only reads. While it rightly believes to hold it,
-// no caller with a later grant can have written, since a writer is exclusive.
+// Read judges a caller that holds the lock shared and only reads. While the caller holds the lock,
+// no caller with a later grant can have written, because a writer holds the lock exclusively.
 func (r *Register) Read(key string, who Caller, token lockfsm.Token, believes bool) error {
 	if last := r.last[key]; r.err == nil && believes && last.token >= token {
 		return r.broken("register: %v shares %q with token %d, and %v has written with token %d", who, key, token,
@@ -62,6 +64,6 @@ func (r *Register) Read(key string, who Caller, token lockfsm.Token, believes bo
 	return r.err
 }
 
-// Refused returns how many writes were rightly refused. A run in which it stays 0 has not tested
-// the purpose of tokens.
+// Refused returns how many writes were refused without a violation. If it is 0 after a run, the run
+// has not tested whether tokens protect the resource.
 func (r *Register) Refused() int { return r.refused }

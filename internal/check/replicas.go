@@ -16,8 +16,8 @@ type hashed struct {
 	replica string
 }
 
-// Applied judges a replica that stands at index of its group with a state of that sum, such as the
-// [Sum] of its snapshot.
+// Applied judges a replica that has applied the log of its group up to index. sum is a hash of its
+// state, such as the [Sum] of its snapshot.
 func (h *Hashes) Applied(group, index, sum uint64, who string) error {
 	if h.err != nil {
 		return h.err
@@ -37,15 +37,15 @@ func (h *Hashes) Applied(group, index, sum uint64, who string) error {
 	return nil
 }
 
-// Sum returns a sum of bytes that is the same in every run and on every machine.
+// Sum returns a hash of b that is equal in every run and on every machine.
 func Sum(b []byte) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write(b) // never fails
 	return h.Sum64()
 }
 
-// Raft judges what Raft guarantees, from what voters send and commit. The zero value is ready for
-// use.
+// Raft judges the guarantees of the Raft algorithm, by the messages that voters send and the
+// entries that they commit. The zero value is ready for use.
 type Raft struct {
 	rule
 	leaders map[term]uint64
@@ -62,8 +62,8 @@ type entry struct {
 	caller    string
 }
 
-// Leads judges that a raft ID acts as the leader of a term: it believes so, or sends what only a
-// leader sends.
+// Leads judges that a raft ID acts as the leader of a term. It acts so if it has the role of
+// leader, or sends a message that only a leader sends.
 func (r *Raft) Leads(group, t, id uint64) error {
 	if r.err != nil {
 		return r.err
@@ -79,8 +79,8 @@ func (r *Raft) Leads(group, t, id uint64) error {
 	return nil
 }
 
-// Votes judges that a raft ID has voted for a candidate: in a granted vote, not a pre-vote, or in a
-// hard state that it stores. Candidate 0, no vote, is ignored.
+// Votes judges that a raft ID has voted for a candidate, in a message that grants its vote (not a
+// pre-vote), or in a hard state that it stores. Candidate 0 means no vote and is ignored.
 func (r *Raft) Votes(group, t, voter, candidate uint64) error {
 	if r.err != nil || candidate == 0 {
 		return r.err
@@ -97,7 +97,7 @@ func (r *Raft) Votes(group, t, voter, candidate uint64) error {
 	return nil
 }
 
-// Committed judges each entry that a voter applies, with the [Sum] of its data.
+// Committed judges an entry that a voter applies. sum is the [Sum] of its data.
 func (r *Raft) Committed(group, index, t, sum uint64, who string) error {
 	if r.err != nil {
 		return r.err
@@ -123,14 +123,14 @@ type Progress struct {
 	Term, Commit, Applied, Revision uint64
 }
 
-// Rising judges that no number of a replica falls while it lives. The zero value is ready for use.
+// Rising judges that no number in the Progress of a replica falls. The zero value is ready for use.
 type Rising struct {
 	rule
 	seen map[string]Progress
 }
 
-// Observed judges the progress of the replica of that name. A restarted replica needs another name,
-// unless it kept its disk and the reported numbers had been stored.
+// Observed judges the progress of the replica with the name who. A restarted replica needs another
+// name, unless it kept its disk and the numbers reported before were stored there.
 func (r *Rising) Observed(who string, p Progress) error {
 	if r.err != nil {
 		return r.err
@@ -155,5 +155,6 @@ func (r *Rising) Observed(who string, p Progress) error {
 	return nil
 }
 
-// Forget ends a replica: the next one of its name may start anywhere.
+// Forget removes the replica with the name who. A later replica with that name may begin with any
+// numbers.
 func (r *Rising) Forget(who string) { delete(r.seen, who) }
