@@ -166,7 +166,6 @@ func TestAPrefixHasToBeOne(t *testing.T) {
 	}
 }
 
-// FuzzEnvironment checks that no error contains a secret, because errors are logged.
 func FuzzEnvironment(f *testing.F) {
 	f.Add("JOIN", "dns:///orders:7947, a:1,", "hunter2hunter2hunter2")
 	f.Add("GRACE", "none", "hunter2")
@@ -198,8 +197,6 @@ func FuzzEnvironment(f *testing.F) {
 	})
 }
 
-// TestOpenSecretFilesAreWarnedOf checks that Start warns about a secret file that other users of
-// the machine can read or replace.
 func TestOpenSecretFilesAreWarnedOf(t *testing.T) {
 	path := secretFile(t, goodSecret)
 	for mode, want := range map[os.FileMode]int{0o600: 0, 0o400: 0, 0o644: 1, 0o666: 1, 0o620: 1} {

@@ -17,8 +17,6 @@ import (
 // nasty clears a terminal, begins a line, rings the bell and reverses the direction of writing.
 const nasty = "x\x1b[2J\r\n\a\u009b\u202ey"
 
-// TestNoErrorOrStatusIsRaw checks that errors and statuses escape the texts that instances report
-// about themselves.
 func TestNoErrorOrStatusIsRaw(t *testing.T) {
 	texts := map[string]string{
 		"held":     (&HeldError{Key: nasty, Holder: nasty, Value: nasty, Token: 1}).Error(),

@@ -55,8 +55,6 @@ func TestTokenTravelsInJSONAsAString(t *testing.T) {
 	}
 }
 
-// TestHooksThatDoNotHearOfLocksCostLocksNothing checks that only hooks of locks cause a lock to be
-// traced.
 func TestHooksThatDoNotHearOfLocksCostLocksNothing(t *testing.T) {
 	for _, c := range []struct {
 		hooks *Hooks

@@ -54,8 +54,6 @@ func TestSecurityMistakesNameTheField(t *testing.T) {
 	}
 }
 
-// TestDerivedSecretsAtStart checks that Start refuses a derived secret where it is not allowed, and
-// that the error names the field.
 func TestDerivedSecretsAtStart(t *testing.T) {
 	guest, member := derived(t, "lock cron/*"), derived(t, "member")
 	join := []string{"127.0.0.1:1"}
@@ -92,7 +90,6 @@ func TestDerivedSecretsAtStart(t *testing.T) {
 	}
 }
 
-// TestSecretsAreNotPrinted checks that logs and formatted text of a Config contain no secret.
 func TestSecretsAreNotPrinted(t *testing.T) {
 	c := Config{Secret: secretA, OldSecrets: []string{secretB}, Name: "orders-0"}
 	n, err := Start(t.Context(), c)

@@ -193,7 +193,6 @@ func TestObserveEndsWithTheErrorOfTheNode(t *testing.T) {
 	})
 }
 
-// TestObserveCanBeLeft checks that the watch ends when the loop over Observe ends.
 func TestObserveCanBeLeft(t *testing.T) {
 	g := &group{}
 	for range g.election(Options{}).Observe(t.Context()) {

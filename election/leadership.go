@@ -16,8 +16,7 @@ type grant interface {
 }
 
 // Leadership is one term of one leader. It ends with Resign or when it is lost, and does not begin
-// again: the next term has a higher token. Only Campaign and Run create one. It is safe for
-// concurrent use and must not be copied.
+// again: the next term has a higher token. Only Campaign and Run create one. It must not be copied.
 type Leadership struct {
 	grant grant
 }

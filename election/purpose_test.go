@@ -8,8 +8,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/purpose"
 )
 
-// TestALeadershipSaysThatItIsOne checks that the lock of a leadership has the label
-// mortise.purpose, except with a value that is too long for both.
 func TestALeadershipSaysThatItIsOne(t *testing.T) {
 	node, err := mortise.Start(t.Context(), mortise.Config{})
 	if err != nil {

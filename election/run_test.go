@@ -119,8 +119,6 @@ func TestRunTellsOfAFailureWhileItShutsDown(t *testing.T) {
 	})
 }
 
-// TestRunWaitsForItsFunctionAndLeadsAgain checks that Run waits for a function that continues after
-// its leadership was lost, and then leads again without a pause.
 func TestRunWaitsForItsFunctionAndLeadsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, s, r := &group{}, &stage{t: t}, &told{}
@@ -238,8 +236,6 @@ func TestAPanicResignsAndGoesOn(t *testing.T) {
 	})
 }
 
-// TestRunDoesNotWaitForeverToResign checks that Run ends if the confirmation of its resignation
-// never arrives.
 func TestRunDoesNotWaitForeverToResign(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &group{unheard: true}
@@ -298,8 +294,6 @@ func TestRunEndsWhileItWaits(t *testing.T) {
 	})
 }
 
-// TestSteppingDownGoesRound checks that ten candidates lead in the order of their campaigns, and
-// that each leads again after it has resigned.
 func TestSteppingDownGoesRound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, s := &group{}, &stage{t: t}
@@ -363,8 +357,6 @@ func (e endedAlready) Context(parent context.Context) context.Context {
 	return ctx
 }
 
-// TestAnUnnoticedLossCounts checks that Run campaigns again if the function returns nil after its
-// leadership was lost but before its context has ended.
 func TestAnUnnoticedLossCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, turns := &group{}, 0

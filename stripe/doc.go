@@ -42,13 +42,4 @@
 //
 // A set has 1 to 4,096 stripes. All sends one request per stripe, one after the other. Any sends at
 // most one request per stripe until it finds a free one, and one more if all are taken.
-//
-// # Refused alternatives
-//
-// FNV instead of SHA-256: its lowest bit is only the parity of its input, so items would spread
-// badly over two stripes. Its speed does not matter, because a lock takes much longer than either
-// hash. An Any that waits for all stripes, which would be fair across the set: every waiter would
-// be in n queues, and most grants would be released unused. Consistent hashing, so that n can
-// change: during the change two instances would not exclude each other for a few items, and that
-// fault would rarely be noticed.
 package stripe

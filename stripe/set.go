@@ -19,7 +19,7 @@ type Locker interface {
 }
 
 // Set is the access of one instance to the stripes of one name. It holds no locks and needs no
-// Close. It is safe for concurrent use and must not be copied.
+// Close. It must not be copied.
 type Set struct {
 	locker Locker
 	name   string

@@ -47,8 +47,6 @@ func TestKeyRefusesNoStripes(t *testing.T) {
 	stripe.Key("seats", "buyer", 0)
 }
 
-// TestThingsSpreadEvenly checks that items spread evenly over the stripes if their names differ
-// only in the last digits, or repeat the same text.
 func TestThingsSpreadEvenly(t *testing.T) {
 	for _, n := range []int{2, 7, 16} {
 		for _, format := range []string{"%d", "order-%06d", "%[1]d%[1]d"} {
@@ -267,8 +265,6 @@ func TestAllThatFailsHoldsNothing(t *testing.T) {
 	}
 }
 
-// TestAllAndAnyTogetherEnd checks that concurrent calls of All and Any do not wait for each other
-// in a circle.
 func TestAllAndAnyTogetherEnd(t *testing.T) {
 	node, ctx := solo(t), bounded(t)
 	var users sync.WaitGroup

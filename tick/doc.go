@@ -90,11 +90,4 @@
 // Names have 1 to 400 bytes. Ticks are at least 10 ms apart. Missed is at most 1,000. Each Run
 // holds one lock as long as it runs, and two more during a tick that it runs. Every other instance
 // waits in the queue of the tick.
-//
-// # Refused alternatives
-//
-// To release the lock at T+Late: an instance whose clock is behind would get the lock at that
-// moment and run the tick again. A leader that runs all jobs: one instance would do all the work,
-// and a tick would be lost whenever the leader changes. A record of finished ticks without the
-// locks: it would need a store that outlives the group.
 package tick

@@ -71,8 +71,6 @@ func TestLeavingAfterTheJobTakesNoTime(t *testing.T) {
 	})
 }
 
-// TestACrashAfterARecordedJobRunsNothingAgain checks that another instance takes over a tick after
-// a crash in the middle of the job, but not after the tick was recorded.
 func TestACrashAfterARecordedJobRunsNothingAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Minute, time.Second)
@@ -92,8 +90,6 @@ func TestACrashAfterARecordedJobRunsNothingAgain(t *testing.T) {
 	})
 }
 
-// TestATickThatIsNotRecordedIsKept checks that Run keeps the lock of a tick that could not be
-// recorded.
 func TestATickThatIsNotRecordedIsKept(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Minute, 2*time.Second)

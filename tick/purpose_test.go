@@ -11,8 +11,6 @@ import (
 	"github.com/mortise-lock/mortise/tick"
 )
 
-// TestLocksSayWhatTheyAreFor checks the labels of the locks of a Run: "job" for the lock of the
-// job, and "tick" for the two locks that Run needs itself.
 func TestLocksSayWhatTheyAreFor(t *testing.T) {
 	node, err := mortise.Start(t.Context(), mortise.Config{})
 	if err != nil {

@@ -187,8 +187,6 @@ func TestAQuickJobRunsOncePerTickWhateverTheClocks(t *testing.T) {
 	}
 }
 
-// TestTicksThatAreCloseTogether checks that ticks that are one second apart run once with clocks
-// that differ by half a second.
 func TestTicksThatAreCloseTogether(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Second, time.Millisecond)
@@ -233,8 +231,6 @@ func TestACrashInTheMiddleIsTakenOver(t *testing.T) {
 	})
 }
 
-// TestACrashIsNotTakenOverOnceTheTickIsOver checks that if Late is shorter than the time until a
-// session expires, the tick of a crashed instance is lost, but the next tick runs.
 func TestACrashIsNotTakenOverOnceTheTickIsOver(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Minute, 4*time.Second)
@@ -248,8 +244,6 @@ func TestACrashIsNotTakenOverOnceTheTickIsOver(t *testing.T) {
 	})
 }
 
-// TestACrashAfterTheJobRunsItAgain checks that, without a record, a tick runs again if its instance
-// crashes after the job has returned.
 func TestACrashAfterTheJobRunsItAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Minute, time.Millisecond)
@@ -293,8 +287,6 @@ func TestAFailedJobIsReportedAndHasHadItsTick(t *testing.T) {
 	})
 }
 
-// TestALostLockEndsTheJob checks that the context of a job ends when one of its locks is lost, and
-// that another instance takes over the tick.
 func TestALostLockEndsTheJob(t *testing.T) {
 	for _, which := range []string{"report", "report/2000-01-01T00:01:00Z"} {
 		t.Run(which, func(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 	"time"
 )
 
-// TestMain runs the program instead of the tests if the environment marks this process as a worker.
 func TestMain(m *testing.M) {
 	if os.Getenv(workerEnv) != "" {
 		main()

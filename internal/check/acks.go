@@ -8,7 +8,7 @@ import (
 )
 
 // Acks judges that every acknowledged operation survives: every replica that has applied an
-// operation has its result. An Acks is for one group. The zero value is ready for use.
+// operation has its result. An Acks is for one group.
 //
 // The index passed to its methods may be any index at which the operation is certainly committed:
 // the index of its entry, or the highest index that any replica had applied when the caller got the

@@ -8,8 +8,7 @@ import (
 // Beliefs judges mutual exclusion and sharing as callers see them: at any time all callers that
 // believe that they hold a key are allowed to hold it together. Times are those of one global
 // clock, which the code under test cannot read. A belief lasts from the time of Begin until just
-// before the time of End. So if both happen at the same time, End must be called first. The zero
-// value is ready for use.
+// before the time of End. So if both happen at the same time, End must be called first.
 //
 // If a belief ends because of a clock (a lease expires), it ends at the time from which the lock
 // would report its end, even if no caller checks the lock then.

@@ -60,7 +60,8 @@
 //
 // # Concurrency
 //
-// A judge is not safe for concurrent use. The caller may guard it with a mutex.
+// The zero value of a judge is ready for use, except that [Delays], [Longest] and [Served] have a
+// field to set. A judge is not safe for concurrent use. The caller may guard it with a mutex.
 //
 // # Failure
 //
@@ -71,9 +72,4 @@
 // # Limits
 //
 // Judges keep one record for each key, group or index, so a run must be short enough for memory.
-//
-// # Refused alternative
-//
-// Assertions inside the code: they depend on the state that they check, and cannot compare two
-// nodes.
 package check

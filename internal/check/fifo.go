@@ -9,8 +9,7 @@ import (
 
 // FIFO judges the order of grants and the rule of sharing for one group. A request is granted only
 // if it may hold the lock together with all unfinished requests before it, whether these hold the
-// lock or wait for another key. A request that waits only for this lock is never overtaken. The
-// zero value is ready for use.
+// lock or wait for another key. A request that waits only for this lock is never overtaken.
 type FIFO struct {
 	rule
 	queues map[string]*queue

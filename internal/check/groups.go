@@ -6,8 +6,7 @@ import "slices"
 // group has a majority of voters that have not ended. The voters of a group are the incarnations
 // that its charter, or its newest configuration, names. A voter without a directory that restarts
 // is another incarnation and can never take part in the old group. A voter with a directory does
-// not end as long as its directory exists, even while its process is down. The zero value is ready
-// for use.
+// not end as long as its directory exists, even while its process is down.
 type Groups struct {
 	rule
 	born []group // in the order of their foundings

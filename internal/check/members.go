@@ -10,8 +10,7 @@ type Member struct {
 
 // Members judges the replicas of a group's log. A raft ID belongs to one instance, is added to the
 // configuration at most once, and begins without data at most once. All replicas report the same
-// configuration at an index, and no instance has two votes in a configuration. The zero value is
-// ready for use.
+// configuration at an index, and no instance has two votes in a configuration.
 type Members struct {
 	rule
 	groups map[uint64]*membership

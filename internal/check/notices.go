@@ -7,7 +7,6 @@ import "time"
 // a leader that has the waiter in its state sends the notice before its next acknowledgement of the
 // holder's lease. So the holder must be notified before it gets the acknowledgement of a renewal
 // that it sent after the waiter was committed. In a healthy group that takes a third of a lease.
-// The zero value is ready for use.
 type Notices struct {
 	rule
 	wanted map[Caller]time.Duration

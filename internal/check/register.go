@@ -6,8 +6,7 @@ import "github.com/mortise-lock/mortise/lockfsm"
 // lower tokens. Such a resource is always written in the order of tokens, so Register judges other
 // rules. A write of a caller that really holds the lock must not be refused, which would happen if
 // its token were not the highest. Two callers must not use the same token. A resource outside this
-// package, whose writes are passed to Observed, must refuse lower tokens. The zero value is ready
-// for use.
+// package, whose writes are passed to Observed, must refuse lower tokens.
 type Register struct {
 	rule
 	last    map[string]write

@@ -4,8 +4,7 @@ import "hash/fnv"
 
 type at struct{ group, index uint64 }
 
-// Hashes judges that replicas which have applied the same entries are equal. The zero value is
-// ready for use.
+// Hashes judges that replicas which have applied the same entries are equal.
 type Hashes struct {
 	rule
 	seen map[at]hashed
@@ -45,7 +44,7 @@ func Sum(b []byte) uint64 {
 }
 
 // Raft judges the guarantees of the Raft algorithm, by the messages that voters send and the
-// entries that they commit. The zero value is ready for use.
+// entries that they commit.
 type Raft struct {
 	rule
 	leaders map[term]uint64
@@ -123,7 +122,7 @@ type Progress struct {
 	Term, Commit, Applied, Revision uint64
 }
 
-// Rising judges that no number in the Progress of a replica falls. The zero value is ready for use.
+// Rising judges that no number in the Progress of a replica falls.
 type Rising struct {
 	rule
 	seen map[string]Progress

@@ -72,7 +72,6 @@ func (r *rule) broken(format string, args ...any) error {
 
 // Front finds the first replica that applies an entry. An event on which all replicas agree, such
 // as a grant, must be reported only once to a judge of order: when the first replica applies it.
-// The zero value is ready for use.
 type Front struct{ applied map[uint64]uint64 }
 
 // First reports whether no replica of the group has applied index before.

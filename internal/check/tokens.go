@@ -3,7 +3,7 @@ package check
 import "github.com/mortise-lock/mortise/lockfsm"
 
 // Tokens judges that of two grants of a key the later one has the higher token, also after a change
-// of leader, a restart or the founding of a new group. The zero value is ready for use.
+// of leader, a restart or the founding of a new group.
 type Tokens struct {
 	rule
 	highest map[string]lockfsm.Token
