@@ -166,7 +166,6 @@ func TestAPrefixHasToBeOne(t *testing.T) {
 	}
 }
 
-// FuzzEnvironment checks that errors contain no secret, because they may be logged.
 func FuzzEnvironment(f *testing.F) {
 	f.Add("JOIN", "dns:///orders:7947, a:1,", "hunter2hunter2hunter2")
 	f.Add("GRACE", "none", "hunter2")
@@ -198,8 +197,6 @@ func FuzzEnvironment(f *testing.F) {
 	})
 }
 
-// TestOpenSecretFilesAreWarnedOf checks that a file of secrets that other users may read or write
-// causes a warning.
 func TestOpenSecretFilesAreWarnedOf(t *testing.T) {
 	path := secretFile(t, goodSecret)
 	for mode, want := range map[os.FileMode]int{0o600: 0, 0o400: 0, 0o644: 1, 0o666: 1, 0o620: 1} {

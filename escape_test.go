@@ -18,8 +18,6 @@ import (
 // text.
 const nasty = "x\x1b[2J\r\n\a\u009b\u202ey"
 
-// TestNoErrorOrStatusIsRaw checks that texts that instances report about themselves are escaped in
-// every error and status.
 func TestNoErrorOrStatusIsRaw(t *testing.T) {
 	texts := map[string]string{
 		"held":     (&HeldError{Key: nasty, Holder: nasty, Value: nasty, Token: 1}).Error(),

@@ -12,7 +12,7 @@ import (
 // Lock is one grant of one key, or of several at once. It is held from the return of the call that
 // granted it until Unlock, or until it is lost. Only its handle can release it. A lock that was
 // entered again (see [Node.Acquire]) has several handles, each of which is a Lock, and ends when
-// the last of them is unlocked. A Lock is safe for concurrent use and must not be copied.
+// the last of them is unlocked. A Lock must not be copied.
 type Lock struct {
 	node  *Node
 	hold  client.Hold

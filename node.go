@@ -21,7 +21,7 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// Node is one instance of the cluster. All methods are safe for concurrent use.
+// Node is one instance of the cluster.
 type Node struct {
 	config Config // without secrets
 

@@ -54,8 +54,6 @@ func TestTokenTravelsInJSONAsAString(t *testing.T) {
 	}
 }
 
-// TestHooksThatDoNotHearOfLocksCostLocksNothing checks that hooks for the node's own events cause
-// no measurements for locks.
 func TestHooksThatDoNotHearOfLocksCostLocksNothing(t *testing.T) {
 	for _, c := range []struct {
 		hooks *Hooks

@@ -9,8 +9,6 @@ import (
 	"testing"
 )
 
-// TestNoSecretIsPrinted checks that printing a Config, a Node, or a struct that contains one of
-// them never shows a secret.
 func TestNoSecretIsPrinted(t *testing.T) {
 	const secret, old, key = "k1XcWmTq8Zr0sYb4uN7dQh5Ve2Rg9JyB", "Vp3hGf9oLj2aEw6iKx5mTz8Sc4Xn7DuP", "KEY-7h2Qz9"
 	c := Config{Name: "a", Secret: secret, OldSecrets: []string{old}, Grace: -1, Logger: slog.New(slog.DiscardHandler)}

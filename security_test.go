@@ -54,8 +54,6 @@ func TestSecurityMistakesNameTheField(t *testing.T) {
 	}
 }
 
-// TestDerivedSecretsAtStart checks that Start refuses some derived secrets before anything listens,
-// and that the error names the field.
 func TestDerivedSecretsAtStart(t *testing.T) {
 	guest, member := derived(t, "lock cron/*"), derived(t, "member")
 	join := []string{"127.0.0.1:1"}
@@ -92,7 +90,6 @@ func TestDerivedSecretsAtStart(t *testing.T) {
 	}
 }
 
-// TestSecretsAreNotPrinted checks that a Config and a Node show no secret in logs and panics.
 func TestSecretsAreNotPrinted(t *testing.T) {
 	c := Config{Secret: secretA, OldSecrets: []string{secretB}, Name: "orders-0"}
 	n, err := Start(t.Context(), c)

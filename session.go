@@ -9,10 +9,10 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// Session is a lease in addition to that of the node. With a short TTL, its locks are free sooner
-// after a crash, but are lost in a shorter outage. The locks of a session are lost or kept
-// together, independently of the other locks of the node. A session ends with its node. All methods
-// are safe for concurrent use.
+// Session is a session in addition to that of its node, with its own lease. With a shorter TTL its
+// locks are free sooner after a crash, but are lost after a shorter outage. All locks of one
+// session are lost or kept together, independently of the locks of other sessions. A session ends
+// when its node ends.
 type Session struct {
 	node   *Node
 	client *client.Client

@@ -56,8 +56,7 @@ func (o Options) withDefaults() Options {
 var ErrLeading = errors.New("election: the context already belongs to a leadership of this election: use another " +
 	"context")
 
-// Election is one instance's access to an election. New creates it; it need not be closed. It is
-// safe for concurrent use.
+// Election is the access of one instance to an election. New creates it. It needs no Close.
 type Election struct {
 	name    string
 	options Options

@@ -193,7 +193,6 @@ func TestObserveEndsWithTheErrorOfTheNode(t *testing.T) {
 	})
 }
 
-// TestObserveCanBeLeft checks that no more queries are sent after the loop has ended.
 func TestObserveCanBeLeft(t *testing.T) {
 	g := &group{}
 	for range g.election(Options{}).Observe(t.Context()) {

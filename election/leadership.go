@@ -15,8 +15,8 @@ type grant interface {
 	Unlock(ctx context.Context) error
 }
 
-// Leadership is one term of one leader. It ends when Resign is called or when it is lost. Only
-// Campaign and Run create a Leadership. It is safe for concurrent use and must not be copied.
+// Leadership is one term of one leader. It ends with Resign or when it is lost, and does not begin
+// again: the next term has a higher token. Only Campaign and Run create one. It must not be copied.
 type Leadership struct {
 	grant grant
 }

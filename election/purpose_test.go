@@ -8,8 +8,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/purpose"
 )
 
-// TestALeadershipSaysThatItIsOne checks that the lock of a leadership has the label, with and
-// without a value, and that the longest values are sent without the label.
 func TestALeadershipSaysThatItIsOne(t *testing.T) {
 	node, err := mortise.Start(t.Context(), mortise.Config{})
 	if err != nil {

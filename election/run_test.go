@@ -119,8 +119,6 @@ func TestRunTellsOfAFailureWhileItShutsDown(t *testing.T) {
 	})
 }
 
-// TestRunWaitsForItsFunctionAndLeadsAgain has a function that continues after its leadership is
-// lost. Run must wait until it returns, and then lead again without a pause.
 func TestRunWaitsForItsFunctionAndLeadsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, s, r := &group{}, &stage{t: t}, &told{}
@@ -238,8 +236,6 @@ func TestAPanicResignsAndGoesOn(t *testing.T) {
 	})
 }
 
-// TestRunDoesNotWaitForeverToResign checks that Run returns even if the confirmation of its
-// resignation never arrives.
 func TestRunDoesNotWaitForeverToResign(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &group{unheard: true}
@@ -298,8 +294,6 @@ func TestRunEndsWhileItWaits(t *testing.T) {
 	})
 }
 
-// TestSteppingDownGoesRound checks that ten instances lead in the order of their campaigns, and
-// that each leads again after it has stepped down.
 func TestSteppingDownGoesRound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, s := &group{}, &stage{t: t}
@@ -363,8 +357,6 @@ func (e endedAlready) Context(parent context.Context) context.Context {
 	return ctx
 }
 
-// TestAnUnnoticedLossCounts has a function that returns nil after its leadership was lost, but
-// before its context has ended. This must not end Run.
 func TestAnUnnoticedLossCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, turns := &group{}, 0

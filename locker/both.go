@@ -62,7 +62,7 @@ const (
 // no other call of a Both waits for Second of that key, and the holder of Second waits for neither
 // lock. If one instance reverses the order, two calls can each hold the lock that the other call
 // waits for, until a context ends. Nested calls must lock their keys in one order, as with any
-// lock. A Both is safe for concurrent use.
+// lock.
 type Both struct{ config BothConfig }
 
 // NewBoth returns a Both, or an error that names every mistake of the configuration.

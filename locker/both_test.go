@@ -108,7 +108,6 @@ func TestBothLocksInOrderAndUnlocksInReverse(t *testing.T) {
 	}
 }
 
-// TestBothRequired checks that the call fails if Second fails, and that First is then unlocked.
 func TestBothRequired(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBothBench()
@@ -161,8 +160,6 @@ func TestBothEndsWithEitherLock(t *testing.T) {
 	}
 }
 
-// TestBothObserves checks that with Observe the work waits for Second no longer than Wait, and runs
-// once. Only OnSecond gets the errors of Second, and only the caller gets the error of fn.
 func TestBothObserves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBothBench()
@@ -261,8 +258,6 @@ func TestBothDoesNotDeadlock(t *testing.T) {
 	}
 }
 
-// TestViaTellsOfBothLocks checks that Via reports the Breakers under First and under Second, and
-// that in a nested call it reports the path of that call.
 func TestViaTellsOfBothLocks(t *testing.T) {
 	fallen := func() Locker {
 		b, err := NewBreaker(BreakerConfig{Locker: failing(errors.New("down")), Wait: time.Second, Failures: 1,

@@ -65,7 +65,7 @@ type BreakerConfig struct {
 // After Failures consecutive failures the breaker opens. Then calls use the Fallback, or fail with
 // ErrOpen. After Pause one call uses the Locker as the probe: success closes the breaker, and
 // failure opens it for another Pause. A call that opens the breaker, or that fails while it is
-// open, uses the Fallback after its failure. A Breaker is safe for concurrent use.
+// open, uses the Fallback after its failure.
 type Breaker struct {
 	config  BreakerConfig
 	mu      sync.Mutex

@@ -285,8 +285,6 @@ func TestBreakerCountsAtTheBeginning(t *testing.T) {
 	})
 }
 
-// TestBreakerIgnoresStaleResults checks that a call that began before the breaker opened does not
-// affect a later state.
 func TestBreakerIgnoresStaleResults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBreakerBench(t, nil)
@@ -349,8 +347,6 @@ func TestWaitLimitCrossesGrant(t *testing.T) {
 	}
 }
 
-// TestBreakerThatOpensMeanwhile checks that a call whose fn has run, or whose context has ended,
-// does not use the Fallback, even if other calls have opened the breaker during that call.
 func TestBreakerThatOpensMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked, ran, own := 0, 0, errors.New("own")

@@ -23,8 +23,6 @@ func make1[L locker.Locker](t testing.TB) func(L, error) L {
 	}
 }
 
-// TestLockersConform checks that a node, a Local and every wrapper around a Local keep the contract
-// of a Locker.
 func TestLockersConform(t *testing.T) {
 	for name, fresh := range map[string]func(t *testing.T) locker.Locker{
 		"Node":  soloNode,

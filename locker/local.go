@@ -10,7 +10,7 @@ import (
 )
 
 // Local is a Locker with locks in memory, for tests, for programs with one instance, and for
-// fallbacks. The zero value is ready to use. It is safe for concurrent use and must not be copied.
+// fallbacks. The zero value is ready to use. It must not be copied.
 //
 // Callers of one key are served in order. A caller whose context ends leaves the queue immediately.
 // If it is granted the lock at that moment, the lock passes to the next waiter. A lock of a Local

@@ -233,8 +233,6 @@ func TestLocalIsEnteredAgain(t *testing.T) {
 	})
 }
 
-// TestLocalEnds checks that the context of fn ends when fn returns, and that runtime.Goexit in fn
-// unlocks.
 func TestLocalEnds(t *testing.T) {
 	var l Local
 	var kept context.Context

@@ -36,7 +36,7 @@ type RetryConfig struct {
 
 // Retry is a Locker that repeats a call of another Locker after a temporary error. It never repeats
 // a call in which fn has begun, so fn runs at most once. A wait in a queue is part of one call of
-// the other Locker. It is safe for concurrent use.
+// the other Locker.
 type Retry struct{ config RetryConfig }
 
 // NewRetry returns a Retry, or an error that names every mistake of the configuration.

@@ -34,8 +34,6 @@ func retry(t *testing.T, c RetryConfig) *Retry {
 	return r
 }
 
-// TestRetryKnowsWhatIsTemporary checks after which errors Retry calls the Locker again.
-// RetryConfig.Temporary decides only for errors that Retry does not classify itself.
 func TestRetryKnowsWhatIsTemporary(t *testing.T) {
 	foreign := errors.New("foreign")
 	for _, c := range []struct {
@@ -70,8 +68,6 @@ func TestRetryKnowsWhatIsTemporary(t *testing.T) {
 	}
 }
 
-// TestFnRunsOnceWhateverTheLockerDoes checks that fn runs at most once if the Locker runs fn and
-// returns a temporary error, runs fn twice, or runs fn after Do has returned.
 func TestFnRunsOnceWhateverTheLockerDoes(t *testing.T) {
 	var late []work
 	for name, l := range map[string]Locker{

@@ -117,8 +117,6 @@ func quiet(t *testing.T, r *Router) {
 	}
 }
 
-// TestRouterLimitsHolds checks that MaxHolds limits calls when they arrive and when their lock is
-// granted, and that a lock whose call is refused is free for other callers.
 func TestRouterLimitsHolds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var local Local
@@ -163,8 +161,6 @@ func TestRouterLimitsHolds(t *testing.T) {
 	})
 }
 
-// TestRouterForgetsWhoGoes checks that a call that ends with an error, a panic or the end of its
-// context is no longer counted.
 func TestRouterForgetsWhoGoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := router(t, Route{"", new(Local), 1, 1})

@@ -7,10 +7,10 @@ import (
 	"strconv"
 )
 
-// Key returns the key of the stripe of an item: one of n stripes of name, always the same for the
-// same item and n. The stripe is computed from the first eight bytes of the SHA-256 of the item,
-// read as a big-endian fraction of 1, times n, rounded down; this never changes. Key panics if n is
-// less than 1. It is safe for concurrent use.
+// Key returns the key of the stripe of an item, among n stripes of name. The number of the stripe
+// depends only on the item and n, and is the same in all versions. It is the first eight bytes of
+// the SHA-256 of the item, as a big-endian fraction of 1, times n, rounded down. Key panics if n is
+// less than 1.
 func Key(name, of string, n int) string { return key(name, index(of, n)) }
 
 func index(of string, n int) int {

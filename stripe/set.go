@@ -18,8 +18,8 @@ type Locker interface {
 	TryLock(ctx context.Context, key string) (*mortise.Lock, error)
 }
 
-// Set is the set of stripes of one name. It holds no locks itself and need not be closed. It is
-// safe for concurrent use and must not be copied.
+// Set is the access of one instance to the stripes of one name. It holds no locks and needs no
+// Close. It must not be copied.
 type Set struct {
 	locker Locker
 	name   string

@@ -47,8 +47,6 @@ func TestKeyRefusesNoStripes(t *testing.T) {
 	stripe.Key("seats", "buyer", 0)
 }
 
-// TestThingsSpreadEvenly checks that items spread evenly over the stripes, including items that
-// differ only in their last digit and items made of pairs of equal letters.
 func TestThingsSpreadEvenly(t *testing.T) {
 	for _, n := range []int{2, 7, 16} {
 		for _, format := range []string{"%d", "order-%06d", "%[1]d%[1]d"} {
@@ -263,7 +261,6 @@ func TestAllThatFailsHoldsNothing(t *testing.T) {
 	}
 }
 
-// TestAllAndAnyTogetherEnd checks that concurrent calls of All and Any do not deadlock.
 func TestAllAndAnyTogetherEnd(t *testing.T) {
 	node, ctx := solo(t), bounded(t)
 	var users sync.WaitGroup

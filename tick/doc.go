@@ -87,13 +87,7 @@
 //
 // # Limits
 //
-// Names have 1 to 400 bytes. Ticks are at least 10 ms apart. Missed is at most 1,000. One Run holds
-// one lock until it returns, and two more during a tick. During a tick, every other instance waits
-// in the queue of the lock of the tick.
-//
-// # Refused alternatives
-//
-// The same time for "may not begin" and for "the lock is free": an instance whose clock is behind
-// would get the lock when the holder releases it, and run the tick again. A leader that runs all
-// jobs: one instance has all the work, and a tick is lost whenever the leader changes.
+// Names have 1 to 400 bytes. Ticks are at least 10 ms apart. Missed is at most 1,000. Each Run
+// holds one lock as long as it runs, and two more during a tick that it runs. Every other instance
+// waits in the queue of the tick.
 package tick

@@ -71,8 +71,6 @@ func TestLeavingAfterTheJobTakesNoTime(t *testing.T) {
 	})
 }
 
-// TestACrashAfterARecordedJobRunsNothingAgain checks that another instance runs the tick after a
-// crash in the middle of a job, but not after a crash when the tick was recorded.
 func TestACrashAfterARecordedJobRunsNothingAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Minute, time.Second)
@@ -92,8 +90,6 @@ func TestACrashAfterARecordedJobRunsNothingAgain(t *testing.T) {
 	})
 }
 
-// TestATickThatIsNotRecordedIsKept checks that a leaving instance keeps the lock of a tick that
-// could not be recorded, because only the lock shows that the tick is done.
 func TestATickThatIsNotRecordedIsKept(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Minute, 2*time.Second)

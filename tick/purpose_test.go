@@ -11,8 +11,6 @@ import (
 	"github.com/mortise-lock/mortise/tick"
 )
 
-// TestLocksSayWhatTheyAreFor checks that labels distinguish the lock of the job, the locks that Run
-// uses internally, and other locks.
 func TestLocksSayWhatTheyAreFor(t *testing.T) {
 	node, err := mortise.Start(t.Context(), mortise.Config{})
 	if err != nil {

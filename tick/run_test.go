@@ -186,8 +186,6 @@ func TestAQuickJobRunsOncePerTickWhateverTheClocks(t *testing.T) {
 	}
 }
 
-// TestTicksThatAreCloseTogether checks that ticks that are one second apart run once if the clocks
-// differ by half a second.
 func TestTicksThatAreCloseTogether(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Second, time.Millisecond)
@@ -232,8 +230,6 @@ func TestACrashInTheMiddleIsTakenOver(t *testing.T) {
 	})
 }
 
-// TestACrashIsNotTakenOverOnceTheTickIsOver checks that with a Late below the expiry of a session,
-// no other instance runs the tick after a crash. The next tick must run.
 func TestACrashIsNotTakenOverOnceTheTickIsOver(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Minute, 4*time.Second)
@@ -247,8 +243,6 @@ func TestACrashIsNotTakenOverOnceTheTickIsOver(t *testing.T) {
 	})
 }
 
-// TestACrashAfterTheJobRunsItAgain checks that without a record, another instance runs the tick
-// again if its instance crashed after the job had returned.
 func TestACrashAfterTheJobRunsItAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Minute, time.Millisecond)
@@ -292,8 +286,6 @@ func TestAFailedJobIsReportedAndHasHadItsTick(t *testing.T) {
 	})
 }
 
-// TestALostLockEndsTheJob checks that the context of the job ends when a lock is lost, and that
-// another instance runs the tick.
 func TestALostLockEndsTheJob(t *testing.T) {
 	for _, which := range []string{"report", "report/2000-01-01T00:01:00Z"} {
 		t.Run(which, func(t *testing.T) {

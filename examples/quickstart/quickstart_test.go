@@ -8,7 +8,6 @@ import (
 	"time"
 )
 
-// TestMain runs the program when the show starts the test binary as a worker.
 func TestMain(m *testing.M) {
 	if os.Getenv(workerEnv) != "" {
 		main()

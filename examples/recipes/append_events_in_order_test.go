@@ -50,7 +50,7 @@ func Example_appendEventsInOrder() {
 
 	old, err := node.Lock(ctx, "accounts/7")
 	check(err)
-	check(old.Unlock(ctx)) // represents a loss of the lock that the holder has not noticed
+	check(old.Unlock(ctx)) // in place of a loss of the lock without the holder's knowledge
 
 	err = node.Do(ctx, "accounts/7", func(ctx context.Context, token mortise.Token) error {
 		version := account.version()

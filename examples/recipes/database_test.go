@@ -74,7 +74,7 @@ func (c *connection) QueryContext(_ context.Context, query string, _ []driver.Na
 	switch {
 	case strings.HasPrefix(query, `SELECT "fence_token" FROM "orders"`):
 		return &row{values: []driver.Value{c.now.token}}, nil
-	case strings.HasPrefix(query, "SELECT state, (SELECT count(*) FROM payments)"): // not in a transaction
+	case strings.HasPrefix(query, "SELECT state, (SELECT count(*) FROM payments)"): // without a transaction
 		c.d.mu.Lock()
 		defer c.d.mu.Unlock()
 		return &row{values: []driver.Value{c.d.kept.state, c.d.kept.payments}}, nil

@@ -9,8 +9,6 @@ import (
 	"time"
 )
 
-// TestServesAndLeaves checks that the program, as the only instance, becomes ready, answers both
-// probes, and ends without an error when its context ends.
 func TestServesAndLeaves(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -73,7 +71,6 @@ func TestNotReadyIsAlive(t *testing.T) {
 	}
 }
 
-// TestMisspeltVariableEndsTheStart checks that a misspelt variable is an error.
 func TestMisspeltVariableEndsTheStart(t *testing.T) {
 	t.Setenv("ORDERS_LOCK_REPLICA", "3")
 	if err := run(t.Context()); err == nil || !strings.Contains(err.Error(), "ORDERS_LOCK_REPLICA") {

@@ -44,7 +44,7 @@ func check(err error) {
 	}
 }
 
-// orders represents your database: it compares the token in the same step as the write.
+// orders takes the place of your database. It compares the token in the same step as the write.
 type orders struct {
 	highest fence.Mark
 	state   string
@@ -76,7 +76,7 @@ func main() {
 		fmt.Println("the lock is held by", held.Holder)
 	}
 
-	check(nodes[0].Close()) // not unlocked before, as in a crash
+	check(nodes[0].Close()) // without Unlock, like a crash
 	fmt.Println("orders-0 has lost the lock:", first.Err() != nil)
 
 	second, err := nodes[1].Lock(ctx, "orders/42") // waits until the lease of orders-0 has expired

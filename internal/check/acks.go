@@ -7,17 +7,19 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Acks judges that the result of every acknowledged operation is in the state of every replica that
-// has applied the operation. An Acks belongs to one group. The zero value is ready for use.
+// Acks judges that every acknowledged operation survives: every replica that has applied an
+// operation has its result. An Acks is for one group.
 //
-// An index passed to it may be any index at which the operation is certainly committed: the index
-// of its entry, or the highest index that any replica had applied when the caller was notified.
+// The index passed to its methods may be any index at which the operation is certainly committed:
+// the index of its entry, or the highest index that any replica had applied when the caller got the
+// result.
 type Acks struct {
 	rule
 	keys map[string]*keyed
 }
 
-// acked is a grant that was acknowledged to a caller or has ended, with its release and its end.
+// acked is a grant that was acknowledged to a caller or has ended, and when it was released and
+// ended.
 type acked struct {
 	token    lockfsm.Token
 	alone    bool
@@ -27,14 +29,15 @@ type acked struct {
 	how      string
 }
 
+// keyed has the recorded grants of one key.
 type keyed struct {
-	grants []acked // ascending by token; the grants before alone have ended
-	alone  acked   // the last exclusive grant, as first recorded; zero if there is none
+	grants []acked // ascending by token, from the last exclusive grant on; all grants before that one have ended
+	alone  acked   // the last exclusive grant, as first recorded; zero if none
 	passed lockfsm.Token
 }
 
-// remembered is the maximum number of grants of a key while some of them have ended. Without it,
-// shared grants would be kept forever.
+// remembered limits the number of recorded grants of a key. Without it, ended shared grants would
+// be kept until the next exclusive one.
 const remembered = 64
 
 func (k *keyed) find(token lockfsm.Token) *acked {
@@ -46,8 +49,8 @@ func (k *keyed) find(token lockfsm.Token) *acked {
 	return &k.grants[i]
 }
 
-// add adds a grant, unless it is recorded or older than the recorded grants. An exclusive grant
-// removes all earlier grants.
+// add adds a grant, unless it is already recorded, or older than the recorded grants. If g is
+// exclusive, add removes all earlier grants, because they have ended.
 func (k *keyed) add(g acked) {
 	if g.token <= max(k.alone.token, k.passed) || k.find(g.token) != nil {
 		return
@@ -79,12 +82,12 @@ func (a *Acks) key(key string) *keyed {
 	return k
 }
 
-// Granted records that a caller was notified that it holds key on these terms.
+// Granted records that a call returned with key held on these terms.
 func (a *Acks) Granted(index uint64, key string, terms Terms, token lockfsm.Token) {
 	a.key(key).add(acked{token: token, alone: terms.Alone(), index: index})
 }
 
-// Released judges that a grant has ended when its release is confirmed to the caller.
+// Released records that a release was confirmed to its caller.
 func (a *Acks) Released(index uint64, key string, token lockfsm.Token) error {
 	if g := a.key(key).find(token); g != nil && g.released == 0 {
 		g.released = index
@@ -96,12 +99,12 @@ func (a *Acks) Released(index uint64, key string, token lockfsm.Token) error {
 	return a.err
 }
 
-// Ended records that an entry, at index, has ended a grant. The caller must report each entry once,
-// when the first replica applies it (see [Front]).
+// Ended records the end of a grant, with the index of the entry that ended it. It must be called
+// once for each end, when the first replica applies that entry (see [Front]).
 func (a *Acks) Ended(index uint64, key string, terms Terms, token lockfsm.Token, how string) {
 	k := a.key(key)
 	switch g := k.find(token); {
-	case g == nil: // the grant was not acknowledged before
+	case g == nil: // the grant was not acknowledged
 		k.add(acked{token: token, alone: terms.Alone(), index: index, ended: index, how: how})
 	case g.ended == 0:
 		g.ended, g.how = index, how
@@ -134,7 +137,7 @@ func (a *Acks) judge(who string, applied uint64, key string, held []lockfsm.Toke
 		case over && is:
 			_ = a.broken("acks: %s at index %d has %q held with token %d, which was ended (%s) at index %d", who,
 				applied, key, g.token, g.how, g.ended)
-		// A later grant exists, so this grant has ended on the replica.
+		// the replica has a later grant, so this grant has ended there
 		case g.alone && len(held) > 0 && slices.Max(held) > g.token:
 		case !over && !is:
 			_ = a.broken("acks: %s at index %d has %q held with tokens %v and not with %d, "+
@@ -151,7 +154,7 @@ func (a *Acks) judge(who string, applied uint64, key string, held []lockfsm.Toke
 	}
 }
 
-// Holders converts the entries of a state machine to the argument of [Acks.Replica].
+// Holders converts the entries of a machine to the argument holders of Replica.
 func Holders(entries []lockfsm.EntryInfo) map[string][]lockfsm.Token {
 	held := map[string][]lockfsm.Token{}
 	for _, e := range entries {

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// Beliefs judges mutual exclusion and sharing from the callers' side: the callers that believe at
-// the same instant that they hold a key must be allowed to hold it together. Instants are those of
-// one global clock, which the code under test cannot read. A belief lasts from Begin to just before
-// End, so at one instant ends must be reported before beginnings. The zero value is ready for use.
+// Beliefs judges mutual exclusion and sharing as callers see them: at any time all callers that
+// believe that they hold a key are allowed to hold it together. Times are those of one global
+// clock, which the code under test cannot read. A belief lasts from the time of Begin until just
+// before the time of End. So if both happen at the same time, End must be called first.
 //
-// A belief that ends because a lease expires must be reported as ended at the instant of the
-// expiry, whether or not the caller checks the clock.
+// If a belief ends because of a clock (a lease expires), it ends at the time from which the lock
+// would report its end, even if no caller checks the lock then.
 type Beliefs struct {
 	rule
 	now  time.Duration
@@ -24,7 +24,7 @@ type belief struct {
 	since  time.Duration
 }
 
-// Begin records that, from at on, the caller believes that it holds key on these terms.
+// Begin records that from time at on, the caller who believes that it holds key on these terms.
 func (b *Beliefs) Begin(key string, who Caller, terms Terms, at time.Duration) error {
 	if b.at(at) != nil {
 		return b.err
@@ -46,8 +46,8 @@ func (b *Beliefs) Begin(key string, who Caller, terms Terms, at time.Duration) e
 	return nil
 }
 
-// End records that, from at on, the caller no longer believes that it holds key. Without such a
-// belief End does nothing, so a loss and a release of the same lock may both be reported.
+// End records that from time at on, the caller who no longer believes that it holds key. If there
+// is no such belief, End does nothing, so both the loss and the release of a lock may be reported.
 func (b *Beliefs) End(key string, who Caller, at time.Duration) error {
 	if b.at(at) != nil {
 		return b.err
@@ -66,7 +66,7 @@ func (b *Beliefs) Believes(key string, who Caller) bool {
 	return slices.ContainsFunc(b.held[key], func(o belief) bool { return o.caller == who })
 }
 
-// Count returns the number of keys that at least one caller believes to hold.
+// Count returns the number of keys that a caller believes that it holds.
 func (b *Beliefs) Count() int { return len(b.held) }
 
 func (b *Beliefs) at(at time.Duration) error {

@@ -54,7 +54,8 @@ func TestFrontSeesEachEntryOnce(t *testing.T) {
 	}
 }
 
-// shared are the terms of a reader; two are the terms of two permits of three.
+// shared has the terms of a shared request, and two the terms of a request for two permits of
+// three.
 var shared, two = Terms{Permits: 1}, Terms{Permits: 2, Of: 3}
 
 func TestFIFO(t *testing.T) {
@@ -73,11 +74,11 @@ func TestFIFO(t *testing.T) {
 	j = FIFO{}
 	queue("x", 1, 2)
 	wantFine(t, j.Gone("x", 1), j.Granted("x", 2))
-	wantBroken(t, j.Granted("x", 1), &j, "fifo") // 1 has ended
+	wantBroken(t, j.Granted("x", 1), &j, "fifo") // request 1 had ended
 	j = FIFO{}
 	queue("x", 1)
 	wantFine(t, j.Granted("x", 1))
-	wantBroken(t, j.Granted("x", 1), &j, "fifo") // 1 was granted before
+	wantBroken(t, j.Granted("x", 1), &j, "fifo") // granted twice
 	j = FIFO{}
 	queue("x", 2)
 	wantBroken(t, j.Queued("x", 1, Terms{}, false), &j, "fifo")
@@ -94,22 +95,22 @@ func TestFIFOOfKinds(t *testing.T) {
 	wantFine(t, j.Queued("x", 1, shared, false), j.Queued("x", 2, shared, false), j.Queued("x", 3, Terms{}, false),
 		j.Queued("x", 4, shared, false))
 	wantFine(t, j.Granted("x", 1), j.Granted("x", 2))
-	wantBroken(t, j.Granted("x", 4), &j, "fifo") // a writer waits before 4
+	wantBroken(t, j.Granted("x", 4), &j, "fifo") // exclusive request 3 waits
 	j = FIFO{}
 	wantFine(t, j.Queued("x", 1, two, false), j.Granted("x", 1), j.Queued("x", 2, Terms{1, 3}, false),
 		j.Granted("x", 2), j.Queued("x", 3, Terms{1, 3}, false))
 	wantBroken(t, j.Granted("x", 3), &j, "fifo") // no permits are left
 	j = FIFO{}
 	wantFine(t, j.Queued("x", 1, Terms{2, 4}, false), j.Granted("x", 1), j.Queued("x", 2, two, true))
-	wantBroken(t, j.Granted("x", 2), &j, "fifo") // the lowest total limits all holders
+	wantBroken(t, j.Granted("x", 2), &j, "fifo") // the lowest Of applies
 	j = FIFO{}
-	// Request 1 waited for another key.
+	// request 1 waited for another key
 	wantFine(t, j.Queued("x", 1, shared, true), j.Queued("x", 2, shared, false), j.Granted("x", 2), j.Granted("x", 1))
 	wantFine(t, j.Queued("x", 3, shared, false), j.Queued("x", 4, shared, true))
-	wantBroken(t, j.Granted("x", 4), &j, "fifo") // 3 waits for no other key
+	wantBroken(t, j.Granted("x", 4), &j, "fifo") // request 3 waits for no other key
 	j = FIFO{}
 	wantFine(t, j.Queued("x", 1, Terms{}, true), j.Queued("x", 2, shared, false))
-	wantBroken(t, j.Granted("x", 2), &j, "fifo") // 1 waits for another key, and leaves no room
+	wantBroken(t, j.Granted("x", 2), &j, "fifo") // request 1 waits for another key, and 2 may not overtake it
 }
 
 func TestBeliefs(t *testing.T) {
@@ -126,14 +127,14 @@ func TestBeliefs(t *testing.T) {
 	wantBroken(t, j.Begin("x", b, alone, 3), &j, "beliefs")
 	j = Beliefs{}
 	wantFine(t, j.Begin("x", a, alone, 7))
-	wantBroken(t, j.End("x", a, 6), &j, "beliefs") // the time is before that of an earlier report
+	wantBroken(t, j.End("x", a, 6), &j, "beliefs") // an earlier time is reported after a later one
 
 	j = Beliefs{}
 	wantFine(t, j.Begin("x", a, shared, 1), j.Begin("x", b, shared, 1), j.End("x", a, 2))
-	wantBroken(t, j.Begin("x", a, alone, 3), &j, "beliefs") // a writer beside a reader
+	wantBroken(t, j.Begin("x", a, alone, 3), &j, "beliefs") // an exclusive holder together with a shared one
 	j = Beliefs{}
 	wantFine(t, j.Begin("x", a, alone, 1))
-	wantBroken(t, j.Begin("x", b, shared, 2), &j, "beliefs") // a reader beside a writer
+	wantBroken(t, j.Begin("x", b, shared, 2), &j, "beliefs") // a shared holder together with an exclusive one
 	j = Beliefs{}
 	wantFine(t, j.Begin("x", a, two, 1), j.Begin("x", b, Terms{1, 3}, 1))
 	wantBroken(t, j.Begin("x", Caller{"c", 1}, Terms{1, 4}, 2), &j, "beliefs") // four permits of three
@@ -152,24 +153,24 @@ func TestRegister(t *testing.T) {
 	write("x", a, 5, true, true)
 	write("x", a, 5, false, true) // after the end of the belief; no other caller wrote
 	write("x", b, 7, true, true)
-	write("x", a, 5, false, false) // tokens exist to refuse such a write
+	write("x", a, 5, false, false) // refused because of its token
 	write("y", a, 6, true, true)
 	if j.Refused() != 1 {
 		t.Fatalf("%d refused", j.Refused())
 	}
-	_, err := j.Write("x", a, 5, true) // a holder is refused: its token is too low
+	_, err := j.Write("x", a, 5, true) // the caller holds the lock, and is refused because its token is too low
 	wantBroken(t, err, &j, "register")
 	j = Register{}
 	write("x", a, 5, true, true)
 	_, err = j.Write("x", b, 5, true)
-	wantBroken(t, err, &j, "register") // two callers write with one token
+	wantBroken(t, err, &j, "register") // two writers with one token
 	j = Register{}
 	wantFine(t, j.Observed("x", b, 7, true, true))
 	wantBroken(t, j.Observed("x", a, 5, false, true), &j, "register") // a token that it must refuse
 	j = Register{}
 	write("x", a, 5, true, true)
 	wantFine(t, j.Read("x", b, 6, true), j.Read("x", b, 4, false), j.Read("y", b, 1, true))
-	wantBroken(t, j.Read("x", b, 4, true), &j, "register") // a write while a reader holds the lock
+	wantBroken(t, j.Read("x", b, 4, true), &j, "register") // a write while a reader holds
 }
 
 func TestHashes(t *testing.T) {
@@ -218,11 +219,11 @@ func TestGroups(t *testing.T) {
 	if j.Count() != 2 {
 		t.Fatal("Count is not 2")
 	}
-	wantBroken(t, j.Born(3, 300, 31), &j, "groups") // group 2 has two live voters
+	wantBroken(t, j.Born(3, 300, 31), &j, "groups") // two of three voters of group 2 have not ended
 	j = Groups{}
 	wantFine(t, j.Born(1, 100, 11))
 	j.Ended(1, 11)
-	wantBroken(t, j.Born(2, 100, 21), &j, "groups") // tokens not above those of group 1
+	wantBroken(t, j.Born(2, 100, 21), &j, "groups") // its founding time is not higher, so tokens would repeat
 	j = Groups{}
 	wantFine(t, j.Born(1, 100, 11))
 	wantBroken(t, j.Born(1, 200, 11), &j, "groups")
@@ -244,7 +245,7 @@ func TestServed(t *testing.T) {
 	j.Heal(100 * s)
 	wantFine(t, j.Check(110*s), j.Answered(a, true, 110*s))
 	j.Waits(x, b, false, 110*s)
-	wantFine(t, j.Check(300*s)) // a holds the key, which is allowed without a limit
+	wantFine(t, j.Check(300*s)) // a holds the lock, which may last as long as it likes
 	j.Freed("x", a, 300*s)
 	wantFine(t, j.Check(310*s))
 	if j.Waiting() != 1 {
@@ -271,7 +272,7 @@ func TestServed(t *testing.T) {
 	j.Waits([]string{"x", "y"}, c, false, 0)
 	j.Waits(x, d, false, 0)
 	j.Freed("y", a, s)
-	wantFine(t, j.Check(100*s)) // b holds y, c waits for it, and d for c
+	wantFine(t, j.Check(100*s)) // b holds y, c waits for y, and d waits for c
 	j.Freed("y", b, 100*s)
 	wantFine(t, j.Check(110*s))
 	wantBroken(t, j.Check(111*s), &j, "served")
@@ -303,10 +304,10 @@ func TestAcks(t *testing.T) {
 	j.Granted(14, "x", shared, 80)
 	j.Ended(15, "x", shared, 80, "release")
 	wantFine(t, j.Replica("r", 14, held(70, 80)), j.Replica("r", 15, held(70)), j.Replica("r", 15, held(70, 90)))
-	for i := range uint64(1000) { // grants that have ended are dropped
+	for i := range uint64(1000) { // old ended grants are removed
 		j.Ended(20+i, "x", shared, lockfsm.Token(100+i), "release")
 	}
-	j.Granted(1020, "x", shared, 100) // acknowledged late
+	j.Granted(1020, "x", shared, 100) // acknowledged after its end
 	wantFine(t, j.Replica("r", 1020, held(70)))
 	if len(j.keys["x"].grants) > remembered+1 {
 		t.Errorf("%d grants are kept", len(j.keys["x"].grants))

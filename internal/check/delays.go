@@ -6,12 +6,11 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Delays judges the lock delay for one group: a hold with a delay must not end by the expiry of its
-// session before the delay has passed. The delay is counted from the first moment at which an
-// instance can learn of the expiry. The clock of a leader may run fast by the fraction Drift. A new
-// leader starts the delay from the beginning, which only makes it longer. [FIFO] and [Beliefs]
-// judge that the key is not granted during the delay; [Left] and [Served] judge that the delay
-// ends. Set Drift to the largest drift of a clock.
+// Delays judges the lock delay for one group. A hold with a delay whose session expires does not
+// end before the delay has passed. The delay counts from the time when the first replica applies
+// the expiry. A leader's clock may run fast by Drift. A new leader counts the whole delay again,
+// which only makes it longer. [FIFO] and [Beliefs] judge that the key is not granted during the
+// delay, and [Left] and [Served] that the delay ends. Set Drift to the largest drift of a clock.
 type Delays struct {
 	Drift float64
 
@@ -19,8 +18,8 @@ type Delays struct {
 	expired map[lockfsm.SessionID]time.Duration
 }
 
-// Expired records that the expiry of a session is committed. It must be called when the first
-// replica applies the expiry. Only the first report of a session counts.
+// Expired records that a session has expired. at is the time when the first replica applies the
+// expiry. Only the first call for a session counts.
 func (d *Delays) Expired(session lockfsm.SessionID, at time.Duration) {
 	if _, known := d.expired[session]; known {
 		return
@@ -31,8 +30,8 @@ func (d *Delays) Expired(session lockfsm.SessionID, at time.Duration) {
 	d.expired[session] = at
 }
 
-// Ended judges the end of a hold with a delay after the expiry of its session. It must be called
-// after Expired.
+// Ended judges that a hold with this delay ended because its session has expired. Expired must be
+// called before.
 func (d *Delays) Ended(session lockfsm.SessionID, key string, token lockfsm.Token, delay, at time.Duration) error {
 	if d.err != nil {
 		return d.err

@@ -1,32 +1,34 @@
-// Package check is a set of judges that observe a run from outside. Each judge enforces one rule.
-// The program that runs a cluster reports its observations to the judges.
+// Package check is a set of judges that watch a run from outside. Each enforces one rule. The
+// program that runs a cluster reports its observations to them. The cluster may be a simulation,
+// nodes in fake time, or processes.
 //
-//   - [Tokens]: the tokens of a key increase.
-//   - [Beliefs]: callers that believe at the same time that they hold a key may hold it together.
+//   - [Tokens]: the tokens of a key rise.
+//   - [Beliefs]: the callers that believe at one time that they hold a key may hold it together.
 //   - [Register]: a resource that compares tokens never refuses the holder of the lock, and is not
 //     written while readers share the lock.
 //   - [FIFO]: locks are granted in the order in which requests were committed.
 //   - [Hashes]: replicas that have applied the same entries are equal.
 //   - [Raft]: one leader per term, one vote per term and voter, one entry per index.
-//   - [Rising]: numbers that must not decrease do not decrease.
-//   - [Groups]: there are never two groups that could both grant.
+//   - [Rising]: the numbers of a replica that must not fall do not fall.
+//   - [Groups]: there are never two groups that could both grant locks.
 //   - [Members]: a raft ID belongs to one instance, is added to the configuration once and begins
-//     empty once; no instance votes twice.
-//   - [Served]: after the faults every waiting call is answered; [Left]: when all calls have
-//     returned, the state contains only sessions.
-//   - [Acks]: an acknowledged operation is in the state of every replica, forever.
+//     without data once; no instance votes twice.
+//   - [Served]: after the faults have ended, every waiting call is answered. [Left]: after the last
+//     call the state has only sessions.
+//   - [Acks]: an acknowledged operation is in the state of every replica that has applied it.
 //   - [Forced]: only a hold that was named by key and token is ended by force.
-//   - [Longest]: a hold with a longest duration ends, and its holder is notified.
-//   - [Delays]: a lock with a delay is not free before the delay has passed, under any leader.
-//   - [Notices]: a holder that asked for it has been notified of a waiter when its lease is
-//     renewed.
-//   - [Reentry]: a reentrant lock has one token until its owner has left as often as it has
-//     entered.
+//   - [Longest]: a hold with a longest duration ends at that time, and its holder is notified.
+//   - [Delays]: a lock with a delay is not free before the delay is over, under any leader.
+//   - [Notices]: a holder that asked for notices is notified of a waiter at the latest when its
+//     next renewal is acknowledged.
+//   - [Reentry]: a reentrant lock has the same token until its owner has left it as often as the
+//     owner has entered it.
 //
 // # The models
 //
-// Other tools judge a history by one model for each kind of lock. Here all kinds follow one rule
-// (see [Terms]), and each judge checks one promise. The models correspond to these judges:
+// Other tools judge a history with one model for each kind of lock. Here all kinds of locks follow
+// one rule (see [Terms]), and each judge is for one promise. This is how the usual models
+// correspond to the judges:
 //
 //	owner-aware mutex     Beliefs: one owner at a time. Rule "ends" of package history, which knows
 //	                      sessions and numbers: only its owner frees it
@@ -53,14 +55,16 @@
 //
 // # Concurrency
 //
-// A judge is not safe for concurrent use. Its caller may guard it with a mutex.
+// The zero value of a judge is ready for use, except that [Delays], [Longest] and [Served] have a
+// field to set. A judge is not safe for concurrent use. The caller may guard it with a mutex.
 //
 // # Failure
 //
-// A violation is the only error. A report that breaks the rules for reports (such as a time before
-// that of an earlier report) is also returned as a violation, so that wrong input cannot pass.
+// A violation is the only error. A report that breaks the rules for reports (for example, with a
+// time before that of an earlier report) is also returned as a violation, because a run with wrong
+// reports must not pass.
 //
 // # Limits
 //
-// Judges keep one record for each key, group or index. They are meant for runs of limited length.
+// Judges keep one record for each key, group or index, so a run must be short enough for memory.
 package check

@@ -7,10 +7,9 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// FIFO judges the order of grants and the rule of sharing for one group. A request may be granted
-// only if it can hold the lock together with all unfinished requests before it, those that hold the
-// lock and those that wait for another key. It may not be granted before an earlier request that
-// waits for this key only. The zero value is ready for use.
+// FIFO judges the order of grants and the rule of sharing for one group. A request is granted only
+// if it may hold the lock together with all unfinished requests before it, whether these hold the
+// lock or wait for another key. A request that waits only for this lock is never overtaken.
 type FIFO struct {
 	rule
 	queues map[string]*queue
@@ -18,7 +17,7 @@ type FIFO struct {
 
 type queue struct {
 	row    []place
-	newest lockfsm.Revision // the revision of the last queued request
+	newest lockfsm.Revision // revision of the request that was queued last
 }
 
 type place struct {
@@ -44,9 +43,8 @@ func (q *queue) find(at lockfsm.Revision) (int, bool) {
 	return slices.BinarySearchFunc(q.row, at, func(p place, at lockfsm.Revision) int { return cmp.Compare(p.at, at) })
 }
 
-// Queued records an accepted request, including one that is granted immediately. at is the revision
-// at which it was committed, which is its place in the queue. several means that the request waits
-// for other keys as well.
+// Queued records an accepted request, also one that is granted immediately. at is the revision at
+// which the request was committed. several means that the request also waits for other keys.
 func (f *FIFO) Queued(key string, at lockfsm.Revision, terms Terms, several bool) error {
 	if f.err != nil {
 		return f.err
@@ -60,7 +58,7 @@ func (f *FIFO) Queued(key string, at lockfsm.Revision, terms Terms, several bool
 	return nil
 }
 
-// Gone records that a request has ended, whether or not it was granted.
+// Gone records that a request has ended, whether it was granted or not.
 func (f *FIFO) Gone(key string, at lockfsm.Revision) error {
 	q := f.queue(key)
 	if i, found := q.find(at); found {
@@ -93,7 +91,7 @@ func (f *FIFO) Granted(key string, at lockfsm.Revision) error {
 	return nil
 }
 
-// Waits reports whether key has a waiting request that cannot hold it together with a holder on
+// Waits reports whether a request waits for key that may not hold the key together with a holder on
 // these terms.
 func (f *FIFO) Waits(key string, holder Terms) bool {
 	for _, p := range f.queue(key).row {

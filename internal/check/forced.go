@@ -2,11 +2,11 @@ package check
 
 import "github.com/mortise-lock/mortise/lockfsm"
 
-// Forced judges ends by force. A hold may be ended by force only after an order that named one of
-// its keys and its token, and its holder may be notified only then. A late order ends no other
-// hold, since the next holder has another token. The zero value is ready for use.
+// Forced judges ends by force. A hold is ended by force, and reported to its holder as ended by
+// force, only after an order that named one of its keys and its token. A late order must not end
+// another hold, because the next hold of the key has another token.
 //
-// A hold that was ended by force has ended from that moment on, even if its holder was not
+// A hold that was ended by force counts as ended from that time on, even if its holder has not been
 // notified; see [Forced.Over].
 type Forced struct {
 	rule
@@ -19,7 +19,7 @@ type grip struct {
 	token lockfsm.Token
 }
 
-// Asked records an order. It must be called before the order can take effect.
+// Asked records an order to end a hold. It must be called before the order can take effect.
 func (f *Forced) Asked(key string, token lockfsm.Token) {
 	if f.asked == nil {
 		f.asked, f.over = map[grip]bool{}, map[lockfsm.Token]bool{}
@@ -27,7 +27,7 @@ func (f *Forced) Asked(key string, token lockfsm.Token) {
 	f.asked[grip{key, token}] = true
 }
 
-// Ended judges a hold that the state has ended by force. keys are all keys of the hold.
+// Ended judges that the state has ended the hold with these keys and this token by force.
 func (f *Forced) Ended(keys []string, token lockfsm.Token) error {
 	if err := f.judge("is ended by force", keys, token); err != nil {
 		return err

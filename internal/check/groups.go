@@ -2,11 +2,11 @@ package check
 
 import "slices"
 
-// Groups judges that there are never two groups that could both grant: at most one founded group
-// has a majority of its voters alive. The voters are the incarnations that the charter or the
-// newest configuration names. A restarted voter without a directory is another incarnation. A voter
-// with a directory remains the same incarnation while its process is down. The zero value is ready
-// for use.
+// Groups judges that there are never two groups that could both grant locks: at most one founded
+// group has a majority of voters that have not ended. The voters of a group are the incarnations
+// that its charter, or its newest configuration, names. A voter without a directory that restarts
+// is another incarnation and can never take part in the old group. A voter with a directory does
+// not end as long as its directory exists, even while its process is down.
 type Groups struct {
 	rule
 	born []group // in the order in which they were founded
@@ -19,11 +19,12 @@ type group struct {
 	at       uint64   // the index of the configuration
 	ended    map[uint64]bool
 	founded  int64
-	lost     bool // whether it had no living majority at some time
+	lost     bool // whether the group had no majority at some time
 }
 
-// Born records the founding of a group, once, with its voting instances and its founding time. The
-// founding time must be later than that of every earlier group, because tokens start at it.
+// Born records the founding of a group, with its voting instances and its founding time. It must be
+// called once for each group. The founding time must be higher than that of every earlier group,
+// because the tokens of a group start at its founding time.
 func (g *Groups) Born(id uint64, foundedUnixMS int64, voters ...uint64) error {
 	if g.err != nil {
 		return g.err
@@ -44,9 +45,9 @@ func (g *Groups) Born(id uint64, foundedUnixMS int64, voters ...uint64) error {
 	return g.check()
 }
 
-// Configured records that a replica has applied the configuration at index at, with these voting
-// instances. outgoing are the voters of the outgoing majority while the configuration is joint. The
-// configuration with the highest index counts.
+// Configured records that a replica has applied a configuration with these voting instances. If the
+// configuration is joint, outgoing has the voters of its other majority. The configuration with the
+// highest index counts.
 func (g *Groups) Configured(id, at uint64, voters, outgoing []uint64) {
 	for i := range g.born {
 		if group := &g.born[i]; group.id == id && at > group.at {
@@ -56,13 +57,12 @@ func (g *Groups) Configured(id, at uint64, voters, outgoing []uint64) {
 	}
 }
 
-// Able reports whether a majority of the voters of a group is alive.
+// Able reports whether a majority of the voters of a group has not ended.
 func (g *Groups) Able(id uint64) bool {
 	return slices.ContainsFunc(g.born, func(group group) bool { return group.id == id && group.able() })
 }
 
-// Lost returns the groups without a living majority of their voters, in the order in which they
-// were founded.
+// Lost returns the groups for which Able is false, in the order of their foundings.
 func (g *Groups) Lost() []uint64 {
 	var lost []uint64
 	for _, group := range g.born {
@@ -73,7 +73,7 @@ func (g *Groups) Lost() []uint64 {
 	return lost
 }
 
-// MaySpare reports whether every group that has a living majority would keep one without the
+// MaySpare reports whether every group that has a majority would also have a majority without that
 // instance.
 func (g *Groups) MaySpare(instance uint64) bool {
 	for _, group := range g.born {
@@ -90,7 +90,8 @@ func (g *Groups) MaySpare(instance uint64) bool {
 	return true
 }
 
-// Needless returns how many groups were replaced although they always had a living majority.
+// Needless returns how many groups were replaced by a later group although they always had a
+// majority of voters that had not ended.
 func (g *Groups) Needless() int {
 	n := 0
 	for _, group := range g.born[:max(0, len(g.born)-1)] {
@@ -117,8 +118,8 @@ func (g *group) majority(voters []uint64) bool {
 
 func (g *group) note() { g.lost = g.lost || !g.able() }
 
-// Ended records that an incarnation can never again take part in a group: its process ended without
-// a directory, it restarted in place, or its directory is lost.
+// Ended records that an incarnation can never take part in that group again, because its process
+// ended without a directory, it restarted in place, or its directory is lost.
 func (g *Groups) Ended(id, instance uint64) {
 	for i := range g.born {
 		if group := &g.born[i]; group.id == id {
@@ -128,7 +129,7 @@ func (g *Groups) Ended(id, instance uint64) {
 	}
 }
 
-// EndedEverywhere is like Ended, for all groups.
+// EndedEverywhere calls Ended for all groups.
 func (g *Groups) EndedEverywhere(instance uint64) {
 	for i := range g.born {
 		g.born[i].ended[instance] = true
@@ -139,8 +140,8 @@ func (g *Groups) EndedEverywhere(instance uint64) {
 // Count returns the number of founded groups.
 func (g *Groups) Count() int { return len(g.born) }
 
-// check reports a violation if two groups have a living majority. It is called only when a group is
-// founded, because an incarnation that has ended never returns.
+// check returns a violation if two groups have a majority. It is called only after foundings,
+// because an incarnation that has ended does not return.
 func (g *Groups) check() error {
 	var able []uint64
 	for _, group := range g.born {

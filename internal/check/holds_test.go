@@ -15,10 +15,10 @@ func TestForced(t *testing.T) {
 	}
 	j.Asked("x", 8)
 	wantFine(t, j.Ended(x, 8))
-	wantBroken(t, j.Ended(x, 9), &j, "forced") // a later hold of the key, with another token
+	wantBroken(t, j.Ended(x, 9), &j, "forced") // the token of a later hold of the key
 	j = Forced{}
 	j.Asked("x", 7)
-	wantBroken(t, j.Ended([]string{"z"}, 7), &j, "forced") // another key
+	wantBroken(t, j.Ended([]string{"z"}, 7), &j, "forced") // the order named another key
 	j = Forced{}
 	wantBroken(t, j.Told(x, 7), &j, "forced")
 }
@@ -27,13 +27,13 @@ func TestDelays(t *testing.T) {
 	const s = time.Second
 	j := Delays{Drift: 0.01}
 	j.Expired(1, 10*s)
-	j.Expired(1, 40*s) // a second report, after the delay
+	j.Expired(1, 40*s) // a second call, when the delay has passed
 	wantFine(t, j.Ended(1, "x", 7, 30*s, 40*s), j.Ended(1, "y", 7, 0, 10*s))
 	j.Expired(2, 100*s)
-	wantFine(t, j.Ended(2, "x", 8, 10*s, 100*s+9902*time.Millisecond)) // a fast clock
+	wantFine(t, j.Ended(2, "x", 8, 10*s, 100*s+9902*time.Millisecond)) // measured by a fast clock
 	wantBroken(t, j.Ended(2, "x", 8, 10*s, 100*s+9900*time.Millisecond), &j, "delays")
 	j = Delays{}
-	wantBroken(t, j.Ended(1, "x", 7, s, 100*s), &j, "delays") // session 1 has not expired
+	wantBroken(t, j.Ended(1, "x", 7, s, 100*s), &j, "delays") // the session has not expired
 }
 
 func TestNotices(t *testing.T) {
@@ -62,7 +62,7 @@ func TestLongest(t *testing.T) {
 	j.Begins(a, 10*s)
 	wantBroken(t, j.Overdue(a, 9*s), &j, "longest")
 	j = Longest{}
-	wantBroken(t, j.Overdue(a, 9*s), &j, "longest") // the hold of a has no longest duration
+	wantBroken(t, j.Overdue(a, 9*s), &j, "longest") // the hold has no longest duration
 }
 
 func TestReentry(t *testing.T) {

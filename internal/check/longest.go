@@ -2,9 +2,9 @@ package check
 
 import "time"
 
-// Longest judges holds with a longest duration: a holder must be notified when the duration ends,
-// not earlier, and at most Late later while its process runs. [Beliefs] judges that the lock is not
-// granted to another caller before that.
+// Longest judges holds with a longest duration: their holders are notified not before that duration
+// has passed, and at most Late after that while the holder's process runs. [Beliefs] judges that
+// the lock is not granted to another caller before that.
 type Longest struct {
 	Late time.Duration
 
@@ -12,8 +12,8 @@ type Longest struct {
 	until map[Caller]time.Duration
 }
 
-// Begins records a hold that must end at until, a time of the global clock. The caller must have
-// computed until from the clock of the holder.
+// Begins records a hold with a longest duration. until is the time of the global clock at which
+// this duration has passed by the holder's clock.
 func (l *Longest) Begins(who Caller, until time.Duration) {
 	if l.until == nil {
 		l.until = map[Caller]time.Duration{}
@@ -21,7 +21,8 @@ func (l *Longest) Begins(who Caller, until time.Duration) {
 	l.until[who] = until
 }
 
-// Overdue judges that a holder was notified at this time that its longest duration has ended.
+// Overdue judges that a holder was notified at time at that its hold has reached its longest
+// duration.
 func (l *Longest) Overdue(who Caller, at time.Duration) error {
 	until, known := l.until[who]
 	delete(l.until, who)
@@ -32,11 +33,11 @@ func (l *Longest) Overdue(who Caller, at time.Duration) error {
 	return l.err
 }
 
-// Over records that a hold has ended for another reason, or that its process has ended.
+// Over records that a hold has ended for another reason, or that its process has died.
 func (l *Longest) Over(who Caller) { delete(l.until, who) }
 
-// Check judges that a holder was notified in time. It must be called only for a holder whose
-// process has run for at least Late.
+// Check returns a violation if the holder should have been notified before. It must be called only
+// for a holder whose process has run for at least Late.
 func (l *Longest) Check(who Caller, at time.Duration) error {
 	if until, known := l.until[who]; known && at-until > l.Late && l.err == nil {
 		return l.broken("longest: the hold of %v was to end at %v, and at %v its holder has not been told",

@@ -4,22 +4,22 @@ import "slices"
 
 // Member is one replica of a configuration.
 type Member struct {
-	ID       uint64 // its raft ID
-	Instance uint64 // the instance that runs it
+	ID       uint64 // raft ID of the replica
+	Instance uint64 // the instance that runs the replica
 }
 
 // Members judges the replicas of a group's log. A raft ID belongs to one instance, is added to the
-// configuration once, and begins without data once. All replicas report the same configuration at
-// an index, and no instance votes twice in a configuration. The zero value is ready for use.
+// configuration at most once, and begins without data at most once. All replicas report the same
+// configuration at an index, and no instance has two votes in a configuration.
 type Members struct {
 	rule
 	groups map[uint64]*membership
 }
 
 type membership struct {
-	owner   map[uint64]uint64 // the instance of each raft ID
-	begun   map[uint64]bool   // the raft IDs that began without data
-	configs []configuration   // ascending by index
+	owner   map[uint64]uint64 // instance by raft ID
+	begun   map[uint64]bool   // raft IDs that began without data
+	configs []configuration   // ascending by at
 }
 
 type configuration struct {
@@ -64,10 +64,10 @@ func (m *Members) owned(g *membership, group uint64, who Member) error {
 	return nil
 }
 
-// Configured records that a replica has applied the configuration at index at of the log. members
-// are the replicas of the configuration. voters are its voters; if it is joint, those of the
-// incoming majority. Configured may be called in any order and repeatedly. It reports whether the
-// configuration was new.
+// Configured records that a replica has applied the configuration that the log has at index at.
+// members has its replicas. If the configuration is joint, voters has the voters of its incoming
+// half. Configured may be called in any order and repeatedly. It reports whether the configuration
+// was new.
 func (m *Members) Configured(group, at uint64, members []Member, voters []uint64) (fresh bool, err error) {
 	if m.err != nil {
 		return false, m.err

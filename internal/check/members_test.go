@@ -19,11 +19,11 @@ func TestMembers(t *testing.T) {
 		t.Fatal("a new configuration is not reported as new", err)
 	}
 	wantFine(t, configured(&j, 5, []Member{one, two, three}, 1, 2))        // from a lagging replica
-	wantBroken(t, configured(&j, 9, []Member{one, two}, 1), &j, "members") // 2 had left
+	wantBroken(t, configured(&j, 9, []Member{one, two}, 1), &j, "members") // 2 had been removed
 
 	j = Members{}
 	wantFine(t, configured(&j, 1, []Member{one, two}, 1, 2), configured(&j, 9, []Member{one, two}, 1, 2))
-	wantFine(t, configured(&j, 5, []Member{one}, 1)) // reported late: 2 had left before
+	wantFine(t, configured(&j, 5, []Member{one}, 1)) // reported late; it shows that 2 was removed and added again
 	wantBroken(t, configured(&j, 10, []Member{one, two}, 1, 2), &j, "members")
 
 	j = Members{}
@@ -46,7 +46,7 @@ func TestGroupsFollowTheConfiguration(t *testing.T) {
 	var j Groups
 	wantFine(t, j.Born(1, 100, 11, 12, 13))
 	j.Configured(1, 9, []uint64{11, 14, 15}, []uint64{11, 12, 13})
-	j.Configured(1, 5, []uint64{11}, nil) // older than the recorded configuration
+	j.Configured(1, 5, []uint64{11}, nil) // an older configuration
 	j.EndedEverywhere(12)
 	if !j.Able(1) || j.Able(2) || j.Needless() != 0 {
 		t.Fatal("one of the outgoing three is gone")

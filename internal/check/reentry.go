@@ -2,24 +2,24 @@ package check
 
 import "github.com/mortise-lock/mortise/lockfsm"
 
-// Reentry judges locks that their owner can enter repeatedly, like a mutex with a count. No other
-// owner enters until the owner has left as often as it has entered. Within a hold every entry has
-// the same token, and the next owner has a higher token. An owner is a thread or, in mortise, all
-// code that runs with the context of one lock. The zero value is ready for use.
+// Reentry judges locks that their owner can enter again, like a counted mutex. No other owner can
+// enter a lock until its owner has left it as often as it has entered it. The owner enters it again
+// with the same token, and the next owner has a higher token. An owner is a thread or, in mortise,
+// all code that runs under the context of one lock.
 type Reentry struct {
 	rule
 	inside map[string]visit
 	last   map[string]lockfsm.Token
 }
 
-// visit is the time in which an owner holds a key, from its first entry to its last exit.
+// visit is the time in which an owner is inside one key, from its first Enter to its last Leave.
 type visit struct {
 	owner Caller
 	token lockfsm.Token
 	count int
 }
 
-// Enter judges an entry. It must be called after the entry was granted.
+// Enter judges that owner entered key. It must be called after the entry was granted.
 func (r *Reentry) Enter(key string, owner Caller, token lockfsm.Token) error {
 	if r.err != nil {
 		return r.err
@@ -41,7 +41,7 @@ func (r *Reentry) Enter(key string, owner Caller, token lockfsm.Token) error {
 	return nil
 }
 
-// Leave judges an exit. It must be called before other owners can observe the exit.
+// Leave judges that owner left key. It must be called before another owner can enter.
 func (r *Reentry) Leave(key string, owner Caller) error {
 	v := r.inside[key]
 	if r.err == nil && (v.count == 0 || v.owner != owner) {
@@ -53,5 +53,5 @@ func (r *Reentry) Leave(key string, owner Caller) error {
 	return r.err
 }
 
-// Count returns the number of entries of the present owner of key that it has not left.
+// Count returns how many entries of key have not been left.
 func (r *Reentry) Count(key string) int { return r.inside[key].count }

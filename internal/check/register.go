@@ -2,10 +2,11 @@ package check
 
 import "github.com/mortise-lock/mortise/lockfsm"
 
-// Register judges the use of tokens: a resource remembers the highest token and refuses lower ones.
-// The resource must not refuse a caller that holds the lock, which would happen if its token were
-// not the highest. Two callers must not use one token. With Observed, a resource outside this
-// package must compare tokens. The zero value is ready for use.
+// Register judges the use of tokens by a resource that remembers the highest token and refuses
+// lower tokens. Such a resource is always written in the order of tokens, so Register judges other
+// rules. A write of a caller that really holds the lock must not be refused, which would happen if
+// its token were not the highest. Two callers must not use the same token. A resource outside this
+// package, whose writes are passed to Observed, must refuse lower tokens.
 type Register struct {
 	rule
 	last    map[string]write
@@ -17,15 +18,16 @@ type write struct {
 	token  lockfsm.Token
 }
 
-// Write simulates a write to the resource that key protects, and reports whether the resource
-// accepts it. believes must be whether the caller still believes that it holds the lock when the
-// write arrives (see [Beliefs.Believes]). A write of a caller that does not may be refused.
+// Write writes to a resource inside Register that key protects, and reports whether the resource
+// accepts the write. believes must be true if the caller who believes that it holds key when the
+// write arrives (see [Beliefs.Believes]). Otherwise the write may be refused.
 func (r *Register) Write(key string, who Caller, token lockfsm.Token, believes bool) (accepted bool, err error) {
 	accepted = token >= r.last[key].token
 	return accepted, r.Observed(key, who, token, believes, accepted)
 }
 
-// Observed judges a write to a resource that compares tokens itself.
+// Observed judges a write to a resource outside this package. accepted is whether the resource
+// accepted the write.
 func (r *Register) Observed(key string, who Caller, token lockfsm.Token, believes, accepted bool) error {
 	if r.err != nil {
 		return r.err
@@ -51,8 +53,8 @@ func (r *Register) Observed(key string, who Caller, token lockfsm.Token, believe
 	return nil
 }
 
-// Read judges a read by a caller that shares the lock. While the caller still holds the lock, no
-// caller with a later grant can have written, since a writer holds the lock exclusively.
+// Read judges a caller that holds the lock shared and only reads. While the caller holds the lock,
+// no caller with a later grant can have written, because a writer holds the lock exclusively.
 func (r *Register) Read(key string, who Caller, token lockfsm.Token, believes bool) error {
 	if last := r.last[key]; r.err == nil && believes && last.token >= token {
 		return r.broken("register: %v shares %q with token %d, and %v has written with token %d", who, key, token,
@@ -61,6 +63,6 @@ func (r *Register) Read(key string, who Caller, token lockfsm.Token, believes bo
 	return r.err
 }
 
-// Refused returns how many writes were rightly refused. If it is 0 after a run, the run has not
-// tested that tokens protect the resource.
+// Refused returns how many writes were refused without a violation. If it is 0 after a run, the run
+// has not tested whether tokens protect the resource.
 func (r *Register) Refused() int { return r.refused }

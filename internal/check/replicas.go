@@ -4,8 +4,7 @@ import "hash/fnv"
 
 type at struct{ group, index uint64 }
 
-// Hashes judges that replicas which have applied the same entries are equal. The zero value is
-// ready for use.
+// Hashes judges that replicas which have applied the same entries are equal.
 type Hashes struct {
 	rule
 	seen map[at]hashed
@@ -16,8 +15,8 @@ type hashed struct {
 	replica string
 }
 
-// Applied judges a replica that has applied the entries of its group up to index. sum is a sum of
-// its state, such as the [Sum] of its snapshot.
+// Applied judges a replica that has applied the log of its group up to index. sum is a hash of its
+// state, such as the [Sum] of its snapshot.
 func (h *Hashes) Applied(group, index, sum uint64, who string) error {
 	if h.err != nil {
 		return h.err
@@ -37,15 +36,15 @@ func (h *Hashes) Applied(group, index, sum uint64, who string) error {
 	return nil
 }
 
-// Sum returns a checksum of b that is the same in every run and on every machine.
+// Sum returns a hash of b that is equal in every run and on every machine.
 func Sum(b []byte) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write(b) // never returns an error
 	return h.Sum64()
 }
 
-// Raft judges the guarantees of Raft by what voters send and commit. The zero value is ready for
-// use.
+// Raft judges the guarantees of the Raft algorithm, by the messages that voters send and the
+// entries that they commit.
 type Raft struct {
 	rule
 	leaders map[term]uint64
@@ -62,8 +61,8 @@ type entry struct {
 	caller    string
 }
 
-// Leads judges that the replica with this raft ID acts as the leader of a term: it considers itself
-// the leader, or sends what only a leader sends.
+// Leads judges that a raft ID acts as the leader of a term. It acts so if it has the role of
+// leader, or sends a message that only a leader sends.
 func (r *Raft) Leads(group, t, id uint64) error {
 	if r.err != nil {
 		return r.err
@@ -79,9 +78,8 @@ func (r *Raft) Leads(group, t, id uint64) error {
 	return nil
 }
 
-// Votes judges that the replica with the raft ID voter has voted for a candidate, in a granted vote
-// or in a hard state that it stores. A pre-vote does not count. Candidate 0 means no vote and is
-// ignored.
+// Votes judges that a raft ID has voted for a candidate, in a message that grants its vote (not a
+// pre-vote), or in a hard state that it stores. Candidate 0 means no vote and is ignored.
 func (r *Raft) Votes(group, t, voter, candidate uint64) error {
 	if r.err != nil || candidate == 0 {
 		return r.err
@@ -98,7 +96,7 @@ func (r *Raft) Votes(group, t, voter, candidate uint64) error {
 	return nil
 }
 
-// Committed judges an entry that a voter applies. sum is the [Sum] of the data of the entry.
+// Committed judges an entry that a voter applies. sum is the [Sum] of its data.
 func (r *Raft) Committed(group, index, t, sum uint64, who string) error {
 	if r.err != nil {
 		return r.err
@@ -124,14 +122,14 @@ type Progress struct {
 	Term, Commit, Applied, Revision uint64
 }
 
-// Rising judges that no number of a replica decreases. The zero value is ready for use.
+// Rising judges that no number in the Progress of a replica falls.
 type Rising struct {
 	rule
 	seen map[string]Progress
 }
 
-// Observed judges the progress of the replica with this name. A restarted replica needs another
-// name, unless it kept its disk and the reported numbers had been stored.
+// Observed judges the progress of the replica with the name who. A restarted replica needs another
+// name, unless it kept its disk and the numbers reported before were stored there.
 func (r *Rising) Observed(who string, p Progress) error {
 	if r.err != nil {
 		return r.err
@@ -156,5 +154,6 @@ func (r *Rising) Observed(who string, p Progress) error {
 	return nil
 }
 
-// Forget removes a replica: a later replica of the same name may have any numbers.
+// Forget removes the replica with the name who. A later replica with that name may begin with any
+// numbers.
 func (r *Rising) Forget(who string) { delete(r.seen, who) }

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// Caller names a caller that can hold a lock: a call on a node. The program that uses the judges
-// chooses the numbers, which must differ for two incarnations of a node.
+// Caller identifies a call on a node that can hold a lock. The user of the judges chooses the
+// values of Op, which must differ between two incarnations of a node.
 type Caller struct {
 	Node string
 	Op   uint64
@@ -14,15 +14,14 @@ type Caller struct {
 
 func (w Caller) String() string { return fmt.Sprintf("%s#%d", w.Node, w.Op) }
 
-// Terms is the part of a lock that a request asks for, as in lockfsm.Command. The zero value is the
-// whole lock. Permits 1 with Of 0 is a share; any number of requests may hold a share together. All
-// other values are permits of a semaphore.
+// Terms is how much of a lock a request takes, as in lockfsm.Command. The zero value means the
+// exclusive lock. Permits 1 with Of 0 means a shared lock. All other values are for a semaphore.
 type Terms struct{ Permits, Of uint32 }
 
 // Alone reports whether the lock is held exclusively.
 func (t Terms) Alone() bool { return t.Permits == 0 }
 
-// Beside reports whether two requests can hold the lock together if no other request holds it.
+// Beside reports whether two requests may hold a lock together, if no other request holds it.
 func (t Terms) Beside(other Terms) bool {
 	var both sum
 	both.add(t)
@@ -40,8 +39,8 @@ func (t Terms) count() (permits, of uint64) {
 	return 1, 1
 }
 
-// sum adds the permits of several holders. They may hold the lock together if the sum is at most
-// the lowest total that any of them names.
+// sum adds up the terms of several holders. They may hold a lock together if the sum of their
+// permits is at most the lowest limit of any of them.
 type sum struct {
 	taken, least uint64
 	many         bool
@@ -58,7 +57,7 @@ func (s *sum) add(t Terms) {
 
 func (s *sum) fits() bool { return !s.many || s.taken <= s.least }
 
-// rule is the part that all judges share. It keeps the first violation.
+// rule keeps the first violation. All judges embed it.
 type rule struct{ err error }
 
 // Err returns the first violation, or nil.
@@ -71,9 +70,8 @@ func (r *rule) broken(format string, args ...any) error {
 	return r.err
 }
 
-// Front distinguishes the first replica that applies an entry from the later ones. Events on which
-// all replicas agree, such as grants, must be reported to a judge of order only once, when the
-// first replica applies the entry. The zero value is ready for use.
+// Front finds the first replica that applies an entry. An event on which all replicas agree, such
+// as a grant, must be reported only once to a judge of order: when the first replica applies it.
 type Front struct{ applied map[uint64]uint64 }
 
 // First reports whether no replica of the group has applied index before.

@@ -8,12 +8,12 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Served judges liveness after the faults have ended. A call must be answered within Bound from
-// when its keys are held by no live caller. A call that needs no lock (a canceled call, a TryLock,
-// an Unlock) must be answered within Bound. A live holder may hold a key without a limit, so the
-// run must end its hold. If calls wait for several keys, Bound counts from when all keys that these
-// calls connect are free; the run must free these as well. Set Bound to the TTL plus one failover
-// and some slack.
+// Served judges liveness after the faults have ended. A key that a call waits for and that no live
+// caller holds is granted within Bound. Every call that needs no lock (a cancelled call, a try, an
+// unlock) is answered within Bound. A live caller may hold a lock without a time limit, so the run
+// must end such holds. Calls that wait for several keys connect these keys: a call may wait for a
+// call that waits for another key. For connected keys Bound counts from the time when all of them
+// are free. Bound must be the TTL, one failover and some slack.
 type Served struct {
 	Bound time.Duration
 
@@ -51,14 +51,14 @@ func (s *Served) key(key string) *wanted {
 // Heal records that the faults have ended.
 func (s *Served) Heal(at time.Duration) { s.healed, s.since = true, at }
 
-// Waits records a call that begins to wait for all of keys. soon means that the call must be
-// answered even if the keys are held.
+// Waits records that a call begins to wait for all of keys. soon means that the call must be
+// answered within Bound even if the keys are held.
 func (s *Served) Waits(keys []string, who Caller, soon bool, at time.Duration) {
 	s.waiting = append(s.waiting, waiting{who, keys, at, soon})
 }
 
-// Soon records that a waiting call must be answered within Bound from at on, because its context
-// has ended.
+// Soon records that the context of a waiting call has ended, so the call must be answered within
+// Bound from time at.
 func (s *Served) Soon(who Caller, at time.Duration) {
 	for i := range s.waiting {
 		if s.waiting[i].caller == who {
@@ -67,7 +67,7 @@ func (s *Served) Soon(who Caller, at time.Duration) {
 	}
 }
 
-// Answered judges that a call returned, or that its process ended. granted means that the call now
+// Answered judges that a call returned, or that its process died. granted means that the caller now
 // holds its keys.
 func (s *Served) Answered(who Caller, granted bool, at time.Duration) error {
 	i := slices.IndexFunc(s.waiting, func(o waiting) bool { return o.caller == who })
@@ -85,16 +85,16 @@ func (s *Served) Answered(who Caller, granted bool, at time.Duration) error {
 	return s.err
 }
 
-// Freed records that a holder of key has released or lost it, or that its process has ended. In the
-// last case Bound counts from that time, so it must include a TTL.
+// Freed records that a holder of key has released or lost the key, or has died. After a death Bound
+// counts from the time of death, so Bound must include a TTL.
 func (s *Served) Freed(key string, who Caller, at time.Duration) {
 	w := s.key(key)
 	w.held = slices.DeleteFunc(w.held, func(o Caller) bool { return o == who })
 	w.free = at
 }
 
-// Check judges all waiting calls at this time. It must be called repeatedly, and at the end of the
-// run.
+// Check returns a violation if a waiting call should have been answered before. It must be called
+// from time to time, and at the end of the run.
 func (s *Served) Check(at time.Duration) error {
 	for i := range s.waiting {
 		s.judge(&s.waiting[i], at)
@@ -120,7 +120,7 @@ func (s *Served) judge(c *waiting, at time.Duration) {
 }
 
 // free returns the time since which keys, and all keys that waiting calls connect with them, are
-// free. held reports that one of these keys is held.
+// free. held means that one of these keys is held.
 func (s *Served) free(keys []string) (since time.Duration, held bool) {
 	all := slices.Clone(keys)
 	for i := 0; i < len(all); i++ {
@@ -145,7 +145,7 @@ func (s *Served) free(keys []string) (since time.Duration, held bool) {
 // Waiting returns the number of calls that were not answered.
 func (s *Served) Waiting() int { return len(s.waiting) }
 
-// Left judges the state when all calls have ended: it must contain only the sessions of the live
+// Left judges the state after all calls have ended. It must have only the sessions of the live
 // instances.
 func Left(who string, is lockfsm.Counts, sessions int) error {
 	if is != (lockfsm.Counts{Sessions: sessions}) {

@@ -2,15 +2,15 @@ package check
 
 import "github.com/mortise-lock/mortise/lockfsm"
 
-// Tokens judges fencing: a later grant of a key has a higher token, even after changes of leader,
-// restarts and new groups. The zero value is ready for use.
+// Tokens judges that of two grants of a key the later one has the higher token, also after a change
+// of leader, a restart or the founding of a new group.
 type Tokens struct {
 	rule
 	highest map[string]lockfsm.Token
 }
 
-// Grant judges a grant. Report each grant once, in the order of the grants: when the first replica
-// applies it (see [Front]), or from successful calls in the order in which they returned.
+// Grant judges a grant. It must be called once for every grant, in the order of the grants: when
+// the first replica applies a grant (see [Front]), or when successful calls return.
 func (t *Tokens) Grant(key string, token lockfsm.Token) error {
 	if t.err != nil {
 		return t.err

@@ -26,11 +26,6 @@
 //
 // Run does not check the order of waiters, whether the context of fn ends when the lock is lost,
 // whether a lock can be entered again, and whether tokens rise across restarts.
-//
-// # Refused alternative
-//
-// A list of checks that the caller runs in its own loop: it saves no code, and a test could omit
-// the loop.
 package lockertest
 
 import (

@@ -23,8 +23,6 @@ func (h *heard) Errorf(string, ...any) { h.failed.Store(true) }
 
 type work = func(context.Context, mortise.Token) error
 
-// TestChecksCatch checks that each check fails for a Locker that breaks its rule, and that no check
-// fails for a Local.
 func TestChecksCatch(t *testing.T) {
 	for name, c := range map[string]struct {
 		fresh func() locker.Locker
