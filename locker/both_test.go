@@ -15,8 +15,6 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// losing is a Local that records its calls, and that loses its locks when the channel lose is
-// closed.
 type losing struct {
 	Local
 	name string
@@ -216,7 +214,7 @@ func TestBothObserves(t *testing.T) {
 
 // TestBothDoesNotDeadlock runs two instances with the same order beside callers that use only the
 // old or only the new service. It checks that each pair of adjacent migration steps excludes each
-// other. A deadlock would make synctest fail.
+// other.
 func TestBothDoesNotDeadlock(t *testing.T) {
 	for seed := range uint64(50) {
 		synctest.Test(t, func(t *testing.T) {

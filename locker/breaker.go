@@ -142,7 +142,6 @@ func (b *Breaker) try(ctx context.Context, key string, turn uint64,
 	return began, err
 }
 
-// harmless reports whether err, from a call that did not begin fn, does not count as a failure.
 func harmless(err error) bool {
 	return deadlocked(err) || is(err, mortise.ErrBadKey, mortise.ErrBadRequest, mortise.ErrLeaving, mortise.ErrClosed,
 		mortise.ErrHeld, mortise.ErrOverloaded, mortise.ErrQueueFull, mortise.ErrNoRoom)

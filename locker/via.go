@@ -25,8 +25,6 @@ func Via(ctx context.Context) []string {
 	return slices.Clone(ways)
 }
 
-// via returns a child of ctx with these path elements before those of ctx. Wrappers call it from
-// the innermost to the outermost.
 func via(ctx context.Context, ways ...string) context.Context {
 	return context.WithValue(ctx, viaKey{}, slices.Concat(ways, Via(ctx)))
 }

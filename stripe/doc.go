@@ -42,10 +42,8 @@
 // 1 to 4,096 stripes. All sends one request per stripe, one after the other. Any sends up to one
 // request for each stripe that it finds locked.
 //
-// # Refused alternatives
+// # Refused alternative
 //
 // Waiting for all stripes concurrently in Any, which would be fair across the set: every waiter
-// would be in n queues, and most grants would be released unused. Consistent hashing, so that n can
-// change: during the change two instances would not exclude each other for some items, too rarely
-// to be noticed.
+// would be in n queues, and most grants would be released unused.
 package stripe

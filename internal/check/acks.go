@@ -46,8 +46,6 @@ func (k *keyed) find(token lockfsm.Token) *acked {
 	return &k.grants[i]
 }
 
-// add adds a grant, unless it is recorded or older than the recorded grants. An exclusive grant
-// removes all earlier grants.
 func (k *keyed) add(g acked) {
 	if g.token <= max(k.alone.token, k.passed) || k.find(g.token) != nil {
 		return

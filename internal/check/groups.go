@@ -139,8 +139,6 @@ func (g *Groups) EndedEverywhere(instance uint64) {
 // Count returns the number of founded groups.
 func (g *Groups) Count() int { return len(g.born) }
 
-// check reports a violation if two groups have a living majority. It is called only when a group is
-// founded, because an incarnation that has ended never returns.
 func (g *Groups) check() error {
 	var able []uint64
 	for _, group := range g.born {

@@ -12,7 +12,6 @@ type Reentry struct {
 	last   map[string]lockfsm.Token
 }
 
-// visit is the time in which an owner holds a key, from its first entry to its last exit.
 type visit struct {
 	owner Caller
 	token lockfsm.Token
