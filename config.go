@@ -243,7 +243,6 @@ func (c Config) withDefaults() Config {
 
 func (c Config) alone() bool { return len(c.Join) == 0 && c.JoinFunc == nil }
 
-// unreachable reports whether this is a node on its own that does not listen.
 func (c Config) unreachable() bool { return c.alone() && c.Bind == "" }
 
 // group returns the group settings. A node on its own needs no grace, because no earlier group can

@@ -47,8 +47,6 @@ func (l *Leadership) Context(parent context.Context) context.Context {
 // mortise.ErrLost if the leadership was lost before.
 func (l *Leadership) Resign(ctx context.Context) error { return l.grant.Unlock(ctx) }
 
-// place is the value in the context of a leadership: its token, and the place of the enclosing
-// leadership.
 type place struct {
 	token mortise.Token
 	outer *place

@@ -15,7 +15,6 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// losing is a Local that records its calls. Its lock is lost when the channel lose is closed.
 type losing struct {
 	Local
 	name string
@@ -210,9 +209,9 @@ func TestBothObserves(t *testing.T) {
 	})
 }
 
-// TestBothDoesNotDeadlock runs two instances of a Both with the same order, and callers of only the
-// old or only the new service. It checks that adjacent steps of the migration exclude each other. A
-// deadlock would end the synctest bubble.
+// TestBothDoesNotDeadlock runs two instances with the same order beside callers that use only the
+// old or only the new service. It checks that each pair of adjacent migration steps excludes each
+// other.
 func TestBothDoesNotDeadlock(t *testing.T) {
 	for seed := range uint64(50) {
 		synctest.Test(t, func(t *testing.T) {

@@ -39,6 +39,11 @@
 //
 // # Limits
 //
-// A set has 1 to 4,096 stripes. All sends one request per stripe, one after the other. Any sends at
-// most one request per stripe until it finds a free one, and one more if all are taken.
+// 1 to 4,096 stripes. All sends one request per stripe, one after the other. Any sends up to one
+// request for each stripe that it finds locked.
+//
+// # Refused alternative
+//
+// Waiting for all stripes concurrently in Any, which would be fair across the set: every waiter
+// would be in n queues, and most grants would be released unused.
 package stripe

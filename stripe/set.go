@@ -84,7 +84,6 @@ func (s *Set) TryAny(ctx context.Context) (int, *mortise.Lock, error) {
 
 func (s *Set) begin() int { return int(s.start.Add(1) % uint32(s.n)) }
 
-// round tries each stripe once, and returns the first result other than ErrHeld.
 func (s *Set) round(ctx context.Context, first int) (i int, lock *mortise.Lock, err error) {
 	for step := range s.n {
 		i = (first + step) % s.n

@@ -60,8 +60,7 @@
 // (because the locker is not a [Store], or the group had no room for the data), Run keeps the lock
 // until T+Late+Skew, so that the next instance in the queue does not run the tick again. So Run may
 // return up to Late+Skew after T, 10 s by default. Leave waits for that as for any holder. When the
-// time of Leave has passed (10 s unless its context has another deadline), the lock is left to
-// expire.
+// time of Leave has passed, the lock is left to expire.
 //
 // # Failure
 //

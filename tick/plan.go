@@ -75,8 +75,6 @@ func (p *plan) skip(horizon time.Time) error {
 	return nil
 }
 
-// attended records that this instance ran the tick, or waited for its lock until the tick could no
-// longer begin.
 func (p *plan) attended(at time.Time) { p.settled, p.missed = at, 0 }
 
 func (p *plan) pass(at time.Time) { p.settled, p.missed = at, min(p.missed+1, maxMissed) }

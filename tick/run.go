@@ -16,7 +16,6 @@ const (
 	retry = time.Second // the pause after the locker was overloaded
 )
 
-// errOver ends the wait for a lock when the tick may no longer begin.
 var errOver = errors.New("tick: the tick is over")
 
 // Locker is the part of *mortise.Node that Run uses. Do waits for the lock of key, runs fn with a
@@ -103,8 +102,6 @@ func (r *runner) loop(ctx context.Context) error {
 	}
 }
 
-// attend waits for the lock of tick w, which may begin now, and runs the job if it gets the lock in
-// time. It returns an error that ends the loop.
 func (r *runner) attend(ctx context.Context, w window) error {
 	had, err := r.within(ctx, r.job.Name+"/"+w.name(), purpose.Tick, w, func(held context.Context, _ mortise.Token) {
 		r.hold(held, w)

@@ -17,7 +17,7 @@
 //
 // It runs for about fifteen seconds. The instances use the shortest lease (1 s), so that the wait
 // for the lease of the killed holder is short, and no grace (Grace: -1), because no earlier group
-// can exist. Each role has a file: the worker, the resource and the view.
+// can exist.
 package main
 
 import (
@@ -120,8 +120,6 @@ func runShow(out *os.File, length time.Duration, o options) error {
 // killed worker take a turn.
 const overtime = 5
 
-// watch follows the workers for the given time, counted from the first grant, and kills a worker
-// when mayKill allows it.
 func (s *show) watch(length time.Duration) {
 	birth := time.After(20 * time.Second)
 	var began time.Time

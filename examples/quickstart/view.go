@@ -57,7 +57,6 @@ func (v *view) show(e event, number int) {
 	}
 }
 
-// note prints a line that is not overwritten.
 func (v *view) note(format string, args ...any) {
 	if v.terminal {
 		fmt.Fprint(v.out, "\r\x1b[K")

@@ -82,7 +82,6 @@ func (c *connection) QueryContext(_ context.Context, query string, _ []driver.Na
 	return nil, errors.New("syntax error: " + query)
 }
 
-// row is a query result with one row.
 type row struct {
 	values []driver.Value
 	read   bool

@@ -19,8 +19,7 @@
 //	end_a_stuck_job               a job that hangs, and an operator who ends its lock
 //
 // In each file a small type in memory represents a database, a cache or another service. In
-// production these must also compare the token in the same step as the write. A lock alone cannot
-// stop a process that was paused in the middle of its work.
+// production these must also compare the token in the same step as the write.
 //
 // All instances are in one process and communicate over loopback.
 package recipes

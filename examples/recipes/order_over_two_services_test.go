@@ -70,8 +70,8 @@ var billing = map[string]string{"service": "billing"}
 // instance crashes between the two. The order stays locked from the first step to the last, because
 // each process resumes the hold by its token.
 //
-// Each step has an ID and may be repeated, because a restarted process does not know which steps
-// are done. Each Resume has a higher token, and the services refuse the tokens of earlier holders.
+// Each step has an ID and may be repeated. Each Resume has a higher token, and the services refuse
+// the tokens of earlier holders.
 func Example_orderOverTwoServices() {
 	ctx := context.Background()
 	nodes, stop := startFleet(ctx, "orders-0", "billing-0", "other-0")
@@ -127,10 +127,6 @@ func Example_orderOverTwoServices() {
 	err = ask(late, payment, "orders/42", "refund")
 	fmt.Println("the late refund is refused:", errors.Is(err, fence.ErrStale))
 	// Output:
-	// stock: reserve orders/42
-	// locked between two services: true
-	// payment: charge orders/42
-	// found its hold: true on billing-0
-	// stock: ship orders/42
-	// the late refund is refused: true
+	// stock: reserve orders/42 locked between two services: true payment: charge orders/42 found
+	// its hold: true on billing-0 stock: ship orders/42 the late refund is refused: true
 }

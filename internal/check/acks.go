@@ -49,8 +49,6 @@ func (k *keyed) find(token lockfsm.Token) *acked {
 	return &k.grants[i]
 }
 
-// add adds a grant, unless it is already recorded, or older than the recorded grants. If g is
-// exclusive, add removes all earlier grants, because they have ended.
 func (k *keyed) add(g acked) {
 	if g.token <= max(k.alone.token, k.passed) || k.find(g.token) != nil {
 		return

@@ -7,9 +7,9 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// FIFO judges the order of grants and the rule of sharing for one group. A request is granted only
-// if it may hold the lock together with all unfinished requests before it, whether these hold the
-// lock or wait for another key. A request that waits only for this lock is never overtaken.
+// FIFO judges the order of grants and the rule of sharing for one group. A request may be granted
+// only if it can hold the lock together with all unfinished requests  before it. It may not be
+// granted before an earlier request that waits for this key only. The zero value is ready for use.
 type FIFO struct {
 	rule
 	queues map[string]*queue

@@ -140,8 +140,6 @@ func (g *Groups) EndedEverywhere(instance uint64) {
 // Count returns the number of founded groups.
 func (g *Groups) Count() int { return len(g.born) }
 
-// check returns a violation if two groups have a majority. It is called only after foundings,
-// because an incarnation that has ended does not return.
 func (g *Groups) check() error {
 	var able []uint64
 	for _, group := range g.born {
