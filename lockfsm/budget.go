@@ -17,7 +17,6 @@ package lockfsm
 // Detach ends its hold at once, as it does when there are too many sessions. A budget that shrinks
 // revokes no grant, and every command that frees something succeeds.
 //
-// A snapshot does not contain the charges. Restore computes them.
 
 const (
 	// copiesCharged is how many copies of a byte of content a voter keeps in the worst case.
@@ -30,8 +29,7 @@ const (
 	dataCharge    = 288  // struct, nonce and revision, and their place in snapshots
 
 	// sessionsReserve is the divisor of the part of the group's budget that is reserved for Open.
-	// Without it an instance that restarts could not open a session when locks and data have used
-	// up the budget.
+	// Without it an instance that restarts might be unable to open a session.
 	sessionsReserve = 16
 
 	// maxBudget keeps every sum of charges from overflowing.

@@ -151,9 +151,8 @@ func (m *Machine) of(c *view) (*session, Code) {
 
 // attach begins a new attachment. From then on commands of earlier attachments are refused. It ends
 // the requests that the session no longer names, so that client and machine agree on every number.
-// Session IDs are not secret, so the command must have the nonce of the session's Open. The nonce
-// does not prove an identity, since every voter has it. The leader therefore accepts commands only
-// from the session's Opener.
+// The command must have the nonce of the session's Open, because session IDs are not secret. The
+// nonce does not prove an identity either, so the leader checks the Opener.
 func (m *Machine) attach(c *view) Code {
 	s := m.sessions[c.Session]
 	switch {

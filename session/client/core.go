@@ -120,7 +120,7 @@ func (c *Core) Rebind(now clock.Time, record []byte, targets []nodeid.Endpoint) 
 	}
 }
 
-// SetTargets replaces the voters to ask. The core keeps the slice.
+// SetTargets implements [Client.SetTargets].
 func (c *Core) SetTargets(now clock.Time, targets []nodeid.Endpoint) {
 	c.begin(now)
 	c.targets, c.cursor = targets, 0

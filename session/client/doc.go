@@ -3,7 +3,7 @@
 //
 // [Core] makes all decisions. [Client] is the shell around it, and [Hold] is one granted lock. Only
 // the files of the shell, client.go, inbox.go, hold.go and waiter.go, use the clock, the goroutine
-// and the callers' channels. The comment of package session explains the trust window of the lease.
+// and the callers' channels. Package session explains the trust window of the lease.
 //
 // A request is for an exclusive lock unless it has [Terms], the other fields of an Acquire in
 // lockfsm.Command. The client interprets only two of them: it replaces Under by the number of that
@@ -77,6 +77,6 @@
 //
 // # Refused alternative
 //
-// Requests could get their number when they are made instead of when they are sent. Then numbers
-// that were never sent would need a rule.
+// Requests could get their number when they are made instead of when they are sent. Numbers that
+// were never sent would then need a rule.
 package client

@@ -21,7 +21,7 @@ type Hold struct {
 	client *Client
 	token  lockfsm.Token
 	limit  clock.Time // when it reaches its longest duration, set before Acquire ends; zero means never
-	req    Request    // owned by the client's goroutine, except Key and Terms, of which only owner changes
+	req    Request    // owned by the client's goroutine, except Key and the Terms without owner
 
 	slot   chan struct{} // signals the end of Acquire, and later of Release; from the client's pool
 	result error         // the result of Acquire, set before the signal; later that of Release, set with settled

@@ -34,7 +34,7 @@
 // # Failure
 //
 // A keeper that cannot deliver a command or a reply of an attachment ends the attachment. It
-// repeats this message until the transport accepts it.
+// repeats the message about this end until the transport accepts it.
 //
 // In the last second before a deadline a keeper checks the deadlines every 100 ms. If a turn then
 // begins 300 ms or more after the previous one, the keeper was stalled. It adds this time to every
@@ -50,8 +50,8 @@
 //
 // # Refused alternatives
 //
-// The core could run on the log's goroutine. Measured in memory with 1,024 callers, this was 10 to
-// 30 % slower, since log and keeper no longer run in parallel.
+// The core could run on the log's goroutine. With 1,024 callers this was 10 to 30 % slower, since
+// log and keeper then do not run in parallel.
 //
 // A mutex could protect the core, without a goroutine, an inbox and copies. Each frame is then a
 // separate turn. In twelve pairs of runs in memory, a lock and its release took 5 % more processor
