@@ -57,9 +57,8 @@ func content(bytes int) uint64 { return copiesCharged * uint64(bytes) }
 
 func (s *session) ownCharge() uint64 { return sessionCharge + content(len(s.record)) }
 
-// restCharge returns the charge for the optional fields of a request. It depends on their values
-// and not on whether the struct extra exists, since a restored replica may have no struct where
-// another replica has an empty one.
+// restCharge returns the charge for the optional fields of a request. An empty extra costs nothing,
+// since a restored replica may have no extra in its place.
 func (e *entry) restCharge() uint64 {
 	if e.extra == nil {
 		return 0

@@ -5,8 +5,7 @@ import "strings"
 // LockInfo describes one lock for diagnostics.
 type LockInfo struct {
 	Key string
-	// Queue lists requests from the front of the queue, at most as many as the caller asked for. It
-	// lists fewer if they are large.
+	// Queue lists requests from the front of the queue, at most as many as the caller asked for.
 	Queue []Standing
 	// Held and Waiting count the holding and the waiting requests of the whole queue.
 	Held, Waiting int

@@ -198,7 +198,7 @@ func (e *entry) stuck() *entry {
 	return nil
 }
 
-// places returns the number of queues that contain e's request.
+// places returns the number of e's queues.
 func (e *entry) places() uint32 { return uint32(len(e.all(new([1]*entry)))) }
 
 func (e *entry) value() []byte {

@@ -202,9 +202,9 @@ func (m *Machine) close(c *view) Code {
 	return code
 }
 
-// expire ends a session whose TTL has run out at a leader. The state does not contain renewals, so
-// only the term shows whether the decision is still valid: one leader decides within a term, and it
-// acknowledges no renewal after it has proposed the Expire.
+// expire ends a session whose TTL has run out at a leader. Renewals are not in the state, so only
+// the term shows whether the decision is valid: a term has one leader, which acknowledges no
+// renewal after it has proposed the Expire.
 //
 // Holds with a delay stay. The session then stays as a gone session, and Expire is repeated for
 // each delay of its holds, the shortest delay first.

@@ -50,9 +50,9 @@ type Leadership struct {
 	Grace     time.Duration
 }
 
-// Core makes all decisions of a [Keeper]. It has no goroutine, no clock and no random source. The
-// caller passes inputs, each with the time, and then calls Turn. It must call Turn again at the
-// time that Next returns, or earlier. It is not safe for concurrent use.
+// Core makes all decisions of a [Keeper]. The caller passes inputs, each with the time, and then
+// calls Turn. It must call Turn again at the time that Next returns, or earlier. It is not safe for
+// concurrent use.
 type Core struct {
 	// Vouch returns the hash of the capability in the certificate of a connected peer, or zero for
 	// a full instance. It also reports whether the record with which the peer opens a session
@@ -209,10 +209,9 @@ func (k *Core) ProposeRaise(now clock.Time, term uint64, version uint32) {
 // entry of its term knows the state, and before Born there is no group.
 func (k *Core) serving() bool { return k.led && k.born }
 
-// begin is called first for every input. It detects stalls. A stalled keeper has not read the
-// renewals that arrived during the stall, so this time does not count toward any deadline. A stall
-// is detected only if it lasts beyond the time at which a turn is due. After a stall that ends
-// earlier, the keeper has the whole time watchBefore to read the renewals.
+// begin is called first for every input. It detects stalls. The time of a stall does not count
+// toward any deadline, since the keeper has not read renewals. A stall that ends before a turn is
+// due is not detected, but then the keeper has the whole time watchBefore to read the renewals.
 func (k *Core) begin(now clock.Time) {
 	if gap := now.Sub(k.lookAt()) + tickEvery; k.now != 0 && gap >= stallAfter {
 		k.stalled += gap

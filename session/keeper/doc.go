@@ -4,8 +4,7 @@
 // [Core] makes all decisions. [Keeper], in keeper.go, is the shell with the clock and the
 // goroutine. A keeper checks the headers of clients' commands and passes them to the log. It turns
 // the results into replies, acknowledges renewals when a quorum has confirmed that it leads, and
-// decides which sessions expire. The comment of package session explains the trust window of the
-// lease.
+// decides which sessions expire. Package session explains the trust window of the lease.
 //
 // # Guarantees
 //
@@ -19,9 +18,7 @@
 //   - A peer that is not a full instance gets a lock only if its certificate grants every key of
 //     the request. Its sessions belong to that capability.
 //   - A turn of a new leader adds at most 4,096 sessions to its table, and a turn checks at most
-//     4,096 deadlines. Replies do not depend on how many sessions are added: a message that names a
-//     session adds it first, the TTL counts from the beginning of the leadership, and no Open is
-//     accepted until all sessions are added.
+//     4,096 deadlines. Replies do not depend on how many sessions are added; see entering.go.
 //
 // # Concurrency
 //

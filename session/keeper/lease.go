@@ -21,10 +21,9 @@ type keptSession struct {
 	// expiring means that the expiry is decided. Renewals are then no longer acknowledged, until
 	// the end of the session or of the term.
 	expiring bool
-	// Renewals of a client that receives nothing do not count, because it could be granted a lock
-	// and never receive the grant. heard is when the newest answer was sent that a renewal has
-	// confirmed as received. told are the answers that are not confirmed. Both fields are kept
-	// across attachments, because such a client attaches repeatedly.
+	// Renewals of a client that receives nothing do not count; see package session. heard is when
+	// the newest answer was sent that a renewal has confirmed as received. told are the answers
+	// that are not confirmed. Both fields are kept across attachments.
 	heard clock.Time
 	told  session.Sent
 }

@@ -30,8 +30,7 @@ type peerState struct {
 }
 
 // pendingEnd is a message that an attachment has ended, for a peer whose queue was full. The keeper
-// repeats it until the transport accepts it, because the client cannot know that a frame was
-// dropped.
+// repeats it until the transport accepts it.
 type pendingEnd struct {
 	session lockfsm.SessionID
 	epoch   lockfsm.Epoch
