@@ -30,8 +30,8 @@ const (
 	Leaving Kind = 7
 	// Close ends Session and all its requests.
 	Close Kind = 8
-	// Expire ends Session like Close, if the log entry that carries it is of term Term. Holds with a
-	// Delay stay until Expire is repeated.
+	// Expire ends Session like Close, if the log entry that carries it is of term Term. Holds with
+	// a Delay stay until Expire is repeated.
 	Expire Kind = 9
 	// Acquire asks for the lock Key as request Number, or for Key and Keys together. With a Token
 	// it instead resumes the hold of Key with this token, of any session, with all keys of the
@@ -99,8 +99,8 @@ type Command struct {
 	// Notice asks for a notice when the request holds the lock and another request waits for the
 	// lock.
 	Notice bool
-	// Value is shown to requests that wait for the holder. It is opaque, at most MaxValueBytes long.
-	// Append only reads it; Decode returns a copy.
+	// Value is shown to requests that wait for the holder. It is opaque, at most MaxValueBytes
+	// long. Append only reads it; Decode returns a copy.
 	Value []byte
 	// Token is the token of a present hold.
 	Token Token

@@ -78,8 +78,8 @@ type Holder struct {
 	// Record is the holder's instance record. It must not be changed.
 	Record []byte
 	Token  Token
-	// SinceUnixMS is the group's wall stamp at the grant. It is for display; no decision may depend on
-	// it.
+	// SinceUnixMS is the group's wall stamp at the grant. It is for display; no decision may depend
+	// on it.
 	SinceUnixMS int64
 	// Waiters is how many requests wait for the lock.
 	Waiters int
