@@ -182,5 +182,5 @@
 // Events are not in the snapshot, since a watch must handle missed events anyway.
 //
 // The deadlines of sessions are not in the state, because every renewal would then cost a log
-// entry. The leader keeps them in memory, and a new leader starts them anew.
+// entry. The leader keeps them in memory, and a new leader gives every session its full TTL.
 package lockfsm

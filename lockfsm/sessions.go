@@ -59,7 +59,7 @@ func (m *Machine) Sessions() []SessionInfo {
 // is the beginning. To begin after a session, set both fields to its ID.
 type SessionCursor struct {
 	At   SessionID // the last session visited; the walk continues after it if it still exists
-	Past SessionID // otherwise the walk begins anew and skips the sessions up to this one
+	Past SessionID // otherwise the walk begins at the start and skips the sessions up to this one
 }
 
 // WalkSessions lists up to most sessions after the cursor c, the oldest first, without their

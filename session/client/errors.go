@@ -77,7 +77,7 @@ type HeldError struct {
 	Record      []byte            // what the holder's instance passed to Rebind; the caller may change it
 	Token       lockfsm.Token     // the holder's token
 	SinceUnixMS int64             // the leader's wall clock at the grant, in Unix milliseconds
-	Waiters     int               // requests that wait behind it
+	Waiters     int               // the number of requests that wait for the lock
 	Value       []byte            // the value of the holder's request; the caller may change it
 }
 

@@ -34,7 +34,7 @@ type Hold struct {
 	wanted   chan struct{} // nil until Wanted is called; closed when another request waits
 	isWanted bool
 	released bool  // Release was called
-	settled  bool  // the release is over
+	settled  bool  // the release has ended
 	sharers  int32 // further callers that use the slot of the first caller; some may have stopped waiting
 
 	lost func(Loss, error) // set by OnLoss; not changed while the hold is in use

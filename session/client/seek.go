@@ -75,7 +75,7 @@ func (c *Core) askNext(now clock.Time) {
 	c.ask(now, to, believed)
 }
 
-// nextTarget returns the targets in turn, but skips the one that was asked last.
+// nextTarget returns the targets in a cycle, but skips the one that was asked last.
 func (c *Core) nextTarget() nodeid.Endpoint {
 	to := c.targets[c.cursor%len(c.targets)]
 	c.cursor++
