@@ -17,7 +17,6 @@ package lockfsm
 // Detach ends its hold at once, as it does when there are too many sessions. A budget that shrinks
 // revokes no grant, and every command that frees something succeeds.
 //
-// A snapshot does not contain the charges. Restore computes them.
 
 const (
 	// copiesCharged is the number of copies of each byte of content that a voter keeps in the worst
@@ -31,8 +30,7 @@ const (
 	dataCharge    = 288  // struct, nonce and revision, and their place in snapshots
 
 	// sessionsReserve is the divisor of the part of the group's budget that is reserved for Open.
-	// Without it an instance that restarts could not open a session when locks and data have used
-	// up the budget.
+	// Without it an instance that restarts might be unable to open a session.
 	sessionsReserve = 16
 
 	// maxBudget keeps every sum of charges from overflowing.
@@ -60,9 +58,8 @@ func content(bytes int) uint64 { return copiesCharged * uint64(bytes) }
 
 func (s *session) ownCharge() uint64 { return sessionCharge + content(len(s.record)) }
 
-// restCharge returns the charge for the optional fields of a request. It depends on their values
-// and not on whether the struct extra exists, since a restored replica may have no struct where
-// another replica has an empty one.
+// restCharge returns the charge for the optional fields of a request. An empty extra costs nothing,
+// since a restored replica may have no extra in its place.
 func (e *entry) restCharge() uint64 {
 	if e.extra == nil {
 		return 0

@@ -35,8 +35,8 @@ type Capture struct {
 }
 
 const (
-	// chunkBytes is the size of the chunks of the snapshot. A single buffer would be copied as a
-	// whole each time it grows.
+	// chunkBytes is the size of the chunks of the snapshot. Growing a single buffer would copy all
+	// of it.
 	chunkBytes = 64 << 10
 	// roomBytes is the space that a chunk must have left when a session or a lock is written. It is
 	// enough for any session, and for a lock with a short queue. A lock with a long queue makes the
@@ -48,9 +48,9 @@ const (
 )
 
 // Capture begins a snapshot of the present state. If another capture is under way, that capture is
-// then done and appends nothing. A capture that is not continued to its end keeps its memory until
-// the next call of Capture. The capture of a failed machine is done from the beginning and appends
-// nothing. A capture that began before the failure continues.
+// then done and appends nothing. An unfinished capture keeps its memory until the next call of
+// Capture. The capture of a failed machine is done from the beginning and appends nothing. A
+// capture that began before the failure continues.
 func (m *Machine) Capture() *Capture {
 	if m.failed != nil {
 		return &Capture{}

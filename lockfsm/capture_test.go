@@ -116,7 +116,7 @@ func TestCaptureOfManyLocks(t *testing.T) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 4))
 			charter := smallCharter()
-			charter.Grace = 1 // its end changes all locks at once
+			charter.Grace = 1 // the end of the grace changes all locks in one command
 			log := run{charter: charter, supported: RulesVersion}
 			f := &filming{t: t, rand: r, m: log.machine(t), plain: log.machine(t), most: 20, patience: 1000}
 			var live []*session

@@ -10,9 +10,9 @@ const maxLinks = 64
 // A request waits for every request before it in a queue. A hold does not end while a request waits
 // that names it as its owner, directly or through further owners. So a request that waits, through
 // any number of steps, for one of its owners would wait forever. Only a new request adds edges to
-// the wait-for graph, at the ends of its queues. So a circle is found when its last request
-// arrives: the machine searches backward from this request and refuses it. Requests with the same
-// owner do not wait for each other, since each can end before the others.
+// the wait-for graph, at the ends of its queues. So the machine searches backward from each new
+// request that has an owner, and refuses it if it finds a circle. Requests with the same owner do
+// not wait for each other, since each can end before the others.
 //
 // An exclusive request waits for all requests before it. A request that is not exclusive waits for
 // the exclusive requests before it, and so for all requests before those. This search cannot decide

@@ -6,8 +6,7 @@ import (
 	"slices"
 )
 
-// permitSteps bounds the entries that a search visits. A deadlock that is not found within this
-// bound lasts until one of its requests is cancelled.
+// permitSteps bounds the entries that this search visits, like circleSteps.
 const permitSteps = 20_000
 
 // game finds deadlocks through permits, where circle.go cannot decide for which of several holders
@@ -104,8 +103,8 @@ func (g *game) row(l *lock) *row {
 	return r
 }
 
-// gather collects every request that a player could wait for, and reports whether this takes at
-// most permitSteps steps.
+// gather collects every request that a player could wait for. It returns false if this exceeds
+// permitSteps.
 func (g *game) gather() bool {
 	for next := 0; next < len(g.players) && g.steps <= permitSteps; next++ {
 		p := g.players[next]
@@ -147,8 +146,7 @@ func (g *game) join(e *entry) *player {
 	return p
 }
 
-// play runs rounds until no more players end, and reports whether this takes at most permitSteps
-// steps.
+// play runs rounds until no more players end. It returns false if this exceeds permitSteps.
 func (g *game) play() bool {
 	for _, p := range g.players {
 		p.left, p.ended = p.under, false

@@ -30,8 +30,8 @@ const (
 	Leaving Kind = 7
 	// Close ends Session and all its requests.
 	Close Kind = 8
-	// Expire ends Session like Close, if the log entry that carries it is of term Term. Holds with a
-	// Delay stay until Expire is repeated.
+	// Expire ends Session like Close, if the log entry that carries it is of term Term. Holds with
+	// a Delay stay until Expire is repeated.
 	Expire Kind = 9
 	// Acquire asks for the lock Key as request Number, or for Key and Keys together. With a Token
 	// it instead resumes the hold of Key with this token, of any session, with all keys of the
@@ -48,8 +48,7 @@ const (
 	// since their clients rely on it. A smaller budget removes nothing that exists.
 	Adopt Kind = 13
 	// Evict ends the request that holds Key with Token, of any session, with all its keys. Record
-	// describes the instance that asks for the eviction, and Value is the reason. Number is chosen
-	// by the sender, and the result returns it.
+	// describes the instance that asks for the eviction, and Value is the reason.
 	Evict Kind = 14
 	// Detach removes request Number from Session. A hold with a Delay stays as if its session had
 	// expired, until the delay has passed or an Acquire resumes it. Any other request ends. Since
@@ -57,8 +56,7 @@ const (
 	Detach Kind = 15
 	// Put sets the data of Key to Value, or removes it if Value is empty. It succeeds only if the
 	// present data has the given Revision. A zero Revision means that there must be no data. Nonce
-	// makes Put idempotent until another Put changes the data. Number is chosen by the sender, and
-	// the result returns it.
+	// makes Put idempotent until another Put changes the data.
 	Put Kind = 16
 )
 
@@ -68,7 +66,7 @@ const (
 // A Command is a plain value, safe for concurrent use as long as neither the Command nor its slices
 // are changed.
 type Command struct {
-	// Rules is the lowest version of the rules that defines this command and its fields. Zero means
+	// Rules is the lowest version of the rules that has this command and these fields. Zero means
 	// 1.
 	Rules uint32
 	Kind  Kind
@@ -76,6 +74,7 @@ type Command struct {
 	Session SessionID
 	Epoch   Epoch
 	// Number is the number of the request. In Attach it is the first number that is not yet used.
+	// In Evict and Put the sender chooses it, and the result returns it.
 	Number Number
 	// Key is the lock's name: 1 to Limits.KeyBytes bytes of UTF-8 without control characters.
 	Key string
@@ -100,8 +99,8 @@ type Command struct {
 	// Notice asks for a notice when the request holds the lock and another request waits for the
 	// lock.
 	Notice bool
-	// Value is shown to requests that wait for the holder. It is opaque, at most MaxValueBytes long.
-	// Append only reads it; Decode returns a copy.
+	// Value is shown to requests that wait for the holder. It is opaque, at most MaxValueBytes
+	// long. Append only reads it; Decode returns a copy.
 	Value []byte
 	// Token is the token of a present hold.
 	Token Token

@@ -265,8 +265,7 @@ func (r *reader) keys(before []byte) keys {
 	return keys{b: all[:len(all)-len(r.b)], left: count}
 }
 
-// nonce reads a nonce. It refuses a zero nonce, since two openers that forgot to draw a nonce would
-// share a session.
+// nonce reads a nonce, which must not be zero; see Nonce.
 func (r *reader) nonce() (n Nonce) {
 	copy(n[:], r.take(uint64(len(n)), "nonce"))
 	if n == (Nonce{}) {

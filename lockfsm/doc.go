@@ -88,7 +88,7 @@
 //     in its queue.
 //   - Each command reports exactly the requests whose state it changes: Result.Fired lists the
 //     requests that the command granted, those whose predecessor changed, and holders that get a
-//     notice. It is computed after all removals of the command.
+//     notice.
 //   - Repeating a command has no further effect. A repeated Open is recognized by its nonce as long
 //     as its session exists, and every other command by session, epoch and number. The numbers of a
 //     session rise: a command with a number n >= next sets next = n+1. A number below next is live
@@ -109,17 +109,15 @@
 // when all instances run a build that knows the new version. Every build refuses a command that
 // names a higher version than the one in force, before it reads the rest of the command. If Raise
 // names a version that a machine does not know, the machine fails: it refuses every command, so
-// that it cannot silently diverge, and its node must retire. To prevent replicas of different
-// builds from diverging in other ways, limits, TTL and grace are in the charter, and wall times are
-// in commands.
+// that it cannot silently diverge, and its node must retire. For the same reason limits, TTL and
+// grace are in the charter, and wall times are in commands.
 //
 // A new version may add kinds of commands, add state for them, and change what existing commands
 // do. Until it is in force, a build that knows it must return the same results and write the same
 // snapshots as the build before. Both builds treat a kind that the version in force does not have
-// as malformed, since the older build cannot know it. The code of a new version begins in rules.go.
-// The build tag nextrules makes a build with one more version, for upgrade tests.
-//
-// rules2.go contains the additions of version 2.
+// as malformed, since the older build cannot know it. rules.go contains the functions for a new
+// version, and rules2.go what version 2 has added. The build tag nextrules makes a build with one
+// more version, for upgrade tests.
 //
 // # Decisions where the design left room
 //
@@ -129,8 +127,8 @@
 //     still be used, so it could not be reported as finished.
 //   - An Open with the nonce of another Opener's session returns NoSession. The leader checks that
 //     only the Opener sends later commands for the session, see package session.
-//   - An Attach whose nonce is not that of its session's Open returns NoSession. This check
-//     prevents mistakes. It does not prove an identity.
+//   - An Attach whose nonce is not that of its session's Open returns NoSession. This check only
+//     prevents mistakes.
 //   - An Open with an all-zero nonce is malformed, see Nonce.
 //   - Between Open and the first Attach the epoch of a session is 0, and commands with epoch 0 are
 //     accepted.
@@ -138,8 +136,7 @@
 //   - After Adopt has shortened the group's TTL, existing sessions keep their longer TTL. A leader
 //     that needs the group's TTL to be the longest must wait for the end of these sessions before
 //     it proposes Adopt.
-//   - The machine does not decode the settings, since a later build may store more in them than
-//     this build can read.
+//   - The machine does not decode the settings, since a later build may have more of them.
 //   - Every Stamp that advances the wall clock takes a revision, so that each revision identifies
 //     one state.
 //
@@ -172,28 +169,18 @@
 //
 // Clients could find out themselves which request is next, as in etcd's recipe, where a client
 // watches the key of its predecessor. Then every client must handle watches that begin too late or
-// are lost with a leader, and predecessors that are cancelled in the middle of the queue. Here the
-// machine decides which request is granted, and the result of the next Attach reports what a client
-// has missed.
+// are lost with a leader, and predecessors that are cancelled.
 //
 // A set of finished numbers could recognize repetitions, but it grows as long as one old request is
-// live. Rising numbers need one counter per session. Their disadvantage is that a request is lost
-// if a higher number is applied before it. This happens only across attachments, and the result of
-// Attach reports it.
-//
-// Release by key could end the wrong hold, and release by key and token could not name a waiting
-// request.
+// live. Rising numbers need one counter per session. If a higher number is applied first, a request
+// is lost. This happens only across attachments, and the result of Attach reports it.
 //
 // A snapshot of a full copy would stop grants while the copy is made. Persistent data structures
 // would cost every command an allocation. Copy on write copies only what changes while a snapshot
 // is taken.
 //
-// A hold that outlives its session could exist without a session, but it would need a second kind
-// of expiry. As part of a gone session it ends by Expire.
-//
-// Events are not in the snapshot. Every snapshot would have to contain all events that a watch
-// might ask for, and a watch must handle missed events anyway.
+// Events are not in the snapshot, since a watch must handle missed events anyway.
 //
 // The deadlines of sessions are not in the state, because every renewal would then cost a log
-// entry. The leader keeps them in memory, and a new leader starts them anew.
+// entry. The leader keeps them in memory, and a new leader gives every session its full TTL.
 package lockfsm

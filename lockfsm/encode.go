@@ -43,8 +43,7 @@ const (
 )
 
 // Append appends the command with its size prefix to b. Commands appended one after another form
-// one log entry, which [Next] splits into commands. Append does not validate the command, since the
-// machine refuses invalid commands.
+// one log entry, which [Next] splits into commands. Append does not validate the command.
 func (c Command) Append(b []byte) []byte {
 	start := len(b)
 	b = append(b, 0) // the size, if it fits in one byte

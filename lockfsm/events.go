@@ -5,8 +5,8 @@ import "strings"
 // Each change of a hold or of data is an event, which has the same number on every replica. The
 // machine keeps the latest events in memory. A watcher asks for the events after the last one that
 // it has received, and either gets them all or an error. The kept events are not replicated: a
-// restored replica begins without events, but continues the count. The audit log is replicated. It
-// lists, for operators, the last holds that ended, or lost their holder, by force or by expiry.
+// restored replica begins without events, but continues the count. The audit log for operators is
+// replicated.
 
 // EventKind is the kind of an event.
 type EventKind uint8
@@ -170,8 +170,8 @@ func (m *Machine) position(number uint64) uint64 { return uint64(m.charter.first
 func (m *Machine) Position() uint64 { return m.position(m.past) }
 
 // Since returns the events with a position above after whose keys begin with prefix, up to most of
-// them. upTo is the position up to which it has searched. It returns false if the event right after
-// that position is no longer in the log, or if the position does not belong to this group.
+// them. upTo is the position up to which it has searched. ok is false if the first of the events to
+// search is no longer in the log, or if after is not a position of this group.
 func (m *Machine) Since(after uint64, prefix string, most int) (events []Event, upTo uint64, ok bool) {
 	first := m.position(0)
 	r := &m.events
@@ -190,8 +190,7 @@ func (m *Machine) Since(after uint64, prefix string, most int) (events []Event, 
 	return events, m.Position(), true
 }
 
-// auditLog is a ring buffer of the last events of holds that ended, or lost their holder, by force
-// or by expiry.
+// auditLog is a ring buffer of the events that Ends returns.
 type auditLog struct {
 	events []Event
 	oldest int

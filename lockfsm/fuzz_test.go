@@ -123,7 +123,7 @@ func judgeOne(t *testing.T, m *Machine, twin *twin, command []byte) {
 
 // FuzzRestore checks that no bytes make Restore panic. An accepted snapshot must satisfy the
 // invariants, be the only encoding of its state, and give a machine that accepts commands. The test
-// corrects the checksum first, because otherwise every changed snapshot would be refused.
+// corrects the checksum first.
 func FuzzRestore(f *testing.F) {
 	w, a, _ := crowded(f)
 	f.Add(w.m.Snapshot(nil))

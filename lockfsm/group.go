@@ -5,8 +5,7 @@ import (
 	"fmt"
 )
 
-// stamp keeps the largest wall stamp, because the clocks of leaders differ and the wall stamp must
-// not go back when the leader changes.
+// stamp keeps the largest wall stamp, so that it does not go back when the leader changes.
 func (m *Machine) stamp(c *view) Code {
 	if c.wallUnixMS > m.wallUnixMS {
 		m.bump()

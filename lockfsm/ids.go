@@ -23,8 +23,8 @@ type Number uint64
 type Epoch uint64
 
 // Nonce makes Open idempotent. The opener draws it at random and sends the same nonce with each
-// repetition of one Open. A zero nonce is refused, since two openers that forget to draw a nonce
-// would share a session.
+// repetition of one Open. Zero is refused, since two openers that forget to draw a nonce would
+// share a session.
 type Nonce [16]byte
 
 // Opener identifies the owner of a session: the authenticated ID of the instance that opened it,

@@ -5,8 +5,7 @@ import "strings"
 // LockInfo describes one lock for diagnostics.
 type LockInfo struct {
 	Key string
-	// Queue lists requests from the front of the queue, at most as many as the caller asked for. It
-	// lists fewer if they are large.
+	// Queue lists requests from the front of the queue, at most as many as the caller asked for.
 	Queue []Standing
 	// Held and Waiting count the holding and the waiting requests of the whole queue.
 	Held, Waiting int
@@ -50,9 +49,9 @@ func (m *Machine) Inspect(key string, most int) (LockInfo, bool) {
 	return l.info(l.first, most, &room), true
 }
 
-// Holders is like Inspect, but Queue begins with the first request whose place is above behind, and
-// Held counts only the holders above behind. It returns false if there is no such request or if
-// that request waits.
+// Holders is like Inspect for a part of the queue. Queue begins with the first request after the
+// place behind, and Held counts the holders after that place. Holders returns false if there is no
+// such request, or if that request waits.
 func (m *Machine) Holders(key string, behind Revision, most int) (LockInfo, bool) {
 	l := m.locks[key]
 	if l == nil {
@@ -119,7 +118,7 @@ func (m *Machine) Holds(key string, token Token) bool {
 // beginning.
 type Cursor struct {
 	Key   string // the last lock visited; the walk continues after it if it still exists
-	Place uint64 // otherwise the walk begins anew and skips the locks up to this place
+	Place uint64 // otherwise the walk begins at the start and skips the locks up to this place
 }
 
 // Walk lists locks whose keys begin with prefix, in the order in which the locks were created. It

@@ -147,8 +147,7 @@ func (m *Machine) lockFor(key []byte) *lock {
 	return l
 }
 
-// linkLock adds a new lock to the map and to the list. The list is needed because the order of a
-// map differs on every replica.
+// linkLock adds a new lock to the map and to the list. The order of a map differs on every replica.
 func (m *Machine) linkLock(l *lock) {
 	m.locks[l.key] = l
 	m.lastPlace++

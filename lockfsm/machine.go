@@ -29,8 +29,7 @@ type Machine struct {
 
 	failed error
 
-	// The following fields are not replicated. They belong to captures, are used within one
-	// command, or save allocations.
+	// The following fields are not replicated.
 	capture   *Capture // the capture under way, or nil
 	captures  uint32   // the number of captures that were begun
 	lastPlace uint64   // the last place given to a lock

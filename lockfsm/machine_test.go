@@ -121,7 +121,7 @@ func TestFailedRefusesAll(t *testing.T) {
 }
 
 // TestUnsupportedCanBeAddressed checks that the result of an unsupported command has its session
-// and number, so that it can be sent to the session.
+// and number.
 func TestUnsupportedCanBeAddressed(t *testing.T) {
 	w, a, _ := crowded(t)
 	r := w.do(Command{Rules: 9, Kind: Acquire, Session: a, Epoch: 1, Number: 7, Key: "k"}, Unsupported)

@@ -72,9 +72,8 @@ func heap() uint64 {
 
 const million = 1_000_000
 
-// BenchmarkMillionLocks measures a machine with a million held locks: the memory per lock, a
-// release and an acquire, the longest step and all steps of a capture, the same with commands
-// between the steps, the work after the last step, and a Restore.
+// BenchmarkMillionLocks measures a machine with a million held locks: its memory, a release and an
+// acquire, a capture with and without commands between the steps, and a Restore.
 func BenchmarkMillionLocks(b *testing.B) {
 	if testing.Short() {
 		b.Skip("its setup takes seconds")

@@ -37,8 +37,8 @@ type overlayItem struct {
 	body  []byte
 }
 
-// overlay is a min-heap of items by place. It grows in blocks, because growing a single slice would
-// copy all its items between two commands.
+// overlay is a min-heap of items by place. It grows in blocks, because growing one slice would copy
+// all items.
 type overlay struct {
 	blocks [][]overlayItem
 	n      int

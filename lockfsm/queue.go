@@ -154,8 +154,7 @@ func (e *entry) lead() *entry { return e.all(new([1]*entry))[0] }
 
 // fire completes a command that removed entries or ended the grace. It visits the touched requests
 // that still exist in the order of their places, grants those that need not wait any more, and
-// appends all whose state has changed to m.fired. The order is part of the rules, since it
-// determines the tokens.
+// appends all whose state has changed to m.fired. The order determines the tokens.
 func (m *Machine) fire() {
 	live := m.touched[:0]
 	for _, e := range m.touched {
@@ -199,7 +198,7 @@ func (e *entry) stuck() *entry {
 	return nil
 }
 
-// places returns the number of queues that contain e's request.
+// places returns the number of e's queues.
 func (e *entry) places() uint32 { return uint32(len(e.all(new([1]*entry)))) }
 
 func (e *entry) value() []byte {

@@ -126,8 +126,7 @@ func (m *Machine) name(l *lock, res *Result, ofSeveral bool) {
 	res.Holder = &m.holder
 }
 
-// release ends one request, whether it holds or waits. The command names the number of the request,
-// so a late command cannot end a later hold of the same lock.
+// release ends one request, whether it holds or waits.
 func (m *Machine) release(c *view) Code {
 	s, code := m.of(c)
 	if s == nil {
@@ -146,8 +145,7 @@ func (m *Machine) release(c *view) Code {
 	return Done
 }
 
-// evict ends the request that holds a lock with a token. A token is never used twice, so a late
-// command cannot end another hold.
+// evict ends the request that holds a lock with a token.
 func (m *Machine) evict(c *view, res *Result) {
 	res.Code = Finished
 	e := m.holds(c.key, c.token)

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// locksReader reads the locks of a snapshot queue by queue. It reads the entries of a request for
-// several keys separately and joins them afterwards.
+// locksReader reads the locks of a snapshot queue by queue. So the entries of a request for several
+// keys are joined later.
 type locksReader struct {
 	*reader
 	m       *Machine

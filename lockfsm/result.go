@@ -78,8 +78,8 @@ type Holder struct {
 	// Record is the holder's instance record. It must not be changed.
 	Record []byte
 	Token  Token
-	// SinceUnixMS is the group's wall stamp at the grant. It is for display; no decision may depend on
-	// it.
+	// SinceUnixMS is the group's wall stamp at the grant. It is for display; no decision may depend
+	// on it.
 	SinceUnixMS int64
 	// Waiters is how many requests wait for the lock.
 	Waiters int
@@ -116,8 +116,7 @@ type Result struct {
 	// group's. For Expire it is how much longer locks of the session stay taken. After that time
 	// Expire must be proposed again. Zero means that no locks of the session stay taken.
 	TTL time.Duration
-	// Holder is set with Held, and with Waiting unless only the grace keeps the request waiting. So
-	// a caller that cancels its request can report why the request waited.
+	// Holder is set with Held, and with Waiting unless only the grace keeps the request waiting.
 	Holder *Holder
 	// Detached is set with Done if a Detach leaves its hold. It is the session that now has the
 	// hold. That session is gone, as after Expire, and has the hold for TTL.

@@ -3,8 +3,8 @@ package lockfsm
 // A hold can outlive its session. When the session expires, or detaches the hold, the hold stays
 // for its delay. Any session that knows the token of the hold can resume it, for example a
 // restarted process or the next service in a chain. The resumed hold keeps its place in the queue
-// and gets a new token, so that a fence refuses the old token. The hold of a live session can be
-// resumed in the same way, and Result.Evicted reports this for that session.
+// and gets a new token, so that a fence refuses the old token. The hold of a live session can also
+// be resumed, which Result.Evicted reports.
 
 // detach removes a request from its session. A hold with a delay is moved to a new session, which
 // is gone from the beginning. Any other request ends.

@@ -6,8 +6,7 @@ import "encoding/binary"
 
 // This file simulates a future build: with the build tag nextrules, which no release uses, the
 // rules have a version 3. So tests can upgrade a running cluster from one build to another before a
-// real version 3 exists. Version 3 adds one kind, its command, its state and its part of the
-// snapshot.
+// real version 3 exists.
 
 // RulesVersion is the newest version of the rules that this build knows; see the package comment.
 const RulesVersion uint32 = 3

@@ -59,7 +59,7 @@ func (m *Machine) Sessions() []SessionInfo {
 // is the beginning. To begin after a session, set both fields to its ID.
 type SessionCursor struct {
 	At   SessionID // the last session visited; the walk continues after it if it still exists
-	Past SessionID // otherwise the walk begins anew and skips the sessions up to this one
+	Past SessionID // otherwise the walk begins at the start and skips the sessions up to this one
 }
 
 // WalkSessions lists up to most sessions after the cursor c, the oldest first, without their
@@ -151,9 +151,8 @@ func (m *Machine) of(c *view) (*session, Code) {
 
 // attach begins a new attachment. From then on commands of earlier attachments are refused. It ends
 // the requests that the session no longer names, so that client and machine agree on every number.
-// Session IDs are not secret, so the command must have the nonce of the session's Open. The nonce
-// does not prove an identity, since every voter has it. The leader therefore accepts commands only
-// from the session's Opener.
+// The command must have the nonce of the session's Open, because session IDs are not secret. The
+// nonce does not prove an identity either, so the leader checks the Opener.
 func (m *Machine) attach(c *view) Code {
 	s := m.sessions[c.Session]
 	switch {
@@ -203,9 +202,9 @@ func (m *Machine) close(c *view) Code {
 	return code
 }
 
-// expire ends a session whose TTL has run out at a leader. The state does not contain renewals, so
-// only the term shows whether the decision is still valid: one leader decides within a term, and it
-// acknowledges no renewal after it has proposed the Expire.
+// expire ends a session whose TTL has run out at a leader. Renewals are not in the state, so only
+// the term shows whether the decision is valid: a term has one leader, which acknowledges no
+// renewal after it has proposed the Expire.
 //
 // Holds with a delay stay. The session then stays as a gone session, and Expire is repeated for
 // each delay of its holds, the shortest delay first.

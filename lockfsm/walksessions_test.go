@@ -83,7 +83,7 @@ func TestWalkSessionsListsEachOnce(t *testing.T) {
 }
 
 // TestWalkSessionsKeepsToItsBudget checks that a page visits at most budget sessions even if the
-// session of the cursor has ended and the walk must begin anew.
+// session of the cursor has ended and the walk must begin at the start.
 func TestWalkSessionsKeepsToItsBudget(t *testing.T) {
 	w, ids := openSessions(t, 1000)
 	c := SessionCursor{At: ids[899] + 1, Past: ids[899]} // the session At has ended

@@ -8,8 +8,7 @@ import (
 )
 
 // workload draws random commands as clients and leaders send them over a bad network. Some commands
-// are repetitions, are of old attachments, have numbers out of order, cancel a request before its
-// Acquire, or have keys at and beyond the limit.
+// are repetitions, of old attachments, out of order, or at the limits.
 type workload struct {
 	rand    *rand.Rand
 	t       *twin // read only; the state from which commands are chosen

@@ -43,7 +43,7 @@
 //
 // # Guarantees
 //
-//   - A holder can know that its lock is lost before the lock is granted to another caller.
+//   - A client reports the loss of a lock before the lock is granted to another caller.
 //   - A session belongs to the instance that opened it, which its connection has authenticated, and
 //     to the capability of the instance's certificate. The leader writes both into the log with
 //     Open, and refuses Attach, renewals and commands from any other instance. The nonce makes Open

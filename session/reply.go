@@ -19,14 +19,14 @@ const (
 	// ReplyAttached answers Attach: session, epoch, code, term. It is sent after the states of all
 	// live numbers. So a number that Attach named is finished if no state reported it.
 	ReplyAttached ReplyKind = 2
-	// ReplyState is the state of a request: session, epoch, number, code, token, watch, and the budget
-	// if the code names one.
+	// ReplyState is the state of a request: session, epoch, number, code, token, watch, and the
+	// budget if the code names one.
 	ReplyState ReplyKind = 3
 	// ReplyHeld answers a try request for a held lock: session, epoch, number, record, holder,
 	// token, since, waiters, value, key. An empty key means the only requested key.
 	ReplyHeld ReplyKind = 4
-	// ReplyFreed answers Release and Cancel: session, epoch, number, code, and the budget if the code
-	// names one.
+	// ReplyFreed answers Release and Cancel: session, epoch, number, code, and the budget if the
+	// code names one.
 	ReplyFreed ReplyKind = 5
 	// ReplyRenewed acknowledges a renewal: session, epoch, seq.
 	ReplyRenewed ReplyKind = 6
@@ -42,13 +42,14 @@ const (
 	// ReplyBehind describes the holder of the lock for which a request waits, as it was when the
 	// request was applied. It has the fields of ReplyHeld.
 	ReplyBehind ReplyKind = 10
-	// ReplyDeadlock answers a request that would have closed a cycle: session, epoch, number, count,
-	// and for each link session, record, key.
+	// ReplyDeadlock answers a request that would have closed a cycle: session, epoch, number,
+	// count, and for each link session, record, key.
 	ReplyDeadlock ReplyKind = 11
 	// ReplyEvicted reports that a request was ended by force: session, epoch, number, record (of
 	// the instance that ended it), value (the reason).
 	ReplyEvicted ReplyKind = 12
-	// ReplyWanted reports that another request waits for a hold with Notice: session, epoch, number.
+	// ReplyWanted reports that another request waits for a hold with Notice: session, epoch,
+	// number.
 	ReplyWanted ReplyKind = 13
 	// ReplyTaken reports that another session has resumed a hold of this one: session, epoch,
 	// number, record (of the other session).

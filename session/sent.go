@@ -3,8 +3,7 @@ package session
 import "github.com/mortise-lock/mortise/internal/clock"
 
 // Sent records when unacknowledged messages were sent. For a client these are its renewals, and for
-// a keeper the answers that no renewal has confirmed as received. It keeps only the newest 8, since
-// a client that waits for an older renewal has lost its lease.
+// a keeper the answers that no renewal has confirmed as received. It keeps only the newest 8.
 type Sent struct {
 	waiting []sentMessage
 }

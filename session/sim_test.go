@@ -16,8 +16,7 @@ import (
 )
 
 // The simulation runs a whole cluster on one goroutine: the cores of clients and keepers, and one
-// lockfsm.Machine per voter. Instead of raft it has a log that is correct by construction, and
-// deposed leaders that keep acting as leader for some time. Each seed is one run.
+// lockfsm.Machine per voter. simlog_test.go replaces raft. Each seed is one run.
 
 type simConfig struct {
 	voters, plain, callers, keys int

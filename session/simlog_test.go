@@ -192,7 +192,7 @@ func (s *sim) nemesis() {
 		a.pause(s.between(0, ttl/2))
 	case 5:
 		a.pause(s.between(ttl/2, 2*ttl))
-	case 6: // an election; the old leader may learn much later that it was replaced
+	case 6: // an election that the old leader may detect much later
 		s.elect(s.rand.IntN(s.config.voters), s.between(0, ttl/4))
 	case 7:
 		s.elect(s.rand.IntN(s.config.voters), s.between(ttl/2, 2*ttl))

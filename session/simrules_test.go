@@ -9,8 +9,7 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// These checks detect errors before two callers hold one lock. They use the real leader and all
-// clocks, which only the simulation knows.
+// These checks detect errors before two callers hold one lock.
 
 // trueLeader returns the leader of the current term, or nil if it does not know all sessions yet.
 func (s *sim) trueLeader() *simNode {
@@ -46,8 +45,7 @@ func (n *simNode) mustBelieveNoLonger() {
 }
 
 // mustExpireNoneAlive checks that a session whose renewal has arrived is not expired. The session
-// of a client that could not renew for a TTL may expire even if the client can renew now, since the
-// client has lost its locks by its own clock.
+// of a client that could not renew for a TTL may expire, since the client has lost its locks.
 func (n *simNode) mustExpireNoneAlive() {
 	s, k := n.s, n.keeper
 	for _, x := range s.nodes { // not in random order, so that a seed is reproducible
@@ -92,7 +90,7 @@ func (n *simNode) mustStayLost() {
 	}
 }
 
-// starving is a request that holds a lock although its client does not know the grant.
+// starving is a request that holds a lock although its client has not received the grant.
 type starving struct {
 	session lockfsm.SessionID
 	number  lockfsm.Number

@@ -49,8 +49,8 @@ func TestCancelOfAnUnsentRequestSendsNothing(t *testing.T) {
 	}
 }
 
-// TestCancelAndGrantCross checks that a cancelled caller gets no outcome and the group gets one
-// release, if the grant arrives before or after the cancel.
+// TestCancelAndGrantCross checks that a cancelled caller gets no outcome and the group one release,
+// whether cancel or grant is first.
 func TestCancelAndGrantCross(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -130,8 +130,8 @@ func TestAttachFinishesWhatIsNotReported(t *testing.T) {
 	b.want("3: cancel 8, cancel 9, cancel 10, cancel 11")
 }
 
-// TestFreedWhileAttaching checks that a request that is released while an Attach that names it is
-// in flight is freed after the Attached.
+// TestFreedWhileAttaching checks that a request that an Attach in flight names can be released, and
+// is freed after Attached.
 func TestFreedWhileAttaching(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -25,9 +25,9 @@ const (
 	outcomesKept   = 1024 // a larger slice is not reused: a burst must not pin memory forever
 )
 
-// Core makes all decisions of a [Client]. It has no goroutine, no clock and no random source. The
-// caller passes inputs with the time of each, in any order, and then calls Turn. It must call Turn
-// again at the time that Next returns, or earlier. It is not safe for concurrent use.
+// Core makes all decisions of a [Client]. The caller passes inputs with the time of each, in any
+// order, and then calls Turn. It must call Turn again at the time that Next returns, or earlier. It
+// is not safe for concurrent use.
 type Core struct {
 	askTTL  time.Duration
 	record  []byte
@@ -120,7 +120,7 @@ func (c *Core) Rebind(now clock.Time, record []byte, targets []nodeid.Endpoint) 
 	}
 }
 
-// SetTargets replaces the voters to ask. The core keeps the slice.
+// SetTargets implements [Client.SetTargets].
 func (c *Core) SetTargets(now clock.Time, targets []nodeid.Endpoint) {
 	c.begin(now)
 	c.targets, c.cursor = targets, 0
@@ -157,8 +157,8 @@ func (c *Core) Tick(now clock.Time) {
 	}
 }
 
-// begin is called first for every input. It ends the holds whose deadline has passed, so that a
-// late acknowledgement cannot extend them.
+// begin, called first for every input, ends the holds whose deadline has passed. A late
+// acknowledgement cannot extend them.
 func (c *Core) begin(now clock.Time) {
 	if c.held > 0 && !now.Before(c.lease.deadline()) {
 		c.loseAll()

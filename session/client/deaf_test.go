@@ -32,8 +32,7 @@ func TestRenewalsNameWhatWasHeard(t *testing.T) {
 }
 
 // TestReturningClientRenewsAtOnce checks that a client that attaches shortly before the end of its
-// lease renews again immediately after Attached. The keeper may ignore the renewal with the Attach,
-// because the answer that it confirms is too old.
+// lease renews again immediately after Attached.
 func TestReturningClientRenewsAtOnce(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

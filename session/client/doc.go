@@ -3,7 +3,7 @@
 //
 // [Core] makes all decisions. [Client] is the shell around it, and [Hold] is one granted lock. Only
 // the files of the shell, client.go, inbox.go, hold.go and waiter.go, use the clock, the goroutine
-// and the callers' channels. The comment of package session explains the trust window of the lease.
+// and the callers' channels. Package session explains the trust window of the lease.
 //
 // A request is for an exclusive lock unless it has [Terms], the other fields of an Acquire in
 // lockfsm.Command. The client interprets only two of them: it replaces Under by the number of that
@@ -39,8 +39,7 @@
 // A request gets its number when it is sent. Every later Attach names that number as long as the
 // caller wants the request. The group ends a request that Attach does not name. If Attach names a
 // request and no state reports it, the client sends the request again under a new number, at its
-// old place among the requests of this client. So cancels, releases, duplicates and lost frames
-// need no other records.
+// old place among the requests of this client.
 //
 // # Guarantees
 //
@@ -48,8 +47,7 @@
 //     of the call's context is released. A grant that arrives when less than TTL/10 of the lease is
 //     left is also released, and its request is sent again.
 //   - [Hold.Err] reads the clock, so it reports a loss even before a timer has fired.
-//   - A hold that was reported lost is never reported held again. [Client] marks lost holds before
-//     it publishes an extended deadline, and Err reads the deadline before the mark.
+//   - A hold that was reported lost is never reported held again.
 //   - Requests of one client are sent, and sent again, in the order of the calls.
 //   - A client attaches only to a voter that it knows, or to the leader that such a voter has
 //     named. Otherwise any instance could pose as the leader and acknowledge leases. The client
@@ -77,6 +75,6 @@
 //
 // # Refused alternative
 //
-// Requests could get their number when they are made instead of when they are sent. Then numbers
-// that were never sent would need a rule.
+// Requests could get their number when they are made instead of when they are sent. Numbers that
+// were never sent would then need a rule.
 package client

@@ -75,11 +75,11 @@ func (e *WaitError) Unwrap() error { return e.Err }
 type HeldError struct {
 	Key         string
 	Session     lockfsm.SessionID // the holder's session
-	Record      []byte            // that the holder's instance passed to Rebind; the caller may keep and change it
+	Record      []byte            // what the holder's instance passed to Rebind; the caller may change it
 	Token       lockfsm.Token     // the holder's token
 	SinceUnixMS int64             // the leader's wall clock at the grant, in Unix milliseconds
-	Waiters     int               // how many requests wait for the lock
-	Value       []byte            // the value of the holder's request; the caller may keep and change it
+	Waiters     int               // the number of requests that wait for the lock
+	Value       []byte            // the value of the holder's request; the caller may change it
 }
 
 // DeadlockError is the error of a request that would have waited for its own owner. The first link

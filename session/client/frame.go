@@ -10,9 +10,10 @@ import (
 )
 
 // Output is the output of a core. The shell must first mark the requests of OutcomeLost, then
-// publish Deadline, then deliver the other outcomes, and then send the frame. Lost holds are marked
-// first, so that every reader of the new deadline finds the mark. The deadline is published before
-// the outcomes, so that a granted hold is not expired when its caller receives it.
+// publish Deadline, then deliver the other outcomes, and then send the frame. A reader of a new
+// deadline thus finds all lost holds marked, so no renewal makes a lost hold valid again. The
+// deadline is published before the outcomes, so that a granted hold is not expired when its caller
+// receives it.
 type Output struct {
 	// Outcomes is valid until the next call of Flush.
 	Outcomes []Outcome

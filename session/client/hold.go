@@ -14,14 +14,12 @@ import (
 // Hold is a lock that was granted to one call of [Client.Acquire]. It is safe for concurrent use.
 // It is not a sync.Locker, because it can fail: see Err.
 //
-// If the lease is extended after this hold was lost, the client sets over before it publishes the
-// new deadline. So a reader of the new deadline finds over set, and a renewal cannot make a lost
-// hold valid again.
+// The client sets over before it publishes a later deadline; see Output.
 type Hold struct {
 	client *Client
 	token  lockfsm.Token
 	limit  clock.Time // when it reaches its longest duration, set before Acquire ends; zero means never
-	req    Request    // owned by the client's goroutine; others read Key, and Terms except its field owner
+	req    Request    // owned by the client's goroutine, except Key and the Terms without owner
 
 	slot   chan struct{} // signals the end of Acquire, and later of Release; from the client's pool
 	result error         // the result of Acquire, set before the signal; later that of Release, set with settled
@@ -36,7 +34,7 @@ type Hold struct {
 	wanted   chan struct{} // nil until Wanted is called; closed when another request waits
 	isWanted bool
 	released bool  // Release was called
-	settled  bool  // the release is over
+	settled  bool  // the release has ended
 	sharers  int32 // further callers that use the slot of the first caller; some may have stopped waiting
 
 	lost func(Loss, error) // set by OnLoss; not changed while the hold is in use
@@ -87,8 +85,8 @@ func (h *Hold) Err() error {
 	if !expired {
 		return nil
 	}
-	// The client's goroutine may be about to publish a later deadline, which must not make this
-	// hold valid again. The lock must be released in the group even if Release is never called.
+	// End the hold before the client's goroutine publishes a later deadline. The lock must be
+	// released in the group even if Release is never called.
 	err := h.end(reason, why, deadline)
 	h.client.post(input{kind: inputExpired, hold: h})
 	return err
@@ -265,8 +263,7 @@ func (h *Hold) settle(err error) {
 }
 
 // told is called by a caller that has received the signal. It repeats the signal for the next
-// caller that uses the same slot, and the last caller returns the slot to the pool. If a caller has
-// stopped waiting, the slot is not returned.
+// caller that uses the same slot, and the last caller returns the slot to the pool.
 func (h *Hold) told(answer chan struct{}) error {
 	h.mu.Lock()
 	shared := h.sharers > 0

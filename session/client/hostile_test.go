@@ -38,8 +38,7 @@ func TestFloodOfRepliesIsBounded(t *testing.T) {
 	}
 }
 
-// TestOnlyVotersRedirect checks that redirects of members that are no voters are ignored. Otherwise
-// any member could pose as the leader and acknowledge a lease that the group does not keep.
+// TestOnlyVotersRedirect checks that redirects of members that are no voters are ignored.
 func TestOnlyVotersRedirect(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

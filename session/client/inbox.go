@@ -69,8 +69,7 @@ func (c *Client) rouse() {
 }
 
 // gather yields the processor so that other goroutines can post, and repeats this while inputs
-// arrive, up to maxGathers times. One turn and one frame then serve them all. With only one caller
-// it costs almost nothing.
+// arrive, up to maxGathers times. One turn and one frame then serve them all.
 func (c *Client) gather() {
 	had := 1
 	for range maxGathers {

@@ -56,8 +56,8 @@ func (l lease) deadline() clock.Time {
 	return l.sent.Add(l.ttl - l.ttl/leaseMarginParts)
 }
 
-// renewed extends the lease after the acknowledgement of a renewal that was sent at sent. It never
-// shortens the lease.
+// renewed extends the lease when a renewal is acknowledged. It never shortens the lease. sent is
+// when the renewal was sent.
 func (l *lease) renewed(sent clock.Time) {
 	if l.ttl != 0 && sent.After(l.sent) {
 		l.sent = sent

@@ -11,8 +11,8 @@ import (
 
 const benchLease = benchTTL - benchTTL/50
 
-// TestOpenCountsFromFirstSending checks that the lease counts from the first time the nonce was
-// sent, even if another instance answers much later.
+// TestOpenCountsFromFirstSending checks that the lease counts from the first sending of the nonce,
+// whichever instance answers.
 func TestOpenCountsFromFirstSending(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -152,7 +152,7 @@ func TestDeadlineLosesAllAndReleases(t *testing.T) {
 	if got := b.frame(); got != "1: cancel 1, cancel 2, renew 1" {
 		t.Fatalf("frame %q", got)
 	}
-	b.core.Down(b.now, nodeidtest.ID(1)) // the releases are lost with the stream, and the next Attach frees the locks
+	b.core.Down(b.now, nodeidtest.ID(1)) // the releases are lost with the stream
 	b.want("2: attach 2 live 3-3 next 4, renew 2")
 }
 

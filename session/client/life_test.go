@@ -223,8 +223,8 @@ func TestLeavingIsSaidOnEveryAttachment(t *testing.T) {
 	b.want("2: leaving")
 }
 
-// TestReleaseOfADelayedLockBehindTheEndOfItsSession checks that the end of the session does not
-// confirm the release of a lock with a delay, which stays taken if the release did not arrive.
+// TestReleaseOfADelayedLockBehindTheEndOfItsSession checks that the end of a session does not
+// confirm the release of a lock with a delay.
 func TestReleaseOfADelayedLockBehindTheEndOfItsSession(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -53,7 +53,7 @@ type News struct {
 	Unanswered int // renewals that were not answered before their attachment ended
 }
 
-// tally contains the counts of a core for News. Its slice is reused.
+// tally contains the counts of a core for News.
 type tally struct {
 	renewed    []time.Duration
 	unanswered int

@@ -67,8 +67,8 @@ func TestDetachedHoldStaysAndIsTakenUp(t *testing.T) {
 	})
 }
 
-// TestLostHoldStays checks that a hold with a delay stays in the group after its client has lost
-// it, whether the session ends or continues after the client is connected again.
+// TestLostHoldStays checks that a lost hold with a delay stays in the group when its client
+// returns, with its session or without.
 func TestLostHoldStays(t *testing.T) {
 	for name, livesOn := range map[string]bool{"session over": false, "session lives on": true} {
 		t.Run(name, func(t *testing.T) {
@@ -111,8 +111,8 @@ func TestLostHoldStays(t *testing.T) {
 	}
 }
 
-// TestHoldIsTakenFromALiveHolder checks that a holder whose hold was resumed gets an error with the
-// record of the session that resumed it.
+// TestHoldIsTakenFromALiveHolder checks that the holder's error has the record of the session that
+// resumed its hold.
 func TestHoldIsTakenFromALiveHolder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2, nodeidtest.ID(1))
@@ -137,8 +137,7 @@ func TestHoldIsTakenFromALiveHolder(t *testing.T) {
 	})
 }
 
-// TestResumeGivenUp checks that a caller that cancels a request to resume a hold holds nothing, and
-// that the hold does not end.
+// TestResumeGivenUp checks that the cancel of a request to resume a hold does not end the hold.
 func TestResumeGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2, nodeidtest.ID(1))
@@ -202,7 +201,7 @@ func TestDetachSurvivesItsAttachment(t *testing.T) {
 }
 
 // TestShortResumeIsTriedAgain checks that a hold that is resumed shortly before the end of the
-// lease is detached with its new token, and that the request is sent again with this token.
+// lease is detached, and resumed again by its new token.
 func TestShortResumeIsTriedAgain(t *testing.T) {
 	b := newBench(t)
 	b.attach()

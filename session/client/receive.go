@@ -330,7 +330,7 @@ func (c *Core) freed(now clock.Time, r *session.Reply) {
 	if e == nil || !e.freeing {
 		return
 	}
-	if e.lapsed != "" && r.Code == lockfsm.Unsupported { // the rules support no reason
+	if e.lapsed != "" && r.Code == lockfsm.Unsupported { // the group's rules do not know the reason: omit it
 		e.lapsed, e.due = "", true
 		c.answered(e)
 		c.frees = append(c.frees, e)
@@ -351,7 +351,7 @@ func (c *Core) freed(now clock.Time, r *session.Reply) {
 	c.drop(e, nil)
 }
 
-// renewed handles the acknowledgement of a renewal. Holds that are lost stay lost; see begin.
+// renewed handles the acknowledgement of a renewal.
 func (c *Core) renewed(r *session.Reply) {
 	if sent, ok := c.renewals.Acknowledged(r.Seq); ok {
 		c.lease.renewed(sent)

@@ -15,8 +15,8 @@ import (
 // linked reports whether the Attach of the current epoch was sent, so that commands may follow it.
 func (c *Core) linked() bool { return c.phase >= Attaching && !c.askDue }
 
-// findLeader leaves the current target. At the time at the core asks aim, or the next target if aim
-// is zero.
+// findLeader leaves the current target. When the time at is reached, the core asks aim, or the next
+// target if aim is zero.
 func (c *Core) findLeader(now, at clock.Time, aim nodeid.Endpoint) {
 	if c.phase == Attached {
 		c.orphaned = now
@@ -75,7 +75,7 @@ func (c *Core) askNext(now clock.Time) {
 	c.ask(now, to, believed)
 }
 
-// nextTarget returns the targets in turn, but skips the one that was asked last.
+// nextTarget returns the targets in a cycle, but skips the one that was asked last.
 func (c *Core) nextTarget() nodeid.Endpoint {
 	to := c.targets[c.cursor%len(c.targets)]
 	c.cursor++
@@ -160,7 +160,7 @@ func (c *Core) deaf(now clock.Time) bool {
 	return false
 }
 
-// Down reports that the last stream to a peer has ended, or could not be opened.
+// Down implements [Client.Down].
 func (c *Core) Down(now clock.Time, peer nodeid.ID) {
 	c.begin(now)
 	if c.phase != Seeking && !c.askDue && peer == c.target.ID {

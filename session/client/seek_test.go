@@ -91,7 +91,7 @@ func TestAttachedClientFollowsOnlyNewerTerms(t *testing.T) {
 	b.attach()
 	b.reply(nodeidtest.ID(2), redirect(3, nodeidtest.ID(2)))
 	b.want("")
-	b.reply(nodeidtest.ID(1), redirect(3, nodeidtest.ID(1))) // sent to all that asked early
+	b.reply(nodeidtest.ID(1), redirect(3, nodeidtest.ID(1))) // a new leader sends this to all that asked
 	b.want("")
 	b.reply(nodeidtest.ID(2), redirect(4, nodeidtest.ID(2)))
 	b.want("2: attach 2 live next 1, renew 2")

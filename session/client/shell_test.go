@@ -100,7 +100,7 @@ func TestShellContextEndsWithoutALeader(t *testing.T) {
 		before = time.Now()
 		if _, err := w.clients[nodeidtest.ID(100)].Acquire(t.Context(), "x", true); err != ErrNoLeader ||
 			time.Since(before) > time.Second {
-			t.Fatalf("try: %v after %v", err, time.Since(before)) // a second of two has passed
+			t.Fatalf("try: %v after %v", err, time.Since(before)) // a second of waiting has passed before
 		}
 		w.empty()
 	})

@@ -66,9 +66,9 @@ type jumpClock struct {
 
 func (j *jumpClock) Now() clock.Time { return j.Clock.Now().Add(j.leap.Now().Sub(0)) }
 
-// TestShellErrIsExactAfterAPause pauses the process until after the hold's deadline. It checks that
-// the first call of Err reports the loss before a timer has fired or a goroutine has run, and that
-// no later input makes the hold valid again.
+// TestShellErrIsExactAfterAPause pauses the process until after the hold's deadline. Err must
+// report the loss before a timer has fired or a goroutine has run, and no later input may make the
+// hold valid again.
 func TestShellErrIsExactAfterAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2, nodeidtest.ID(1))

@@ -11,7 +11,7 @@ import (
 )
 
 // TestShellReleaseIsShared checks that all calls of Release return the same error, and that their
-// slot is empty when another call uses it. A signal left in the slot would look like a grant.
+// slot is empty when another call uses it.
 func TestShellReleaseIsShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, nodeidtest.ID(1))

@@ -15,7 +15,6 @@ import (
 )
 
 // TestEachTurnHasTheWholeInbox checks that the counts of the inbox begin at zero in each turn.
-// Otherwise the client would soon drop every frame of other voters, and then of its leader.
 func TestEachTurnHasTheWholeInbox(t *testing.T) {
 	leader, other := nodeidtest.ID(1), nodeidtest.ID(2)
 	for name, row := range map[string]struct {

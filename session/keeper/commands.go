@@ -19,13 +19,12 @@ type commandRun struct {
 	bytes []byte
 }
 
-// Receive is like ReceiveUnder for a full instance, which has all rights.
+// Receive implements [Keeper.Receive].
 func (k *Core) Receive(now clock.Time, from nodeid.ID, renewals, commands []byte) {
 	k.ReceiveUnder(now, from, nil, renewals, commands)
 }
 
-// ReceiveUnder handles one frame of a peer, and owns the bytes afterwards. rights are the rights of
-// the certificate of the connection. Nil means a full instance.
+// ReceiveUnder implements [Keeper.ReceiveUnder].
 func (k *Core) ReceiveUnder(now clock.Time, from nodeid.ID, rights *capability.Capability, renewals,
 	commands []byte) {
 	k.begin(now)

@@ -12,9 +12,9 @@ import (
 
 // Limits of a keeper; see "Limits" in the package comment.
 const (
-	tickEvery       = 100 * time.Millisecond // a keeper checks deadlines at most this often
-	watchBefore     = time.Second            // in this time before a deadline it checks the deadlines every tickEvery
-	stallAfter      = 300 * time.Millisecond // this time between two turns is a stall
+	tickEvery       = 100 * time.Millisecond // the interval between checks of deadlines
+	watchBefore     = time.Second            // in the last second before a deadline it checks every tickEvery
+	stallAfter      = 300 * time.Millisecond // a turn this long after the previous one was a stall
 	retryAfter      = 50 * time.Millisecond  // after a refused proposal or reply
 	roundAgain      = 200 * time.Millisecond // an unconfirmed round is requested again
 	blobBytes       = 1 << 20                // commands in one proposal
@@ -24,8 +24,8 @@ const (
 	peerBytes       = 8 << 20                // commands of one peer waiting to be proposed
 	peerAttachments = 1024
 	peerOpens       = 64
-	// peerSessions bounds the sessions of one peer that have not ended. A client needs one session,
-	// its user may open more, and old sessions of a client exist until they expire.
+	// peerSessions bounds the sessions of one peer that have not ended. It includes old sessions of
+	// a client that have not expired.
 	peerSessions    = 256
 	frameRenewals   = 4096
 	maxAskers       = 4096
@@ -50,9 +50,9 @@ type Leadership struct {
 	Grace     time.Duration
 }
 
-// Core makes all decisions of a [Keeper]. It has no goroutine, no clock and no random source. The
-// caller passes inputs, each with the time, and then calls Turn. It must call Turn again at the
-// time that Next returns, or earlier. It is not safe for concurrent use.
+// Core makes all decisions of a [Keeper]. The caller passes inputs, each with the time, and then
+// calls Turn. It must call Turn again at the time that Next returns, or earlier. It is not safe for
+// concurrent use.
 type Core struct {
 	// Vouch returns the hash of the capability in the certificate of a connected peer, or zero for
 	// a full instance. It also reports whether the record with which the peer opens a session
@@ -114,9 +114,8 @@ func NewCore() *Core {
 	return &Core{peers: make(map[nodeid.ID]*peerState), asking: make(map[nodeid.ID]struct{})}
 }
 
-// Role sets the role after a change of the term, of the leader or of this voter's role. All queues
-// are discarded and all attachments end, so that nothing that arrived in one term is proposed or
-// acknowledged in another.
+// Role implements [Keeper.Role]. All queues are discarded and all attachments end, so that nothing
+// that arrived in one term is proposed or acknowledged in another.
 func (k *Core) Role(now clock.Time, r Role) {
 	k.begin(now)
 	if r == k.role {
@@ -162,9 +161,8 @@ func (k *Core) throwAway() (attached []*peerState) {
 	return attached
 }
 
-// Leads reports that the first entry of this keeper's term is applied. It must be called in the
-// order of the log with Applied. Every session gets its full TTL, since the core does not know when
-// the last renewal of the session was acknowledged.
+// Leads implements [Keeper.Leads]. Every session gets its full TTL, since the core does not know
+// when the last renewal of the session was acknowledged.
 func (k *Core) Leads(now clock.Time, l Leadership) {
 	k.begin(now)
 	if l.Term != k.role.Term || !k.role.Leading || k.led {
@@ -178,8 +176,8 @@ func (k *Core) Leads(now clock.Time, l Leadership) {
 	}
 }
 
-// AllBound reports that every instance on the group's list is bound to the group. From then on the
-// core proposes Born whenever it leads a group that is not founded.
+// AllBound implements [Keeper.AllBound]. From then on the core proposes Born whenever it leads a
+// group that is not founded.
 func (k *Core) AllBound(now clock.Time) {
 	k.begin(now)
 	k.allBound = true
@@ -191,8 +189,7 @@ type adoption struct {
 	budgets  session.Budgets
 }
 
-// ProposeAdopt makes the core propose a change of the group's charter as soon as possible, if it
-// leads in the given term. The core keeps the settings.
+// ProposeAdopt implements [Keeper.ProposeAdopt].
 func (k *Core) ProposeAdopt(now clock.Time, term uint64, ttl time.Duration, settings []byte, budgets session.Budgets) {
 	k.begin(now)
 	if term == k.role.Term && k.role.Leading {
@@ -200,8 +197,7 @@ func (k *Core) ProposeAdopt(now clock.Time, term uint64, ttl time.Duration, sett
 	}
 }
 
-// ProposeRaise makes the core propose a higher version of the rules as soon as possible, if it
-// leads in the given term.
+// ProposeRaise implements [Keeper.ProposeRaise].
 func (k *Core) ProposeRaise(now clock.Time, term uint64, version uint32) {
 	k.begin(now)
 	if term == k.role.Term && k.role.Leading {
@@ -214,10 +210,9 @@ func (k *Core) ProposeRaise(now clock.Time, term uint64, version uint32) {
 // Born, because there is no group before.
 func (k *Core) serving() bool { return k.led && k.born }
 
-// begin is called first for every input. It detects stalls. A stalled keeper has not read the
-// renewals that arrived during the stall, so this time does not count toward any deadline. A stall
-// is detected only if it lasts beyond the time at which a turn is due. After a stall that ends
-// earlier, the keeper has the whole time watchBefore to read the renewals.
+// begin is called first for every input. It detects stalls. The time of a stall does not count
+// toward any deadline, since the keeper has not read renewals. A stall that ends before a turn is
+// due is not detected, but then the keeper has the whole time watchBefore to read the renewals.
 func (k *Core) begin(now clock.Time) {
 	if gap := now.Sub(k.lookAt()) + tickEvery; k.now != 0 && gap >= stallAfter {
 		k.stalled += gap

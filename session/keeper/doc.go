@@ -4,8 +4,7 @@
 // [Core] makes all decisions. [Keeper], in keeper.go, is the shell with the clock and the
 // goroutine. A keeper checks the headers of clients' commands and passes them to the log. It turns
 // the results into replies, acknowledges renewals when a quorum has confirmed that it leads, and
-// decides which sessions expire. The comment of package session explains the trust window of the
-// lease.
+// decides which sessions expire. Package session explains the trust window of the lease.
 //
 // # Guarantees
 //
@@ -19,9 +18,7 @@
 //   - A peer that is not a full instance gets a lock only if its certificate grants every key of
 //     the request. Its sessions belong to that capability.
 //   - A turn of a new leader adds at most 4,096 sessions to its table, and a turn checks at most
-//     4,096 deadlines. Replies do not depend on how many sessions are added: a message that names a
-//     session adds it first, the TTL counts from the beginning of the leadership, and no Open is
-//     accepted until all sessions are added.
+//     4,096 deadlines. Replies do not depend on how many sessions are added; see entering.go.
 //
 // # Concurrency
 //
@@ -34,7 +31,7 @@
 // # Failure
 //
 // A keeper that cannot deliver a command or a reply of an attachment ends the attachment. It
-// repeats this message until the transport accepts it.
+// repeats the message about this end until the transport accepts it.
 //
 // In the last second before a deadline a keeper checks the deadlines every 100 ms. If a turn then
 // begins 300 ms or more after the previous one, the keeper was stalled. It adds this time to every
@@ -50,8 +47,8 @@
 //
 // # Refused alternatives
 //
-// The core could run on the log's goroutine. Measured in memory with 1,024 callers, this was 10 to
-// 30 % slower, since log and keeper no longer run in parallel.
+// The core could run on the log's goroutine. With 1,024 callers this was 10 to 30 % slower, since
+// log and keeper then do not run in parallel.
 //
 // A mutex could protect the core, without a goroutine, an inbox and copies. Each frame is then a
 // separate turn. In twelve pairs of runs in memory, a lock and its release took 5 % more processor

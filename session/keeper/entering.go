@@ -43,7 +43,7 @@ func (e *entering) at(id lockfsm.SessionID) (place int, found bool) {
 func (k *Core) beginEntering(sessions []lockfsm.SessionInfo) {
 	n := len(sessions)
 	k.entering = entering{sessions: sessions, done: make([]bool, n), left: n, since: k.elapsed()}
-	k.expiries = make(expiryHeap, 0, n) // growing the heap would copy all of it in one turn
+	k.expiries = make(expiryHeap, 0, n) // so that it need not grow
 }
 
 func (k *Core) enterSome() {

@@ -11,8 +11,7 @@ import (
 // This file tests members that send well-formed but wrong messages.
 
 // TestAnothersSessionIsNotTaken checks that an Attach with the ID of another session but without
-// its nonce is refused, by this leader and by the next. IDs are not secret, since every waiting
-// client gets the ID of the holder's session.
+// its nonce is refused, by this leader and by the next.
 func TestAnothersSessionIsNotTaken(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

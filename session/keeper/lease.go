@@ -21,10 +21,9 @@ type keptSession struct {
 	// expiring means that the expiry is decided. Renewals are then no longer acknowledged, until
 	// the end of the session or of the term.
 	expiring bool
-	// Renewals of a client that receives nothing do not count, because it could be granted a lock
-	// and never receive the grant. heard is when the newest answer was sent that a renewal has
-	// confirmed as received. told are the answers that are not confirmed. Both fields are kept
-	// across attachments, because such a client attaches repeatedly.
+	// Renewals of a client that receives nothing do not count; see package session. heard is when
+	// the newest answer was sent that a renewal has confirmed as received. told are the answers
+	// that are not confirmed. Both fields are kept across attachments.
 	heard clock.Time
 	told  session.Sent
 }
@@ -37,13 +36,11 @@ func (k *Core) hears(s *keptSession, seq uint64) bool {
 	if sent, ok := s.told.Acknowledged(seq); ok {
 		s.heard = max(s.heard, sent)
 	}
-	// This check would hide the fault of the mutant ack-while-expiring, so that mutant disables
-	// this check, too.
+	// The mutant ack-while-expiring disables this check, which would hide its fault.
 	return k.elapsed().Sub(s.heard) < s.ttl
 }
 
-// Left returns, for each session, the time until it expires if no further renewal arrives. Zero
-// means that the session is unknown, or that this keeper does not lead.
+// Left implements [Keeper.Left].
 func (k *Core) Left(now clock.Time, sessions []lockfsm.SessionID) []time.Duration {
 	k.begin(now)
 	left := make([]time.Duration, len(sessions))
@@ -59,7 +56,7 @@ func (k *Core) Left(now clock.Time, sessions []lockfsm.SessionID) []time.Duratio
 // stalls.
 func (k *Core) elapsed() clock.Time { return k.now.Add(-k.stalled) }
 
-// keep adds a session with its full TTL, counted from the time from on the clock of deadlines.
+// keep adds a session, whose full TTL counts from the given time on the clock of deadlines.
 func (k *Core) keep(info *lockfsm.SessionInfo, from clock.Time) {
 	if info.Opener != (lockfsm.Opener{}) {
 		k.opened[info.Opener.Instance]++
@@ -120,8 +117,8 @@ func (k *Core) takeRenewals(p *peerState, frame []byte) bool {
 }
 
 // await adds an attachment with a renewal to those that wait for the next round. A renewal that was
-// sent with an Attach waits until the Attach is applied, because the session has another epoch
-// before.
+// sent with an Attach waits until the Attach is applied, because until then the session has another
+// epoch.
 func (k *Core) await(a *attachment) {
 	if a.waits && a.live && !a.inWaiters {
 		a.inWaiters = true

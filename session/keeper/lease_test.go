@@ -141,9 +141,8 @@ func TestOlderAttachmentIsNotRenewed(t *testing.T) {
 	b.want(nodeidtest.ID(2), "ended 2 unknown")
 }
 
-// TestASessionIsNotStolen checks that an instance that knows the ID and the nonce of another's
-// session, as every voter does, cannot attach it, open it or free its locks, and that the attempt
-// does not affect the owner.
+// TestASessionIsNotStolen checks that another instance that knows ID and nonce of a session, as
+// every voter does, cannot attach it, open it or free its locks, and does not affect its owner.
 func TestASessionIsNotStolen(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

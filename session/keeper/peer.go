@@ -24,14 +24,13 @@ type peerState struct {
 	pendingSent int // how many of the pending ends are in out
 	retryAt     clock.Time
 	redirected  bool       // whether a redirect was sent in this turn
-	ended       pendingEnd // the unknown attachment that was answered last in this turn
+	ended       pendingEnd // the last unknown attachment that was answered in this turn
 	isTouched   bool
 	place       int // index in Core.all
 }
 
 // pendingEnd is a message that an attachment has ended, for a peer whose queue was full. The keeper
-// repeats it until the transport accepts it, because the client cannot know that a frame was
-// dropped.
+// repeats it until the transport accepts it.
 type pendingEnd struct {
 	session lockfsm.SessionID
 	epoch   lockfsm.Epoch
@@ -196,8 +195,8 @@ func (k *Core) Dropped(now clock.Time, id nodeid.ID) {
 	}
 }
 
-// Down reports that the last stream to a peer has ended. The attachments of the peer end, and its
-// sessions stay until their leases end.
+// Down implements [Keeper.Down]. The attachments of the peer end, and its sessions stay until their
+// leases end.
 func (k *Core) Down(now clock.Time, id nodeid.ID) {
 	k.begin(now)
 	if _, ok := k.asking[id]; ok {
@@ -263,8 +262,7 @@ func (k *Core) remember(id nodeid.ID) {
 }
 
 // tellAskers redirects all recorded peers to the current leader. They stay recorded until their
-// stream ends, because the new leader may also stop responding, and they must then be redirected to
-// its successor.
+// stream ends, so that they are also redirected to later leaders.
 func (k *Core) tellAskers() {
 	for _, id := range k.askers {
 		k.redirect(k.peer(id))

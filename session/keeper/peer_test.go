@@ -196,9 +196,8 @@ func TestDownLeavesSessionsToTheirLease(t *testing.T) {
 	b.attach(nodeidtest.ID(1), id, 2)
 }
 
-// TestARepeatedAttachIsNoStranger checks that an Attach that arrives twice is answered once. After
-// an answer Stale the client would believe that its session has ended and its releases are
-// confirmed. An Attach with an older epoch is answered with Stale.
+// TestARepeatedAttachIsNoStranger checks that an Attach that arrives twice is answered once. An
+// Attach with an older epoch is answered with Stale.
 func TestARepeatedAttachIsNoStranger(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

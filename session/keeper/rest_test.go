@@ -38,8 +38,7 @@ func TestDeadlinesCostFewTurns(t *testing.T) {
 }
 
 // TestAStallThatIsNotNoticedLeavesTimeToRenew checks that after a stall that is too short to be
-// detected, each session has at least watchBefore-stallAfter left, in which the keeper reads the
-// waiting renewals.
+// detected, each session has at least watchBefore-stallAfter left.
 func TestAStallThatIsNotNoticedLeavesTimeToRenew(t *testing.T) {
 	t.Parallel()
 	for stall := time.Duration(0); stall < 3*benchTTL; stall += 50 * time.Millisecond {

@@ -170,7 +170,7 @@ func (k *Core) appliedAcquire(r *lockfsm.Result) {
 }
 
 // appliedEvict informs a client that its request was ended by force, or that another session has
-// resumed its hold. A client that is not attached gets this information from its next Attach.
+// resumed its hold.
 func (k *Core) appliedEvict(r *lockfsm.Result) {
 	if r.Evicted == nil {
 		return

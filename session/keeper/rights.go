@@ -12,8 +12,7 @@ import (
 // needs a right, because the other commands that clients may send only affect their own requests
 // and session.
 
-// mayAcquire reports whether a peer may lock each key of an Acquire. If not, it sends the peer a
-// ReplyForbidden.
+// mayAcquire reports whether a peer may lock each key of an Acquire. If not, it replies.
 func (k *Core) mayAcquire(p *peerState, command []byte) bool {
 	c, err := lockfsm.Decode(command)
 	if err != nil {

@@ -23,7 +23,6 @@ func idleKeeper() *Keeper {
 }
 
 // TestEachTurnHasTheWholeInbox checks that the counts of the inbox begin at zero in each turn.
-// Otherwise the keeper would soon drop every frame of one peer, and then of all peers.
 func TestEachTurnHasTheWholeInbox(t *testing.T) {
 	large := make([]byte, peerInboxBytes-inputBytes-100)
 	for name, row := range map[string]struct {

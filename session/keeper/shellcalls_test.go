@@ -271,8 +271,8 @@ type behindClock struct {
 
 func (c *behindClock) Now() clock.Time { return c.Clock.Now().Add(-c.by.Now().Sub(0)) }
 
-// TestShellTimeGoesOn checks that a keeper accepts renewals for a long time, and that it expires a
-// session after its timer has fired early, as with a coarse clock.
+// TestShellTimeGoesOn checks that a keeper expires a session after many renewals and after a timer
+// that has fired early.
 func TestShellTimeGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOffice(t)
