@@ -84,11 +84,26 @@ func (p *proc) dialed(to nodeid.ID, other *proc) {
 		return
 	}
 	delete(p.dialing, to)
-	e := p.w.net.connect(p, other)
+	e := p.openTo(other)
+	if e == nil {
+		e = p.w.net.connect(p, other)
+	}
 	for _, f := range waiting {
 		f.from = p.identity()
 		e.send(f)
 	}
+}
+
+// openTo returns a stream to another process that is open at both ends, or nil. Like the transport, a
+// process uses such a stream instead of the connection that it has just dialed: frames on a second
+// stream could overtake those on the first.
+func (p *proc) openTo(other *proc) *end {
+	for _, e := range p.links[other.instance] {
+		if e.other.p == other && e.other.open {
+			return e
+		}
+	}
+	return nil
 }
 
 // down reports that a stream to an instance has ended, or that none could be opened.

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"go.etcd.io/raft/v3/raftpb"
@@ -72,7 +73,13 @@ type end struct {
 	heard  time.Duration // when the peer was last known to be reachable
 }
 
+// connect opens a stream between two processes. An earlier stream that only one of them still has
+// ends first, with all frames on it, as in the transport.
 func (n *network) connect(a, b *proc) *end {
+	for _, e := range slices.Concat(a.links[b.instance], b.links[a.instance]) {
+		e.queue, e.other.queue = nil, nil
+		e.close()
+	}
 	x := &end{p: a, peer: b.instance, open: true, heard: n.w.now}
 	y := &end{p: b, peer: a.instance, open: true, heard: n.w.now}
 	x.other, y.other = y, x
