@@ -23,7 +23,7 @@ type admin struct {
 	n *Node
 }
 
-var _ query.AdminServer = admin{} // without this line gRPC checks it only when the server starts
+var _ query.AdminServer = admin{}
 
 func failed(err error) error {
 	if denied := (*NotAllowedError)(nil); errors.As(err, &denied) {
@@ -119,8 +119,7 @@ func eventsAnswer(events []Event, a *query.EventsAnswer) (_ *query.EventsAnswer,
 	return a, err
 }
 
-// maxBegin is the largest number of events with which a watch may begin, because they are sent in
-// one answer.
+// maxBegin is the largest number of events in the first answer of a watch.
 const maxBegin = 20_000
 
 // Watch returns the present state if q.After is 0, and otherwise the events after that position.
@@ -143,7 +142,7 @@ func (a admin) Watch(ctx context.Context, q *query.WatchRequest) (*query.EventsA
 				ErrBadRequest, maxBegin)
 		}
 		if events = append(events, e); e.What == EventReset {
-			events = append(events[:0], e) // the watch has started over, so the earlier events are void
+			events = append(events[:0], e) // the watch has started over
 		}
 		if answer.Position = e.Position; e.What == EventCurrent {
 			break
@@ -157,8 +156,8 @@ func (a admin) Put(ctx context.Context, q *query.PutRequest) (*query.PutAnswer, 
 	return &query.PutAnswer{Revision: revision}, err
 }
 
-// Evict ends a hold on behalf of a program, whose own name for itself is q.By. The leader adds the
-// identity that the program has proved.
+// Evict ends a hold for a program that names itself in q.By. The leader adds the program's proved
+// identity.
 func (a admin) Evict(ctx context.Context, q *query.EvictRequest) (*query.Held, error) {
 	if by := string(q.By); len(by) == 0 || len(by) > maxByBytes || !plain.Is(by) {
 		return nil, fmt.Errorf("%w: By %q is empty, has more than %d bytes, or %s", ErrBadRequest, by, maxByBytes,

@@ -92,8 +92,7 @@ func configFromEnv(prefix string, environ []string) (Config, error) {
 }
 
 // advertise returns the value for Config.Advertise. It adds the port of Bind to an IP address
-// without a port, because Kubernetes passes such an address to a pod. The text $(POD_IP):7947 in a
-// manifest would be wrong for IPv6 addresses.
+// without a port, because Kubernetes passes such an address to a pod.
 func (e environment) advertise(bind string) string {
 	text := e.Text("ADVERTISE")
 	ip, err := netip.ParseAddr(strings.Trim(text, "[]"))

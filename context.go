@@ -39,8 +39,8 @@ func TokenFrom(ctx context.Context) (Token, bool) {
 
 // ContextWithToken returns a child of parent in which [TokenFrom] finds token. It is for types that
 // replace a Node: a fake in a test, or a wrapper that chooses among several tokens.
-// ContextWithToken locks nothing, and its result ends only when parent ends. A request with that
-// context is still made under the locks of parent.
+// ContextWithToken locks nothing. Its result ends only when parent ends, and requests with it are
+// made under the locks of parent.
 func ContextWithToken(parent context.Context, token Token) context.Context {
 	return context.WithValue(parent, scopeKey{}, &scope{token: token, outer: scopeOf(parent)})
 }
@@ -52,9 +52,9 @@ func scopeOf(ctx context.Context) *scope {
 
 // scope searches ctx for the locks under which r is made. If one of them covers r, scope returns a
 // new handle of that lock. Otherwise it returns the request of the innermost held lock of the same
-// session. The position of a lock that was entered again is that of its first handle, because locks
-// that were acquired after the first handle are further in, and stay held while this request waits.
-// An error means that a lock covers r but does not have the terms that r asks for.
+// session. A lock that was entered again has the position of its first handle, because the locks
+// acquired after that handle stay held while this request waits. An error means that a lock covers
+// r but lacks terms that r asks for.
 func (n *Node) scope(ctx context.Context, client *client.Client, r *Request) (again *Lock, under *client.Request,
 	err error) {
 	if ctx.Err() != nil {
@@ -72,7 +72,7 @@ func (n *Node) scope(ctx context.Context, client *client.Client, r *Request) (ag
 			}
 			if l.enter() {
 				again := n.watched(&Lock{node: n, again: l})
-				again.limitTo(r.MaxHold) // last, because it starts a goroutine that may end the handle immediately
+				again.limitTo(r.MaxHold) // last, because its goroutine may end the handle immediately
 				return again, nil, nil
 			}
 		}
@@ -164,7 +164,7 @@ func (l *Lock) exitAs(how uint32) (left, first bool) {
 }
 
 // The rest of this file is about requests that enter a lock again. Each handle has its own MaxHold.
-// All other terms belong to the hold, and its first request set them.
+// All other terms are those of the hold's first request.
 
 // enterable returns an error that names a field of r that asks for more than the hold of l has, or
 // nil. A zero field of r accepts any value in the hold.
@@ -230,8 +230,8 @@ func (l *Lock) limitTo(longest time.Duration) {
 	}
 }
 
-// watchLimit ends the handle l when its MaxHold has passed. It returns when it has ended the
-// handle, or when the hold has ended.
+// watchLimit ends the handle l when its MaxHold has passed. It returns then, or when the hold has
+// ended.
 func (l *Lock) watchLimit() {
 	defer close(l.limit.done)
 	hold := l.first().hold.Done()
@@ -247,7 +247,7 @@ func (l *Lock) watchLimit() {
 		case l.endOverdue():
 			return
 		case l.exited.Load() != 0:
-			<-hold // the handle was unlocked in time: its Done channel is closed at the end of the hold
+			<-hold // unlocked in time: Done closes at the end of the hold
 			return
 		}
 	}
@@ -258,8 +258,8 @@ func (l *Lock) pastLimit() bool {
 }
 
 // endOverdue ends the handle l if its MaxHold has passed and it is not unlocked. It reports whether
-// l was ended by its MaxHold, in this call or before. The code that uses the handle may still run.
-// So if l is the last handle, the hold lapses, and the lock stays taken for its LockDelay.
+// l was ended by its MaxHold, in this call or before. Code may still use l. So if l is the last
+// handle, the lock stays taken for its LockDelay.
 func (l *Lock) endOverdue() bool {
 	if !l.pastLimit() {
 		return false

@@ -15,22 +15,19 @@ import (
 // costs no measurement and no allocation. Start copies Config.Hooks.
 //
 // Mark, Acquired and Unlocked are called on the goroutine that calls Acquire or Unlock, the last
-// two directly before it returns. A slow hook delays only that call; during Acquired the lock is
-// already held. One goroutine of the node calls all other hooks, one at a time and in the order of
-// the events. If 1,024 calls wait for that goroutine, further calls are dropped, which is logged
-// and counted in Status.HooksDropped. Acquired returns before Lost or Leaked is called for the same
-// lock; apart from that, the order between hooks on different goroutines is not defined. A panic in
-// a hook is recovered and logged. Close runs the hook calls that wait, and stops waiting for a hook
-// that has not returned after 5 s. A hook may call Status. It must not call Close or Leave, and
-// should not acquire locks.
-//
-// [Node.Status] returns values for programs that poll.
+// two directly before it returns. A slow hook delays only that call. During Acquired the lock is
+// held. One goroutine of the node calls all other hooks, one at a time and in the order of the
+// events. If 1,024 calls wait for that goroutine, further calls are dropped, which is logged and
+// counted in Status.HooksDropped. Acquired returns before Lost or Leaked is called for the same
+// lock. Hooks on different goroutines have no other order. A panic in a hook is recovered and
+// logged. Close runs the calls that wait, but waits at most 5 s for a hook to return. A hook may
+// call Status. It must not call Close or Leave, and should not lock.
 type Hooks struct {
 	// Mark is called at the beginning of every Acquire with the context of the call. It returns up
-	// to 64 bytes that are stored with the request. An instance whose request finds the lock taken
-	// gets these bytes as LockEvent.BehindMark, so its trace can link to the trace that blocked it.
-	// The result is copied. A mark is dropped if it is too long, or if it does not fit beside
-	// Request.Value and Labels because these take about 700 bytes or more.
+	// to 64 bytes that are copied and stored with the request. An instance that finds the lock
+	// taken gets them as LockEvent.BehindMark, so its trace can link to the trace that blocks it. A
+	// mark is dropped if it is too long, or if Request.Value and Labels take about 700 bytes or
+	// more.
 	Mark func(ctx context.Context) []byte
 
 	// Acquired is called at the end of every call that asks for a lock, also if the call fails,
@@ -47,17 +44,16 @@ type Hooks struct {
 	Lost func(e LockEvent)
 
 	// Leaked is called when a lock is held but no handle of it is reachable, so it cannot be
-	// unlocked. The code that acquired the lock may still run, so the lock stays held until the
-	// session ends or Request.MaxHold passes. The garbage collector finds the leak, perhaps minutes
-	// later or never. A lock is not reported while a context from its Lock.Context has not ended.
-	// This hook costs eight allocations and a kilobyte per lock; the other three hooks of locks
-	// cost two allocations together.
+	// unlocked. Its code may still run, so the lock stays held until the session ends or
+	// Request.MaxHold passes. The garbage collector finds the leak, perhaps minutes later or never.
+	// A lock is not reported while a context from its Lock.Context has not ended. This hook costs
+	// eight allocations and a kilobyte per lock; the other three hooks of locks cost two
+	// allocations together.
 	Leaked func(e LockEvent)
 
 	// Renewed is called with StateAcknowledged for each answer to a renewal of a session's lease;
-	// Took is the time from the renewal to the answer, which includes the confirmation by a
-	// majority. Renewed is called with StateUnanswered for each renewal that the leader did not
-	// answer in time.
+	// Took is the round-trip time, with the confirmation by a majority. Renewed is called with
+	// StateUnanswered for each renewal that the leader did not answer in time.
 	Renewed func(e NodeEvent)
 
 	// Session is called when the node's session, or one of NewSession, begins (StateOpened) and
@@ -76,14 +72,14 @@ type Hooks struct {
 	Leader func(e NodeEvent)
 
 	// Member is called with StateJoined or StateLeft, and with Name and Instance, when gossip
-	// reports that an instance has joined or left. Not every instance takes part in gossip;
-	// Node.Members lists all instances.
+	// reports that an instance has joined or left. Not every instance gossips; Node.Members lists
+	// all.
 	Member func(e NodeEvent)
 
 	// Available is called with StateAvailable when this instance becomes able to get locks, and
-	// with StateUnavailable when it no longer is. It is able to get locks while its session is
-	// attached to a leader, its lease is not lost and the group is past its grace. Took is how long
-	// the previous state lasted.
+	// with StateUnavailable when it no longer is. For that its session must be attached to a leader
+	// with a lease that is not lost, and the group past its grace. Took is how long the previous
+	// state lasted.
 	Available func(e NodeEvent)
 
 	// Synced is called after each append to the log on disk, if this instance votes and Config.Dir is
@@ -114,10 +110,9 @@ type LockEvent struct {
 	// Held is how long the lock had been held when it was unlocked, lost or found to be leaked. It
 	// is zero for Acquired, and for a handle that is unlocked while other handles hold the lock.
 	Held time.Duration
-	// Behind describes the holder at the moment when the group decided the request: the holder
-	// because of which a Try failed, or for which the request began to wait. It is nil if the lock
-	// was free or the group did not decide the request. If the request waits, Behind.Waiters
-	// includes it.
+	// Behind describes the holder when the group decided the request, so that a Try failed or the
+	// request began to wait. It is nil if the lock was free or the request was not decided. If the
+	// request waits, Behind.Waiters includes it.
 	Behind *HeldError
 	// BehindMark is the result of Hooks.Mark for the holder's request, on the holder's instance.
 	// Nil means none.

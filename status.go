@@ -49,8 +49,7 @@ type Status struct {
 	Health       *Health // the state of the voters; nil unless this instance leads: then call Node.Health
 
 	// Members is the first page, at most a hundred, of the last answer to Node.Members on this
-	// instance. Only a call of Node.Members on this instance refreshes it, for example from the
-	// console or cmd/mortise.
+	// instance. Only a call of Node.Members on this instance refreshes it.
 	Members      []Member
 	MembersAge   time.Duration // how old that answer is; zero if there was none
 	MembersTotal int           // how many members there were then; on the leader, how many there are now
@@ -332,8 +331,8 @@ func (n *Node) met(e *client.HeldError) *HeldError {
 	return h
 }
 
-// because returns the end of an error text about an interrupted wait. It names what the node itself
-// waits for or, if nothing, the holder at the time when the request was queued.
+// because returns the end of an error text: what the node itself waits for or, if nothing, the
+// holder at the time when the request was queued.
 func (n *Node) because(behind *client.HeldError) string {
 	if waiting := n.Status().Waiting; waiting != "" {
 		return " (" + waiting + ")"

@@ -66,7 +66,7 @@ func (b *Beliefs) Believes(key string, who Caller) bool {
 	return slices.ContainsFunc(b.held[key], func(o belief) bool { return o.caller == who })
 }
 
-// Count returns the number of keys that a caller believes that it holds.
+// Count returns the number of keys with a belief.
 func (b *Beliefs) Count() int { return len(b.held) }
 
 func (b *Beliefs) at(at time.Duration) error {

@@ -78,7 +78,7 @@ func TestFIFO(t *testing.T) {
 	j = FIFO{}
 	queue("x", 1)
 	wantFine(t, j.Granted("x", 1))
-	wantBroken(t, j.Granted("x", 1), &j, "fifo") // granted twice
+	wantBroken(t, j.Granted("x", 1), &j, "fifo")
 	j = FIFO{}
 	queue("x", 2)
 	wantBroken(t, j.Queued("x", 1, Terms{}, false), &j, "fifo")
@@ -127,7 +127,7 @@ func TestBeliefs(t *testing.T) {
 	wantBroken(t, j.Begin("x", b, alone, 3), &j, "beliefs")
 	j = Beliefs{}
 	wantFine(t, j.Begin("x", a, alone, 7))
-	wantBroken(t, j.End("x", a, 6), &j, "beliefs") // an earlier time is reported after a later one
+	wantBroken(t, j.End("x", a, 6), &j, "beliefs") // an earlier time
 
 	j = Beliefs{}
 	wantFine(t, j.Begin("x", a, shared, 1), j.Begin("x", b, shared, 1), j.End("x", a, 2))
@@ -245,7 +245,7 @@ func TestServed(t *testing.T) {
 	j.Heal(100 * s)
 	wantFine(t, j.Check(110*s), j.Answered(a, true, 110*s))
 	j.Waits(x, b, false, 110*s)
-	wantFine(t, j.Check(300*s)) // a holds the lock, which may last as long as it likes
+	wantFine(t, j.Check(300*s)) // a holds the lock
 	j.Freed("x", a, 300*s)
 	wantFine(t, j.Check(310*s))
 	if j.Waiting() != 1 {

@@ -141,7 +141,7 @@ func (g *Groups) EndedEverywhere(instance uint64) {
 func (g *Groups) Count() int { return len(g.born) }
 
 // check returns a violation if two groups have a majority. It is called only after foundings,
-// because an incarnation that has ended does not return.
+// because an ended incarnation does not return.
 func (g *Groups) check() error {
 	var able []uint64
 	for _, group := range g.born {

@@ -3,10 +3,9 @@ package check
 import "time"
 
 // Notices judges that a holder that asked for notices is notified when another request waits for
-// its lock. A fixed time limit is not possible, because there may be no leader for a long time. But
-// a leader that has the waiter in its state sends the notice before its next acknowledgement of the
-// holder's lease. So the holder must be notified before it gets the acknowledgement of a renewal
-// that it sent after the waiter was committed. In a healthy group that takes a third of a lease.
+// its lock. The holder must be notified before it gets the acknowledgement of a renewal that it
+// sent after the waiter was committed, because a leader sends a notice before later
+// acknowledgements. In a healthy group that takes a third of a lease.
 type Notices struct {
 	rule
 	wanted map[Caller]time.Duration

@@ -11,9 +11,9 @@ import (
 // Served judges liveness after the faults have ended. A key that a call waits for and that no live
 // caller holds is granted within Bound. Every call that needs no lock (a cancelled call, a try, an
 // unlock) is answered within Bound. A live caller may hold a lock without a time limit, so the run
-// must end such holds. Calls that wait for several keys connect these keys: a call may wait for a
-// call that waits for another key. For connected keys Bound counts from the time when all of them
-// are free. Bound must be the TTL, one failover and some slack.
+// must end such holds. A call that waits for several keys connects them. For connected keys Bound
+// counts from the time when all of them are free. Bound must be the TTL, one failover and some
+// slack.
 type Served struct {
 	Bound time.Duration
 
@@ -93,8 +93,8 @@ func (s *Served) Freed(key string, who Caller, at time.Duration) {
 	w.free = at
 }
 
-// Check returns a violation if a waiting call should have been answered before. It must be called
-// from time to time, and at the end of the run.
+// Check returns a violation if a waiting call should have been answered before. Call it from time
+// to time, and at the end of the run.
 func (s *Served) Check(at time.Duration) error {
 	for i := range s.waiting {
 		s.judge(&s.waiting[i], at)
