@@ -9,8 +9,8 @@
 //	leader, err := e.Leader(ctx) // on any instance: the leader, its value and its token
 //
 // An election is a lock whose key is the name of the election. The holder of the lock is the
-// leader. The value is part of the request for the lock, so no instance ever sees a leader with
-// another leader's value.
+// leader. The value is part of the request, so no instance ever sees a leader with another leader's
+// value.
 //
 // [Election.Run] suits most services. [Election.Campaign] returns the [Leadership] to the caller.
 // [Election.Leader] and [Election.Observe] serve instances that only need to know the leader.
@@ -48,8 +48,7 @@
 // A leader that is cut off from the majority loses the leadership when its lease expires. The
 // context of its function ends, with [mortise.ErrLost] as the cause, before another instance can
 // lead. Run waits for the function to return, and campaigns again. A function that ignores the end
-// of its context may act while another instance leads; the token protects against that. It does not
-// delay the other instance.
+// of its context may act while another instance leads; the token protects against that.
 //
 // There is no callback for the end of a leadership. If a leadership ends before the function is
 // called, the function is not called.
@@ -65,8 +64,8 @@
 //
 // A name is a key of the node, 1 to 512 bytes: choose one that no other code locks. A value has at
 // most 1,024 bytes and cannot change during a leadership. If it has at most 700 bytes, the lock
-// also has the label mortise.purpose. The label prevents warnings of the console, mortise doctor
-// and the alerts about a lock that is held for long by design.
+// also has the label mortise.purpose. Then the console, mortise doctor and the alerts do not warn
+// about a long hold.
 //
 // Observe uses mortise.Node.Watch. The leader of the group serves at most 1,024 watches, so run one
 // observer per instance. Observe first reads all keys of the group, and it also receives events of
@@ -74,9 +73,8 @@
 //
 // # Refused alternatives
 //
-// Callbacks for start and stop: the stop callback may be called without a leadership, or run while
-// the work that it should end still runs, and then only exiting the process is safe. Writing the
-// value after the grant: for a moment the new leader has the old value, and a former leader that
-// was stopped can later overwrite the new value. A queue position that outlives a lost session: two
-// instances could then claim the same position.
+// Callbacks for start and stop: the stop callback may be called without a leadership, or while the
+// work that it should end still runs, and then only exiting the process is safe. Writing the value
+// after the grant: for a moment the new leader has the old value, and a former leader that was
+// stopped can later overwrite the new value.
 package election

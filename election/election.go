@@ -28,11 +28,11 @@ type Options struct {
 	// MaxBackoff is the longest pause. Zero or less means 1 min, or Backoff if that is more.
 	MaxBackoff time.Duration
 
-	// Report is called on the goroutine of Run with each error that does not end Run. Such an error
-	// is an error of the function; or the reason why a leadership ended before the function
-	// returned, such as mortise.ErrLost, wrapped together with the function's own error; or, with
-	// token 0, the reason why a campaign failed. Run has already resigned, so Report delays no
-	// other instance. If Report is nil, these errors are dropped.
+	// Report is called on the goroutine of Run with each error that does not end Run. It is an
+	// error of the function; or the reason why a leadership ended before the function returned,
+	// such as mortise.ErrLost, wrapped together with the function's own error; or, with token 0,
+	// the reason why a campaign failed. Run has already resigned, so Report delays no other
+	// instance. If Report is nil, these errors are dropped.
 	Report func(token mortise.Token, err error)
 }
 
@@ -51,8 +51,7 @@ func (o Options) withDefaults() Options {
 }
 
 // ErrLeading is the error of a Campaign or Run whose context comes from a leadership of the same
-// election through the same node. Without this error the lock would be entered again, and one
-// instance would lead twice.
+// election through the same node.
 var ErrLeading = errors.New("election: the context already belongs to a leadership of this election: use another " +
 	"context")
 
@@ -81,8 +80,8 @@ func New(node Node, name string, options Options) *Election {
 	}
 }
 
-// request returns the request for the lock of the election. Its label marks a hold that is long by
-// design. If the value leaves no room for the label, the request has no label.
+// request returns the request for the lock of the election, with a label if the value leaves room
+// for it.
 func request(name, value string) mortise.Request {
 	r := mortise.Request{Key: name, Value: value}
 	if len(value) <= labelledValue {

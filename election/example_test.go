@@ -68,7 +68,7 @@ func ExampleElection_Campaign() {
 	// tokens rise: true
 }
 
-// An observer is told which instance leads, also on an instance that does not campaign.
+// Any instance can observe which instance leads.
 func ExampleElection_Observe() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})

@@ -48,8 +48,7 @@ func (l *Leadership) Context(parent context.Context) context.Context {
 // and mortise.ErrLost if the leadership was lost before.
 func (l *Leadership) Resign(ctx context.Context) error { return l.grant.Unlock(ctx) }
 
-// place is the value that the context of a leadership carries. The field outer is the place of the
-// parent context.
+// place is the value that the context of a leadership carries.
 type place struct {
 	token mortise.Token
 	outer *place
@@ -63,8 +62,7 @@ func placeOf(ctx context.Context) *place {
 }
 
 // stands reports whether ctx comes from the leadership with this token. No two grants of a group
-// have the same token. So if a new grant has the token of a leadership in ctx, its lock was entered
-// again.
+// have the same token. So a new grant with that token has entered the lock again.
 func stands(ctx context.Context, token mortise.Token) bool {
 	for p := placeOf(ctx); p != nil; p = p.outer {
 		if p.token == token {

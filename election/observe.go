@@ -7,13 +7,12 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// Observe reports the present leader and then each new one when its leadership begins. It also
-// reports leaderships that have ended in the meantime. No leadership is reported twice, and tokens
-// rise. If there is no leader, the zero Leader is reported once, but not between two leaders of
-// which the second directly follows the first. Observe does not poll. It skips a leadership only if
-// the leader of the group no longer has its event, because the body of the loop took too long or
-// the group was founded anew. It never skips the present leader. While the group has no majority,
-// nothing is reported.
+// Observe reports the present leader and then each new one, also if its leadership has already
+// ended. No leadership is reported twice, and tokens rise. If there is no leader, the zero Leader
+// is reported once, but not when one leader directly follows another. Observe does not poll. It
+// skips a leadership only if the group no longer has its event, because the body of the loop took
+// too long or the group was founded anew. It never skips the present leader. While the group has no
+// majority, nothing is reported.
 //
 // The last pair is a zero Leader with an error, which is the cause of ctx's end, or the node's
 // error, such as mortise.ErrClosed. Observe runs on the goroutine of the loop and sends no query
@@ -47,7 +46,6 @@ type observation struct {
 
 // news applies an event and returns whether the field now is to be reported. If there is no leader,
 // news returns true only at an EventCurrent, because a later event may report the next leader.
-// After an EventReset, a hold that was reported before appears once more and is ignored.
 func (s *observation) news(e *mortise.Event) bool {
 	switch {
 	case e.What == mortise.EventReset:

@@ -9,9 +9,9 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// resignTime is how long Run waits for the confirmation of its resignation. Run waits because a
-// process that exits directly after Run might not have sent the release. The time is limited
-// because without a majority the confirmation never arrives.
+// resignTime is how long Run waits for the confirmation of its resignation. A process that exits
+// directly after Run might not have sent the release. Without a majority the confirmation never
+// arrives.
 const resignTime = 5 * time.Second
 
 // Run takes part in the election. It campaigns with value, runs fn while it leads, and then begins
@@ -90,7 +90,7 @@ func lead(ctx context.Context, l *Leadership, fn func(context.Context, *Leadersh
 	}
 	err = fn(held, l)
 	if over = context.Cause(held); over == nil {
-		over = l.Err() // after a sleep of the machine the context may end later than the lease
+		over = l.Err() // after a sleep of the machine the context may end late
 	}
 	return over, err
 }
@@ -101,8 +101,7 @@ func passing(err error) bool {
 		errors.Is(err, mortise.ErrNotReady) || errors.Is(err, mortise.ErrNoRoom) || errors.Is(err, mortise.ErrLost)
 }
 
-// causeText joins the reason over, for which a context ended, and the error of fn. It omits an
-// error of fn that only repeats the reason.
+// causeText joins the reason over, for which a context ended, and the error of fn.
 func causeText(over, err error) error {
 	if err == nil || err == context.Canceled || errors.Is(err, over) {
 		return over

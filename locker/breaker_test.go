@@ -306,8 +306,7 @@ func TestBreakerIgnoresStaleResults(t *testing.T) {
 }
 
 // TestWaitLimitCrossesGrant grants the lock at the time when the wait limit passes. It checks that
-// either fn runs with a context that has not ended, or the lock is released and fn never runs. Over
-// many seeds both happen.
+// either fn runs with a context that has not ended, or the lock is released and fn never runs.
 func TestWaitLimitCrossesGrant(t *testing.T) {
 	ran, gaveUp := 0, 0
 	for seed := range uint64(300) {

@@ -1,5 +1,4 @@
-// Package locker lets a service choose its lock implementation, and choose what happens when that
-// implementation fails.
+// Package locker lets a service choose its lock implementation, and what happens when it fails.
 //
 // [Locker] has one method, Do, which *mortise.Node implements. A service that uses a Locker can be
 // tested with a [Local], run with a node, and use these wrappers without a change of its code:
@@ -44,8 +43,7 @@
 //
 // # Refused alternative
 //
-// An interface with handles, in which Lock returns a lock with Unlock, Token, Err, Done and
-// Context: every fake and every wrapper would need a second type with five methods that are hard to
-// get right. A handle can be leaked, kept after a fallback has ended, or released twice. With Do a
-// wrapper knows whether the work has begun and when it has ended.
+// An interface whose Lock returns a handle: every fake and every wrapper would need a second type
+// with five methods, and a handle can be leaked or released twice. With Do a wrapper knows whether
+// the work has begun and when it has ended.
 package locker

@@ -23,9 +23,8 @@ const (
 	recording   = 2 * time.Second // time to record a tick, in addition to the time until the tick is free
 )
 
-// finished is the record of the last finished ticks of a job, the latest at the end. It is a list
-// and not only the latest tick, because an instance whose clock is far ahead must not mark the
-// ticks of other instances as finished.
+// finished is the record of the last finished ticks of a job, the latest at the end. With only the
+// latest tick, an instance whose clock is far ahead would finish the ticks of others.
 type finished struct {
 	store Store // nil if the locker is no Store
 	key   string

@@ -26,11 +26,11 @@ type Job struct {
 	// slash.
 	Name string
 
-	// Schedule returns the times of the ticks. It is required.
+	// Schedule returns the times of the ticks. Required.
 	Schedule Schedule
 
 	// Run does the work of a tick. Its context ends when a lock is lost, the node leaves or the
-	// context of Run ends. Then the function should return an error. It is required.
+	// context of Run ends. Then it should return an error. Required.
 	Run func(ctx context.Context, t Tick) error
 
 	// Late is how long after its nominal time a tick may begin, by each instance's clock. Zero
@@ -39,8 +39,7 @@ type Job struct {
 	Late time.Duration
 
 	// Skew is the largest difference between the wall clocks of two instances. Zero means 5 s. The
-	// tokens of a group with default settings depend on the same limit. One second is enough for
-	// machines with well synchronized clocks.
+	// tokens of a group with default settings depend on the same limit.
 	Skew time.Duration
 
 	// Report is called with the result of each tick of this instance. The error is nil if Run
@@ -61,9 +60,8 @@ type Tick struct {
 	// run of the tick.
 	Time time.Time
 
-	// Missed is the number of ticks that this instance skipped before this one, because it was busy
-	// or stopped, or its clock was set forward. It counts from the last tick that this instance
-	// ran, or whose lock it waited for until T+Late. Other instances may have run the skipped
+	// Missed is the number of ticks that this instance skipped directly before this one, because it
+	// was busy or stopped, or its clock was set forward. Other instances may have run the skipped
 	// ticks. 1,000 means 1,000 or more. Missed is 0 for the first tick of a Run.
 	Missed int
 

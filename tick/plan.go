@@ -14,7 +14,7 @@ const (
 // errNoMore means that the schedule has no more ticks.
 var errNoMore = errors.New("tick: the schedule has ended")
 
-// plan decides which tick is next. Its only inputs are the time and the result of each tick.
+// plan decides which tick is next.
 type plan struct {
 	schedule   Schedule
 	late, skew time.Duration
@@ -58,8 +58,7 @@ func (p *plan) next(now time.Time) (window, error) {
 	}
 }
 
-// skip passes all ticks up to horizon. It stops calling the schedule for single ticks when missed
-// has reached maxMissed.
+// skip passes all ticks up to horizon.
 func (p *plan) skip(horizon time.Time) error {
 	for p.missed < maxMissed {
 		at, err := p.after(p.settled)

@@ -42,8 +42,8 @@ func Run(ctx context.Context, locker Locker, job Job) error {
 	}
 	r := &runner{locker: locker, finished: finishedOf(locker, job.Name), job: job,
 		plan: plan{schedule: job.Schedule, late: job.Late, skew: job.Skew}}
-	// No other runner requests this lock. It is held because its context ends when the node leaves,
-	// even if the next tick is hours away.
+	// No other runner requests this lock. Its context ends when the node leaves, even if the next
+	// tick is hours away.
 	presence := job.Name + "/run/" + rand.Text()
 	for {
 		var ended error
@@ -73,7 +73,7 @@ func busy(err error) bool {
 		errors.Is(err, mortise.ErrNoRoom)
 }
 
-// runner is the state of one call of Run. Only the goroutine of that call uses it.
+// runner is the state of one call of Run.
 type runner struct {
 	locker   Locker
 	finished finished
@@ -128,7 +128,7 @@ func (r *runner) attend(ctx context.Context, w window) error {
 }
 
 // hold is called with the lock of a tick. It runs the job, unless the tick is recorded as finished,
-// and then holds the lock until the tick is free.
+// and then keeps the lock.
 func (r *runner) hold(held context.Context, w window) {
 	asking, cancel := context.WithTimeout(held, max(0, w.over.Sub(r.now())))
 	recorded, err := r.finished.has(asking, w)
@@ -223,9 +223,9 @@ func (r *runner) do(ctx context.Context, key, what string, fn func(context.Conte
 	return fn(lock.Context(ctx), lock.Token())
 }
 
-// keep holds the lock of a finished tick until w.free, when no other instance requests it any more.
-// So other instances need not read the record. If the tick is not recorded, keep also waits after
-// ctx has ended or the node leaves, and only the loss of the lock ends it early.
+// keep holds the lock of a finished tick until w.free, so that other instances need not read the
+// record. If the tick is not recorded, keep also waits after the end of held, unless the lock is
+// lost or the node is closed.
 func (r *runner) keep(held context.Context, w window, recorded bool) {
 	sleep(held, w.free.Sub(r.now()))
 	if recorded {

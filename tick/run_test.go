@@ -16,7 +16,7 @@ import (
 )
 
 // crew is a set of instances with their own clocks that all run one job, inside a bubble of
-// testing/synctest. Times are in seconds since the field began, which is a full hour.
+// testing/synctest. Times are in seconds since began, a full hour.
 type crew struct {
 	t     *testing.T
 	locks fakelock.Locks
@@ -258,8 +258,8 @@ func TestACrashAfterTheJobRunsItAgain(t *testing.T) {
 	})
 }
 
-// TestASlowJobSkipsTicks checks that a slow job does not overlap with itself. Ticks during a run
-// are skipped, and a tick during which the run ends begins late.
+// TestASlowJobSkipsTicks checks that ticks during a run are skipped, and that a tick during which
+// the run ends begins late.
 func TestASlowJobSkipsTicks(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, 10*time.Second, 23*time.Second)
@@ -514,8 +514,8 @@ func TestAnOverloadedNodeSkipsATick(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Minute, time.Second)
 		c.until(30)
-		// Refused are the lock that shows the presence of the Run, the lock of the first tick, and
-		// the lock of the job in the second tick.
+		// The presence lock, the lock of the first tick, and the job's lock in the second tick are
+		// refused.
 		locker := &moody{Instance: c.locks.Instance(), full: map[int]bool{1: true, 3: true, 5: true}}
 		var reports []string
 		job := c.job

@@ -10,7 +10,4 @@
 //	leaderelection   one of the fleet leads; no process has to exit
 //
 // A test of internal/policy keeps the snippets of the page equal to this code.
-//
-// The package has only examples, each with one node in one process. The code is here because code
-// that is only in the page would not be compiled.
 package comingfrom

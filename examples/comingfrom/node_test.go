@@ -18,7 +18,6 @@ func start(ctx context.Context, name string) (node *mortise.Node, stop func()) {
 	return node, func() { check(node.Leave(ctx)) }
 }
 
-// check ends the program if err is not nil.
 func check(err error) {
 	if err != nil {
 		log.Panic(err)

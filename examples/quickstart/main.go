@@ -17,8 +17,7 @@
 //
 // The program runs for about fifteen seconds, needs no setup, and leaves nothing behind. The
 // instances use the shortest lease (1 s), so that the wait for the lease of a killed holder is
-// short, and no grace (Grace: -1), because no earlier group can exist. Other files have the worker,
-// the resource that compares tokens, and the view.
+// short, and no grace (Grace: -1), because no earlier group can exist.
 package main
 
 import (
@@ -58,8 +57,7 @@ func main() {
 type options struct{ dir, secret string }
 
 // killings is how many workers are killed, the second after the first has had a turn since its
-// restart. If killed workers were not replaced as voters, one of three voters would be left after
-// two kills, which is no majority.
+// restart.
 const killings = 2
 
 // names are the Names of the three workers.
@@ -120,12 +118,10 @@ func runShow(out *os.File, length time.Duration, o options) error {
 	return s.judge(out)
 }
 
-// overtime limits how long the show waits for the first turn of the last restarted worker. If
-// processors are scarce, the show may take overtime times its normal length.
+// overtime times its length is how long the show waits at most for the last restarted worker.
 const overtime = 5
 
-// watch processes the events of the workers for the given time, counted from the first grant, and
-// kills workers.
+// watch processes events for the given time, counted from the first grant, and kills workers.
 func (s *show) watch(length time.Duration) {
 	birth := time.After(20 * time.Second)
 	var began time.Time
@@ -154,12 +150,10 @@ func (s *show) watch(length time.Duration) {
 	}
 }
 
-// allBack reports whether all kills are done and every killed worker has had a turn since its
-// restart.
 func (s *show) allBack() bool { return len(s.kills) == killings && s.kills[killings-1].back }
 
-// mayKill reports whether to kill the worker that was granted the lock in event e. The leader is
-// killed first. When it has had a turn since its restart, another worker is killed.
+// mayKill reports whether to kill the worker of e: first the leader and, after its first turn since
+// the restart, another worker.
 func (s *show) mayKill(e event) bool {
 	if len(s.kills) == killings {
 		return false
@@ -207,8 +201,8 @@ func (s *show) compare(e event) (wrong int) {
 	return wrong
 }
 
-// afterKill records when another worker is granted the lock after a kill, restarts the killed
-// worker, and records when the restarted worker has its first turn.
+// afterKill records the first turn of another worker after a kill, restarts the killed worker, and
+// records its first turn.
 func (s *show) afterKill(e event) {
 	if len(s.kills) == 0 {
 		return

@@ -58,7 +58,6 @@ func startAnother(ctx context.Context, name string, member *mortise.Node) *morti
 	return node
 }
 
-// check ends the program if err is not nil.
 func check(err error) {
 	if err != nil {
 		log.Panic(err)

@@ -38,8 +38,8 @@ func (s *schema) migrate(to int, token mortise.Token) error {
 
 // A migration that runs once: three instances of a new version start at the same time, and each
 // ensures that the schema has version 7. One instance migrates while the lock makes the other two
-// wait. Then they read the stored version, which shows that the migration is done. The token stops
-// an instance that was paused in the middle of the migration.
+// wait; then these find the new version. The token stops an instance that was paused in the middle
+// of the migration.
 func Example_migrateBeforeServing() {
 	ctx := context.Background()
 	nodes, stop := startFleet(ctx, "orders-0", "orders-1", "orders-2")

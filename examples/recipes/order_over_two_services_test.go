@@ -70,9 +70,8 @@ var billing = map[string]string{"service": "billing"}
 // instance dies after the charge. The order stays locked from the first step to the last, because
 // each process passes the token to the next process, which resumes the hold.
 //
-// Each step has an ID and can be repeated safely, because a restarted process does not know which
-// steps it has done. Each Resume returns a higher token, so the services refuse the earlier
-// holders.
+// Each step has an ID and can be repeated safely. Each Resume returns a higher token, so the
+// services refuse the earlier holders.
 func Example_orderOverTwoServices() {
 	ctx := context.Background()
 	nodes, stop := startFleet(ctx, "orders-0", "billing-0", "other-0")
@@ -81,9 +80,9 @@ func Example_orderOverTwoServices() {
 	defer stock.Close()
 	defer payment.Close()
 
-	// The service Orders locks the order and makes the reservation. Then it detaches the lock,
-	// which does not end the hold, and sends the token to the next service. The order stays locked
-	// for the LockDelay, so a lost message must be detected within that time.
+	// The service Orders locks the order and makes the reservation. Then it detaches the lock and
+	// sends the token to the next service. The order stays locked for the LockDelay, so a lost
+	// message must be detected within that time.
 	var sent []byte
 	{
 		lock, err := nodes[0].Acquire(ctx, mortise.Request{Key: "orders/42", LockDelay: 24 * time.Hour})
