@@ -31,8 +31,8 @@ type Config struct {
 	// Bind is the address to listen on, host:port. One TCP port carries all traffic. Default:
 	// ":7947" with Join or JoinFunc. Without either of these the node listens only if Bind is set,
 	// for example for cmd/mortise. An address other than a loopback address needs Secret, TLS,
-	// TLSFiles or Insecure. Without Secret, TLS and TLSFiles, every user of this machine can use a
-	// loopback address.
+	// TLSFiles or Insecure. Without Secret, TLS and TLSFiles, a loopback address is open to every
+	// user of this machine.
 	Bind string
 
 	// Advertise is the address, host:port, at which others reach this instance. Default: Bind, if
@@ -48,21 +48,21 @@ type Config struct {
 	//	srv:///name                   all addresses of the hosts in its SRV records, with their ports
 	//	file:///path                  a file with one host:port per line; # begins a comment
 	//
-	// A file is read again when it has changed. To replace a file, rename a new file to its name;
-	// otherwise a half-written list may be used for a moment.
+	// A file is read again when it has changed. To replace a file, rename a new one to its name, so
+	// that no half-written list is used.
 	//
-	// Entries are resolved every second while there is no leader and every ten seconds while there
-	// is one, with jitter. The list may contain this instance. No group is founded while an entry
-	// cannot be resolved; it may resolve to no address. On Kubernetes, set publishNotReadyAddresses
-	// on the headless Service, because no pod is ready before the group is founded. With Join or
-	// JoinFunc, exactly one of Replicas and Founders is required. Default: none, a node on its own.
+	// Entries are resolved every second, or every ten seconds while there is a leader, with jitter.
+	// The list may contain this instance. No group is founded while an entry cannot be resolved,
+	// but an entry may resolve to no address. On Kubernetes, set publishNotReadyAddresses on the
+	// headless Service, because no pod is ready before the group is founded. With Join or JoinFunc,
+	// exactly one of Replicas and Founders is required. Default: none, a node on its own.
 	Join []string
 
 	// JoinFunc returns further addresses, host:port each, from a discovery API of your own. It may
-	// be used with Join or instead of it. One goroutine calls it every two seconds while there is
-	// no leader and every ten seconds while there is one. It must return when its context ends,
-	// which happens after two seconds or when the node closes. While its calls fail or panic, no
-	// group is founded, and the addresses of its last successful call are used. Default: none.
+	// be used with Join or instead of it. One goroutine calls it every two seconds, or every ten
+	// seconds while there is a leader. It must return when its context ends, which happens after
+	// two seconds or when the node closes. While its calls fail or panic, no group is founded, and
+	// the addresses of its last successful call are used. Default: none.
 	JoinFunc func(ctx context.Context) ([]string, error)
 
 	// Replicas is the total number of instances that you run, for a fleet of fixed size. A group is
@@ -91,8 +91,8 @@ type Config struct {
 	Dir string
 
 	// DirFreeBytes is the free space for Dir below which this instance warns in the log, in Status
-	// and in Health. The free space is measured on Linux only. Default: 64 MiB, which is eight
-	// segments of the log. Negative means no warning.
+	// and in Health. It works on Linux only. Default: 64 MiB, eight segments of the log. Negative
+	// means no warning.
 	DirFreeBytes int64
 
 	// SessionTTL is how long the locks of an instance stay held after the last renewal of its
@@ -127,12 +127,11 @@ type Config struct {
 
 	// Secret turns on encryption. Every instance derives a certificate authority from it and issues
 	// itself a certificate, so connections use mutual TLS 1.3 without a PKI. Create a secret with
-	// `mortise secret`. A random text of your own (openssl rand -hex 32) is accepted if its
-	// strength is estimated at 128 bits or more; it makes the start 40 ms slower. All instances
-	// that found or vote have the same root secret. A process that has the root secret is trusted
-	// with every lock. An instance with a secret derived with -member may lock everything, but
-	// never founds, votes or serves. For secrets with other rights see ErrGuestSecret. Default:
-	// none.
+	// `mortise secret`. A random text of your own (openssl rand -hex 32) is accepted if it is
+	// estimated at 128 bits or more, and makes the start 40 ms slower. All instances that found or
+	// vote have the same root secret. Its holders are trusted with every lock. A secret derived
+	// with -member is for an instance that may lock everything, but never founds, votes or serves.
+	// For secrets with other rights see ErrGuestSecret. Default: none.
 	Secret string
 
 	// OldSecrets are accepted beside a root Secret while it is changed by rolling deployments: add
@@ -169,15 +168,15 @@ type Config struct {
 	// Then every process that reaches the port can take and break locks. Default: false.
 	Insecure bool
 
-	// History receives a record of this instance. From the records of all instances the judge
-	// decides later whether the cluster kept its promises. There is a line of JSON for every call
-	// of Lock, TryLock, Do and Unlock on this instance, for every lost lock, and, while this
-	// instance votes, for every lock that the group grants or ends. The lines contain keys, tokens
-	// and instance names in plain text. docs/CORRECTNESS.md explains how to judge the files of all
-	// instances. One goroutine writes whole lines in order, and no call waits for it. If the writer
-	// is too slow, lines are dropped. Then Close returns an error, and the judge treats these calls
-	// as unknown. Close does not close the writer. Recording costs about a microsecond per line and
-	// a goroutine per held lock. Default: nil, which means no recording.
+	// History receives the record from which the judge decides later whether the cluster kept its
+	// promises. It has a line of JSON for every call of Lock, TryLock, Do and Unlock on this
+	// instance, for every lost lock, and, while this instance votes, for every lock that the group
+	// grants or ends. The lines contain keys, tokens and instance names in plain text.
+	// docs/CORRECTNESS.md explains how to judge the files of all instances. One goroutine writes
+	// whole lines in order, and calls do not wait. If the writer is too slow, lines are dropped.
+	// Then Close returns an error, and the judge treats these calls as unknown. Close does not
+	// close the writer. Recording costs about a microsecond per line and a goroutine per held lock.
+	// Default: nil, which means no recording.
 	History io.Writer
 
 	// Hooks are called for metrics and traces. adapters/mortiseotel has a set for OpenTelemetry.

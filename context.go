@@ -16,7 +16,7 @@ import (
 
 // scope is the value that the context of a lock carries.
 type scope struct {
-	lock  *Lock // nil for ContextWithToken
+	lock  *Lock // nil if there is only a token
 	token Token // used only if lock is nil
 	outer *scope
 }
@@ -86,7 +86,7 @@ func (n *Node) scope(ctx context.Context, client *client.Client, r *Request) (ag
 	return nil, under, nil
 }
 
-// began returns the number of scopes between s and the outermost scope that has the same lock.
+// began returns how many scopes further out the lock of s was first entered.
 func (s *scope) began() (further int) {
 	at := 0
 	for o := s; o != nil; o = o.outer {
@@ -98,7 +98,7 @@ func (s *scope) began() (further int) {
 	return further
 }
 
-// first returns the handle of this lock that has the hold and counts the other handles.
+// first returns the handle that has the hold and counts the handles.
 func (l *Lock) first() *Lock {
 	if l.again != nil {
 		return l.again

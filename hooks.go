@@ -44,11 +44,11 @@ type Hooks struct {
 	Lost func(e LockEvent)
 
 	// Leaked is called when a lock is held but no handle of it is reachable, so it cannot be
-	// unlocked. Its code may still run, so the lock stays held until the session ends or
-	// Request.MaxHold passes. The garbage collector finds the leak, perhaps minutes later or never.
-	// A lock is not reported while a context from its Lock.Context has not ended. This hook costs
-	// eight allocations and a kilobyte per lock; the other three hooks of locks cost two
-	// allocations together.
+	// unlocked. The code that acquired the lock may still run, so the lock stays held until the
+	// session ends or Request.MaxHold passes. The garbage collector finds the leak, perhaps minutes
+	// later or never. A lock is not reported while a context from its Lock.Context has not ended.
+	// This hook costs eight allocations and a kilobyte per lock; the other three hooks of locks
+	// cost two allocations together.
 	Leaked func(e LockEvent)
 
 	// Renewed is called with StateAcknowledged for each answer to a renewal of a session's lease;
@@ -71,14 +71,13 @@ type Hooks struct {
 	// StateAgain when the previous leader is found again. Only instances that vote know the Term.
 	Leader func(e NodeEvent)
 
-	// Member is called with StateJoined or StateLeft, and with Name and Instance, when gossip
-	// reports that an instance has joined or left. Not every instance gossips; Node.Members lists
-	// all.
+	// Member is called with StateJoined or StateLeft, Name and Instance, when gossip reports a
+	// change. Not every instance gossips; Node.Members lists all.
 	Member func(e NodeEvent)
 
 	// Available is called with StateAvailable when this instance becomes able to get locks, and
-	// with StateUnavailable when it no longer is. For that its session must be attached to a leader
-	// with a lease that is not lost, and the group past its grace. Took is how long the previous
+	// with StateUnavailable when it no longer is. It is able while its session is attached to a
+	// leader, its lease is not lost and the group is past its grace. Took is how long the previous
 	// state lasted.
 	Available func(e NodeEvent)
 
@@ -104,15 +103,15 @@ type LockEvent struct {
 	Where   string  // for Leaked: the function, file and line that acquired it
 	Tag     any     // the result of Acquired for this lock
 
-	// Took is how long the call took: for Acquired the wait, and for Unlocked the time until the
-	// confirmation. It is zero for other hooks.
+	// Took is the duration of the wait for Acquired, and of the call for Unlocked. It is zero for
+	// other hooks.
 	Took time.Duration
 	// Held is how long the lock had been held when it was unlocked, lost or found to be leaked. It
-	// is zero for Acquired, and for a handle that is unlocked while other handles hold the lock.
+	// is zero for Acquired, and while other handles hold the lock.
 	Held time.Duration
-	// Behind describes the holder when the group decided the request, so that a Try failed or the
-	// request began to wait. It is nil if the lock was free or the request was not decided. If the
-	// request waits, Behind.Waiters includes it.
+	// Behind describes the holder at the time when the group decided that a Try fails or that the
+	// request waits. It is nil if the lock was free or the group did not decide. If the request
+	// waits, Behind.Waiters includes it.
 	Behind *HeldError
 	// BehindMark is the result of Hooks.Mark for the holder's request, on the holder's instance.
 	// Nil means none.

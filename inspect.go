@@ -42,7 +42,7 @@ type Standing struct {
 	Token Token     // of the hold; zero if it waits
 	Since time.Time // when it was granted, by the leader's wall clock; zero if it waits
 	// Left is the time until its session ends if its instance sends nothing more. It is zero if the
-	// leader does not know the time, for example directly after the leader's election.
+	// leader does not know it, for example directly after an election.
 	Left time.Duration
 
 	Expired     bool     // its session has expired, and Request.LockDelay keeps the lock for the time Left
@@ -97,9 +97,8 @@ func keyInfo(l *query.Lock) KeyInfo {
 
 // List returns all keys that begin with prefix and are held or waited for, or have data, in the
 // order of their creation. A key that exists during the whole iteration is listed once. A key that
-// appears or disappears during the iteration may be listed or not. List asks the leader for a
-// hundred keys at a time. After an error, which is returned with a zero KeyInfo, the iteration
-// ends.
+// appears or disappears during the iteration may be listed or not. After an error, which is
+// returned with a zero KeyInfo, the iteration ends.
 func (n *Node) List(ctx context.Context, prefix string) iter.Seq2[KeyInfo, error] {
 	return func(yield func(KeyInfo, error) bool) {
 		q := &query.ListRequest{Prefix: []byte(prefix)}
@@ -137,8 +136,8 @@ type SessionInfo struct {
 	Waiting int // how many keys it waits for
 }
 
-// Sessions lists the sessions of the group, the oldest first, at most 1,000. Sessions asks the
-// leader for a hundred at a time, and waits for a leader until ctx ends.
+// Sessions lists the sessions of the group, the oldest first, at most 1,000. Sessions waits for a
+// leader until ctx ends.
 func (n *Node) Sessions(ctx context.Context) ([]SessionInfo, error) {
 	var all []SessionInfo
 	q := &query.PageRequest{}
@@ -184,7 +183,7 @@ func (n *Node) Check(ctx context.Context, key string, token Token) (held bool, e
 // stop the holder before. The leader logs the call.
 //
 // ForceUnlock returns true if this call ended the hold, and false if no hold had that token. After
-// an error, call it once more, because the hold may or may not have ended.
+// an error the hold may have ended; call ForceUnlock once more.
 func (n *Node) ForceUnlock(ctx context.Context, key string, token Token, reason string) (ended bool, err error) {
 	if err := badForce(uint64(token), reason); err != nil {
 		return false, err

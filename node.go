@@ -104,7 +104,7 @@ func (n *Node) Leave(ctx context.Context) error { return n.engine.Leave(ctx) }
 
 // Close stops the node immediately and waits until everything that it started has ended. It does
 // not close the session, so held locks stay taken until they expire. Use Leave for an orderly end.
-// Its duration is limited. It may be called in every state, and repeatedly.
+// Close returns after a limited time. It may be called in every state, and repeatedly.
 //
 // If the disk of Config.Dir does not answer, Close stops everything else and returns an error after
 // 20 s at most. A goroutine that is stuck in a system call ends when that call returns, without a
@@ -153,10 +153,9 @@ func (n *Node) Format(f fmt.State, _ rune) {
 func (n *Node) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(n)) }
 
 // Acquire returns a lock that is held, or an error. After an error the caller does not hold the
-// lock, and the request is not granted later. Lock, TryLock and Do are built on Acquire. ctx, which
-// must not be nil, bounds the wait. When ctx ends, Acquire returns immediately with an error that
-// wraps the context's error and names what the call waited for. If ctx has already ended, Acquire
-// fails even if the lock is free.
+// lock, and the request is not granted later. ctx, which must not be nil, bounds the wait. When ctx
+// ends, Acquire returns immediately with an error that wraps the context's error and names what the
+// call waited for. If ctx has already ended, Acquire fails even if the lock is free.
 //
 // If ctx comes from [Lock.Context] or from Do, the request is made under that lock. If that lock,
 // or a lock under which that lock was acquired, covers the request, the covering lock is entered
@@ -275,8 +274,7 @@ func (n *Node) LockAll(ctx context.Context, keys ...string) (*Lock, error) {
 
 // TryLock returns the lock if it is free, and never queues. A *HeldError, which matches ErrHeld,
 // describes the holder. ErrNotReady means that the group cannot decide, because there has been no
-// leader for 2 s or its grace is not over. The lock may be free again when a failed TryLock
-// returns. Lock with a short timeout is usually the better choice.
+// leader for 2 s or its grace is not over. Lock with a short timeout is usually the better choice.
 func (n *Node) TryLock(ctx context.Context, key string) (*Lock, error) {
 	return n.Acquire(ctx, Request{Key: key, Try: true})
 }
@@ -314,8 +312,7 @@ const settleTime = 30 * time.Second
 //
 // If ctx ends before that, Ready returns an error that wraps the context's error and names what is
 // missing. It returns the error of Node.Err if the node has failed, and ErrLeaving if the node has
-// begun to leave. Use Ready for a readiness probe. docs/OPERATION.md explains how, also for a
-// service that has work without locks.
+// begun to leave. For a readiness probe see docs/OPERATION.md.
 func (n *Node) Ready(ctx context.Context) error {
 	if err := n.admit(ctx); err != nil {
 		return err

@@ -54,10 +54,10 @@ type Request struct {
 	// Key is what to lock: 1 to 512 bytes of UTF-8 without control characters.
 	Key string
 
-	// Keys are several keys to lock together, instead of Key. At most 256 keys, in any order;
-	// duplicates count once. All keys are granted in one moment, with one token that is higher than
-	// all earlier tokens of each key. While the request waits for one key, it may block other
-	// requests for another of its keys. Two such requests cannot deadlock each other.
+	// Keys are at most 256 keys to lock together, instead of Key, in any order. Duplicates count
+	// once. All keys are granted in one moment, with one token that is higher than all earlier
+	// tokens of each key. While the request waits for one key, it may block other requests for
+	// another of its keys. Two such requests cannot deadlock each other.
 	Keys []string
 
 	// Try makes the request fail with a *HeldError, instead of waiting, if the lock is not free.
@@ -147,7 +147,7 @@ func (r *Request) validate() error {
 	return errors.Join(errs...)
 }
 
-// ordinary reports whether r sets no field but Key and Try, like a request of Lock or TryLock.
+// ordinary reports whether r sets only Key and Try.
 func (r *Request) ordinary() bool {
 	return len(r.Keys) == 0 && !r.Shared && r.Permits == 0 && r.Of == 0 && r.MaxWaiting == 0 && r.MaxHold == 0 &&
 		!r.Notice && r.LockDelay == 0 && r.Resume == 0 && r.Value == "" && len(r.Labels) == 0
@@ -177,7 +177,7 @@ func (r *Request) of(under *client.Request) client.Request {
 	return s
 }
 
-// String returns a short description with the keys, for errors.
+// String names the keys, for errors.
 func (r *Request) String() string {
 	if r.Resume != 0 {
 		return fmt.Sprintf("resume %s by token %d", shownKey(r.Key), r.Resume)

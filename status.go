@@ -151,8 +151,8 @@ func (n *Node) waiting(s *Status, p *instance.Picture) string {
 	return s.waitsFor(mine, p.Now)
 }
 
-// votersWanted returns how many instances vote when all configured instances run. The number is
-// odd, because one more vote would add no fault tolerance.
+// votersWanted returns how many instances vote when all run. It is odd, because one more vote would
+// add no fault tolerance.
 func (c *Config) votersWanted() int {
 	n := c.Voters
 	if c.Replicas > 0 {
@@ -269,8 +269,8 @@ func (n *Node) waitsForLog(s *Status, p *instance.Picture) string {
 		"locks and data of the old one"
 }
 
-// waitsForDisks explains why an instance without a session waits, if disk faults are the reason.
-// Otherwise it returns "".
+// waitsForDisks explains the wait of an instance without a session. If disks are not the reason, it
+// returns "".
 func (s Status) waitsForDisks() string {
 	var faults []string
 	own := s.Disk != nil && s.Disk.State != DiskLow
@@ -372,8 +372,8 @@ func (n *Node) isOwn(id lockfsm.SessionID) bool {
 // their JSON form is the string. A later version may add values, so a program must ignore a value
 // that it does not know.
 
-// Phase is the progress of an instance from its start to the membership in a group. It only
-// advances during one incarnation. A new incarnation begins at PhaseNewborn.
+// Phase is the progress of an instance towards membership in a group. It only advances; a new
+// incarnation begins at PhaseNewborn.
 type Phase string
 
 // The phases of an instance.

@@ -28,8 +28,8 @@ type Event struct {
 	Token   Token
 	Holder  string // Name of the instance
 	Session string // ID of its session
-	// At is the time of the event by the leader's wall clock, for display. In the present state
-	// that follows an EventReset, At is the beginning of a hold, and zero for other events.
+	// At is the time of the event by the leader's wall clock, for display. In the state that
+	// follows an EventReset it is the beginning of a hold, and zero for other events.
 	At time.Time
 
 	Value  string            // of a hold that began, from its Request

@@ -263,7 +263,7 @@ func TestBreakerCountsAtTheBeginning(t *testing.T) {
 		if b.State() != Closed {
 			t.Errorf("while the work of the probe runs the state is %v", b.State())
 		}
-		time.Sleep(time.Hour) // far longer than the wait limit, which does not apply to fn
+		time.Sleep(time.Hour) // far longer than the wait limit
 		if err := free(); err != nil {
 			t.Error(err)
 		}

@@ -41,9 +41,8 @@ func (l Locks) Unlock(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// unlockSoon releases all stripes without waiting for confirmations. It releases the highest stripe
-// first, so that a waiting All, which waits for the lower stripes first, then finds the higher
-// stripes free.
+// unlockSoon releases all stripes without waiting for confirmations. It begins with the highest
+// stripe, so that a waiting All then finds the higher stripes free.
 func (l Locks) unlockSoon() {
 	for i := len(l) - 1; i >= 0; i-- {
 		_ = l[i].UnlockSoon() // Unlock returns the error

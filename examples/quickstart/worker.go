@@ -35,8 +35,7 @@ const (
 	ended    = "ended"
 )
 
-// holdFor is how long a turn takes. It is long enough to show the turn, and to kill a worker during
-// its turn.
+// holdFor is how long a turn takes.
 const holdFor = 60 * time.Millisecond
 
 // runWorker runs one of the three worker processes. It takes turns until its standard input ends.

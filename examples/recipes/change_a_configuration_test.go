@@ -45,7 +45,6 @@ func change(ctx context.Context, node *mortise.Node, edit func(*shop)) error {
 }
 
 // follow reports the present configuration and then each change, in order and without omission.
-// After an EventReset it reports the present configuration once more, which does no harm here.
 func follow(ctx context.Context, node *mortise.Node, tell func(at time.Time, c shop)) {
 	for event, err := range node.Watch(ctx, shopKey, 0) {
 		if err != nil {
@@ -59,8 +58,7 @@ func follow(ctx context.Context, node *mortise.Node, tell func(at time.Time, c s
 }
 
 // A configuration with an audit: two people change it at the same time, and neither change
-// overwrites the other. All instances are told of each change immediately. The record of a change
-// has its author and reason.
+// overwrites the other. All instances get each change, with its author and reason.
 func Example_changeAConfiguration() {
 	ctx, stopFollowing := context.WithCancel(context.Background())
 	nodes, stop := startFleet(ctx, "shop-0", "shop-1", "shop-2")

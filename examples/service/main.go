@@ -1,5 +1,5 @@
 // Service is a minimal program for a deployment. The files in deploy run it, and you can use it as
-// a template. It acquires a lock once a second, answers two probes, and shuts down in good order.
+// a template.
 //
 //	ORDERS_LOCK_DIR=/tmp/orders go run ./examples/service
 //
@@ -31,8 +31,7 @@ import (
 const (
 	drainWithin = 5 * time.Second
 	leaveWithin = 10 * time.Second
-	// the limit of a request to /readyz; shorter than the timeout of the probe, so that the answer
-	// can contain the reason
+	// for /readyz; shorter than the timeout of the probe, so that the answer can contain the reason
 	readyWithin = time.Second
 )
 
@@ -45,7 +44,7 @@ func main() {
 	}
 }
 
-// run serves until ctx ends. It returns the errors of the start, the service and the shutdown.
+// run serves until ctx ends.
 func run(ctx context.Context) error {
 	config, err := mortise.ConfigFromEnv("ORDERS_LOCK")
 	if err != nil {

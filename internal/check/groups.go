@@ -73,8 +73,7 @@ func (g *Groups) Lost() []uint64 {
 	return lost
 }
 
-// MaySpare reports whether every group that has a majority would also have a majority without that
-// instance.
+// MaySpare reports whether no group would lose its majority without that instance.
 func (g *Groups) MaySpare(instance uint64) bool {
 	for _, group := range g.born {
 		if !group.able() || group.ended[instance] {
@@ -90,8 +89,7 @@ func (g *Groups) MaySpare(instance uint64) bool {
 	return true
 }
 
-// Needless returns how many groups were replaced by a later group although they always had a
-// majority of voters that had not ended.
+// Needless returns how many groups were replaced although Able was always true for them.
 func (g *Groups) Needless() int {
 	n := 0
 	for _, group := range g.born[:max(0, len(g.born)-1)] {

@@ -12,7 +12,6 @@ type Reentry struct {
 	last   map[string]lockfsm.Token
 }
 
-// visit is the time in which an owner is inside one key, from its first Enter to its last Leave.
 type visit struct {
 	owner Caller
 	token lockfsm.Token
