@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// TestWhatALockCovers checks which requests enter a held lock again. Permits never cover a request,
-// because other requests may hold permits of the same key.
+// Permits never cover a request, because other requests may hold permits of the same key.
 func TestWhatALockCovers(t *testing.T) {
 	n := alone(t, Config{})
 	held := map[string]Request{

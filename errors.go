@@ -137,8 +137,9 @@ func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 // permits, the search takes at most 20,000 steps, and all instances of the group know version 2 of
 // the rules.
 type DeadlockError struct {
-	// Circle begins with the refused request. Each request waits for a request of the next link,
-	// which holds its Key or is ahead in the queue. The last request waits for a lock of the first.
+	// Circle begins with the refused request. Each request waits for the Key of its link. The next
+	// request holds that key or is ahead in its queue. The last request waits for a lock under
+	// which the first is made.
 	Circle []DeadlockLink
 
 	upgrade bool // the request is made under a shared lock of the same key
@@ -169,7 +170,7 @@ func (e *DeadlockError) Error() string {
 // ForcedError reports that a lock was ended by [Node.ForceUnlock], or taken over by
 // [Request.Resume]. errors.Is reports it as ErrLost.
 type ForcedError struct {
-	By      string // Name of the instance, or of the admin client, that did so
+	By      string // Name of the instance, or of the admin client, that ended or resumed the lock
 	Reason  string // as given to ForceUnlock
 	Resumed bool   // the hold continues on the instance By
 }

@@ -354,7 +354,7 @@ func membersOf(page *query.MemberList) []Member {
 	return list
 }
 
-// Tier is the class of a secret or certificate.
+// Tier is the class of rights of a secret or certificate.
 type Tier string
 
 // The tiers.

@@ -8,7 +8,7 @@ import (
 )
 
 // TestRecordsNameWhatFounds checks that the record of an instance contains the settings with which
-// it founds a group. Otherwise a new group would adopt other settings.
+// it founds a group.
 func TestRecordsNameWhatFounds(t *testing.T) {
 	for name, c := range map[string]Config{
 		"alone":    {},

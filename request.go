@@ -94,12 +94,12 @@ type Request struct {
 	LockDelay time.Duration
 
 	// Resume takes over the hold of Key that has this token, with all its keys, instead of waiting
-	// for the lock. The holder is gone and LockDelay keeps the hold, or the holder has passed its
-	// token to this caller; then the holder's lock ends with a *[ForcedError]. The resumed lock has
-	// a higher token, which fences off the former holder. It keeps LockDelay and Value unless this
-	// request sets them. ErrNotHeld means that no hold has this token; [Node.Peek] reports the
-	// present token. If ctx ends before the answer, a hold with a LockDelay exists but may have
-	// another token, and a hold without a LockDelay may have ended.
+	// for the lock. Either its holder is gone and LockDelay keeps the hold, or its holder has
+	// passed the token to this caller. In the second case the holder's lock ends with a
+	// *[ForcedError]. The resumed lock has a higher token, which fences off the former holder. It
+	// keeps LockDelay and Value unless this request sets them. ErrNotHeld means that no hold has
+	// this token; [Node.Peek] reports the present token. If ctx ends before the answer, a hold with
+	// a LockDelay exists but may have another token, and a hold without a LockDelay may have ended.
 	Resume Token
 
 	// Notice makes the channel of [Lock.Wanted] close when another request waits for one of the

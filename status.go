@@ -46,7 +46,7 @@ type Status struct {
 	// is on its own.
 	Promised     int
 	VotersWanted int     // how many instances vote when all configured instances run
-	Health       *Health // the state of the voters; nil unless this instance leads: then call Node.Health
+	Health       *Health // the state of the voters; set only on the leader; on other instances call Node.Health
 
 	// Members is the first page, at most a hundred, of the last answer to Node.Members on this
 	// instance. Only a call of Node.Members on this instance refreshes it.

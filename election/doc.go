@@ -74,7 +74,5 @@
 // # Refused alternatives
 //
 // Callbacks for start and stop: the stop callback may be called without a leadership, or while the
-// work that it should end still runs, and then only exiting the process is safe. Writing the value
-// after the grant: for a moment the new leader has the old value, and a former leader that was
-// stopped can later overwrite the new value.
+// work that it should end still runs, and then only exiting the process is safe.
 package election

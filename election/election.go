@@ -28,11 +28,11 @@ type Options struct {
 	// MaxBackoff is the longest pause. Zero or less means 1 min, or Backoff if that is more.
 	MaxBackoff time.Duration
 
-	// Report is called on the goroutine of Run with each error that does not end Run. It is an
-	// error of the function; or the reason why a leadership ended before the function returned,
-	// such as mortise.ErrLost, wrapped together with the function's own error; or, with token 0,
-	// the reason why a campaign failed. Run has already resigned, so Report delays no other
-	// instance. If Report is nil, these errors are dropped.
+	// Report is called on the goroutine of Run with each error that does not end Run. The error is
+	// from the function; or is the reason why a leadership ended before the function returned, such
+	// as mortise.ErrLost, wrapped together with the function's own error; or, with token 0, is the
+	// reason why a campaign failed. Run has already resigned, so Report delays no other instance.
+	// If Report is nil, these errors are dropped.
 	Report func(token mortise.Token, err error)
 }
 

@@ -9,9 +9,9 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// resignTime is how long Run waits for the confirmation of its resignation. A process that exits
-// directly after Run might not have sent the release. Without a majority the confirmation never
-// arrives.
+// resignTime is how long Run waits for the confirmation of its resignation. Run waits because a
+// process that exits directly after Run might not have sent the release. The time is limited
+// because without a majority the confirmation never arrives.
 const resignTime = 5 * time.Second
 
 // Run takes part in the election. It campaigns with value, runs fn while it leads, and then begins

@@ -124,8 +124,8 @@ func (b *Both) require(ctx context.Context, key string, first mortise.Token,
 	return err
 }
 
-// observe is called under First, with its context and token. It runs fn, and locks Second before
-// that if it can. Second does not get the error of fn, so its errors are its own.
+// observe is called under First, with its context and token. It locks Second if it can, and then
+// runs fn. Second does not get the error of fn, so its errors are its own.
 func (b *Both) observe(ctx context.Context, key string, token mortise.Token,
 	fn func(context.Context, mortise.Token) error) error {
 	result := errors.New("locker: Second returned before the function did")

@@ -211,8 +211,6 @@ func TestBothObserves(t *testing.T) {
 	})
 }
 
-// TestBothDoesNotDeadlock runs two instances of a Both with the same order, and callers of only the
-// old or only the new service. It checks that adjacent steps of the migration exclude each other.
 func TestBothDoesNotDeadlock(t *testing.T) {
 	for seed := range uint64(50) {
 		synctest.Test(t, func(t *testing.T) {

@@ -188,8 +188,6 @@ func TestBreakerFallback(t *testing.T) {
 	})
 }
 
-// TestBreakerDoesNotCount checks results that are neither success nor failure. If a probe has such
-// a result, the next call is the probe.
 func TestBreakerDoesNotCount(t *testing.T) {
 	for name, call := range map[string]func(t *testing.T, b *breakerBench) error{
 		"an error of fn": func(t *testing.T, b *breakerBench) error {

@@ -44,6 +44,5 @@
 // # Refused alternative
 //
 // An interface whose Lock returns a handle: every fake and every wrapper would need a second type
-// with five methods, and a handle can be leaked or released twice. With Do a wrapper knows whether
-// the work has begun and when it has ended.
+// with five methods, and a handle can be leaked or released twice.
 package locker

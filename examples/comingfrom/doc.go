@@ -1,5 +1,5 @@
 // Package comingfrom has the mortise code of docs/CHOOSING.md, for users of other lock libraries.
-// Each file is for one library, as an example whose output is checked.
+// Each file is for one library.
 //
 //	go test -v ./examples/comingfrom
 //

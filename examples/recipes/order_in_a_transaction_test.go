@@ -52,7 +52,7 @@ func Example_orderInATransaction() {
 	})
 	fmt.Println("ben:", err)
 
-	// Anna's worker continues its work, and does not know that it has lost the lock.
+	// Anna's worker continues its work after the loss.
 	err = settle(ctx, db, 42, anna.Token(), "refunded", -100)
 	fmt.Println("anna is too late:", errors.Is(err, fence.ErrStale))
 

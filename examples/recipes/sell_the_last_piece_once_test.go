@@ -38,7 +38,7 @@ func Example_sellTheLastPieceOnce() {
 			case err != nil:
 				log.Panic(err) // for example mortise.ErrNotReady: ask the buyer to try again
 			default:
-				others.Wait() // the payment; in this example it takes until the other buyers have tried
+				others.Wait() // the payment, until the other buyers have tried
 				bought.Add(1)
 				check(lock.Unlock(ctx))
 			}
