@@ -35,9 +35,9 @@ type Hooks struct {
 	// that lock.
 	Acquired func(ctx context.Context, e LockEvent) (tag any)
 
-	// Unlocked is called at the end of the first Unlock, UnlockSoon, Detach or Lapse of every handle,
-	// with the context of the call (context.Background() for UnlockSoon and Lapse). OutcomeLost means
-	// that the lock was no longer held.
+	// Unlocked is called at the end of the first Unlock, UnlockSoon, Detach or Lapse of every
+	// handle, with the context of the call (context.Background() for UnlockSoon and Lapse).
+	// OutcomeLost means that the lock was no longer held.
 	Unlocked func(ctx context.Context, e LockEvent)
 
 	// Lost is called when a lock has ended before it was unlocked. Outcome is the reason.
@@ -62,8 +62,8 @@ type Hooks struct {
 	// and the session will expire).
 	Session func(e NodeEvent)
 
-	// Lease is called for each change of a session's lease: StateSafe, StateJeopardy or StateLost, as
-	// in Status.Lease. Left is the time that remains.
+	// Lease is called for each change of a session's lease: StateSafe, StateJeopardy or StateLost,
+	// as in Status.Lease. Left is the time that remains.
 	Lease func(e NodeEvent)
 
 	// Leader is called with StateNew and the leader's Name when this instance learns of another
@@ -81,9 +81,9 @@ type Hooks struct {
 	// state lasted.
 	Available func(e NodeEvent)
 
-	// Synced is called after each append to the log on disk, if this instance votes and Config.Dir is
-	// set. Took is the time until the append was durable. State is StateSynced, or StateFailed with
-	// Err.
+	// Synced is called after each append to the log on disk, if this instance votes and Config.Dir
+	// is set. Took is the time until the append was durable. State is StateSynced, or StateFailed
+	// with Err.
 	Synced func(e NodeEvent)
 }
 

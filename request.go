@@ -73,8 +73,8 @@ type Request struct {
 	// lock is not a semaphore.
 	Permits, Of int
 
-	// MaxWaiting makes the request fail with ErrQueueFull if that many requests already wait for one
-	// of its keys. Zero means only the group's limit of 65,536.
+	// MaxWaiting makes the request fail with ErrQueueFull if that many requests already wait for
+	// one of its keys. Zero means only the group's limit of 65,536.
 	MaxWaiting int
 
 	// MaxHold ends the hold after that time, even if the holder has not unlocked it. Then Lock.Err

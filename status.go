@@ -39,11 +39,11 @@ type Status struct {
 	Leading bool   // this instance leads
 	Term    uint64 // of the group; 0 on an instance that does not vote
 	Votes   bool   // this instance is a voter
-	// Voters are the instances with a replica: the voters, and the learners, which receive the log and
-	// may become voters later.
+	// Voters are the instances with a replica: the voters, and the learners, which receive the log
+	// and may become voters later.
 	Voters []Member
-	// Promised is Config.Replicas. Zero means that the configuration names Founders, or that the node
-	// is on its own.
+	// Promised is Config.Replicas. Zero means that the configuration names Founders, or that the
+	// node is on its own.
 	Promised     int
 	VotersWanted int     // how many instances vote when all configured instances run
 	Health       *Health // the state of the voters; set only on the leader; on other instances call Node.Health

@@ -22,8 +22,8 @@ var ErrStillRunning = errors.New("tick: skipped because the job was still runnin
 // Job defines what to run, and when. All instances must use the same Name, Schedule, Late and Skew.
 // Run copies the Job, and calls its functions only on its own goroutine.
 type Job struct {
-	// Name is the key of the job's lock, 1 to 400 bytes. The keys of its ticks begin with Name and a
-	// slash.
+	// Name is the key of the job's lock, 1 to 400 bytes. The keys of its ticks begin with Name and
+	// a slash.
 	Name string
 
 	// Schedule returns the times of the ticks. Required.

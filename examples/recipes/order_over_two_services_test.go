@@ -68,7 +68,7 @@ var billing = map[string]string{"service": "billing"}
 
 // A saga: an order needs a reservation by one service and a charge by a second service, whose
 // instance dies after the charge. The order stays locked from the first step to the last, because
-// each process passes the token to the next process, which resumes the hold.
+// each process resumes the hold of the process before it by its token.
 //
 // Each step has an ID and can be repeated safely. Each Resume returns a higher token, so the
 // services refuse the earlier holders.

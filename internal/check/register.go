@@ -18,8 +18,8 @@ type write struct {
 }
 
 // Write writes to a resource inside Register that key protects, and reports whether the resource
-// accepts the write. believes must be true if the caller who believes that it holds key when the
-// write arrives (see [Beliefs.Believes]). Otherwise the write may be refused.
+// accepts the write. believes must be true if the caller believes that it holds key when the write
+// arrives (see [Beliefs.Believes]). Otherwise the write may be refused.
 func (r *Register) Write(key string, who Caller, token lockfsm.Token, believes bool) (accepted bool, err error) {
 	accepted = token >= r.last[key].token
 	return accepted, r.Observed(key, who, token, believes, accepted)
