@@ -23,7 +23,7 @@ type admin struct {
 	n *Node
 }
 
-var _ query.AdminServer = admin{} // without this line gRPC checks it only when the server starts
+var _ query.AdminServer = admin{}
 
 func failed(err error) error {
 	if denied := (*NotAllowedError)(nil); errors.As(err, &denied) {
@@ -119,7 +119,7 @@ func eventsAnswer(events []Event, a *query.EventsAnswer) (_ *query.EventsAnswer,
 	return a, err
 }
 
-// maxBegin limits the number of holds that Watch returns in the answer with the present state.
+// maxBegin is the largest number of events in the first answer of a watch.
 const maxBegin = 20_000
 
 // Watch returns the present state if q.After is 0, and otherwise the events after that position.
@@ -142,7 +142,7 @@ func (a admin) Watch(ctx context.Context, q *query.WatchRequest) (*query.EventsA
 				ErrBadRequest, maxBegin)
 		}
 		if events = append(events, e); e.What == EventReset {
-			events = append(events[:0], e) // drop the incomplete state
+			events = append(events[:0], e) // the watch has started over
 		}
 		if answer.Position = e.Position; e.What == EventCurrent {
 			break
@@ -156,8 +156,8 @@ func (a admin) Put(ctx context.Context, q *query.PutRequest) (*query.PutAnswer, 
 	return &query.PutAnswer{Revision: revision}, err
 }
 
-// Evict ends a hold for an admin client. q.By is the name that the client gives itself. The leader
-// adds the identity that the client has proved.
+// Evict ends a hold for a program that names itself in q.By. The leader adds the program's proved
+// identity.
 func (a admin) Evict(ctx context.Context, q *query.EvictRequest) (*query.Held, error) {
 	if by := string(q.By); len(by) == 0 || len(by) > maxByBytes || !plain.Is(by) {
 		return nil, fmt.Errorf("%w: By %q is empty, has more than %d bytes, or %s", ErrBadRequest, by, maxByBytes,

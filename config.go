@@ -24,16 +24,15 @@ type Config struct {
 	// name must be unique in the cluster. 1 to 128 bytes. Default: the host name.
 	Name string
 
-	// Cluster is the name of the cluster. An instance communicates only with instances that have
-	// the same Cluster, so one network can have several clusters. The name need not be secret. 1 to
-	// 128 bytes. Default: "mortise".
+	// Cluster is the name of the cluster. An instance communicates only with instances of the same
+	// Cluster. The name need not be secret. 1 to 128 bytes. Default: "mortise".
 	Cluster string
 
 	// Bind is the address to listen on, host:port. One TCP port carries all traffic. Default:
 	// ":7947" with Join or JoinFunc. Without either of these the node listens only if Bind is set,
 	// for example for cmd/mortise. An address other than a loopback address needs Secret, TLS,
-	// TLSFiles or Insecure. Without Secret, TLS and TLSFiles, every user of this machine can use a
-	// loopback address.
+	// TLSFiles or Insecure. Without Secret, TLS and TLSFiles, a loopback address is open to every
+	// user of this machine.
 	Bind string
 
 	// Advertise is the address, host:port, at which others reach this instance. Default: Bind, if
@@ -49,22 +48,21 @@ type Config struct {
 	//	srv:///name                   all addresses of the hosts in its SRV records, with their ports
 	//	file:///path                  a file with one host:port per line; # begins a comment
 	//
-	// A file is read again when it has changed. To replace a file, rename a new file to its name;
-	// otherwise a half-written list may be used for a moment.
+	// A file is read again when it has changed. To replace a file, rename a new one to its name, so
+	// that no half-written list is used.
 	//
-	// Entries are resolved every second while there is no leader and every ten seconds while there
-	// is one, with jitter. The list may contain this instance. No group is founded while an entry
-	// cannot be resolved, but an entry may resolve to no address. On Kubernetes, set
-	// publishNotReadyAddresses on the headless Service, because no pod is ready before the group is
-	// founded. With Join or JoinFunc, exactly one of Replicas and Founders is required. Default:
-	// none, a node on its own.
+	// Entries are resolved every second, or every ten seconds while there is a leader, with jitter.
+	// The list may contain this instance. No group is founded while an entry cannot be resolved,
+	// but an entry may resolve to no address. On Kubernetes, set publishNotReadyAddresses on the
+	// headless Service, because no pod is ready before the group is founded. With Join or JoinFunc,
+	// exactly one of Replicas and Founders is required. Default: none, a node on its own.
 	Join []string
 
 	// JoinFunc returns further addresses, host:port each, from a discovery API of your own. It may
-	// be used with Join or instead of it. One goroutine calls it every two seconds while there is
-	// no leader and every ten seconds while there is one. It must return when its context ends,
-	// which happens after two seconds or when the node closes. While its calls fail or panic, no
-	// group is founded, and the addresses of its last successful call are used. Default: none.
+	// be used with Join or instead of it. One goroutine calls it every two seconds, or every ten
+	// seconds while there is a leader. It must return when its context ends, which happens after
+	// two seconds or when the node closes. While its calls fail or panic, no group is founded, and
+	// the addresses of its last successful call are used. Default: none.
 	JoinFunc func(ctx context.Context) ([]string, error)
 
 	// Replicas is the number of all instances that you run, for a fleet of fixed size. A group is
@@ -87,15 +85,14 @@ type Config struct {
 
 	// Dir is a directory for this instance's copy of the replicated state. A voter writes each
 	// change to its directory before it acknowledges the change. So the group survives a crash of a
-	// majority of its voters, and continues without a grace when enough of them run again. Each
-	// instance needs its own directory, on a disk of its own machine. Default: "", in memory. A
-	// voter without Dir that restarts is a new instance, to which the group gives the vote of the
-	// former one.
+	// majority of its voters, and continues when they run again. Each instance needs its own
+	// directory, on a disk of its own machine. Default: "", in memory. A voter without Dir that
+	// restarts is a new instance, to which the group gives the vote of the former one.
 	Dir string
 
 	// DirFreeBytes is the free space for Dir below which this instance warns in the log, in Status
-	// and in Health. The free space is measured on Linux only. Default: 64 MiB, which is eight
-	// segments of the log. Negative means no warning.
+	// and in Health. It works on Linux only. Default: 64 MiB, eight segments of the log. Negative
+	// means no warning.
 	DirFreeBytes int64
 
 	// SessionTTL is how long the locks of an instance stay held after the last renewal of its
@@ -103,38 +100,38 @@ type Config struct {
 	// An instance that joins later with a higher value uses the group's value and logs a warning.
 	SessionTTL time.Duration
 
-	// Grace is the time in which a newly founded group queues requests but grants none, so that
-	// every hold of an earlier group has ended before the first grant. At least SessionTTL, at most
-	// 1 h. Default: 0, which means SessionTTL. Negative means no grace, for tests and first
-	// deployments, which have no earlier group.
+	// Grace is how long a newly founded group grants nothing, so that every hold of an earlier
+	// group has ended before the first grant. At least SessionTTL, at most 1 h. Default: 0, which
+	// means SessionTTL. Negative means no grace, for tests and first deployments, which have no
+	// earlier group.
 	Grace time.Duration
 
-	// MaxSessionBytes is how much memory of one voter the locks, waiters and values of one session
-	// may take. The session is the node's, or one of [Node.NewSession]. Each request that holds or
-	// waits is charged for its worst case, including its copies in snapshots and in the log: 608
-	// bytes for each of its keys; 192 bytes if it has several keys, a value, labels or a LockDelay,
-	// or is made under another lock; and 6 bytes for each byte of keys, value and labels. A request
-	// that exceeds the budget fails with ErrNoRoom. 1 MiB to 1 TiB, at most MaxGroupBytes. Default:
-	// 64 MiB, about 95,000 locks of 16-byte keys.
+	// MaxSessionBytes bounds the memory of one voter for the locks, waiters and values of one
+	// session (the node's, or one of [Node.NewSession]). Each request that holds or waits is
+	// charged for its worst case, including its copies in snapshots and in the log: 608 bytes for
+	// each of its keys; 192 bytes if it has several keys, a value, labels or a LockDelay, or is
+	// made under another lock; and 6 bytes for each byte of keys, value and labels. A request that
+	// exceeds the budget fails with ErrNoRoom. 1 MiB to 1 TiB, at most MaxGroupBytes. Default: 64
+	// MiB, about 95,000 locks of 16-byte keys.
 	MaxSessionBytes int64
 
-	// MaxGroupBytes is how much memory of one voter all sessions, locks, waiters, values and data
-	// may take. Requests are charged as for MaxSessionBytes. A session is charged 1,024 bytes and 6
-	// for each byte of its instance's description, and the data of a key 544 bytes and 6 for each
-	// byte. A sixteenth of the budget is reserved for sessions, so that an instance that restarts
-	// finds room. With the default a voter stays below 1 GiB in the worst case. Both budgets are
-	// settings of the group, like SessionTTL: a group begins with the defaults, and adopts other
-	// values when all its instances are configured with them. 1 MiB to 1 TiB. Default: 256 MiB,
-	// about 350,000 locks of 16-byte keys, or MaxSessionBytes if that is more.
+	// MaxGroupBytes bounds the memory of one voter for all sessions, locks, waiters, values and
+	// data. Requests are charged as for MaxSessionBytes. A session is charged 1,024 bytes and 6 for
+	// each byte of its instance's description, and the data of a key 544 bytes and 6 for each byte.
+	// A sixteenth of the budget is reserved for sessions, so that an instance that restarts finds
+	// room. With the default a voter stays below 1 GiB in the worst case. Both budgets belong to
+	// the group, like SessionTTL. A group begins with the defaults, and adopts other values when
+	// all its instances have them. 1 MiB to 1 TiB. Default: 256 MiB, about 350,000 locks of 16-byte
+	// keys, or MaxSessionBytes if that is more.
 	MaxGroupBytes int64
 
-	// Secret turns on encryption: every instance derives from it the cluster's own authority and
-	// issues itself a certificate, so every connection is mutual TLS 1.3 without a PKI. Create one
-	// with `mortise secret`. A random text of your own (openssl rand -hex 32) is accepted if its
-	// estimated strength is 128 bits or more; Start then takes 40 ms longer. The root secret is the
-	// same on all instances that found or vote, and its holders are trusted with every lock. A
-	// secret derived with -member starts an instance that may lock everything but never founds,
-	// votes or serves. For secrets with other rights see ErrGuestSecret. Default: none.
+	// Secret turns on encryption. Every instance derives a certificate authority from it and issues
+	// itself a certificate, so connections use mutual TLS 1.3 without a PKI. Create a secret with
+	// `mortise secret`. A random text of your own (openssl rand -hex 32) is accepted if it is
+	// estimated at 128 bits or more, and makes the start 40 ms slower. All instances that found or
+	// vote have the same root secret. Its holders are trusted with every lock. A secret derived
+	// with -member is for an instance that may lock everything, but never founds, votes or serves.
+	// For secrets with other rights see ErrGuestSecret. Default: none.
 	Secret string
 
 	// OldSecrets are accepted beside a root Secret while it is changed by rolling deployments: add
@@ -171,15 +168,15 @@ type Config struct {
 	// Then every process that reaches the port can take and break locks. Default: false.
 	Insecure bool
 
-	// History receives a record of this instance. The judge reads the records of all instances
-	// later, and decides whether the cluster kept its promises. The record has a line of JSON for
-	// every call of Lock, TryLock, Do and Unlock on this instance, for every lost lock, and, while
-	// this instance votes, for every lock that the group grants or ends. The lines contain keys,
-	// tokens and instance names in plain text. docs/CORRECTNESS.md explains how to judge the files
-	// of all instances. One goroutine writes whole lines in order, and no call waits for it. If the
-	// writer is too slow, lines are dropped. Then Close returns an error, and the judge treats the
-	// results of these calls as unknown. Close does not close the writer. Recording costs about a
-	// microsecond per line and a goroutine per held lock. Default: nil, which means no recording.
+	// History receives the record from which the judge decides later whether the cluster kept its
+	// promises. It has a line of JSON for every call of Lock, TryLock, Do and Unlock on this
+	// instance, for every lost lock, and, while this instance votes, for every lock that the group
+	// grants or ends. The lines contain keys, tokens and instance names in plain text.
+	// docs/CORRECTNESS.md explains how to judge the files of all instances. One goroutine writes
+	// whole lines in order, and calls do not wait. If the writer is too slow, lines are dropped.
+	// Then Close returns an error, and the judge treats these calls as unknown. Close does not
+	// close the writer. Recording costs about a microsecond per line and a goroutine per held lock.
+	// Default: nil, which means no recording.
 	History io.Writer
 
 	// Hooks are called for metrics and traces. adapters/mortiseotel has a set for OpenTelemetry.
@@ -259,13 +256,10 @@ func (c *Config) group() replica.Settings {
 	return g
 }
 
-// The rest of this file keeps secrets out of printed output, because a Config is often logged.
-
 const redacted = "[redacted]"
 
 // withoutSecrets returns a copy of c in which the text with replaces each secret. An empty TLS
-// configuration replaces c.TLS, which may contain a private key. If with is empty, the copy has no
-// OldSecrets.
+// configuration replaces c.TLS, which may contain a private key.
 func (c Config) withoutSecrets(with string) Config {
 	if c.Secret != "" {
 		c.Secret = with

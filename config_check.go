@@ -269,7 +269,6 @@ func (c Config) mayStart(source *credentials.Source) error {
 	return nil
 }
 
-// identityOf returns the identity that peers read in the certificate of this instance.
 func identityOf(source *credentials.Source) credentials.Peer {
 	if source != nil {
 		if own, err := source.Own(); err == nil { // mayStart has already refused a source with an error

@@ -45,8 +45,8 @@ import (
 // with # is a comment. A name may have several lines.
 //
 // If other users may read or write a file of secrets, the file is used, and Start logs a warning
-// that names it. There is no warning if root owns the file and only its group may read it, as with
-// the files of Kubernetes and systemd.
+// that names it. There is no warning if only the group of a file of root may read it, as with the
+// files of Kubernetes and systemd.
 //
 // White space around values and around the parts of a list is ignored, and an empty variable counts
 // as unset. JoinFunc, TLS, History, Hooks and Logger have no variables: set them in the result.
@@ -91,8 +91,8 @@ func configFromEnv(prefix string, environ []string) (Config, error) {
 	return c, nil
 }
 
-// advertise adds the port of Bind to an IP address without a port, which Kubernetes passes to a
-// pod. The value $(POD_IP):7947 would not be valid with IPv6.
+// advertise returns the value for Config.Advertise. It adds the port of Bind to an IP address
+// without a port, because Kubernetes passes such an address to a pod.
 func (e environment) advertise(bind string) string {
 	text := e.Text("ADVERTISE")
 	ip, err := netip.ParseAddr(strings.Trim(text, "[]"))
@@ -159,9 +159,8 @@ func (e environment) guests() map[string]string {
 	return rights
 }
 
-// check reports mistakes that Start would report, but names the variable instead of the field. It
-// does not check rules that involve several fields, because the program may set more fields before
-// Start.
+// check reports mistakes that Start would report, but names the variable instead of the field.
+// Rules that involve several fields are left to Start, because the program may set more fields.
 func (e environment) check(c Config) {
 	secret, old := "SECRET", "OLD_SECRETS"
 	if e.Set("SECRET_FILE") {

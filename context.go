@@ -16,7 +16,7 @@ import (
 
 // scope is the value in the context of a lock, or of ContextWithToken.
 type scope struct {
-	lock  *Lock // nil for ContextWithToken
+	lock  *Lock // nil if there is only a token
 	token Token // used only if lock is nil
 	outer *scope
 }
@@ -37,10 +37,10 @@ func TokenFrom(ctx context.Context) (Token, bool) {
 	return s.lock.Token(), true
 }
 
-// ContextWithToken returns a child of parent in which [TokenFrom] finds token. It is for
-// substitutes of a Node: a fake in a test, or a wrapper that chooses among several tokens. It locks
-// nothing, and the returned context ends only with parent. Requests made with the returned context
-// count as made under the locks of parent.
+// ContextWithToken returns a child of parent in which [TokenFrom] finds token. It is for types that
+// replace a Node: a fake in a test, or a wrapper that chooses among several tokens.
+// ContextWithToken locks nothing. Its result ends only when parent ends, and requests with it are
+// made under the locks of parent.
 func ContextWithToken(parent context.Context, token Token) context.Context {
 	return context.WithValue(parent, scopeKey{}, &scope{token: token, outer: scopeOf(parent)})
 }
@@ -50,11 +50,11 @@ func scopeOf(ctx context.Context) *scope {
 	return s
 }
 
-// scope finds the lock under which a request is made. It returns a new handle of a lock that covers
-// the request, or else the innermost held lock of the same session. A lock that was entered again
-// counts at the place where it was first entered, because the locks between the two places cannot
-// be released before this request ends. The error means that a lock covers the keys of the request
-// but not its terms.
+// scope searches ctx for the locks under which r is made. If one of them covers r, scope returns a
+// new handle of that lock. Otherwise it returns the request of the innermost held lock of the same
+// session. A lock that was entered again has the position of its first handle, because the locks
+// acquired after that handle stay held while this request waits. An error means that a lock covers
+// r but lacks terms that r asks for.
 func (n *Node) scope(ctx context.Context, client *client.Client, r *Request) (again *Lock, under *client.Request,
 	err error) {
 	if ctx.Err() != nil {
@@ -86,7 +86,7 @@ func (n *Node) scope(ctx context.Context, client *client.Client, r *Request) (ag
 	return nil, under, nil
 }
 
-// began returns the number of scopes between s and the outermost scope that has the same lock.
+// began returns how many scopes further out the lock of s was first entered.
 func (s *scope) began() (further int) {
 	at := 0
 	for o := s; o != nil; o = o.outer {
@@ -98,8 +98,7 @@ func (s *scope) began() (further int) {
 	return further
 }
 
-// first returns the handle that Acquire returned when the lock was granted. The other handles
-// entered the lock again.
+// first returns the handle that has the hold and counts the handles.
 func (l *Lock) first() *Lock {
 	if l.again != nil {
 		return l.again
@@ -165,7 +164,7 @@ func (l *Lock) exitAs(how uint32) (left, first bool) {
 }
 
 // The rest of this file is about requests that enter a lock again. Each handle has its own MaxHold.
-// All other terms belong to the hold, and its first request set them.
+// All other terms are those of the hold's first request.
 
 // enterable returns an error that names a field of r that asks for more than the hold of l has, or
 // nil. A zero field of r accepts any value in the hold.
@@ -231,8 +230,8 @@ func (l *Lock) limitTo(longest time.Duration) {
 	}
 }
 
-// watchLimit ends the handle l when its MaxHold has passed. It returns when it has ended the
-// handle, or when the hold has ended.
+// watchLimit ends the handle l when its MaxHold has passed. It returns then, or when the hold has
+// ended.
 func (l *Lock) watchLimit() {
 	defer close(l.limit.done)
 	hold := l.first().hold.Done()
@@ -248,7 +247,7 @@ func (l *Lock) watchLimit() {
 		case l.endOverdue():
 			return
 		case l.exited.Load() != 0:
-			<-hold // this handle was unlocked in time, so it ends with the hold
+			<-hold // unlocked in time: Done closes at the end of the hold
 			return
 		}
 	}
@@ -259,8 +258,8 @@ func (l *Lock) pastLimit() bool {
 }
 
 // endOverdue ends the handle l if its MaxHold has passed and it is not unlocked. It reports whether
-// l was ended by its MaxHold, in this call or before. The code that uses the handle may still run.
-// So if l is the last handle, the hold lapses, and the lock stays taken for its LockDelay.
+// l was ended by its MaxHold, in this call or before. Code may still use l. So if l is the last
+// handle, the lock stays taken for its LockDelay.
 func (l *Lock) endOverdue() bool {
 	if !l.pastLimit() {
 		return false

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// TestWhatALockCovers checks which requests a lock covers. Permits cover no request, because other
-// requests may hold permits of the same semaphore.
+// Permits never cover a request, because other requests may hold permits of the same key.
 func TestWhatALockCovers(t *testing.T) {
 	n := alone(t, Config{})
 	held := map[string]Request{

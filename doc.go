@@ -11,9 +11,7 @@
 //
 // The context that lock.Context returns ends if the lock is lost.
 //
-// [ConfigFromEnv] reads a Config from environment variables. Config.Join takes addresses, DNS
-// names, services (SRV records) and files. The addresses to which these resolve may change at any
-// time.
+// [ConfigFromEnv] reads a Config from environment variables.
 //
 // # Kinds of locks
 //
@@ -58,8 +56,7 @@
 // # Concurrency
 //
 // Everything exported is safe for concurrent use. A Lock is not a sync.Locker, because locking and
-// unlocking can fail, and a lock can be lost in between. So every acquisition returns a handle, and
-// only that handle can release it.
+// unlocking can fail, and a lock can be lost in between. So every acquisition returns a handle.
 //
 // # Cancellation
 //
@@ -81,9 +78,7 @@
 // # Refused alternatives
 //
 // Locks based on synchronized clocks of several machines (Redlock), on gossip alone, or on a count
-// of members grant a lock twice when the network is cut. In client-side recipes over a replicated
-// map, a waiter concludes from its reads that it holds a lock. In mortise the replicated state
-// machine grants the lock and reports the grant.
+// of members grant a lock twice when the network is cut.
 package mortise
 
 const version = "v0.1.0"

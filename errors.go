@@ -13,9 +13,9 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// A caller that gets one of these errors holds no lock. Test for them with errors.Is. The text of
-// an error says what happened and what to do. If the context of a call ended, errors.Is also
-// reports the context's own error.
+// After each of these errors the caller holds no lock. Test for them with errors.Is. The text says
+// what happened and what to do. If the context of a call ended, errors.Is also reports the
+// context's own error.
 var (
 	// ErrHeld means that TryLock found the lock taken. The error is a *HeldError.
 	ErrHeld = errors.New("mortise: the lock is held")
@@ -127,19 +127,19 @@ func (e *HeldError) Error() string {
 
 func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 
-// DeadlockError reports that a request would have waited, directly or through other requests, for a
-// lock under which it is made. The other requests of the circle continue. Unlock what you hold and
-// begin again, or request all locks together with LockAll.
+// DeadlockError reports that a request would have waited in a circle: directly or through other
+// requests, for a lock under which it is made. The other requests of the circle keep waiting.
+// Unlock the locks that you hold and begin again, or request all of them with one LockAll.
 //
 // Only a request whose context comes from a [Lock.Context] is known to be made under a lock. A
 // circle is found when its last request arrives. A circle of more than 10,000 requests is not
-// found. Neither is a circle through permits whose search takes more than 20,000 steps. A circle
-// through permits of a semaphore is found if no request outside the circle can give enough permits
-// back, and only in a group whose instances all know version 2 of the rules.
+// found. A circle through permits is found only if no hold outside of it can release enough
+// permits, the search takes at most 20,000 steps, and all instances of the group know version 2 of
+// the rules.
 type DeadlockError struct {
-	// Circle begins with the refused request. Each request waits for the Key of its link. The
-	// request of the next link holds that key, or waits for it further ahead in the queue. The last
-	// request waits for a lock under which the first one is made.
+	// Circle begins with the refused request. Each request waits for the Key of its link. The next
+	// request holds that key or is ahead in its queue. The last request waits for a lock under
+	// which the first is made.
 	Circle []DeadlockLink
 
 	upgrade bool // the request is made under a shared lock of the same key
@@ -167,10 +167,10 @@ func (e *DeadlockError) Error() string {
 	return text
 }
 
-// ForcedError reports that [Node.ForceUnlock] ended a lock, or that another caller resumed it with
+// ForcedError reports that a lock was ended by [Node.ForceUnlock], or taken over by
 // [Request.Resume]. errors.Is reports it as ErrLost.
 type ForcedError struct {
-	By      string // Name of the instance, or of the admin client, that did so
+	By      string // Name of the instance, or of the admin client, that ended or resumed the lock
 	Reason  string // as given to ForceUnlock
 	Resumed bool   // the hold continues on the instance By
 }

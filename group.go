@@ -254,8 +254,7 @@ func faultyDisks(list []instance.FaultyDisk) (all []FaultyDisk) {
 	return all
 }
 
-// The rest of this file is about membership. The members are those in the leader's table of
-// sessions, because every instance and every guest opens a session.
+// The rest of this file is about membership. Every member has a session in the leader's table.
 
 // Member is one instance of the group, or a guest, as the leader lists it. Texts that a member
 // reports about itself are escaped: a control character is shown as \u{1b}.
@@ -284,7 +283,7 @@ type Member struct {
 // hundred at a time, and waits for a leader until ctx ends. The list begins after the member whose
 // Session equals after, or with the first member if after is "". A member that is present during
 // the whole iteration is listed once. An instance that has lost its session and opened another is
-// listed once with each session until the lost one has expired.
+// listed with both until the lost one has expired.
 //
 // After an error, which is returned with a zero Member, the iteration ends. While there is no
 // leader, use Status.Members. The list is for display and monitoring: make no decision from it.
@@ -311,8 +310,7 @@ func (n *Node) Members(ctx context.Context, after string) iter.Seq2[Member, erro
 	}
 }
 
-// cursorBehind returns a cursor that points behind the session with this ID, which has the form of
-// Member.Session.
+// cursorBehind returns the cursor behind a session, which has the form of Member.Session.
 func cursorBehind(session string) (*query.SessionCursor, error) {
 	if session == "" {
 		return nil, nil
@@ -325,7 +323,7 @@ func cursorBehind(session string) (*query.SessionCursor, error) {
 	return &query.SessionCursor{At: id, Past: id}, nil
 }
 
-// membersPage asks the leader for a page of members. It caches the first page for Status.
+// membersPage asks the leader for a page, and caches the first one for Status.
 func (n *Node) membersPage(ctx context.Context, q *query.PageRequest) (*query.MemberList, error) {
 	page, err := look(ctx, n, query.QueryClient.Members, q)
 	if err == nil {
@@ -356,7 +354,7 @@ func membersOf(page *query.MemberList) []Member {
 	return list
 }
 
-// Tier is the class of rights that the secret or certificate of a process grants.
+// Tier is the class of rights of a secret or certificate.
 type Tier string
 
 // The tiers.

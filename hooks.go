@@ -14,22 +14,19 @@ import (
 // Hooks are functions that a node calls after an event, for metrics, traces and logs. A nil hook
 // costs no measurement and no allocation. Start copies Config.Hooks.
 //
-// The goroutine that calls Acquire or Unlock calls Acquired or Unlocked right before it returns, so
-// a slow hook delays only this caller. When Acquired is called, the lock is already held. One
-// goroutine of the node calls all other hooks, one at a time and in the order of the events. If
-// 1,024 calls wait for this goroutine, further calls are dropped, which is logged and counted in
-// Status.HooksDropped. The two kinds are not ordered against each other, except that Acquired has
-// returned before Lost and Leaked are called for the same lock. A panic in a hook is recovered and
-// logged. Close makes the calls that wait, but stops waiting for a hook that has not returned after
-// 5 s. A hook may call Status; it must not call Close or Leave, and should not lock.
-//
-// [Node.Status] returns values for programs that poll.
+// Mark, Acquired and Unlocked are called on the goroutine that calls Acquire or Unlock, the last
+// two directly before it returns. A slow hook delays only that call. During Acquired the lock is
+// held. One goroutine of the node calls all other hooks, one at a time and in the order of the
+// events. If 1,024 calls wait for that goroutine, further calls are dropped, which is logged and
+// counted in Status.HooksDropped. Acquired returns before Lost or Leaked is called for the same
+// lock. Hooks on different goroutines have no other order. A panic in a hook is recovered and
+// logged. Close runs the calls that wait, but waits at most 5 s for a hook to return. A hook may
+// call Status. It must not call Close or Leave, and should not lock.
 type Hooks struct {
 	// Mark is called at the beginning of every Acquire with the context of the call. It returns up
-	// to 64 bytes that are sent with the request. They are the BehindMark on every instance whose
-	// request finds the lock held, so a trace can link to the trace that blocked it. The result is
-	// copied. A mark that is too long is omitted. A mark that does not fit in addition to
-	// Request.Value and Labels is omitted too; that can happen if these take about 700 bytes or
+	// to 64 bytes that are copied and stored with the request. An instance that finds the lock
+	// taken gets them as LockEvent.BehindMark, so its trace can link to the trace that blocks it. A
+	// mark is dropped if it is too long, or if Request.Value and Labels take about 700 bytes or
 	// more.
 	Mark func(ctx context.Context) []byte
 
@@ -54,7 +51,7 @@ type Hooks struct {
 	Leaked func(e LockEvent)
 
 	// Renewed is called with StateAcknowledged for each answer to a renewal of a session's lease;
-	// Took is the round trip including the confirmation by a majority. It is called with
+	// Took is the round-trip time, with the confirmation by a majority. Renewed is called with
 	// StateUnanswered for each renewal that the leader did not answer in time.
 	Renewed func(e NodeEvent)
 
@@ -73,14 +70,14 @@ type Hooks struct {
 	// StateAgain when the previous leader is found again. Only instances that vote know the Term.
 	Leader func(e NodeEvent)
 
-	// Member is called with StateJoined or StateLeft, and with Name and Instance, when gossip
-	// reports that an instance has joined or left. Not every instance takes part in gossip;
-	// Node.Members lists all instances.
+	// Member is called with StateJoined or StateLeft, Name and Instance, when gossip reports a
+	// change. Not every instance gossips; Node.Members lists all.
 	Member func(e NodeEvent)
 
-	// Available is called with StateAvailable or StateUnavailable when this instance begins or
-	// ceases to be able to get locks: its session is attached to a leader, its lease is not lost
-	// and the group is past its grace. Took is how long the previous state lasted.
+	// Available is called with StateAvailable when this instance becomes able to get locks, and
+	// with StateUnavailable when it no longer is. It is able while its session is attached to a
+	// leader, its lease is not lost and the group is past its grace. Took is how long the previous
+	// state lasted.
 	Available func(e NodeEvent)
 
 	// Synced is called after each append to the log on disk, if this instance votes and Config.Dir
@@ -105,16 +102,15 @@ type LockEvent struct {
 	Where   string  // for Leaked: the function, file and line that acquired it
 	Tag     any     // the result of Acquired for this lock
 
-	// Took is how long the call took: for Acquired the wait, and for Unlocked the time until the
-	// confirmation. It is zero for other hooks.
+	// Took is the duration of the wait for Acquired, and of the call for Unlocked. It is zero for
+	// other hooks.
 	Took time.Duration
 	// Held is how long the lock had been held when it was unlocked, lost or found to be leaked. It
-	// is zero for Acquired, and for a handle that is unlocked while other handles hold the lock.
+	// is zero for Acquired, and while other handles hold the lock.
 	Held time.Duration
-	// Behind describes the holder at the moment when the group decided the request: the holder
-	// because of which a Try failed, or for which the request began to wait. It is nil if the lock
-	// was free or the group did not decide the request. If the request waits, Behind.Waiters
-	// includes it.
+	// Behind describes the holder at the time when the group decided that a Try fails or that the
+	// request waits. It is nil if the lock was free or the group did not decide. If the request
+	// waits, Behind.Waiters includes it.
 	Behind *HeldError
 	// BehindMark is the result of Hooks.Mark for the holder's request, on the holder's instance.
 	// Nil means none.

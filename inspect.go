@@ -41,7 +41,7 @@ type Standing struct {
 	Token Token     // of the hold; zero if it waits
 	Since time.Time // when it was granted, by the leader's wall clock; zero if it waits
 	// Left is the time until its session ends if its instance sends nothing more. It is zero if the
-	// leader does not know the time, for example directly after the leader's election.
+	// leader does not know it, for example directly after an election.
 	Left time.Duration
 
 	Expired     bool     // its session has expired, and Request.LockDelay keeps the lock for the time Left
@@ -57,8 +57,7 @@ type Standing struct {
 
 // Peek returns the holders and waiters of key, in order; Queue is empty if there are none. Peek
 // asks the leader, and waits for a leader until ctx ends. It is for diagnostics, because its answer
-// is stale when it returns. To protect a resource compare tokens. A HeldError and the error of an
-// interrupted wait already name the holder.
+// is stale when it returns. To protect a resource compare tokens.
 func (n *Node) Peek(ctx context.Context, key string) (KeyInfo, error) {
 	seen, err := look(ctx, n, query.QueryClient.Peek, &query.KeyRequest{Key: []byte(key)})
 	if err != nil || len(seen.Locks) == 0 {
@@ -97,9 +96,8 @@ func keyInfo(l *query.Lock) KeyInfo {
 
 // List returns all keys that begin with prefix and are held or waited for, or have data, in the
 // order of their creation. A key that exists during the whole iteration is listed once. A key that
-// appears or disappears during the iteration may be listed or not. List asks the leader for a
-// hundred keys at a time. After an error, which is returned with a zero KeyInfo, the iteration
-// ends.
+// appears or disappears during the iteration may be listed or not. After an error, which is
+// returned with a zero KeyInfo, the iteration ends.
 func (n *Node) List(ctx context.Context, prefix string) iter.Seq2[KeyInfo, error] {
 	return func(yield func(KeyInfo, error) bool) {
 		q := &query.ListRequest{Prefix: []byte(prefix)}
@@ -137,8 +135,8 @@ type SessionInfo struct {
 	Waiting int // how many keys it waits for
 }
 
-// Sessions lists the sessions of the group, the oldest first, at most 1,000. Sessions asks the
-// leader for a hundred at a time, and waits for a leader until ctx ends.
+// Sessions lists the sessions of the group, the oldest first, at most 1,000. Sessions waits for a
+// leader until ctx ends.
 func (n *Node) Sessions(ctx context.Context) ([]SessionInfo, error) {
 	var all []SessionInfo
 	q := &query.PageRequest{}
@@ -171,21 +169,20 @@ func sessionInfos(page *query.SessionList) []SessionInfo {
 }
 
 // Check reports whether key was held with token at a moment during the call: the answer is
-// linearizable. It is for a resource that cannot compare tokens. A resource that compares tokens
-// needs no query and does not depend on the group.
+// linearizable. It is for a resource that cannot compare tokens.
 func (n *Node) Check(ctx context.Context, key string, token Token) (held bool, err error) {
 	seen, err := look(ctx, n, query.QueryClient.Check, &query.HoldRequest{Key: []byte(key), Token: uint64(token)})
 	return seen.GetHeld(), err
 }
 
-// ForceUnlock ends the hold of key with token, in whatever session it is and with all its keys. It
-// is for an operator who has seen that the hold will not end by itself. Once the holder's instance
-// has received the end, [Lock.Err] returns a *[ForcedError] with the reason and this instance's
-// name. Until then the code under the lock may continue, and only the token protects the resource:
-// if you can, stop the holder first. The leader writes a line into its log.
+// ForceUnlock ends the hold that has this key and token, in any session, and with all its keys. It
+// is for an operator who has seen that the hold will not end by itself. When the holder's instance
+// is notified, [Lock.Err] returns a *[ForcedError] with the reason and the name of this instance.
+// Until then the holder's code may continue, and only the token protects the resource. If you can,
+// stop the holder before. The leader logs the call.
 //
 // ForceUnlock returns true if this call ended the hold, and false if no hold had that token. After
-// an error, the call may or may not have ended the hold; call ForceUnlock once more.
+// an error the hold may have ended; call ForceUnlock once more.
 func (n *Node) ForceUnlock(ctx context.Context, key string, token Token, reason string) (ended bool, err error) {
 	if err := badForce(uint64(token), reason); err != nil {
 		return false, err
@@ -270,9 +267,9 @@ func look[Q, A any](ctx context.Context, n *Node, method queries.Method[query.Qu
 }
 
 // Get returns the data of key and its revision, or nil and revision 0 if the key has no data. The
-// answer is linearizable. Data is for a few bytes that must outlive the process that wrote them and
-// be equal for all readers: the present configuration, the version of an order, the progress of a
-// job. Every voter keeps the data in memory until Put removes it or the group ends.
+// answer is linearizable. Data is for a few bytes that must outlive their writer and be equal for
+// all readers, such as the progress of a job. Every voter keeps them in memory until Put removes
+// them or the group ends.
 func (n *Node) Get(ctx context.Context, key string) (data []byte, revision uint64, err error) {
 	d, err := look(ctx, n, query.QueryClient.Get, &query.KeyRequest{Key: []byte(key)})
 	return d.GetValue(), d.GetRevision(), err
@@ -289,8 +286,8 @@ func (n *Node) Get(ctx context.Context, key string) (data []byte, revision uint6
 // effect later, and a Get cannot show which. To find out, call Put with the same revision once
 // more; if that returns ErrConflict, compare the data. At most one of the two calls takes effect,
 // unless revision is 0 and the data is removed between them. If the leader is lost during a call,
-// Put repeats its query. If another caller has replaced the data of the first query before that,
-// Put returns ErrConflict although its change took effect for a moment.
+// Put repeats its query. If another caller has replaced the data in between, Put returns
+// ErrConflict although its change took effect for a moment.
 func (n *Node) Put(ctx context.Context, key string, data []byte, revision uint64) (uint64, error) {
 	var nonce lockfsm.Nonce
 	for nonce == (lockfsm.Nonce{}) {

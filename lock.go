@@ -33,9 +33,8 @@ func (l *Lock) Key() string { return l.first().hold.Key() }
 func (l *Lock) Token() Token { return Token(l.first().hold.Token()) }
 
 // Err returns nil while the lock is held, and afterwards ErrLost or ErrUnlocked, with the reason.
-// Each call reads the clock. So if the process was stopped until after the end of its lease, the
-// first call after the stop reports the loss. Once Err has returned an error it never returns nil
-// again.
+// Each call reads the clock, so the first call after a pause that was longer than the lease reports
+// the loss. Once Err has returned an error it never returns nil again.
 func (l *Lock) Err() error {
 	switch how := l.exited.Load(); {
 	case how == handleIsLeft:
@@ -58,8 +57,8 @@ func (l *Lock) Done() <-chan struct{} {
 }
 
 // Wanted returns a channel that is closed when another request has to wait for this lock, if the
-// lock's own request set [Request.Notice]; otherwise the channel is never closed. The other request
-// may have ended meanwhile. The holder may finish sooner, or unlock at a convenient moment.
+// lock's own request set [Request.Notice]; otherwise the channel is never closed. The holder need
+// not unlock.
 func (l *Lock) Wanted() <-chan struct{} { return l.first().hold.Wanted() }
 
 // Context returns a child of parent that ends when the lock is lost or released, or when the node
@@ -122,8 +121,8 @@ func (l *Lock) Unlock(ctx context.Context) error { return l.release(ctx, mode{wa
 // Without a LockDelay, Detach does the same as Unlock.
 //
 // ctx bounds only the wait for the confirmation. After Detach returns, with or without an error,
-// the handle holds nothing. If both Unlock and Detach are called, the first call decides. Detach
-// returns ErrLost if the lock was lost before; a lost lock stays taken for its LockDelay. It
+// the handle holds nothing. Detach after Unlock, and Unlock after Detach, has no effect. Detach
+// returns ErrLost if the lock was lost before; a lost lock also stays taken for its LockDelay. It
 // returns ErrNoRoom if the group has too many detached holds (65,536) or sessions, or no room in
 // its budget of bytes; the hold has then ended. If the lock was entered again, the call on its last
 // handle decides how the lock ends.
@@ -179,8 +178,7 @@ func (l *Lock) releaseHold(ctx context.Context, how mode, left, first bool) erro
 	return err
 }
 
-// watched returns l. If Hooks.Leaked is set, it returns a handle of l instead, and the garbage
-// collector reports when that handle is unreachable.
+// watched returns l or, with Hooks.Leaked, a handle of l that is reported when it is unreachable.
 func (n *Node) watched(l *Lock) *Lock {
 	if !n.trace.FindsLeaks() {
 		return l

@@ -90,11 +90,11 @@ func (n *Node) Err() error { return n.engine.Err() }
 // vote and its leadership to other instances, closes the session if no lock is held any more,
 // announces its departure and closes the node.
 //
-// If ctx ends first (after 10 s if it has no deadline), Leave stops waiting: a lock whose code may
-// still run is left to expire, and a vote that was not handed over counts as lost. If all instances
-// leave, none waits for a successor. Leave returns nil if no lock was held at the end and no vote
-// was lost. The error wraps [ErrVoteLost] if this instance voted, other instances remain, and none
-// of them has taken over the vote.
+// Leave stops waiting when ctx ends, or after 10 s if ctx has no deadline. Then a lock that is not
+// unlocked is left to expire, and a vote that was not handed over counts as lost. If all instances
+// leave, none waits for a successor. Leave returns nil if nothing was held at the end and no vote
+// was lost. The error wraps [ErrVoteLost] if this instance voted, others stay, and none of them has
+// taken over the vote.
 //
 // In a main function that returns on SIGTERM (see signal.NotifyContext; examples/service is a
 // complete program):
@@ -103,23 +103,21 @@ func (n *Node) Err() error { return n.engine.Err() }
 func (n *Node) Leave(ctx context.Context) error { return n.engine.Leave(ctx) }
 
 // Close stops the node immediately and waits until everything that it started has ended. It does
-// not close the session: held locks expire, and are not granted to others before. Use Leave for an
-// orderly end. Close may be called in every state and repeatedly.
+// not close the session, so held locks stay taken until they expire. Use Leave for an orderly end.
+// Close returns after a limited time. It may be called in every state, and repeatedly.
 //
 // If the disk of Config.Dir does not answer, Close stops everything else and returns an error after
 // 20 s at most. A goroutine that is stuck in a system call ends when that call returns, without a
-// further effect. Until then this process uses the directory. Hook calls that wait are made before
-// Close returns; see [Hooks].
+// further effect. Until then this process uses the directory.
 func (n *Node) Close() error { return n.engine.Close() }
 
 // Recover abandons a group whose majority is lost for good. Status.Group shows the ID of the group.
-// An operator must call Recover, because no program can know that the missing voters will not
-// return. Call it on every remaining instance of that group. Each of these instances ends its locks
-// and forgets the group. Start new instances in place of the lost ones. When all instances that
-// Founders or Replicas asks for are reachable, they found the next group. The tokens of the next
-// group are higher than all tokens that its founders have seen, and it grants nothing until its
-// grace has passed. Members of the old group that return later join the next group without a
-// further call.
+// No program can know that the missing voters will not return, so an operator must call it. Call it
+// on every remaining instance of that group. Each of them ends its locks and forgets the group.
+// Start new instances in place of the lost ones. When all instances that Founders or Replicas asks
+// for are reachable, they found the next group. Its tokens are higher than all tokens that its
+// founders have seen, and it grants nothing until its grace has passed. Members of the old group
+// that return later join the next group by themselves.
 //
 // Make sure that the missing instances are stopped: if they are only unreachable, two groups grant
 // the same locks. Recover fails, and changes nothing, if the group has a leader or is not this
@@ -155,10 +153,9 @@ func (n *Node) Format(f fmt.State, _ rune) {
 func (n *Node) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(n)) }
 
 // Acquire returns a lock that is held, or an error. After an error the caller does not hold the
-// lock, and does not get it later by this call. Lock, TryLock and Do are built on Acquire. ctx,
-// which must not be nil, limits the wait. When ctx ends, Acquire returns immediately with an error
-// that wraps the error of ctx and names what the call waited for. If ctx has already ended, Acquire
-// fails even if the lock is free.
+// lock, and the request is not granted later. ctx, which must not be nil, bounds the wait. When ctx
+// ends, Acquire returns immediately with an error that wraps the context's error and names what the
+// call waited for. If ctx has already ended, Acquire fails even if the lock is free.
 //
 // If ctx comes from [Lock.Context] or from Do, the request is made under that lock. If that lock,
 // or a lock under which that lock was requested, covers the request, the lock is entered again: the
@@ -196,7 +193,7 @@ func (n *Node) acquire(ctx context.Context, client *client.Client, r Request) (*
 	return n.watched(l), nil
 }
 
-// obtain checks the request, and then enters a lock again or requests it from the group.
+// obtain checks r, and enters a held lock again or asks the group for a new hold.
 func (n *Node) obtain(ctx context.Context, client *client.Client, r *Request, call *trace.Call) (*Lock, error) {
 	if err := n.check(ctx, r); err != nil {
 		return nil, err
@@ -232,8 +229,7 @@ func (n *Node) check(ctx context.Context, r *Request) error {
 	return r.badKeys()
 }
 
-// explainUnder is explain for request r. If under is not nil, r was made under the lock of request
-// under.
+// explainUnder is explain for a request r under the lock of under, which may be nil.
 func (n *Node) explainUnder(under *client.Request, r *Request, err error) error {
 	err = n.explain(r.String(), err)
 	var deadlock *DeadlockError
@@ -278,8 +274,7 @@ func (n *Node) LockAll(ctx context.Context, keys ...string) (*Lock, error) {
 
 // TryLock returns the lock if it is free, and never queues. A *HeldError, which matches ErrHeld,
 // describes the holder. ErrNotReady means that the group cannot decide, because there has been no
-// leader for 2 s or its grace is not over. The lock may be free again when a failed TryLock
-// returns. Lock with a short timeout is usually the better choice.
+// leader for 2 s or its grace is not over. Lock with a short timeout is usually the better choice.
 func (n *Node) TryLock(ctx context.Context, key string) (*Lock, error) {
 	return n.Acquire(ctx, Request{Key: key, Try: true})
 }
@@ -306,8 +301,8 @@ func joined(fn, unlock error) error {
 	return errors.Join(fn, unlock)
 }
 
-// settleTime is how long the first Ready waits for the voters. A group that has no instance to
-// replace a voter must not block a deployment forever.
+// settleTime is how long the first Ready waits for the voters. The limit keeps a group without a
+// spare instance from blocking a deployment forever.
 const settleTime = 30 * time.Second
 
 // Ready waits until this node can get locks: its session is attached to a leader and the group is
@@ -317,8 +312,7 @@ const settleTime = 30 * time.Second
 //
 // If ctx ends before that, Ready returns an error that wraps the context's error and names what is
 // missing. It returns the error of Node.Err if the node has failed, and ErrLeaving if the node has
-// begun to leave. Use Ready for a readiness probe. docs/OPERATION.md explains how, also for a
-// service that has work without locks.
+// begun to leave. For a readiness probe see docs/OPERATION.md.
 func (n *Node) Ready(ctx context.Context) error {
 	if err := n.admit(ctx); err != nil {
 		return err

@@ -7,8 +7,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/replica"
 )
 
-// TestRecordsNameWhatFounds checks that the settings that an instance reports about itself are
-// those with which it founds a group. Otherwise a new group would adopt other settings.
+// TestRecordsNameWhatFounds checks that the record of an instance contains the settings with which
+// it founds a group.
 func TestRecordsNameWhatFounds(t *testing.T) {
 	for name, c := range map[string]Config{
 		"alone":    {},

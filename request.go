@@ -44,7 +44,7 @@ func (t *Token) UnmarshalJSON(b []byte) error {
 // Several requests at the head of the queue hold the lock together if the sum of their permits does
 // not exceed the limit Of of any of them. An exclusive request takes one permit with the limit 1. A
 // shared request takes one permit and sets no limit. So a waiting exclusive request blocks later
-// shared requests, and a request for few permits never overtakes a request for many.
+// shared ones, and a request for few permits never overtakes one for many.
 //
 // Requests that hold a lock together have different tokens, and a resource that compares tokens
 // would refuse all but the highest. So let only exclusive holders pass their token to a resource:
@@ -54,11 +54,10 @@ type Request struct {
 	// Key is what to lock: 1 to 512 bytes of UTF-8 without control characters.
 	Key string
 
-	// Keys are several keys to lock together, instead of Key. At most 256 keys, in any order;
-	// duplicates count once. All keys are granted in one moment, with one token that is higher than
-	// all earlier tokens of each key. Such a request is in the queues of all its keys from the
-	// beginning, and may block other requests for one key while it waits for another. Two such
-	// requests cannot deadlock each other.
+	// Keys are at most 256 keys to lock together, instead of Key, in any order. Duplicates count
+	// once. All keys are granted in one moment, with one token that is higher than all earlier
+	// tokens of each key. While the request waits for one key, it may block other requests for
+	// another of its keys. Two such requests cannot deadlock each other.
 	Keys []string
 
 	// Try makes the request fail with a *HeldError, instead of waiting, if the lock is not free.
@@ -77,45 +76,43 @@ type Request struct {
 	// one of its keys. Zero means only the group's limit of 65,536.
 	MaxWaiting int
 
-	// MaxHold ends the hold after that time, whatever its holder does; Err then returns an ErrLost
-	// with that reason. The time is counted on this instance's boot-time clock from the moment when
-	// it learns of the grant. MaxHold guards against code that hangs; the TTL ends the lease of a
-	// dead process. The code may still run, so the lock stays taken for LockDelay, and [Node.Audit]
-	// reports the end. Zero means no limit.
+	// MaxHold ends the hold after that time, even if the holder has not unlocked it. Then Lock.Err
+	// returns an ErrLost with that reason. The time is measured by this instance's boot-time clock
+	// from the moment when the instance learns of the grant. The holder's code may still run, so
+	// the lock stays taken for LockDelay. [Node.Audit] reports the end. Zero means no limit.
 	MaxHold time.Duration
 
 	// LockDelay keeps the lock taken for that time, at most 7 days, when its holder is gone: its
 	// session has expired, its lease was not renewed, MaxHold has ended the hold, or [Lock.Detach]
-	// or
-	// [Lock.Lapse] was called. A few seconds let the holder's effects in flight settle if the resource
-	// cannot compare tokens. Hours are for a hold that must outlive its process: see Resume. The
-	// leader counts the delay from the expiry of the session. A new leader starts the count again,
-	// and a newly founded group does not have the hold. An Unlock that arrives in time leaves no
-	// delay. If the session expires before the Unlock arrives, Unlock returns ErrLost, because the
-	// lock may stay taken.
+	// or [Lock.Lapse] was called. A few seconds let writes that the holder has sent finish, if the
+	// resource cannot compare tokens. Hours are for a hold that must outlive its process; see
+	// Resume. The leader counts the delay from the expiry of the session. A new leader counts the
+	// whole delay again, and a newly founded group does not have the hold. After an Unlock that
+	// arrives before the session expires, there is no delay. If the session expires before the
+	// Unlock arrives, Unlock returns ErrLost, because the lock may stay taken.
 	LockDelay time.Duration
 
-	// Resume takes over a hold of Key by its token, with all its keys, instead of waiting for the
-	// lock. Either the holder is gone and LockDelay keeps the hold, or the holder has passed on its
-	// token; then the lock of that holder ends with a *[ForcedError]. The result has a new, higher
-	// token, which fences off the former holder. LockDelay and Value are kept unless they are set
-	// here. ErrNotHeld means that no hold has this token; [Node.Peek] reports the present token. If
-	// ctx ends first, a hold with a LockDelay continues, but may have another token. A hold without
-	// a LockDelay may have ended.
+	// Resume takes over the hold of Key that has this token, with all its keys, instead of waiting
+	// for the lock. Either its holder is gone and LockDelay keeps the hold, or its holder has
+	// passed the token to this caller. In the second case the holder's lock ends with a
+	// *[ForcedError]. The resumed lock has a higher token, which fences off the former holder. It
+	// keeps LockDelay and Value unless this request sets them. ErrNotHeld means that no hold has
+	// this token; [Node.Peek] reports the present token. If ctx ends before the answer, a hold with
+	// a LockDelay exists but may have another token, and a hold without a LockDelay may have ended.
 	Resume Token
 
 	// Notice makes the channel of [Lock.Wanted] close when another request waits for one of the
 	// keys.
 	Notice bool
 
-	// Value is a text for other callers, for example the holder's address. They get it in
-	// HeldError.Value. At most 1,024 bytes.
+	// Value is a text for other callers, in HeldError.Value, for example the holder's address. At
+	// most 1,024 bytes.
 	Value string
 
-	// Labels are named facts, shown like Value. Value and Labels together may take 1,024 bytes, as
-	// JSON. The label "mortise.purpose" with the value "job" marks holds that last long by design:
-	// the console, mortise doctor and the alerts do not warn about them. Packages election and tick
-	// set the label to "election", "tick" and "job".
+	// Labels are named texts for other callers, in HeldError.Labels. Value and Labels together, as
+	// JSON, may have 1,024 bytes. The label "mortise.purpose" with the value "job" marks a hold
+	// that is long by design, about which the console, mortise doctor and the alerts do not warn.
+	// Packages election and tick set it to "election", "tick" or "job".
 	Labels map[string]string
 }
 
@@ -149,7 +146,7 @@ func (r *Request) validate() error {
 	return errors.Join(errs...)
 }
 
-// ordinary reports whether r sets no field but Key and Try, like a request of Lock or TryLock.
+// ordinary reports whether r sets only Key and Try.
 func (r *Request) ordinary() bool {
 	return len(r.Keys) == 0 && !r.Shared && r.Permits == 0 && r.Of == 0 && r.MaxWaiting == 0 && r.MaxHold == 0 &&
 		!r.Notice && r.LockDelay == 0 && r.Resume == 0 && r.Value == "" && len(r.Labels) == 0
@@ -179,7 +176,7 @@ func (r *Request) of(under *client.Request) client.Request {
 	return s
 }
 
-// String returns a short description with the keys, for errors.
+// String names the keys, for errors.
 func (r *Request) String() string {
 	if r.Resume != 0 {
 		return fmt.Sprintf("resume %s by token %d", shownKey(r.Key), r.Resume)
@@ -221,8 +218,7 @@ func badKey(key string) error {
 	return fmt.Errorf("%w: %s: %s", ErrBadKey, shownKey(key), rule)
 }
 
-// badKeys returns the first error of badKey for a key of r, or nil. A request with Resume also
-// needs a valid Key.
+// badKeys returns the first error of badKey for a key of r, or nil.
 func (r *Request) badKeys() error {
 	if len(r.Keys) == 0 {
 		return badKey(r.Key)
@@ -238,8 +234,7 @@ func (r *Request) badKeys() error {
 const maxMarkBytes = 64
 
 // marked adds the result of Hooks.Mark to a request. It drops a mark that is too long or does not
-// fit beside Value and Labels, because a request must not fail for lack of a trace link. It also
-// drops the mark if r resumes a hold and keeps the hold's value.
+// fit, and the mark of a Resume that keeps the hold's value.
 func marked(mark []byte, r *Request, s client.Request) client.Request {
 	if len(mark) == 0 || len(mark) > maxMarkBytes || r.Resume != 0 && r.Value == "" && len(r.Labels) == 0 {
 		return s

@@ -10,9 +10,8 @@ import (
 )
 
 // Session is a session in addition to that of its node, with its own lease. With a shorter TTL its
-// locks are free sooner after a crash, but are lost after a shorter outage. All locks of one
-// session are lost or kept together, independently of the locks of other sessions. A session ends
-// when its node ends.
+// locks are free sooner after a crash, but are lost after a shorter outage. The locks of one
+// session are lost or kept together. A session ends when its node ends.
 type Session struct {
 	node   *Node
 	client *client.Client

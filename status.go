@@ -46,11 +46,10 @@ type Status struct {
 	// node is on its own.
 	Promised     int
 	VotersWanted int     // how many instances vote when all configured instances run
-	Health       *Health // the state of the voters; nil unless this instance leads: then call Node.Health
+	Health       *Health // the state of the voters; set only on the leader; on other instances call Node.Health
 
 	// Members is the first page, at most a hundred, of the last answer to Node.Members on this
-	// instance. Only a call of Node.Members on this instance refreshes it, for example from the
-	// console or cmd/mortise.
+	// instance. Only a call of Node.Members on this instance refreshes it.
 	Members      []Member
 	MembersAge   time.Duration // how old that answer is; zero if there was none
 	MembersTotal int           // how many members there were then; on the leader, how many there are now
@@ -152,8 +151,8 @@ func (n *Node) waiting(s *Status, p *instance.Picture) string {
 	return s.waitsFor(mine, p.Now)
 }
 
-// votersWanted returns how many instances vote if all configured instances run. The number is odd,
-// because one more vote would add no fault tolerance.
+// votersWanted returns how many instances vote when all run. It is odd, because one more vote would
+// add no fault tolerance.
 func (c *Config) votersWanted() int {
 	n := c.Voters
 	if c.Replicas > 0 {
@@ -270,8 +269,8 @@ func (n *Node) waitsForLog(s *Status, p *instance.Picture) string {
 		"locks and data of the old one"
 }
 
-// waitsForDisks explains why an instance without a session waits, if disk faults are the reason.
-// Otherwise it returns "".
+// waitsForDisks explains the wait of an instance without a session. If disks are not the reason, it
+// returns "".
 func (s Status) waitsForDisks() string {
 	var faults []string
 	own := s.Disk != nil && s.Disk.State != DiskLow
@@ -332,8 +331,8 @@ func (n *Node) met(e *client.HeldError) *HeldError {
 	return h
 }
 
-// because returns the end of an error text about an interrupted wait. It names what the node itself
-// waits for or, if nothing, the holder at the time when the request was queued.
+// because returns the end of an error text: what the node itself waits for or, if nothing, the
+// holder at the time when the request was queued.
 func (n *Node) because(behind *client.HeldError) string {
 	if waiting := n.Status().Waiting; waiting != "" {
 		return " (" + waiting + ")"
@@ -373,8 +372,8 @@ func (n *Node) isOwn(id lockfsm.SessionID) bool {
 // their JSON form is the string. A later version may add values, so a program must ignore a value
 // that it does not know.
 
-// Phase is the progress of an instance from its start to the membership in a group. It only
-// advances during one incarnation. A new incarnation begins at PhaseNewborn.
+// Phase is the progress of an instance towards membership in a group. It only advances; a new
+// incarnation begins at PhaseNewborn.
 type Phase string
 
 // The phases of an instance.

@@ -28,8 +28,8 @@ type Event struct {
 	Token   Token
 	Holder  string // Name of the instance
 	Session string // ID of its session
-	// At is the time of the event by the leader's wall clock, for display. In the present state
-	// that follows an EventReset, At is the beginning of a hold, and zero for other events.
+	// At is the time of the event by the leader's wall clock, for display. In the state that
+	// follows an EventReset it is the beginning of a hold, and zero for other events.
 	At time.Time
 
 	Value  string            // of a hold that began, from its Request
@@ -49,10 +49,9 @@ type Event struct {
 // EventCurrent, and then changes. To continue an interrupted watch pass the Position of the last
 // event received, even if that is 0. If the leader no longer has the events after that Position,
 // the watch begins with an EventReset, so a gap is always reported. The leader keeps the last 8,192
-// events of all keys, and no events from before it restored a snapshot. Watch reports an
-// EventCurrent whenever all changes are reported, and every few seconds while there is no change.
-// When a lock passes from one holder to the next, there is no EventCurrent between EventFreed and
-// EventHeld.
+// events of all keys, and no events from before it restored a snapshot. EventCurrent is reported
+// whenever all changes are reported, and every few seconds while there is no change, but never
+// between the EventFreed and EventHeld of a lock that passes to the next holder.
 //
 // Watch asks the leader, and waits for a leader without a time limit. An event may be stale when it
 // is reported, so use tokens and not events to protect a resource. Waiters are not reported; see
@@ -128,10 +127,10 @@ func eventOf(e *query.Event) Event {
 	return told
 }
 
-// Audit returns the last 256 events, the oldest first, in which a hold ended or lost its holder
-// otherwise than by its holder: by force, because its session was not renewed in time, by
-// Request.MaxHold or by Lock.Lapse. These events are replicated state. They survive a change of the
-// leader, but not the end of the group. To keep all of them, store the events that Watch reports.
+// Audit returns the last 256 events, the oldest first, in which a hold ended or lost its holder by
+// force, because its session was not renewed in time, by Request.MaxHold or by Lock.Lapse. They are
+// replicated state, so they survive a change of leader, but not the end of the group. To keep all
+// of them, store the events that Watch reports.
 func (n *Node) Audit(ctx context.Context) ([]Event, error) {
 	s, err := look(ctx, n, query.QueryClient.Ends, &query.StateRequest{})
 	return eventsOf(s), err

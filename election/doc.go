@@ -8,9 +8,9 @@
 //	...
 //	leader, err := e.Leader(ctx) // on any instance: the leader, its value and its token
 //
-// An election is a lock whose key is the name of the election: the holder of the lock leads. The
-// value is part of the lock request, so no instance ever sees a leader with the value of another
-// leader.
+// An election is a lock whose key is the name of the election. The holder of the lock is the
+// leader. The value is part of the request, so no instance ever sees a leader with another leader's
+// value.
 //
 // [Election.Run] suits most services. [Election.Campaign] returns the [Leadership] to the caller.
 // [Election.Leader] and [Election.Observe] are for instances that only need to know the leader.
@@ -45,10 +45,9 @@
 // # Failure
 //
 // A leader that is cut off from the majority loses the leadership when its lease expires. The
-// context of the function ends, with [mortise.ErrLost] as the cause, before another instance can
-// lead. Run waits for the function to return, and campaigns again. If a function ignores the end of
-// its context, its instance cannot lead again, but other instances can. The function may then act
-// while another instance leads; the token protects against that.
+// context of its function ends, with [mortise.ErrLost] as the cause, before another instance can
+// lead. Run waits for the function to return, and campaigns again. A function that ignores the end
+// of its context may act while another instance leads; the token protects against that.
 //
 // There is no callback for the end of a leadership. If a leadership ends before the function could
 // be called, the function is not called.
@@ -60,10 +59,10 @@
 //
 // # Limits
 //
-// A name is a key of the node, 1 to 512 bytes: choose a key that no other code locks. A value has
-// at most 1,024 bytes and is fixed for a leadership. A value of up to 700 bytes leaves room for the
-// label mortise.purpose. The label shows the console, mortise doctor and the alerts that the lock
-// is held for a long time by design.
+// A name is a key of the node, 1 to 512 bytes: choose one that no other code locks. A value has at
+// most 1,024 bytes and cannot change during a leadership. If it has at most 700 bytes, the lock
+// also has the label mortise.purpose. Then the console, mortise doctor and the alerts do not warn
+// about a long hold.
 //
 // Observe uses mortise.Node.Watch, and the leader of the group serves at most 1,024 watches: run
 // one observer per instance. A watch first visits all keys of the group. It also receives events of
@@ -71,7 +70,6 @@
 //
 // # Refused alternatives
 //
-// Callbacks for start and stop: the stop callback may be called without a leadership, or run at the
-// same time as the work that it should end, and then only exiting the process is safe. Writing the
-// value after the grant: for a moment the new leader has the old value.
+// Callbacks for start and stop: the stop callback may be called without a leadership, or while the
+// work that it should end still runs, and then only exiting the process is safe.
 package election

@@ -29,11 +29,11 @@ type Options struct {
 	// MaxBackoff limits the pause. Zero or less means 1 min, or Backoff if that is longer.
 	MaxBackoff time.Duration
 
-	// Report is called on the goroutine of Run with each error that does not end Run. This is an
-	// error of the function; or the reason why a leadership ended before the function returned,
-	// such as mortise.ErrLost, wrapped together with the error of the function; or, with token 0,
-	// the reason why a campaign failed. Run has already resigned, so Report delays no other
-	// instance. If Report is nil, these errors are discarded.
+	// Report is called on the goroutine of Run with each error that does not end Run. The error is
+	// from the function; or is the reason why a leadership ended before the function returned, such
+	// as mortise.ErrLost, wrapped together with the function's own error; or, with token 0, is the
+	// reason why a campaign failed. Run has already resigned, so Report delays no other instance.
+	// If Report is nil, these errors are dropped.
 	Report func(token mortise.Token, err error)
 }
 
@@ -51,8 +51,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// ErrLeading is the error of a Campaign or Run whose context belongs to a leadership of the same
-// election through the same node. Such a campaign would re-enter the lock.
+// ErrLeading is the error of a Campaign or Run whose context comes from a leadership of the same
+// election through the same node.
 var ErrLeading = errors.New("election: the context already belongs to a leadership of this election: use another " +
 	"context")
 
@@ -81,8 +81,8 @@ func New(node Node, name string, options Options) *Election {
 	}
 }
 
-// request returns the lock request for a leadership. It has a label which shows that the lock is
-// held for a long time by design, unless value leaves no room for the label.
+// request returns the request for the lock of the election, with a label if the value leaves room
+// for it.
 func request(name, value string) mortise.Request {
 	r := mortise.Request{Key: name, Value: value}
 	if len(value) <= labelledValue {

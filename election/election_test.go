@@ -43,8 +43,7 @@ func TestCampaignAndResign(t *testing.T) {
 	})
 }
 
-// TestAWaiterIsNoLeader checks that Leader reports no leader during the grace of a new group, when
-// the key has a queue but no holder.
+// TestAWaiterIsNoLeader checks that the first waiter is not reported as leader.
 func TestAWaiterIsNoLeader(t *testing.T) {
 	g := &group{queue: []*term{{value: "waits"}}}
 	if leader, err := g.election(Options{}).Leader(t.Context()); err != nil || leader != (Leader{}) {
@@ -146,8 +145,6 @@ func TestObserveTellsWhatIsShort(t *testing.T) {
 	})
 }
 
-// TestObserveBehindAReset checks that after an EventReset the present leader is reported, unless it
-// was reported before.
 func TestObserveBehindAReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &group{}

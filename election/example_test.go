@@ -69,7 +69,7 @@ func ExampleElection_Campaign() {
 	// tokens rise: true
 }
 
-// An observer follows the leader, even on an instance that is not a candidate.
+// Any instance can observe which instance leads.
 func ExampleElection_Observe() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})

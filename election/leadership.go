@@ -47,6 +47,7 @@ func (l *Leadership) Context(parent context.Context) context.Context {
 // mortise.ErrLost if the leadership was lost before.
 func (l *Leadership) Resign(ctx context.Context) error { return l.grant.Unlock(ctx) }
 
+// place is the value that the context of a leadership carries.
 type place struct {
 	token mortise.Token
 	outer *place
@@ -59,8 +60,8 @@ func placeOf(ctx context.Context) *place {
 	return p
 }
 
-// stands reports whether ctx belongs to the leadership with this token. No two grants of a group
-// have the same token, so a new grant with this token has re-entered the lock of that leadership.
+// stands reports whether ctx comes from the leadership with this token. No two grants of a group
+// have the same token. So a new grant with that token has entered the lock again.
 func stands(ctx context.Context, token mortise.Token) bool {
 	for p := placeOf(ctx); p != nil; p = p.outer {
 		if p.token == token {

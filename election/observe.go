@@ -7,12 +7,12 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// Observe returns the sequence of leaders: first the present leader, then each leadership as it
-// begins, including one that has already ended. No leadership appears twice, and tokens increase.
-// If no instance leads, the zero Leader appears once. It does not appear between two leaders if the
-// second one leads as soon as the first one has ended. Observe does not poll. It skips leaderships
-// only if the group no longer has their events, because the body of the loop took too long or the
-// group was founded anew. It never skips the present leader. Without a majority nothing appears.
+// Observe reports the present leader and then each new one, also if its leadership has already
+// ended. No leadership is reported twice, and tokens rise. If there is no leader, the zero Leader
+// is reported once, but not when one leader directly follows another. Observe does not poll. It
+// skips a leadership only if the group no longer has its event, because the body of the loop took
+// too long or the group was founded anew. It never skips the present leader. While the group has no
+// majority, nothing is reported.
 //
 // The last pair is a zero Leader with an error: the cause of the end of ctx, or the error of the
 // node, such as mortise.ErrClosed. Observe sends no query while the body of the loop runs. A second
@@ -43,9 +43,8 @@ type observation struct {
 	highest mortise.Token
 }
 
-// news applies an event and returns whether to report the present leader. The lack of a leader is
-// reported only at an EventCurrent, because a later event may show that another instance leads.
-// After an EventReset, a hold that was reported before may be repeated.
+// news applies an event and returns whether the field now is to be reported. If there is no leader,
+// news returns true only at an EventCurrent, because a later event may report the next leader.
 func (s *observation) news(e *mortise.Event) bool {
 	switch {
 	case e.What == mortise.EventReset:

@@ -90,7 +90,7 @@ func lead(ctx context.Context, l *Leadership, fn func(context.Context, *Leadersh
 	}
 	err = fn(held, l)
 	if over = context.Cause(held); over == nil {
-		over = l.Err() // after a suspension of the machine, Err reports the loss before held ends
+		over = l.Err() // after a sleep of the machine the context may end late
 	}
 	return over, err
 }
@@ -100,8 +100,7 @@ func passing(err error) bool {
 		errors.Is(err, mortise.ErrNotReady) || errors.Is(err, mortise.ErrNoRoom) || errors.Is(err, mortise.ErrLost)
 }
 
-// causeText joins over, the reason why a context ended, and err, the error of fn. It omits err if
-// that only repeats over.
+// causeText joins the reason over, for which a context ended, and the error of fn.
 func causeText(over, err error) error {
 	if err == nil || err == context.Canceled || errors.Is(err, over) {
 		return over

@@ -14,9 +14,9 @@ import (
 // run, and nothing is held.
 var ErrWait = errors.New("locker: not locked within the wait limit")
 
-// attempt is one call of Do of a Locker. It records whether fn has begun. fn begins at most once,
-// never after the wait limit has passed and never after Do has returned. So if fn did not begin,
-// the caller may call another Locker.
+// attempt is one call of Do of a Locker. fn begins at most once, never after the wait limit has
+// passed and never after Do has returned. So if fn did not begin, the caller may call another
+// Locker.
 type attempt struct {
 	wait  time.Duration // the time within which fn must begin; zero means no limit besides ctx
 	admit func() error  // called once, just before fn; an error keeps fn from running; may be nil

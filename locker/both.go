@@ -57,12 +57,9 @@ const (
 //	Both{First: old, Second: node}                   wait until this runs everywhere
 //	node                                             the old service may be removed
 //
-// If all instances have the same First, two calls cannot wait for each other. A call that waits for
-// First of a key holds no lock of that key. A call that waits for Second of a key holds First, so
-// no other call of a Both waits for Second of that key, and the holder of Second waits for neither
-// lock. If one instance reverses the order, two calls can each hold the lock that the other call
-// waits for, until a context ends. Nested calls must lock their keys in one order, as with any
-// lock.
+// If all instances have the same First, two calls cannot wait for each other. If one instance
+// reverses the order, two calls can each hold the lock that the other call waits for, until a
+// context ends. Nested calls must lock their keys in one order, as with any lock.
 type Both struct{ config BothConfig }
 
 // NewBoth returns a Both, or an error that names every mistake of the configuration.
@@ -95,9 +92,9 @@ func NewBoth(c BothConfig) (*Both, error) {
 	return &Both{c}, nil
 }
 
-// Do locks First, then Second, runs fn and unlocks in reverse. Without Observe, the context of fn
-// ends when either lock is lost, and Do returns the errors of both Lockers. With Observe, the
-// context of fn ends only when First is lost, and Do returns only the errors of First.
+// Do locks First, then Second, runs fn and unlocks in reverse. The context of fn ends when either
+// lock is lost, and Do returns the errors of both Lockers. With Observe, only the loss and the
+// errors of First count.
 func (b *Both) Do(ctx context.Context, key string, fn func(ctx context.Context, token mortise.Token) error) error {
 	if b.config.First == nil {
 		return unmade("Both")
@@ -111,6 +108,7 @@ func (b *Both) Do(ctx context.Context, key string, fn func(ctx context.Context, 
 	return err
 }
 
+// require is called under First, with its context and token. It locks Second and runs fn.
 func (b *Both) require(ctx context.Context, key string, first mortise.Token,
 	fn func(context.Context, mortise.Token) error) error {
 	ways := Via(ctx)
@@ -126,9 +124,8 @@ func (b *Both) require(ctx context.Context, key string, first mortise.Token,
 	return err
 }
 
-// observe is called under First. It runs fn, and locks Second before that if it can. ctx is the
-// context of First's lock, and token is its token. The error of fn is not returned to Second, so an
-// error of Second never is the error of fn.
+// observe is called under First, with its context and token. It locks Second if it can, and then
+// runs fn. Second does not get the error of fn, so its errors are its own.
 func (b *Both) observe(ctx context.Context, key string, token mortise.Token,
 	fn func(context.Context, mortise.Token) error) error {
 	result := errors.New("locker: Second returned before the function did")

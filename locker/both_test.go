@@ -209,9 +209,6 @@ func TestBothObserves(t *testing.T) {
 	})
 }
 
-// TestBothDoesNotDeadlock runs two instances with the same order beside callers that use only the
-// old or only the new service. It checks that each pair of adjacent migration steps excludes each
-// other.
 func TestBothDoesNotDeadlock(t *testing.T) {
 	for seed := range uint64(50) {
 		synctest.Test(t, func(t *testing.T) {

@@ -18,10 +18,11 @@ var ErrOpen = errors.New("locker: the breaker is open")
 type BreakerConfig struct {
 	Locker Locker
 
-	// Wait is the time within which fn must begin. If fn has not begun then, the call fails with
-	// [ErrWait]. Wait does not limit how long fn runs. Required. Set it well above the longest wait
-	// in a healthy queue, and below the deadlines of the callers: a call whose own context ends
-	// first does not count as a failure.
+	// Wait is how long the Locker may take to begin fn. If fn does not begin in this time, the call
+	// counts as a failure with [ErrWait]. Wait does not limit fn itself. It is required, because a
+	// lock that is held for long looks like a failing Locker. Set it well above the longest wait in
+	// a normal queue, and below the deadlines of the callers, because a call whose context ends
+	// earlier does not count as a failure.
 	Wait time.Duration
 
 	// Failures is how many consecutive calls must fail to open the breaker: 1 to 1,000,000.
@@ -32,12 +33,12 @@ type BreakerConfig struct {
 	// 10s.
 	Pause time.Duration
 
-	// Fallback is called while the breaker is open. Holders of the Fallback and holders of the
-	// Locker do not exclude each other. So while the Fallback is in use, and until the last holder
-	// on each side has ended, two calls may work under one key: on two instances that each use
-	// their own Local; on an instance that uses the Fallback and one that still uses the Locker;
-	// and in this process, before and after the change. This can happen while the Locker works, if
-	// a lock is held for longer than Wait.
+	// Fallback is called while the breaker is open. It gives up the guarantee of Locker, because
+	// holders of the Locker and of the Fallback do not exclude each other. Until the last holder of
+	// each has ended, two calls may work under one key: on two instances that each use a Local as
+	// Fallback; on an instance that uses its Fallback and an instance that reaches the Locker; and
+	// in this process, before and after a change of state. This can happen even if the Locker
+	// works, when a lock is held for longer than Wait.
 	//
 	// Use a Fallback where a lock only avoids double work. Where a lock protects data, also fence
 	// with tokens: the tokens of a Local are below those of every node, so the resource refuses

@@ -187,8 +187,6 @@ func TestBreakerFallback(t *testing.T) {
 	})
 }
 
-// TestBreakerDoesNotCount checks results that are neither success nor failure. If a probe has such
-// a result, the next call is the probe.
 func TestBreakerDoesNotCount(t *testing.T) {
 	for name, call := range map[string]func(t *testing.T, b *breakerBench) error{
 		"an error of fn": func(t *testing.T, b *breakerBench) error {
@@ -262,7 +260,7 @@ func TestBreakerCountsAtTheBeginning(t *testing.T) {
 		if b.State() != Closed {
 			t.Errorf("while the work of the probe runs the state is %v", b.State())
 		}
-		time.Sleep(time.Hour) // far longer than the wait limit, which does not apply to fn
+		time.Sleep(time.Hour) // far longer than the wait limit
 		if err := free(); err != nil {
 			t.Error(err)
 		}
@@ -304,8 +302,8 @@ func TestBreakerIgnoresStaleResults(t *testing.T) {
 	})
 }
 
-// TestWaitLimitCrossesGrant grants the lock at about the time when the wait limit passes. Either fn
-// runs and its context does not end, or the lock is released and fn never runs.
+// TestWaitLimitCrossesGrant grants the lock at the time when the wait limit passes. It checks that
+// either fn runs with a context that has not ended, or the lock is released and fn never runs.
 func TestWaitLimitCrossesGrant(t *testing.T) {
 	ran, gaveUp := 0, 0
 	for seed := range uint64(300) {

@@ -43,8 +43,8 @@ const (
 	failure
 )
 
-// circuit is the state of a Breaker. A turn is the time between two changes of state. The result of
-// a call that began in an earlier turn does not count.
+// circuit is the state of a Breaker. A turn is the time between two changes of state; results of
+// earlier turns do not count.
 type circuit struct {
 	failures int // how many consecutive failures open it
 	pause    time.Duration
@@ -69,8 +69,8 @@ func (c *circuit) enter(now time.Time) (turn uint64, ok bool, change Change) {
 	return c.turn, true, change
 }
 
-// report applies the result v of a call that enter has let through. If v is neither, and the call
-// was the probe, the next call is the probe.
+// report applies the result v of a call that enter has let through. After a probe with the result
+// neither, the next call is the probe.
 func (c *circuit) report(now time.Time, turn uint64, v verdict, cause error) Change {
 	if turn != c.turn {
 		return Change{}

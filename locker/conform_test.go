@@ -115,8 +115,6 @@ func ahead(t testing.TB, n int) *locker.Local {
 	return l
 }
 
-// TestWrappersLetEnterAgain checks that a call through a wrapper enters a lock again, with the same
-// token, if the Locker under the wrapper allows it.
 func TestWrappersLetEnterAgain(t *testing.T) {
 	under := map[string]func(*testing.T) locker.Locker{"Node": soloNode,
 		"Local": func(*testing.T) locker.Locker { return new(locker.Local) }}

@@ -1,5 +1,4 @@
-// Package locker lets a service choose its lock implementation, and choose what happens when that
-// implementation fails.
+// Package locker lets a service choose its lock implementation, and what happens when it fails.
 //
 // [Locker] has one method, Do, which *mortise.Node implements. A service that uses a Locker can be
 // tested with a [Local], run with a node, and use these wrappers without a change of its code:
@@ -44,8 +43,6 @@
 //
 // # Refused alternative
 //
-// An interface with handles, where Lock returns a value with the methods Unlock, Token, Err, Done
-// and Context. Every fake and every wrapper would need a second type with five methods. A handle
-// can be leaked, kept after a fallback has ended, or released twice. With Do a wrapper knows
-// whether the work has begun and whether it has ended.
+// An interface whose Lock returns a handle: every fake and every wrapper would need a second type
+// with five methods, and a handle can be leaked or released twice.
 package locker

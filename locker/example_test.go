@@ -31,7 +31,7 @@ func (o *Orders) Pay(ctx context.Context, id string) error {
 // A service that takes a Locker gets a node in production and a Local in its test.
 func Example() {
 	ctx := context.Background()
-	node, err := mortise.Start(ctx, mortise.Config{}) // with Join, one of several nodes
+	node, err := mortise.Start(ctx, mortise.Config{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -81,8 +81,7 @@ func ExampleBoth() {
 	// <nil>
 }
 
-// Two tenants share a node. Each tenant may hold and wait for a limited number of locks at a time,
-// so it cannot use up the locks that the other tenant needs.
+// Two tenants share a node. Each may hold and wait for a limited number of locks at a time.
 func ExampleRouter() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
@@ -141,8 +140,7 @@ func ExampleBreaker() {
 	// <nil>
 }
 
-// TryLock as a Locker, with several attempts. Later callers may get the lock earlier, so it suits
-// work that any instance may do.
+// TryLock as a Locker, with several attempts. Later callers may get the lock earlier.
 func ExampleRetry() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})

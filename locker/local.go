@@ -57,7 +57,7 @@ type hold struct {
 
 type insideKey struct{}
 
-// inside is the value in the context of fn: the hold under which fn runs, and the enclosing holds.
+// inside is the value of a context that was made under a hold.
 type inside struct {
 	*hold
 	outer *inside
@@ -68,7 +68,7 @@ func insideOf(ctx context.Context) *inside {
 	return in
 }
 
-// enter re-enters the hold of key under which ctx was created, or waits for a new hold.
+// enter adds a call to the hold of key if ctx was made under it, or waits for a new hold.
 func (l *Local) enter(ctx context.Context, key string) (*hold, error) {
 	if err := checkKey(key); err != nil {
 		return nil, err
@@ -88,8 +88,7 @@ func (l *Local) enter(ctx context.Context, key string) (*hold, error) {
 	return &hold{local: l, key: key, token: token, calls: 1}, nil
 }
 
-// again adds one to the number of calls of h. It returns false if the hold has ended, because a
-// context made under h may outlive it.
+// again adds one to h.calls. It returns false if the hold has ended, which a context may outlive.
 func (h *hold) again() bool {
 	h.local.mu.Lock()
 	defer h.local.mu.Unlock()
@@ -100,6 +99,7 @@ func (h *hold) again() bool {
 	return true
 }
 
+// exit subtracts one from h.calls. The last call unlocks.
 func (l *Local) exit(h *hold) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -183,8 +183,6 @@ func TestLocalGivingUpLeavesTheQueue(t *testing.T) {
 	})
 }
 
-// TestLocalIsEnteredAgain checks that a call under a held lock enters the lock again, also if other
-// locks were acquired between the two calls. The last call to return unlocks.
 func TestLocalIsEnteredAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l, other Local

@@ -35,8 +35,7 @@ type RetryConfig struct {
 }
 
 // Retry is a Locker that repeats a call of another Locker after a temporary error. It never repeats
-// a call in which fn has begun, so fn runs at most once. A wait in a queue is part of one call of
-// the other Locker.
+// a call in which fn has begun, so fn runs at most once.
 type Retry struct{ config RetryConfig }
 
 // NewRetry returns a Retry, or an error that names every mistake of the configuration.
@@ -70,7 +69,6 @@ func NewRetry(c RetryConfig) (*Retry, error) {
 // Temporary reports whether the same call may succeed a moment later. That is so after
 // mortise.ErrNotReady, ErrHeld, ErrOverloaded (which a *LimitError matches), ErrQueueFull and
 // ErrNoRoom. The Do of a node returns the last three of these errors, and its TryLock all of them.
-// The error does not show whether fn has run.
 func Temporary(err error) bool {
 	return !Final(err) && is(err, mortise.ErrNotReady, mortise.ErrHeld, mortise.ErrOverloaded, mortise.ErrQueueFull,
 		mortise.ErrNoRoom)

@@ -176,8 +176,6 @@ func TestRetryEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// TestWrappersPutTheToken checks that TokenFrom returns the token passed to fn, also if the Locker
-// under the wrapper does not put it into the context, and under another lock.
 func TestWrappersPutTheToken(t *testing.T) {
 	plain := Func(func(ctx context.Context, _ string, fn func(context.Context, mortise.Token) error) error {
 		return fn(ctx, 5)

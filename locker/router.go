@@ -53,7 +53,6 @@ func (e *LimitError) Is(target error) bool { return target == mortise.ErrOverloa
 // checked when the call arrives. MaxHolds is checked when the call arrives and when the lock is
 // granted; if it is exceeded, the granted lock is released. So one route has at most MaxHolds +
 // MaxWaiting requests in its Locker, and cannot delay another route. Nested calls count separately.
-// No call waits for a limit, so nested calls cannot wait for each other because of limits.
 type Router struct {
 	routes  map[string]*lane
 	lengths []int // the lengths of the prefixes, descending, without duplicates

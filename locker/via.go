@@ -7,17 +7,17 @@ import (
 
 // The elements of the results of Via. They can also be used in logs.
 const (
-	Primary   = "primary"    // the Locker of a Breaker holds the lock
-	Fallback  = "fallback"   // its Fallback holds it: holders of the Locker are not excluded
-	FirstOnly = "first only" // the First of a Both with Observe holds it, the Second does not
+	Primary   = "primary"    // a Breaker's Locker holds the lock
+	Fallback  = "fallback"   // a Breaker's Fallback holds the lock
+	FirstOnly = "first only" // only the First of a Both with Observe holds the lock
 )
 
 type viaKey struct{}
 
 // Via returns, if ctx is the context of fn, the path of that call through the Breakers and Boths of
-// the Locker, the outermost first. A Both that holds both locks adds no element of its own, but the
-// path of First (and, without Observe, of Second). In nested calls Via returns the path of the
-// innermost call through this package. The caller owns the slice.
+// the Locker, the outermost first. A Both that holds both locks adds only the path of First (and,
+// without Observe, of Second). In nested calls Via returns the path of the innermost call through
+// this package. The caller owns the slice.
 //
 //	if slices.Contains(locker.Via(ctx), locker.Fallback) { … }
 func Via(ctx context.Context) []string {

@@ -40,8 +40,8 @@ func (l Locks) Unlock(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// unlockSoon releases without waiting, the highest stripe first. So when a waiting All gets a
-// stripe, the higher stripes are free.
+// unlockSoon releases all stripes without waiting for confirmations. It begins with the highest
+// stripe, so that a waiting All then finds the higher stripes free.
 func (l Locks) unlockSoon() {
 	for i := len(l) - 1; i >= 0; i-- {
 		_ = l[i].UnlockSoon() // a following Unlock returns the error

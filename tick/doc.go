@@ -7,9 +7,9 @@
 //		Run:      func(ctx context.Context, t tick.Tick) error { return report(ctx, t.Time, t.Token) },
 //	})
 //
-// It is not enough to release the lock when the job ends: an instance whose clock is behind would
-// then run the tick a second time. So the instance that runs a tick keeps its lock until the clock
-// of every instance has passed the time in which the tick may begin.
+// The instance that runs a tick keeps its lock until the clock of every instance has passed the
+// time in which the tick may begin. Otherwise an instance whose clock is behind would run the tick
+// again.
 //
 // # The times of a tick
 //
@@ -19,11 +19,10 @@
 //	T                T+Late                 T+Late+Skew
 //	├── may begin ───┤── may not begin ─────┤ the lock is free
 //
-// From T to T+Late an instance waits for the lock of the tick. The instance that gets the lock runs
-// the job, and keeps the lock until T+Late+Skew, or until the job returns if that is later. At
-// T+Late all other instances stop waiting. If ticks are close together, Skew and Late are shortened
-// so that the lock is free before the next tick: Skew is at most half the time between the two
-// ticks, and Late is at most the rest. With Every(time.Second) both are 0.5 s.
+// From T to T+Late every instance waits for the lock of the tick. The instance that gets the lock
+// runs the job, and keeps the lock until T+Late+Skew, or until the job returns if that is later. At
+// T+Late all other instances stop waiting. If ticks are close together, Skew is at most half the
+// time between two ticks, and Late at most the rest, so that the lock is free before the next tick.
 //
 // # Guarantees
 //
@@ -74,7 +73,7 @@
 //   - Clocks differ by more than Skew, and the tick is not recorded or its record has been dropped.
 //     Tokens do not protect against this.
 //
-// If an effect must not happen twice, store [Tick.Time] in the same transaction as the effect.
+// If an effect must not happen twice, store [Tick.Time] in its transaction.
 //
 // A tick does not run at all if every instance is busy, stopped or without a majority from T to
 // T+Late, or if its instance crashes and no other instance gets the lock in time. A tick whose job

@@ -22,9 +22,8 @@ const (
 	recording   = 2 * time.Second // how long after T+Late+Skew a tick may be recorded
 )
 
-// finished is the record of the last finished ticks of a job, in the order in which they finished.
-// It is a list, so that an instance whose clock is far ahead does not make earlier ticks count as
-// finished.
+// finished is the record of the last finished ticks of a job, the latest at the end. With only the
+// latest tick, an instance whose clock is far ahead would finish the ticks of others.
 type finished struct {
 	store Store // nil if the locker is not a Store
 	key   string

@@ -26,20 +26,19 @@ type Job struct {
 	// a slash.
 	Name string
 
-	// Schedule returns the times of the ticks. It is required.
+	// Schedule returns the times of the ticks. Required.
 	Schedule Schedule
 
-	// Run does the work of a tick. Its context ends when a lock is lost, when the node leaves, or
-	// when the context of the function Run ends. It should then return an error. Required.
+	// Run does the work of a tick. Its context ends when a lock is lost, the node leaves or the
+	// context of Run ends. Then it should return an error. Required.
 	Run func(ctx context.Context, t Tick) error
 
 	// Late is how long after its nominal time a tick may begin, by the clock of each instance. Zero
 	// means 5 s.
 	Late time.Duration
 
-	// Skew is the largest expected difference of the wall clocks of two instances. Zero means 5 s;
-	// the tokens of a group with default settings rely on the same limit. One second is enough for
-	// machines with well-synchronized clocks.
+	// Skew is the largest difference between the wall clocks of two instances. Zero means 5 s. The
+	// tokens of a group with default settings depend on the same limit.
 	Skew time.Duration
 
 	// Report is called with the result of each tick of this instance. The error is nil if Run
@@ -60,10 +59,9 @@ type Tick struct {
 	// second run.
 	Time time.Time
 
-	// Missed is how many ticks this instance has skipped since the last tick that it ran, or whose
-	// lock it waited for until T+Late. It skipped them because it was busy or stopped, or its clock
-	// was set forward; other instances may have run them. 1,000 means that many or more. Missed is
-	// 0 for the first tick of a Run.
+	// Missed is the number of ticks that this instance skipped directly before this one, because it
+	// was busy or stopped, or its clock was set forward. Other instances may have run the skipped
+	// ticks. 1,000 means 1,000 or more. Missed is 0 for the first tick of a Run.
 	Missed int
 
 	// Token is the fencing token for what the job writes: it increases from run to run of this job.

@@ -13,8 +13,7 @@ const (
 
 var errNoMore = errors.New("tick: the schedule has ended")
 
-// plan decides which tick is next. It reads no clock: its inputs are the time and the result of
-// each tick.
+// plan decides which tick is next.
 type plan struct {
 	schedule   Schedule
 	late, skew time.Duration
@@ -57,7 +56,7 @@ func (p *plan) next(now time.Time) (window, error) {
 	}
 }
 
-// skip passes over the ticks up to horizon. It counts them one by one, up to maxMissed.
+// skip passes all ticks up to horizon.
 func (p *plan) skip(horizon time.Time) error {
 	for p.missed < maxMissed {
 		at, err := p.after(p.settled)

@@ -41,8 +41,8 @@ func Run(ctx context.Context, locker Locker, job Job) error {
 	}
 	r := &runner{locker: locker, finished: finishedOf(locker, job.Name), job: job,
 		plan: plan{schedule: job.Schedule, late: job.Late, skew: job.Skew}}
-	// Every Run holds the lock of a random key of its own. The context of this lock ends when the
-	// node leaves, even if the next tick is hours away.
+	// No other runner requests this lock. Its context ends when the node leaves, even if the next
+	// tick is hours away.
 	presence := job.Name + "/run/" + rand.Text()
 	for {
 		var ended error
@@ -71,6 +71,7 @@ func busy(err error) bool {
 		errors.Is(err, mortise.ErrNoRoom)
 }
 
+// runner is the state of one call of Run.
 type runner struct {
 	locker   Locker
 	finished finished
@@ -120,8 +121,8 @@ func (r *runner) attend(ctx context.Context, w window) error {
 	return err
 }
 
-// hold runs while the lock of tick w is held. It runs the job unless the tick is recorded as
-// finished, and then keeps the lock until w.free.
+// hold is called with the lock of a tick. It runs the job, unless the tick is recorded as finished,
+// and then keeps the lock.
 func (r *runner) hold(held context.Context, w window) {
 	asking, cancel := context.WithTimeout(held, max(0, w.over.Sub(r.now())))
 	recorded, err := r.finished.has(asking, w)
@@ -216,9 +217,9 @@ func (r *runner) do(ctx context.Context, key, what string, fn func(context.Conte
 	return fn(lock.Context(ctx), lock.Token())
 }
 
-// keep holds the lock of a finished tick until w.free, so that the other instances need not read
-// the record. If the tick is recorded, keep returns early when held ends. If it is not recorded,
-// keep returns early only when the lock is lost or the node is closed.
+// keep holds the lock of a finished tick until w.free, so that other instances need not read the
+// record. If the tick is not recorded, keep also waits after the end of held, unless the lock is
+// lost or the node is closed.
 func (r *runner) keep(held context.Context, w window, recorded bool) {
 	sleep(held, w.free.Sub(r.now()))
 	if recorded {

@@ -15,8 +15,8 @@ import (
 	"github.com/mortise-lock/mortise/tick"
 )
 
-// crew is a set of instances in a synctest bubble that all run one job, each with its own clock.
-// Times are in seconds since the beginning of the bubble, which is a full hour.
+// crew is a set of instances with their own clocks that all run one job, inside a bubble of
+// testing/synctest. Times are in seconds since began, a full hour.
 type crew struct {
 	t     *testing.T
 	locks fakelock.Locks
@@ -257,8 +257,8 @@ func TestACrashAfterTheJobRunsItAgain(t *testing.T) {
 	})
 }
 
-// TestASlowJobSkipsTicks checks that a slow job does not overlap with itself. Ticks during the job
-// are skipped, and a tick that may still begin when the job ends begins late.
+// TestASlowJobSkipsTicks checks that ticks during a run are skipped, and that a tick during which
+// the run ends begins late.
 func TestASlowJobSkipsTicks(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, 10*time.Second, 23*time.Second)
@@ -515,8 +515,8 @@ func TestAnOverloadedNodeSkipsATick(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Minute, time.Second)
 		c.until(30)
-		// The refused requests are for the presence lock, the lock of the first tick, and the lock
-		// of the job in the second tick.
+		// The presence lock, the lock of the first tick, and the job's lock in the second tick are
+		// refused.
 		locker := &moody{Instance: c.locks.Instance(), full: map[int]bool{1: true, 3: true, 5: true}}
 		var reports []string
 		job := c.job

@@ -1,5 +1,5 @@
-// Package comingfrom contains the mortise code of docs/CHOOSING.md, for readers who have used other
-// lock libraries. Each file is for one library, as an example whose output is checked.
+// Package comingfrom has the mortise code of docs/CHOOSING.md, for users of other lock libraries.
+// Each file is for one library.
 //
 //	go test -v ./examples/comingfrom
 //

@@ -15,9 +15,9 @@
 // number must equal the sum of all turns, and every token must have been higher than the earlier
 // ones; otherwise the exit status is 1.
 //
-// It runs for about fifteen seconds. The instances use the shortest lease (1 s), so that the wait
-// for the lease of the killed holder is short, and no grace (Grace: -1), because no earlier group
-// can exist.
+// The program runs for about fifteen seconds, needs no setup, and leaves nothing behind. The
+// instances use the shortest lease (1 s), so that the wait for the lease of a killed holder is
+// short, and no grace (Grace: -1), because no earlier group can exist.
 package main
 
 import (
@@ -55,8 +55,8 @@ func main() {
 
 type options struct{ dir, secret string }
 
-// killings is how many workers are killed, each after the previously killed worker has taken a
-// turn. If the group did not replace voters, two kills would leave no majority of three.
+// killings is how many workers are killed, the second after the first has had a turn since its
+// restart.
 const killings = 2
 
 var names = [...]string{"anna", "ben", "cleo"}
@@ -116,10 +116,10 @@ func runShow(out *os.File, length time.Duration, o options) error {
 	return s.judge(out)
 }
 
-// overtime is the factor by which the show may be longer if processors are scarce, to see the last
-// killed worker take a turn.
+// overtime times its length is how long the show waits at most for the last restarted worker.
 const overtime = 5
 
+// watch processes events for the given time, counted from the first grant, and kills workers.
 func (s *show) watch(length time.Duration) {
 	birth := time.After(20 * time.Second)
 	var began time.Time
@@ -150,8 +150,8 @@ func (s *show) watch(length time.Duration) {
 
 func (s *show) allBack() bool { return len(s.kills) == killings && s.kills[killings-1].back }
 
-// mayKill reports whether to kill the worker that was just granted the lock: first the leader and
-// then, when that worker has taken a turn, another worker.
+// mayKill reports whether to kill the worker of e: first the leader and, after its first turn since
+// the restart, another worker.
 func (s *show) mayKill(e event) bool {
 	if len(s.kills) == killings {
 		return false
@@ -198,8 +198,8 @@ func (s *show) compare(e event) (wrong int) {
 	return wrong
 }
 
-// afterKill records which worker gets the lock after a kill, restarts the killed worker, and
-// records when that worker takes its first turn.
+// afterKill records the first turn of another worker after a kill, restarts the killed worker, and
+// records its first turn.
 func (s *show) afterKill(e event) {
 	if len(s.kills) == 0 {
 		return

@@ -35,7 +35,7 @@ const (
 	ended    = "ended"
 )
 
-// holdFor is how long a turn takes: long enough to be shown, and for a kill during the turn.
+// holdFor is how long a turn takes.
 const holdFor = 60 * time.Millisecond
 
 // runWorker runs one of the three workers. It takes turns until its standard input ends.

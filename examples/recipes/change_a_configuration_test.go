@@ -44,9 +44,7 @@ func change(ctx context.Context, node *mortise.Node, edit func(*shop)) error {
 	}
 }
 
-// follow calls tell with the present configuration and then with each change, in order, without
-// gaps. After a reset it calls tell with the present configuration a second time, which is harmless
-// here.
+// follow reports the present configuration and then each change, in order and without omission.
 func follow(ctx context.Context, node *mortise.Node, tell func(at time.Time, c shop)) {
 	for event, err := range node.Watch(ctx, shopKey, 0) {
 		if err != nil {
@@ -59,9 +57,8 @@ func follow(ctx context.Context, node *mortise.Node, tell func(at time.Time, c s
 	}
 }
 
-// A configuration with an audit record: two people change it concurrently and neither overwrites
-// the change of the other. All instances receive each change immediately, and the record contains
-// its author and reason.
+// A configuration with an audit: two people change it at the same time, and neither change
+// overwrites the other. All instances get each change, with its author and reason.
 func Example_changeAConfiguration() {
 	ctx, stopFollowing := context.WithCancel(context.Background())
 	nodes, stop := startFleet(ctx, "shop-0", "shop-1", "shop-2")

@@ -52,7 +52,7 @@ func Example_orderInATransaction() {
 	})
 	fmt.Println("ben:", err)
 
-	// Anna's worker resumes in the middle of its work, and has not noticed the loss.
+	// Anna's worker continues its work after the loss.
 	err = settle(ctx, db, 42, anna.Token(), "refunded", -100)
 	fmt.Println("anna is too late:", errors.Is(err, fence.ErrStale))
 

@@ -66,12 +66,12 @@ type message struct {
 // billing has the labels by which a restarted service finds its hold.
 var billing = map[string]string{"service": "billing"}
 
-// A saga: an order needs a reservation by one service and a charge by the next service, whose
-// instance crashes between the two. The order stays locked from the first step to the last, because
-// each process resumes the hold by its token.
+// A saga: an order needs a reservation by one service and a charge by a second service, whose
+// instance dies after the charge. The order stays locked from the first step to the last, because
+// each process resumes the hold of the process before it by its token.
 //
-// Each step has an ID and may be repeated. Each Resume has a higher token, and the services refuse
-// the tokens of earlier holders.
+// Each step has an ID and can be repeated safely. Each Resume returns a higher token, so the
+// services refuse the earlier holders.
 func Example_orderOverTwoServices() {
 	ctx := context.Background()
 	nodes, stop := startFleet(ctx, "orders-0", "billing-0", "other-0")
@@ -80,9 +80,9 @@ func Example_orderOverTwoServices() {
 	defer stock.Close()
 	defer payment.Close()
 
-	// The orders service gets the lock and reserves. Then it detaches the lock without ending the
-	// hold, and sends the token to the next service. The order stays locked for the LockDelay:
-	// within that time a lost message must be detected.
+	// The service Orders locks the order and makes the reservation. Then it detaches the lock and
+	// sends the token to the next service. The order stays locked for the LockDelay, so a lost
+	// message must be detected within that time.
 	var sent []byte
 	{
 		lock, err := nodes[0].Acquire(ctx, mortise.Request{Key: "orders/42", LockDelay: 24 * time.Hour})

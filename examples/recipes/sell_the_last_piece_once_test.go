@@ -38,7 +38,7 @@ func Example_sellTheLastPieceOnce() {
 			case err != nil:
 				log.Panic(err) // mortise.ErrNotReady: ask the buyer to try again
 			default:
-				others.Wait() // represents the payment
+				others.Wait() // the payment, until the other buyers have tried
 				bought.Add(1)
 				check(lock.Unlock(ctx))
 			}

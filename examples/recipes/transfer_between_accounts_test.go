@@ -9,7 +9,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// awaitWaiters returns when n requests wait for key. Only this example needs it.
+// awaitWaiters returns when n requests wait for key.
 func awaitWaiters(ctx context.Context, node *mortise.Node, key string, n int) {
 	for {
 		info, err := node.Peek(ctx, key)

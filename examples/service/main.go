@@ -1,5 +1,5 @@
-// Service is a small program that is ready to deploy: deploy/ runs it, and it is a template for
-// yours. It has a loop that takes a lock once a second, two probes, and an orderly shutdown.
+// Service is a minimal program for a deployment. The files in deploy run it, and you can use it as
+// a template.
 //
 //	ORDERS_LOCK_DIR=/tmp/orders go run ./examples/service
 //
@@ -30,8 +30,7 @@ import (
 const (
 	drainWithin = 5 * time.Second
 	leaveWithin = 10 * time.Second
-	// The limit for a request to /readyz. It is shorter than the timeout of a probe, so that the
-	// answer can contain the reason.
+	// for /readyz; shorter than the timeout of the probe, so that the answer can contain the reason
 	readyWithin = time.Second
 )
 
@@ -44,6 +43,7 @@ func main() {
 	}
 }
 
+// run serves until ctx ends.
 func run(ctx context.Context) error {
 	config, err := mortise.ConfigFromEnv("ORDERS_LOCK")
 	if err != nil {

@@ -18,8 +18,7 @@ type Acks struct {
 	keys map[string]*keyed
 }
 
-// acked is a grant that was acknowledged to a caller or has ended, and when it was released and
-// ended.
+// acked is a grant that was acknowledged to a caller or has ended.
 type acked struct {
 	token    lockfsm.Token
 	alone    bool
@@ -29,15 +28,13 @@ type acked struct {
 	how      string
 }
 
-// keyed has the recorded grants of one key.
 type keyed struct {
 	grants []acked // ascending by token, from the last exclusive grant on; all grants before that one have ended
 	alone  acked   // the last exclusive grant, as first recorded; zero if none
 	passed lockfsm.Token
 }
 
-// remembered limits the number of recorded grants of a key. Without it, ended shared grants would
-// be kept until the next exclusive one.
+// remembered limits the number of recorded grants of a key.
 const remembered = 64
 
 func (k *keyed) find(token lockfsm.Token) *acked {
@@ -152,7 +149,7 @@ func (a *Acks) judge(who string, applied uint64, key string, held []lockfsm.Toke
 	}
 }
 
-// Holders converts the entries of a machine to the argument holders of Replica.
+// Holders returns the argument holders of Replica for a machine with these entries.
 func Holders(entries []lockfsm.EntryInfo) map[string][]lockfsm.Token {
 	held := map[string][]lockfsm.Token{}
 	for _, e := range entries {

@@ -24,7 +24,7 @@ type belief struct {
 	since  time.Duration
 }
 
-// Begin records that from time at on, the caller who believes that it holds key on these terms.
+// Begin records that a caller believes, from time at on, that it holds key on these terms.
 func (b *Beliefs) Begin(key string, who Caller, terms Terms, at time.Duration) error {
 	if b.at(at) != nil {
 		return b.err
@@ -46,8 +46,8 @@ func (b *Beliefs) Begin(key string, who Caller, terms Terms, at time.Duration) e
 	return nil
 }
 
-// End records that from time at on, the caller who no longer believes that it holds key. If there
-// is no such belief, End does nothing, so both the loss and the release of a lock may be reported.
+// End records that a caller no longer believes, from time at on, that it holds key. If there is no
+// such belief, End does nothing, so both the loss and the release of a lock may be reported.
 func (b *Beliefs) End(key string, who Caller, at time.Duration) error {
 	if b.at(at) != nil {
 		return b.err
@@ -61,12 +61,12 @@ func (b *Beliefs) End(key string, who Caller, at time.Duration) error {
 	return nil
 }
 
-// Believes reports whether the caller believes that it holds key.
+// Believes reports whether a caller believes that it holds key.
 func (b *Beliefs) Believes(key string, who Caller) bool {
 	return slices.ContainsFunc(b.held[key], func(o belief) bool { return o.caller == who })
 }
 
-// Count returns the number of keys that a caller believes that it holds.
+// Count returns the number of keys with a belief.
 func (b *Beliefs) Count() int { return len(b.held) }
 
 func (b *Beliefs) at(at time.Duration) error {

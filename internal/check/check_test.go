@@ -78,7 +78,7 @@ func TestFIFO(t *testing.T) {
 	j = FIFO{}
 	queue("x", 1)
 	wantFine(t, j.Granted("x", 1))
-	wantBroken(t, j.Granted("x", 1), &j, "fifo") // granted twice
+	wantBroken(t, j.Granted("x", 1), &j, "fifo")
 	j = FIFO{}
 	queue("x", 2)
 	wantBroken(t, j.Queued("x", 1, Terms{}, false), &j, "fifo")
@@ -102,7 +102,7 @@ func TestFIFOOfKinds(t *testing.T) {
 	wantBroken(t, j.Granted("x", 3), &j, "fifo") // no permits are left
 	j = FIFO{}
 	wantFine(t, j.Queued("x", 1, Terms{2, 4}, false), j.Granted("x", 1), j.Queued("x", 2, two, true))
-	wantBroken(t, j.Granted("x", 2), &j, "fifo") // the lowest Of applies
+	wantBroken(t, j.Granted("x", 2), &j, "fifo")
 	j = FIFO{}
 	// request 1 waited for another key
 	wantFine(t, j.Queued("x", 1, shared, true), j.Queued("x", 2, shared, false), j.Granted("x", 2), j.Granted("x", 1))
@@ -110,7 +110,7 @@ func TestFIFOOfKinds(t *testing.T) {
 	wantBroken(t, j.Granted("x", 4), &j, "fifo") // request 3 waits for no other key
 	j = FIFO{}
 	wantFine(t, j.Queued("x", 1, Terms{}, true), j.Queued("x", 2, shared, false))
-	wantBroken(t, j.Granted("x", 2), &j, "fifo") // request 1 waits for another key, and 2 may not overtake it
+	wantBroken(t, j.Granted("x", 2), &j, "fifo") // request 1 waits for another key
 }
 
 func TestBeliefs(t *testing.T) {
@@ -127,7 +127,7 @@ func TestBeliefs(t *testing.T) {
 	wantBroken(t, j.Begin("x", b, alone, 3), &j, "beliefs")
 	j = Beliefs{}
 	wantFine(t, j.Begin("x", a, alone, 7))
-	wantBroken(t, j.End("x", a, 6), &j, "beliefs") // an earlier time is reported after a later one
+	wantBroken(t, j.End("x", a, 6), &j, "beliefs")
 
 	j = Beliefs{}
 	wantFine(t, j.Begin("x", a, shared, 1), j.Begin("x", b, shared, 1), j.End("x", a, 2))
@@ -153,24 +153,24 @@ func TestRegister(t *testing.T) {
 	write("x", a, 5, true, true)
 	write("x", a, 5, false, true) // after the end of the belief; no other caller wrote
 	write("x", b, 7, true, true)
-	write("x", a, 5, false, false) // refused because of its token
+	write("x", a, 5, false, false)
 	write("y", a, 6, true, true)
 	if j.Refused() != 1 {
 		t.Fatalf("%d refused", j.Refused())
 	}
-	_, err := j.Write("x", a, 5, true) // the caller holds the lock, and is refused because its token is too low
+	_, err := j.Write("x", a, 5, true) // a holder with a token that is too low
 	wantBroken(t, err, &j, "register")
 	j = Register{}
 	write("x", a, 5, true, true)
 	_, err = j.Write("x", b, 5, true)
-	wantBroken(t, err, &j, "register") // two writers with one token
+	wantBroken(t, err, &j, "register")
 	j = Register{}
 	wantFine(t, j.Observed("x", b, 7, true, true))
 	wantBroken(t, j.Observed("x", a, 5, false, true), &j, "register") // a token that it must refuse
 	j = Register{}
 	write("x", a, 5, true, true)
 	wantFine(t, j.Read("x", b, 6, true), j.Read("x", b, 4, false), j.Read("y", b, 1, true))
-	wantBroken(t, j.Read("x", b, 4, true), &j, "register") // a write while a reader holds
+	wantBroken(t, j.Read("x", b, 4, true), &j, "register")
 }
 
 func TestHashes(t *testing.T) {
@@ -223,7 +223,7 @@ func TestGroups(t *testing.T) {
 	j = Groups{}
 	wantFine(t, j.Born(1, 100, 11))
 	j.Ended(1, 11)
-	wantBroken(t, j.Born(2, 100, 21), &j, "groups") // its founding time is not higher, so tokens would repeat
+	wantBroken(t, j.Born(2, 100, 21), &j, "groups") // equal founding times
 	j = Groups{}
 	wantFine(t, j.Born(1, 100, 11))
 	wantBroken(t, j.Born(1, 200, 11), &j, "groups")
@@ -233,7 +233,7 @@ func TestGroups(t *testing.T) {
 	wantFine(t, j.Born(1, 100, 11, 12, 13))
 	j.Ended(2, 11)
 	j.Ended(1, 12)
-	wantBroken(t, j.Born(2, 200, 21), &j, "groups") // only one of three voters has ended
+	wantBroken(t, j.Born(2, 200, 21), &j, "groups")
 }
 
 func TestServed(t *testing.T) {
@@ -245,7 +245,7 @@ func TestServed(t *testing.T) {
 	j.Heal(100 * s)
 	wantFine(t, j.Check(110*s), j.Answered(a, true, 110*s))
 	j.Waits(x, b, false, 110*s)
-	wantFine(t, j.Check(300*s)) // a holds the lock, which may last as long as it likes
+	wantFine(t, j.Check(300*s)) // a holds the lock
 	j.Freed("x", a, 300*s)
 	wantFine(t, j.Check(310*s))
 	if j.Waiting() != 1 {
@@ -272,7 +272,7 @@ func TestServed(t *testing.T) {
 	j.Waits([]string{"x", "y"}, c, false, 0)
 	j.Waits(x, d, false, 0)
 	j.Freed("y", a, s)
-	wantFine(t, j.Check(100*s)) // b holds y, c waits for y, and d waits for c
+	wantFine(t, j.Check(100*s))
 	j.Freed("y", b, 100*s)
 	wantFine(t, j.Check(110*s))
 	wantBroken(t, j.Check(111*s), &j, "served")
@@ -298,7 +298,7 @@ func TestAcks(t *testing.T) {
 	wantFine(t, j.Replica("slow", 4, nil), j.Replica("r", 5, held(50)), j.Replica("ahead", 9, held(60)))
 	j.Ended(7, "x", alone, 50, "release")
 	wantFine(t, j.Released(7, "x", 50), j.Replica("slow", 6, held(50)), j.Replica("r", 7, nil))
-	j.Ended(12, "x", alone, 60, "expire") // the end of a grant that was not acknowledged
+	j.Ended(12, "x", alone, 60, "expire") // not acknowledged
 	wantFine(t, j.Replica("slow", 8, held(60)), j.Replica("slow", 6, held(50)), j.Replica("r", 12, nil))
 	j.Granted(13, "x", shared, 70)
 	j.Granted(14, "x", shared, 80)

@@ -18,8 +18,8 @@ type Delays struct {
 	expired map[lockfsm.SessionID]time.Duration
 }
 
-// Expired records that a session has expired. at is the time when the first replica applies the
-// expiry. Only the first call for a session counts.
+// Expired records when the first replica applies the expiry of a session. Only the first call for a
+// session counts.
 func (d *Delays) Expired(session lockfsm.SessionID, at time.Duration) {
 	if _, known := d.expired[session]; known {
 		return

@@ -1,6 +1,5 @@
 // Package check is a set of judges that watch a run from outside. Each enforces one rule. The
-// program that runs a cluster reports its observations to them. The cluster may be a simulation,
-// nodes in fake time, or processes.
+// program that runs a cluster reports its observations to them.
 //
 //   - [Tokens]: the tokens of a key rise.
 //   - [Beliefs]: the callers that believe at one time that they hold a key may hold it together.
@@ -27,8 +26,8 @@
 // # The models
 //
 // Other tools judge a history with one model for each kind of lock. Here all kinds of locks follow
-// one rule (see [Terms]), and each judge is for one promise. This is how the usual models
-// correspond to the judges:
+// one rule (see [Terms]), and each judge is for one promise. The models correspond to the judges as
+// follows:
 //
 //	owner-aware mutex     Beliefs: one owner at a time. Rule "ends" of package history, which knows
 //	                      sessions and numbers: only its owner frees it
@@ -60,9 +59,8 @@
 //
 // # Failure
 //
-// A violation is the only error. A report that breaks the rules for reports (for example, with a
-// time before that of an earlier report) is also returned as a violation, because a run with wrong
-// reports must not pass.
+// A violation is the only error. A wrong report (for example, with a time before that of an earlier
+// one) is also a violation, because such a run must not pass.
 //
 // # Limits
 //

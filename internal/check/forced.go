@@ -5,9 +5,6 @@ import "github.com/mortise-lock/mortise/lockfsm"
 // Forced judges ends by force. A hold is ended by force, and reported to its holder as ended by
 // force, only after an order that named one of its keys and its token. A late order must not end
 // another hold, because the next hold of the key has another token.
-//
-// A hold that was ended by force counts as ended from that time on, even if its holder has not been
-// notified; see [Forced.Over].
 type Forced struct {
 	rule
 	asked map[grip]bool

@@ -73,8 +73,7 @@ func (g *Groups) Lost() []uint64 {
 	return lost
 }
 
-// MaySpare reports whether every group that has a majority would also have a majority without that
-// instance.
+// MaySpare reports whether no group would lose its majority without that instance.
 func (g *Groups) MaySpare(instance uint64) bool {
 	for _, group := range g.born {
 		if !group.able() || group.ended[instance] {
@@ -90,8 +89,7 @@ func (g *Groups) MaySpare(instance uint64) bool {
 	return true
 }
 
-// Needless returns how many groups were replaced by a later group although they always had a
-// majority of voters that had not ended.
+// Needless returns how many groups were replaced although Able was always true for them.
 func (g *Groups) Needless() int {
 	n := 0
 	for _, group := range g.born[:max(0, len(g.born)-1)] {
@@ -140,6 +138,8 @@ func (g *Groups) EndedEverywhere(instance uint64) {
 // Count returns the number of founded groups.
 func (g *Groups) Count() int { return len(g.born) }
 
+// check returns a violation if two groups have a majority. It is called only after foundings,
+// because an ended incarnation does not return.
 func (g *Groups) check() error {
 	var able []uint64
 	for _, group := range g.born {

@@ -3,17 +3,16 @@ package check
 import "time"
 
 // Notices judges that a holder that asked for notices is notified when another request waits for
-// its lock. A fixed time limit is not possible, because there may be no leader for a long time. But
-// a leader that has the waiter in its state sends the notice before its next acknowledgement of the
-// holder's lease. So the holder must be notified before it gets the acknowledgement of a renewal
-// that it sent after the waiter was committed. In a healthy group that takes a third of a lease.
+// its lock. The holder must be notified before it gets the acknowledgement of a renewal that it
+// sent after the waiter was committed, because a leader sends a notice before later
+// acknowledgements. In a healthy group that takes a third of a lease.
 type Notices struct {
 	rule
 	wanted map[Caller]time.Duration
 }
 
-// Wanted records that a request waits for the lock of the holder who and may not hold the lock
-// together with it. Only the first call for a holder counts.
+// Wanted records that a request waits for the lock of a holder and may not hold the lock together
+// with it. Only the first call for a holder counts.
 func (n *Notices) Wanted(who Caller, at time.Duration) {
 	if _, known := n.wanted[who]; known {
 		return
@@ -24,11 +23,11 @@ func (n *Notices) Wanted(who Caller, at time.Duration) {
 	n.wanted[who] = at
 }
 
-// Over records that the holder who was notified, or no longer holds the lock.
+// Over records that a holder was notified, or no longer holds the lock.
 func (n *Notices) Over(who Caller) { delete(n.wanted, who) }
 
-// Renewed judges that a renewal that the holder who sent at time sent was acknowledged. It must be
-// called after everything that arrived with the acknowledgement was processed.
+// Renewed judges an acknowledged renewal of a holder. sent is when the holder sent the renewal. It
+// must be called after everything that arrived with the acknowledgement was processed.
 func (n *Notices) Renewed(who Caller, sent time.Duration) error {
 	if since, known := n.wanted[who]; known && sent > since && n.err == nil {
 		return n.broken("notices: a request waits since %v for the lock of %v, which was not told, "+

@@ -3,10 +3,9 @@ package check
 import "github.com/mortise-lock/mortise/lockfsm"
 
 // Register judges the use of tokens by a resource that remembers the highest token and refuses
-// lower tokens. Such a resource is always written in the order of tokens, so Register judges other
-// rules. A write of a caller that really holds the lock must not be refused, which would happen if
+// lower tokens. A write of a caller that holds the lock must not be refused, which would happen if
 // its token were not the highest. Two callers must not use the same token. A resource outside this
-// package, whose writes are passed to Observed, must refuse lower tokens.
+// package (see Observed) must refuse lower tokens.
 type Register struct {
 	rule
 	last    map[string]write
@@ -19,15 +18,14 @@ type write struct {
 }
 
 // Write writes to a resource inside Register that key protects, and reports whether the resource
-// accepts the write. believes must be true if the caller who believes that it holds key when the
-// write arrives (see [Beliefs.Believes]). Otherwise the write may be refused.
+// accepts the write. believes must be true if the caller believes that it holds key when the write
+// arrives (see [Beliefs.Believes]). Otherwise the write may be refused.
 func (r *Register) Write(key string, who Caller, token lockfsm.Token, believes bool) (accepted bool, err error) {
 	accepted = token >= r.last[key].token
 	return accepted, r.Observed(key, who, token, believes, accepted)
 }
 
-// Observed judges a write to a resource outside this package. accepted is whether the resource
-// accepted the write.
+// Observed judges a write to a resource outside this package.
 func (r *Register) Observed(key string, who Caller, token lockfsm.Token, believes, accepted bool) error {
 	if r.err != nil {
 		return r.err
@@ -63,6 +61,6 @@ func (r *Register) Read(key string, who Caller, token lockfsm.Token, believes bo
 	return r.err
 }
 
-// Refused returns how many writes were refused without a violation. If it is 0 after a run, the run
-// has not tested whether tokens protect the resource.
+// Refused returns how many writes were refused without a violation. If it is 0, the run has not
+// tested the protection by tokens.
 func (r *Register) Refused() int { return r.refused }

@@ -61,8 +61,8 @@ type entry struct {
 	caller    string
 }
 
-// Leads judges that a raft ID acts as the leader of a term. It acts so if it has the role of
-// leader, or sends a message that only a leader sends.
+// Leads judges that a raft ID acts as the leader of a term. It has that role, or sends a message
+// that only a leader sends.
 func (r *Raft) Leads(group, t, id uint64) error {
 	if r.err != nil {
 		return r.err

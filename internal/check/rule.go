@@ -39,8 +39,7 @@ func (t Terms) count() (permits, of uint64) {
 	return 1, 1
 }
 
-// sum adds up the terms of several holders. They may hold a lock together if the sum of their
-// permits is at most the lowest limit of any of them.
+// sum adds up the terms of several holders. They fit if their permits are at most the lowest limit.
 type sum struct {
 	taken, least uint64
 	many         bool

@@ -10,9 +10,8 @@ import (
 
 // Served judges liveness after the faults have ended. A key that a call waits for and that no live
 // caller holds is granted within Bound. Every call that needs no lock (a cancelled call, a try, an
-// unlock) is answered within Bound. A live caller may hold a lock without a time limit, so the run
-// must end such holds. Calls that wait for several keys connect these keys: a call may wait for a
-// call that waits for another key. For connected keys Bound counts from the time when all of them
+// unlock) is answered within Bound. The run must end the holds of live callers. A call that waits
+// for several keys connects them. For connected keys Bound counts from the time when all of them
 // are free. Bound must be the TTL, one failover and some slack.
 type Served struct {
 	Bound time.Duration
@@ -57,8 +56,7 @@ func (s *Served) Waits(keys []string, who Caller, soon bool, at time.Duration) {
 	s.waiting = append(s.waiting, waiting{who, keys, at, soon})
 }
 
-// Soon records that the context of a waiting call has ended, so the call must be answered within
-// Bound from time at.
+// Soon records that the context of a waiting call has ended, so it must be answered within Bound.
 func (s *Served) Soon(who Caller, at time.Duration) {
 	for i := range s.waiting {
 		if s.waiting[i].caller == who {
@@ -93,8 +91,8 @@ func (s *Served) Freed(key string, who Caller, at time.Duration) {
 	w.free = at
 }
 
-// Check returns a violation if a waiting call should have been answered before. It must be called
-// from time to time, and at the end of the run.
+// Check returns a violation if a waiting call should have been answered before. Call it from time
+// to time, and at the end of the run.
 func (s *Served) Check(at time.Duration) error {
 	for i := range s.waiting {
 		s.judge(&s.waiting[i], at)
