@@ -132,3 +132,28 @@ func TestInspectIsBounded(t *testing.T) {
 		t.Errorf("%d locks", locks)
 	}
 }
+
+// TestHoldersBehindARequestThatWaitsElsewhere checks that Holders lists a holder after a request for
+// several keys that waits only for another of them.
+func TestHoldersBehindARequestThatWaitsElsewhere(t *testing.T) {
+	w := newWorld(t)
+	s := w.session(1)
+	permit := func(n Number, key string, keys ...string) Command {
+		return Command{Kind: Acquire, Session: s, Epoch: 1, Number: n, Key: key, Keys: keys, Permits: 1, Of: 3}
+	}
+	w.acquire(s, 1, "z", Granted)
+	first := w.do(permit(2, "k"), Granted)
+	w.do(permit(3, "k", "z"), Waiting)
+	w.do(permit(4, "k"), Granted)
+	i, ok := w.m.Inspect("k", 9)
+	if !ok || i.Held != 2 || len(i.Queue) != 3 || i.Queue[0].Token != first.Token || i.Queue[1].Token != 0 {
+		t.Fatalf("%+v", i)
+	}
+	more, ok := w.m.Holders("k", i.Queue[0].Place, 9)
+	if !ok || more.Held != 1 || len(more.Queue) != 2 || more.Queue[1].Token != i.Queue[2].Token {
+		t.Errorf("after the first holder: %+v, %v", more, ok)
+	}
+	if more, ok := w.m.Holders("k", i.Queue[2].Place, 9); ok {
+		t.Errorf("after the last holder: %+v", more)
+	}
+}

@@ -161,15 +161,17 @@ func (w *Watch) tellLock(l *query.Lock, r *reading) (whole bool, err error) {
 		}
 	}
 	for l.Held > 0 && len(l.Queue) > 0 {
+		held := 0
 		for _, st := range l.Queue {
 			if st.Token == 0 {
 				continue
 			}
+			held++
 			if err := w.tellHold(l.Key, st, r); err != nil {
 				return false, err
 			}
 		}
-		if int(l.Held) <= len(l.Queue) {
+		if int(l.Held) <= held {
 			break
 		}
 		more, err := w.Holders(&query.HoldersRequest{Origin: w.Origin, Key: l.Key,

@@ -114,3 +114,34 @@ func TestAWatchLeavesNothingOut(t *testing.T) {
 		}
 	}
 }
+
+// TestAWatchAsksForAllHolders checks that a Watch asks for more holders of a key if a page has fewer
+// than the key has, although the page also has requests that wait for another of their keys.
+func TestAWatchAsksForAllHolders(t *testing.T) {
+	lock := heldBy("a", 3)
+	lock.Held = 2
+	lock.Queue = append(lock.Queue, &query.Standing{Session: 2, Place: 4})
+	var told []uint64
+	w := Watch{
+		Walk: func(*query.ListRequest) (*query.LockList, error) { return page(1, 5, false, lock), nil },
+		Holders: func(q *query.HoldersRequest) (*query.LockList, error) {
+			if q.After != 4 {
+				t.Errorf("asks for the holders after %d, want 4", q.After)
+			}
+			return page(1, 5, false, heldBy("a", 7)), nil
+		},
+		Events: func(*query.WatchRequest) (*query.EventList, error) { return nil, errNoMore },
+		Tell: func(i WatchItem) bool {
+			if i.Event != nil {
+				told = append(told, i.Event.Token)
+			}
+			return true
+		},
+	}
+	if err := w.Run(0); !errors.Is(err, errNoMore) {
+		t.Fatal(err)
+	}
+	if want := []uint64{3, 7}; !slices.Equal(told, want) {
+		t.Errorf("passes holds with tokens %d, want %d", told, want)
+	}
+}

@@ -94,9 +94,9 @@ func (p *proc) dialed(to nodeid.ID, other *proc) {
 	}
 }
 
-// openTo returns a stream to another process that is open at both ends, or nil. Like the transport, a
-// process uses such a stream instead of the connection that it has just dialed: frames on a second
-// stream could overtake those on the first.
+// openTo returns a stream to another process that is open at both ends, or nil. Like the transport,
+// a process uses such a stream instead of the connection that it has just dialed: frames on a
+// second stream could overtake those on the first.
 func (p *proc) openTo(other *proc) *end {
 	for _, e := range p.links[other.instance] {
 		if e.other.p == other && e.other.open {
