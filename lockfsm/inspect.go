@@ -51,8 +51,8 @@ func (m *Machine) Inspect(key string, most int) (LockInfo, bool) {
 
 // Holders is like Inspect for a part of the queue. Queue begins with the first request after the
 // place behind, and Held counts the holders after that place. Holders returns false if there is no
-// such request, or if that request waits in this queue. A request that waits only for another of its
-// keys can stand before a holder.
+// such request, or if that request waits in this queue. A request that waits only for another of
+// its keys can stand before a holder.
 func (m *Machine) Holders(key string, behind Revision, most int) (LockInfo, bool) {
 	l := m.locks[key]
 	if l == nil {

@@ -133,8 +133,8 @@ func TestInspectIsBounded(t *testing.T) {
 	}
 }
 
-// TestHoldersBehindARequestThatWaitsElsewhere checks that Holders lists a holder after a request for
-// several keys that waits only for another of them.
+// TestHoldersBehindARequestThatWaitsElsewhere checks that Holders lists a holder after a request
+// for several keys that waits only for another of them.
 func TestHoldersBehindARequestThatWaitsElsewhere(t *testing.T) {
 	w := newWorld(t)
 	s := w.session(1)
