@@ -14,11 +14,11 @@ type Role struct {
 
 // Applier is the state machine of a log. Its methods are called on the log's owner goroutine, one
 // at a time. They must not block and must not call Transfer or Close. They may call all other
-// methods of Log. A panic retires the log as an error of Apply does.
+// methods of Log. A panic in a method retires the log, like an error of Apply.
 type Applier interface {
-	// Role is called on every change of term, leader or role, before any other call and any message
-	// that belongs to the new role. A change of term or role discards all batches that are not
-	// applied and all rounds that are not confirmed.
+	// Role is called on every change of term, leader or role. It is called before all other calls
+	// of the Applier and before all messages that belong to the new role. A change of term or role
+	// discards all batches that are not applied and all rounds that are not confirmed.
 	Role(Role)
 
 	// Apply applies one log entry: all batches that were proposed together, in order. Every replica
@@ -31,19 +31,20 @@ type Applier interface {
 	// of that term is applied. The state then holds everything that was committed in earlier terms.
 	Leads(term uint64)
 
-	// Confirmed answers a call of Confirm(term, round). After that call a majority confirmed that
-	// this replica was the leader, and everything that was committed before that call is applied.
+	// Confirmed answers a call of Confirm(term, round). After the call of Confirm a majority
+	// confirmed that this replica was the leader. Everything that was committed before the call of
+	// Confirm is applied.
 	Confirmed(term, round uint64)
 
 	// Snapshot begins a snapshot of the present state. Entries applied later must not change the
 	// snapshot. There is at most one snapshot at a time. Restore or the end of the log abandons the
 	// snapshot: Capture.Step is not called again, but AppendTo may still be running. An error
-	// retires the log as one of Apply does.
+	// retires the log, like an error of Apply.
 	Snapshot() (Capture, error)
 
-	// Restore replaces the state by a snapshot, which holds the entries up to index. The snapshot
-	// is the stored one when the log starts, and later one that a leader has sent. The Applier may
-	// keep the slice but must not change it.
+	// Restore replaces the state by a snapshot, which holds the entries up to index. When the log
+	// starts, this is the stored snapshot. Later it is a snapshot that a leader has sent. The
+	// Applier may keep the slice but must not change it.
 	Restore(index, term uint64, state []byte) error
 
 	// Configured reports the members of the group: after each Restore, and whenever a change of the
@@ -55,14 +56,14 @@ type Applier interface {
 	// messages were sent, so that the Applier can flush buffers.
 	TurnEnd()
 
-	// Retired reports that the replica has stopped permanently. It is the last call of the Applier.
-	// It is not called if the log was closed. The error is of the kind ErrStorage, ErrPanic,
-	// ErrBroken or ErrHung.
+	// Retired reports that the replica has stopped permanently. Retired is the last method that is
+	// called. It is not called if the log was closed. The error is of the kind ErrStorage,
+	// ErrPanic, ErrBroken or ErrHung.
 	Retired(err error)
 }
 
 // Capture is a snapshot that is taken in steps. Between two steps the owner does other work. A
-// panic retires the log as one of the Applier does.
+// panic in a method retires the log, like a panic of the Applier.
 type Capture interface {
 	// Step does a part of the work and reports whether that was the last part. It is called on the
 	// owner goroutine at the end of each turn, after TurnEnd. While the owner has nothing else to
@@ -70,7 +71,7 @@ type Capture interface {
 	Step() (done bool)
 
 	// AppendTo appends the whole encoded state to b, with a single allocation. It is called once,
-	// after the last Step, concurrently with the methods of the Applier. AppendTo must call pause
-	// often, or it delays all other goroutines on a host with few processors.
+	// after the last Step, concurrently with the methods of the Applier. If AppendTo does not call
+	// pause often, it delays all other goroutines on a host with few processors.
 	AppendTo(b []byte, pause func()) []byte
 }

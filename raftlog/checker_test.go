@@ -70,7 +70,8 @@ func (k *checker) applied(id, index, term uint64, data []byte, state uint64) {
 }
 
 // configured checks that all replicas have the same configuration at the same index. It also checks
-// that a configuration has a voter and all contexts, and is not older than the previous one.
+// that a configuration has a voter and the right context of each member, and is not older than the
+// replica's previous configuration.
 func (k *checker) configured(id uint64, before, now Configuration) {
 	got := fmt.Sprintf("%d %d %d %d %v", now.Index, now.Voters, now.Outgoing, now.Learners, now.Members)
 	if want, ok := k.configs[now.Index]; ok && got != want {

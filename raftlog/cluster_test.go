@@ -139,7 +139,7 @@ func (c *cluster) chaos(loss float64, crashes bool) {
 			r.now = r.now.Add(100 * testTick) // as after a suspension of the process
 		}
 		if r.save != nil && r.core.hang.saveTicks > c.config.ElectionTicks {
-			r.sync() // other tests check longer hangs
+			r.sync() // in other tests a disk hangs longer
 		}
 		r.core.Tick(r.now)
 		r.turn()
@@ -184,7 +184,7 @@ func (c *cluster) transmit(loss float64) {
 		}
 		return
 	case p < 2*loss:
-		c.wire = append(c.wire, m) // deliver it now and once more later
+		c.wire = append(c.wire, m) // it is delivered now and again later
 	}
 	c.deliver(m)
 }
@@ -249,8 +249,8 @@ func (c *cluster) drain() {
 	}
 }
 
-// elect runs until a replica leads that still leads two ticks later and is not transferring its
-// leadership. It returns that replica.
+// elect runs until a replica is the leader, is still the leader two ticks later, and is not
+// transferring its leadership. elect returns that replica.
 func (c *cluster) elect() *replica {
 	c.t.Helper()
 	for range 100 {

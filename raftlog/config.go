@@ -26,7 +26,7 @@ type Config struct {
 	Applier Applier
 
 	// Send sends each message to the replica whose ID is the To of the message. Send must not
-	// block, and may lose messages. It may keep the messages but must not change them, and it must
+	// block, and may lose messages. Send may keep the messages but must not change them. It must
 	// not keep the slice. It is called on the owner goroutine.
 	Send func([]*raftpb.Message)
 
@@ -55,28 +55,29 @@ type Config struct {
 
 	// EntriesInFlight is the largest number of entries that are proposed and not yet applied.
 	// Further batches share the next entry. While a large entry is in flight, the next entry also
-	// waits for as many bytes, at most until the next tick. Default 2.
+	// waits until it would be as large, but at most until the next tick. Default 2.
 	EntriesInFlight int
 
-	// Deferrable reports whether the waiting batches, which it gets concatenated, may wait for the
-	// next batch that is not deferrable, at most 2 to 4 ms. It must report true only if no caller
-	// gets its answer later because of that. settled means that all proposed entries are applied.
-	// Deferrable must have no side effects and must not keep the bytes. It is called on the owner
-	// goroutine, between calls of the Applier. Nil means that no batch is deferrable.
+	// Deferrable reports whether the waiting batches may wait for the next batch that is not
+	// deferrable, but at most for 2 to 4 ms. The parameter waiting is the concatenation of the
+	// batches. It must report true only if no caller gets its answer later because of that. settled
+	// means that all proposed entries are applied. Deferrable must have no side effects and must
+	// not keep the bytes. It is called on the owner goroutine, between calls of the Applier. Nil
+	// means that no batch is deferrable.
 	Deferrable func(waiting []byte, settled bool) bool
 
 	// QueueBytes bounds the batches that wait to be proposed. Default 64 MiB.
 	QueueBytes int
 
-	// SnapshotBytes is the least number of bytes of entries between the beginnings of two
-	// snapshots. If the last snapshot is larger, its size is used instead. A random part of up to
-	// half as much is added, so that replicas seldom take snapshots at the same time. Default 4
-	// MiB.
+	// SnapshotBytes is the least number of bytes of entries that are applied between the beginnings
+	// of two snapshots. If the last snapshot is larger, its size is used instead. A random number
+	// of bytes, at most half as large, is added, so that replicas seldom take snapshots at the same
+	// time. Default 4 MiB.
 	SnapshotBytes int
 
 	// KeepEntries is the largest number of entries before a snapshot that are kept in memory, for
-	// replicas that lag a little. Together they have at most SnapshotBytes. Default 4096; negative
-	// means none.
+	// replicas that lag a little. The kept entries have at most SnapshotBytes in total. Default
+	// 4096; negative means none.
 	KeepEntries int
 
 	// Logger is used for all log lines. Default slog.Default().

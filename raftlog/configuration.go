@@ -21,8 +21,8 @@ type Member struct {
 	Context []byte
 }
 
-// Configuration lists the members of a group. Two replicas that have a configuration with the same
-// Index have the same configuration. The slices are shared and must not be changed.
+// Configuration lists the members of a group. Two configurations with the same Index are equal,
+// even on different replicas. The slices are shared and must not be changed.
 type Configuration struct {
 	Index  uint64   // index of its log entry; 1 in a new group, 0 if no configuration is known yet
 	Voters []uint64 // in ascending order

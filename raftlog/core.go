@@ -35,8 +35,9 @@ type CoreConfig struct {
 // random, from crypto/rand.
 //
 // The owner calls some input methods, and then calls Turn until Turn returns an idle Output. The
-// owner must carry out each Output before it calls any other method of the Core. Only Save, Prepare
-// and Take may take longer. The owner reports their ends by Stored, Prepared and Snapshotted.
+// owner must carry out each Output before it calls any other method of the Core. Only the work of
+// Save, Prepare and Take may take longer. The owner reports the end of that work by Stored,
+// Prepared and Snapshotted.
 //
 // A Core is not safe for concurrent use. A panic means that raft found a contradiction in this
 // replica's data or messages. The owner must recover and not use the Core again.
@@ -47,7 +48,7 @@ type Core struct {
 	view *view
 
 	// Invariants: the index of view.snap <= applied <= commit, and applied <= durable. transferee
-	// is raft's LeadTransferee at the last call of observe. commit is raft's commit index in its
+	// is raft's LeadTransferee at the last call of observe. commit is the commit index in raft's
 	// last Ready.
 	role       Role
 	commit     uint64
@@ -68,7 +69,7 @@ type Core struct {
 	asking     asking
 	group      group  // the leader's state in role.Term, with the waiting batches and rounds
 	backs      uint64 // the last value that was given to group.back
-	deferral   uint64 // group.back for which EndDeferral will be called; zero means none
+	deferral   uint64 // value of group.back for which EndDeferral will be called; zero means none
 	appends    appends
 	hang       hang
 	// conf, voters, learners and config are those of the last applied configuration entry.

@@ -7,7 +7,7 @@ import (
 
 // acceptable reports whether a message from the network may be passed to raft. Some malformed
 // messages make raft panic, so without this check one broken peer could make the other replicas
-// retire. Types that no replica sends are refused: those that raft uses only inside a replica, and
+// retire. Types that no replica sends are refused: types that raft uses only inside a replica, and
 // forwarded proposals and reads. A well-formed message with false contents is accepted.
 func acceptable(m *raftpb.Message, self uint64) bool {
 	from := m.GetFrom()

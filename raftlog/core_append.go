@@ -29,9 +29,10 @@ type appendItem struct {
 	responses []*raftpb.Message
 }
 
-// queueAppend queues a storage message. A new commit index alone causes no Save, because that would
-// double the number of syncs, except for a configuration (core_apply.go). A replica that restarts
-// with an old commit index gets the new one from the leader.
+// queueAppend queues a storage message. A new commit index alone causes no Save, because such Saves
+// would double the number of syncs. The commit index of a configuration is an exception
+// (core_apply.go). A replica that restarts with an old commit index gets the new one from the
+// leader.
 func (c *Core) queueAppend(m *raftpb.Message) {
 	a := &c.appends
 	item := appendItem{entries: m.GetEntries(), responses: m.GetResponses()}
@@ -54,14 +55,14 @@ func (c *Core) queueAppend(m *raftpb.Message) {
 	a.waiting = append(a.waiting, item)
 }
 
-// careful reports whether entries must be durable on this leader before they are sent. That is so
-// from the election of the leader, or from the beginning of a change of the configuration, until an
-// entry that was proposed after the configuration was applied is durable on the leader.
+// careful reports whether entries must be durable on this leader before they are sent. This period
+// begins with the election of the leader, or with a change of the configuration. It ends when the
+// configuration is applied and a later entry is durable on the leader.
 //
-// At other times a leader writes entries to its disk while it sends them. If it crashes before the
-// write ends, another replica may have a longer log, and is normally elected. During a change of
-// the configuration that replica may have lost its vote. It would then refuse its vote to the
-// remaining voters, because their logs are shorter.
+// At other times a leader writes entries to its disk while it sends them. If the leader crashes
+// before the write ends, another replica may have a longer log. Normally that replica is elected.
+// But during a change of the configuration it may be a replica that loses its vote. The remaining
+// voters may still need this vote, but the replica would refuse it, because their logs are shorter.
 func (c *Core) careful() bool {
 	return c.role.Leading && (!c.group.leads || c.pending() || c.durable <= c.group.changing.mark)
 }

@@ -10,9 +10,9 @@ import (
 // configuration is durable on this replica. So after a restart it never has an older configuration
 // than one it has reported.
 //
-// Otherwise a leader could report the end of a joint configuration, and then restart in the joint
-// configuration. The group would then need the vote of a replica that has been reported as removed
-// and whose disk may no longer exist.
+// Without this rule a leader could report the end of a joint configuration, and then restart in the
+// joint configuration. The group would then need the vote of a replica that has been reported as
+// removed and whose disk may no longer exist.
 
 // apply turns committed entries, which are already durable on this replica, into events, in the
 // order of the log. If one of the entries is a configuration whose commit index is not durable,

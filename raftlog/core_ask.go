@@ -61,10 +61,10 @@ func (c *Core) askAgain() {
 	}
 }
 
-// yields reports whether a message must be ignored because this replica yields to another candidate
-// in the same election, one with a lower ID and a log that is at least as up to date. A replica
-// yields at most once in a term, so that a candidate that cannot win does not prevent this replica
-// from winning.
+// yields reports whether a message must be ignored because this replica yields to another
+// candidate. The replica yields if the other candidate in the same election has a lower ID and a
+// log that is at least as up to date. It yields at most once in a term, so that a candidate that
+// cannot win does not prevent it from winning.
 func (c *Core) yields(m *raftpb.Message) bool {
 	a := &c.asking
 	switch m.GetType() {

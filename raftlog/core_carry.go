@@ -78,7 +78,7 @@ func (c *Core) carry(out *Output, s Shell) error {
 	return err
 }
 
-// Deliver calls the Applier's method for an event. An error that it returns wraps ErrBroken.
+// Deliver calls the Applier's method for an event. An error that Deliver returns wraps ErrBroken.
 func Deliver(e *Event, a Applier) error {
 	switch e.Kind {
 	case RoleChanged:

@@ -14,7 +14,7 @@ import (
 type changing struct {
 	data     []byte // data of the entry that changes the configuration; nil if there is none
 	proposed bool   // the entry is in the log
-	empty    []own  // kinds of the entries proposed by this code and not applied, in order
+	empty    []own  // kinds of the entries that this code has proposed and that are not applied, in order
 	mark     uint64 // end of the log when the configuration was applied or Leads was called
 }
 
@@ -67,10 +67,11 @@ func (c *Core) proposeChange() {
 	g.empty = append(g.empty, ownChange)
 }
 
-// proposeEmpty proposes an empty entry if no entry was proposed since the last configuration, or
-// the first entry of this leader's term, was applied. It reports whether it proposed one. A
-// follower that acknowledges that entry has the commit index of the configuration. Applying the
-// entry makes raft leave a joint configuration that it could not leave during a transfer.
+// proposeEmpty proposes an empty entry if no entry was proposed since the last configuration or the
+// first entry of this leader's term was applied, whichever was later. It reports whether it
+// proposed an entry. A follower that acknowledges the entry has the commit index of the
+// configuration. Applying the entry makes raft leave a joint configuration that it could not leave
+// during a transfer.
 func (c *Core) proposeEmpty() bool {
 	if !c.role.Leading || !c.group.leads || c.last != c.group.changing.mark || c.transferee != 0 {
 		return false
@@ -140,7 +141,8 @@ func (c *Core) configure(e *raftpb.Entry) {
 }
 
 // configured stores the new configuration and reports it by an event. On a leader raft has handed
-// out all proposed entries at this point, so c.last is the index of the last entry proposed before.
+// out all proposed entries at this point, so c.last is the index of the last entry that was
+// proposed before this call.
 func (c *Core) configured(conf *raftpb.ConfState, config Configuration) {
 	c.conf, c.config = conf, config
 	c.voters = union(conf.GetVoters(), conf.GetVotersOutgoing())

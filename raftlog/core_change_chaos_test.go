@@ -8,7 +8,7 @@ import (
 )
 
 // reshape requests a random change of the configuration from the replica r. It never removes r
-// itself, see rule 12 of cluster/voters.
+// itself (rule 12 of cluster/voters).
 func (c *cluster) reshape(r *replica) {
 	config, ch := r.core.config, Change{}
 	stay := func(ids []uint64) []uint64 {

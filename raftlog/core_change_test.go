@@ -169,7 +169,7 @@ func TestChangeIsTakenOnlyWhenNothingIsPending(t *testing.T) {
 		t.Error("a change is taken while the lead is being handed over")
 	}
 	c.settle(5)
-	// Now the change is accepted first, and a transfer begins before the next Turn.
+	// Here the leader accepts the change, and then a transfer begins before the next Turn.
 	l = c.elect()
 	last := l.core.last
 	if !l.core.Change(l.role.Term, add(10)) {
@@ -210,7 +210,8 @@ func TestNoChangeBeforeLeads(t *testing.T) {
 // replaced it by an empty entry.
 func TestRefusedChangeDoesNotStayPending(t *testing.T) {
 	c, l := lone(t)
-	// Raft gets another change directly, without the Core. It is applied first.
+	// The test passes another change directly to raft, without the Core. This other change is
+	// applied first.
 	if err := l.core.node.ProposeConfChange(&raftpb.ConfChangeV2{Changes: single(nil, raftpb.ConfChangeAddLearnerNode,
 		8), Context: added(testMembers(8)[0])}); err != nil {
 		t.Fatal(err)

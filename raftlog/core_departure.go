@@ -7,9 +7,10 @@ import (
 )
 
 // Voters that have not applied a change may still need the vote of a replica that loses its vote by
-// that change. If that replica had a longer log, it would refuse its vote, and no leader could ever
-// be elected. So it must never have a longer log than a majority of the remaining voters. Two rules
-// ensure this, and the method careful covers the crash of a leader:
+// that change. If the log of that replica were longer than their logs, it would refuse its vote,
+// and no leader could ever be elected. So a replica that loses its vote must never have a longer
+// log than a majority of the remaining voters. The method careful ensures this when a leader
+// crashes. Two rules ensure it in all other cases:
 //
 //   - While a change of the configuration is not applied, the leader proposes no batch, because the
 //     leader itself may lose its vote by that change.
@@ -18,7 +19,7 @@ import (
 //     the configuration.
 
 // changes reports whether the leader's log may have a change of the configuration that is not
-// applied. It may be a change of an earlier leader.
+// applied. An earlier leader may have proposed that change.
 func (c *Core) changes() bool {
 	return !c.group.leads || c.pending()
 }
@@ -32,7 +33,7 @@ func (c *Core) withholds(m *raftpb.Message) bool {
 // known reports whether a majority of the voters durably knows that the configuration is committed.
 func (c *Core) known() bool { return c.group.leads && c.commit > c.group.changing.mark }
 
-// withhold keeps an append. It replaces an earlier one for the same receiver and index.
+// withhold keeps an append, and drops an earlier append with the same receiver and index.
 func (c *Core) withhold(m *raftpb.Message) {
 	c.withheld = slices.DeleteFunc(c.withheld, func(w *raftpb.Message) bool {
 		return w.GetTo() == m.GetTo() && w.GetIndex() == m.GetIndex()

@@ -14,15 +14,15 @@ func beyond(m *raftpb.Message, index uint64) bool {
 	return n > 0 && m.GetEntries()[n-1].GetIndex() > index || m.GetCommit() >= index
 }
 
-// votes reports whether the replica who has a vote in the configuration that the replica in has
-// applied.
+// votes reports whether the second replica has a vote in the configuration that the first replica
+// has applied.
 func votes(in, who *replica) bool {
 	return slices.Contains(in.config.Voters, who.id) || slices.Contains(in.config.Outgoing, who.id)
 }
 
 // TestALeaderThatDiesLeavesNoVoteThatIsNeeded checks that a leader can be elected after the old
 // leader has removed a vote and crashed, when only the replica that lost its vote has applied the
-// change. The others still need its vote.
+// change. The other replicas still need the vote of that replica.
 func TestALeaderThatDiesLeavesNoVoteThatIsNeeded(t *testing.T) {
 	for _, demoted := range []bool{false, true} {
 		t.Run(fmt.Sprintf("demoted=%v", demoted), func(t *testing.T) {
@@ -117,7 +117,7 @@ func TestALeaderThatLosesItsVoteLeavesTheOthersAble(t *testing.T) {
 }
 
 // TestALeaderThatFindsItsRemovalLeavesTheOthersAble checks that the other replicas can elect a
-// leader if the old leader was elected while its own removal was in its log and not applied.
+// leader if, when the old leader was elected, its own removal was in its log and not applied.
 func TestALeaderThatFindsItsRemovalLeavesTheOthersAble(t *testing.T) {
 	c := newCluster(t, 3, 4)
 	l := c.elect()

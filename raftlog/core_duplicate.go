@@ -14,8 +14,8 @@ const (
 	// a gap.
 	unsettledTicks = 40
 
-	// outageTicks is the silence of a link after which its peer is sent no more duplicates. In that
-	// time TCP has sent a lost packet again six times or more.
+	// outageTicks is the time of silence on a link after which no more duplicates are sent to the
+	// peer. Within that time TCP has sent a lost packet again at least six times.
 	outageTicks = 80
 
 	// gapHeartbeats is the number of consecutive missing heartbeats that count as a gap.
@@ -52,8 +52,9 @@ func duplicable(m *raftpb.Message) bool {
 
 // uneven reports whether the link between a leader and a follower had a gap recently. It reports
 // false for a link between two followers, because they exchange no heartbeats. It also reports
-// false if the link has been silent for outageTicks, because then the link is broken. Otherwise a
-// leader whose large entries reach no follower would stay leader by its duplicated heartbeats.
+// false if the link has been silent for outageTicks, because then the link is broken. Without this
+// rule a leader whose large entries reach no follower would stay the leader, because its duplicated
+// heartbeats arrive.
 func (c *Core) uneven(peer uint64) bool {
 	if !c.role.Leading && peer != c.role.Leader {
 		return false

@@ -121,8 +121,8 @@ func TestTheLogSendsDuplicates(t *testing.T) {
 	})
 }
 
-// ahead runs for the given number of ticks, and delivers duplicates by StepDuplicate, as from a
-// second connection.
+// ahead runs for the given number of ticks, and delivers duplicates by StepDuplicate, as if they
+// came from a second connection.
 func (c *cluster) ahead(ticks int) {
 	for range ticks {
 		for under := c.twiceIn(1); len(under) > 0; under = c.twice {
@@ -138,7 +138,8 @@ func (c *cluster) ahead(ticks int) {
 }
 
 // TestDuplicatesDoNotReplaceALink checks a leader whose links lose all messages while the second
-// connections work. Duplicates must let it stay leader only for the time of a short gap.
+// connections work. With the duplicates this leader may stay the leader for the time of a short
+// gap, but not longer.
 func TestDuplicatesDoNotReplaceALink(t *testing.T) {
 	c := newCluster(t, 1, 3)
 	l := c.elect()

@@ -10,8 +10,9 @@ import (
 // of that stream was passed to Step. If the lost replica is the leader, raft alone would wait for
 // an election timeout, because voters ignore candidates for that time after the leader's last
 // message. So this voter forgets the leader and starts an election immediately, at most once in a
-// term. If two voters do so at the same time, one of them yields (core_ask.go). A leader that is
-// alive stays leader, because voters that receive its messages vote for no other replica.
+// term. If two voters start an election at the same time, one of them yields (core_ask.go). A
+// leader that is alive stays the leader, because voters that receive its messages vote for no other
+// replica.
 func (c *Core) PeerLost(id uint64) {
 	if id == 0 || c.role.Leader != id || c.role.Leading || c.lostTerm == c.role.Term {
 		return
@@ -43,8 +44,8 @@ func (c *Core) led(from, term uint64) {
 }
 
 // forget makes this replica forget a leader that has sent nothing for two election timeouts, which
-// is the longest time that a voter waits before it starts an election. Otherwise a replica without
-// a vote would report a dead leader forever.
+// is the longest time that a voter waits before it starts an election. Without this rule a replica
+// without a vote would report a dead leader forever.
 func (c *Core) forget() {
 	if c.role.Leader == 0 || c.role.Leading || c.ticks-c.ledAt < 2*uint64(c.cfg.ElectionTicks) {
 		return

@@ -60,8 +60,8 @@ func TestAGoneLeaderIsFollowedAtOnce(t *testing.T) {
 	}
 }
 
-// TestAFalseAlarmMovesNothing checks that a leader that is alive stays leader if PeerLost is called
-// for it repeatedly on other replicas.
+// TestAFalseAlarmMovesNothing checks that a leader that is alive stays the leader, even if PeerLost
+// is called repeatedly for that leader on other replicas.
 func TestAFalseAlarmMovesNothing(t *testing.T) {
 	for seed := range uint64(50) {
 		c := newCluster(t, seed, 5)

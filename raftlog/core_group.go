@@ -19,7 +19,7 @@ type group struct {
 
 	asked    []uint64 // rounds for which no read request was sent yet
 	reads    []read   // read requests that are not answered yet, in order
-	sequence uint64   // of the last read request; never reset, so that no old answer matches
+	sequence uint64   // number of the last read request; never reset, so that no old answer matches
 }
 
 // read is one read request of raft. It is for all rounds that were requested since the last read
@@ -31,7 +31,7 @@ type read struct {
 	rounds   []uint64
 }
 
-// crowdBytes is the size of a large entry: the commands of about a dozen callers.
+// An entry of at least crowdBytes counts as large: it has the commands of about a dozen callers.
 const crowdBytes = 256
 
 // propose puts waiting batches into new entries, until EntriesInFlight entries are proposed and not
@@ -56,9 +56,9 @@ func (c *Core) propose() {
 }
 
 // lingers reports whether the waiting batches should wait for more batches, because a large entry
-// is in flight and these batches together are smaller. With 64 callers and one disk this rule gives
-// a sixth more locks per second. A few callers never make a large entry. The wait ends when no
-// entry is in flight, or at the next tick.
+// is in flight and the waiting batches together are smaller than that entry. With 64 callers and
+// one disk this rule gives a sixth more locks per second. A few callers never make a large entry.
+// The wait ends when no entry is in flight, or at the next tick.
 func (g *group) lingers() bool {
 	return g.inFlight > 0 && g.newest >= crowdBytes && g.queue.size() < g.newest && !g.waited
 }

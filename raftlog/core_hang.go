@@ -8,15 +8,15 @@ import "fmt"
 type hang struct {
 	saveTicks int // ticks since the present Save was handed out
 	lagIndex  uint64
-	lagTicks  int // ticks since lagIndex was committed, while it is not applied
+	lagTicks  int // ticks for which the committed entry at lagIndex has not been applied
 
 	handover      bool // a transfer of the leadership has been tried
 	handoverTicks int
 }
 
 // watch runs at each tick. A leader without progress for an election timeout transfers the
-// leadership to another voter. If it is still the leader after another election timeout, it
-// retires. The only voter of a group just waits, because a slow disk must not end the group. A
+// leadership to another voter. If this replica is still the leader after another election timeout,
+// it retires. The only voter of a group just waits, because a slow disk must not end the group. A
 // Prepare has a longer limit than a Save. If a Prepare exceeds its limit, a leader also transfers
 // the leadership, and any other replica retires.
 func (c *Core) watch() {

@@ -8,8 +8,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// runWithHungDisk runs for the given number of ticks, or until stop reports true. All disks work
-// except that of the replica hung. It returns the number of ticks.
+// runWithHungDisk runs for the given number of ticks, or until stop reports true. All disks work,
+// except the disk of the replica in the parameter hung. runWithHungDisk returns the number of
+// ticks.
 func (c *cluster) runWithHungDisk(hung *replica, ticks int, stop func() bool) int {
 	for n := range ticks {
 		if stop() {
@@ -89,7 +90,7 @@ func TestSuccessorIsKnownAtAnyTick(t *testing.T) {
 		l.turn()
 		c.drain()
 	}
-	// The successor is the voter with the longest log, and never a silent one.
+	// The successor is the voter with the longest log, and never a silent voter.
 	for range 2 {
 		other := c.replicas[behind.id%3]
 		if other == l {
@@ -183,8 +184,8 @@ func TestLostVote(t *testing.T) {
 	}
 }
 
-// The method only delivers the messages to the replicas a and b, and drops all others, until none
-// are left.
+// This method delivers the messages to the replicas a and b and drops all other messages, until no
+// messages are left.
 func (c *cluster) only(a, b *replica) {
 	for busy := true; busy; {
 		busy = false

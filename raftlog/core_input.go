@@ -60,7 +60,7 @@ func (c *Core) DeferralBegins() bool {
 }
 
 // EndDeferral ends the deferral for which DeferralBegins reported true. It does not end a later
-// one.
+// deferral.
 func (c *Core) EndDeferral() {
 	if c.deferral != 0 && c.deferral == c.group.back {
 		c.hurry()
@@ -160,9 +160,10 @@ func (c *Core) Role() Role { return c.role }
 // Queued returns the number of bytes that wait to be proposed.
 func (c *Core) Queued() int { return c.group.queue.size() }
 
-// successor returns the active voter with the longest log, and among equal ones the voter with the
-// lowest ID. Zero means that no other voter is active. Raft's own flag RecentActive cannot be used,
-// because raft resets it for all replicas once in each election timeout.
+// successor returns the active voter with the longest log. If several logs have that length, it
+// returns the voter with the lowest ID. Zero means that no other voter is active. Raft's own flag
+// RecentActive cannot be used, because raft resets it for all replicas once in each election
+// timeout.
 func (c *Core) successor() uint64 {
 	var best, match uint64
 	c.node.WithProgress(func(id uint64, kind raft.ProgressType, pr tracker.Progress) {

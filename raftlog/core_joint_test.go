@@ -24,7 +24,7 @@ func (c *cluster) joint(l *replica) (out *replica) {
 	return out
 }
 
-// The method until delivers messages and completes saves, one at a time, until holds reports true.
+// This method delivers messages and completes saves, one at a time, until holds reports true.
 func (c *cluster) until(holds func() bool) {
 	c.t.Helper()
 	for range 1000 {
@@ -71,8 +71,8 @@ func TestNextLeaderLeavesAJointConfiguration(t *testing.T) {
 }
 
 // TestJointConfigurationIsLeftAfterATransferThatFailed checks that a joint configuration is left
-// after a failed transfer of the leadership. Raft does not leave it during a transfer, so the
-// leader must propose a later entry.
+// after a failed transfer of the leadership. Raft does not leave a joint configuration during a
+// transfer, so the leader must propose another entry after the transfer.
 func TestJointConfigurationIsLeftAfterATransferThatFailed(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
@@ -228,10 +228,11 @@ func TestBadEnvelope(t *testing.T) {
 }
 
 // TestNoReplicaHasMoreThanALeaderThatChangesVoters checks that during a change of the voters a
-// leader sends entries only after they are durable on its own disk. Otherwise a follower that has
-// lost its vote could have more entries than the restarted leader, which still needs that vote.
+// leader sends entries only after they are durable on its own disk. Without this rule a follower
+// that has lost its vote could have more entries than the restarted leader, which still needs the
+// vote of this follower.
 func TestNoReplicaHasMoreThanALeaderThatChangesVoters(t *testing.T) {
-	for _, again := range []bool{false, true} { // whether it is elected again before the commit
+	for _, again := range []bool{false, true} { // whether the leader is elected again before the commit
 		c, l := lone(t)
 		f := c.join(2)
 		c.change(l, add(2))

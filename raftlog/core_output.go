@@ -5,7 +5,7 @@ import "go.etcd.io/raft/v3/raftpb"
 // EventKind is the kind of an Event.
 type EventKind uint8
 
-// Each kind of Event is a call of one method of the Applier.
+// Each kind of Event stands for a call of one method of the Applier.
 const (
 	RoleChanged EventKind = iota + 1 // Applier.Role(Role)
 	Applied                          // Applier.Apply(Index, Term, Data)
@@ -34,15 +34,15 @@ type Take struct {
 }
 
 // Output is the work of one Turn, to be done in the order of its fields. All of it must be done
-// before the next call of any method of the Core, because the Core reuses the slices. Only Save,
-// Prepare and Take may end later, but a Take must have begun before that call.
+// before the next call of any method of the Core, because the Core reuses the slices. Only the work
+// of Save, Prepare and Take may end after that call, but a Take must begin before it.
 type Output struct {
 	// Events come first, so that Applier.Role is called before any message of the new role is sent.
 	Events []Event
 
 	// Take requests a snapshot. Nil means none. The owner must begin the snapshot now, after
 	// Events. When the snapshot is complete, any number of Turns later, the owner passes it to
-	// Snapshotted. A Restored event abandons the snapshot. There is at most one at a time.
+	// Snapshotted. A Restored event abandons the snapshot. There is at most one Take at a time.
 	Take *Take
 
 	// Prepare is a snapshot that must be made durable by Store.Prepare, on any goroutine and
@@ -51,8 +51,8 @@ type Output struct {
 	Prepare *raftpb.Snapshot
 
 	// Save is a batch that must be made durable as one unit, on any goroutine. When it is durable,
-	// the owner calls Stored. Nil means none. There is no other Save before that call, and the Core
-	// keeps the votes and acknowledgements that depend on the batch until then.
+	// the owner calls Stored. Nil means none. Until that call there is no other Save, and the Core
+	// holds back the votes and acknowledgements that depend on the batch.
 	Save *Batch
 
 	// Messages may be sent before Save is durable, so that a leader sends entries while it writes

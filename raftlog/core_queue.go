@@ -11,8 +11,8 @@ type queue struct {
 	first int   // index in ends of the first batch
 }
 
-// queueKeepBytes is the largest buffer that an empty queue keeps. The memory of a larger one, after
-// a burst, is released.
+// queueKeepBytes is the largest buffer that an empty queue keeps. The memory of a larger buffer,
+// which is left after a burst, is released.
 const queueKeepBytes = 1 << 20
 
 func (q *queue) size() int { return len(q.buf) - q.start }
@@ -20,7 +20,7 @@ func (q *queue) size() int { return len(q.buf) - q.start }
 // waiting returns all waiting batches, concatenated. The slice is valid until the queue changes.
 func (q *queue) waiting() []byte { return q.buf[q.start:] }
 
-// push copies a batch to the end. It ignores an empty one.
+// push copies a batch to the end. It ignores an empty batch.
 func (q *queue) push(batch []byte) {
 	if len(batch) == 0 {
 		return

@@ -57,7 +57,7 @@ func TestALoneLeaderAtRestIsNotWoken(t *testing.T) {
 }
 
 // TestARestEndsWithTheSecondReplica checks that the time of a rest does not count as silence of a
-// learner that is added after it.
+// learner that is added after the rest.
 func TestARestEndsWithTheSecondReplica(t *testing.T) {
 	c := newCluster(t, 1, 1)
 	l := c.elect()

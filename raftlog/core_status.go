@@ -5,12 +5,12 @@ package raftlog
 type Status struct {
 	ID         uint64
 	Term       uint64
-	Leader     uint64 // the known leader; zero means none is known
+	Leader     uint64 // raft ID of the known leader; zero means none is known
 	Leading    bool
 	Commit     uint64   // index of the last entry known to be committed
 	Applied    uint64   // index of the last entry that this replica has applied
 	Last       uint64   // index of the last entry in the log of this replica
-	Voters     []uint64 // in ascending order; those of both configurations during a change
+	Voters     []uint64 // in ascending order; in a joint configuration, the old and the new voters
 	Learners   []uint64 // in ascending order
 	InFlight   int      // entries proposed here that are not applied yet
 	Queued     int      // bytes that wait to be proposed

@@ -30,11 +30,11 @@ type Progress struct {
 
 // Survey is a leader's view of its group.
 type Survey struct {
-	// Term is the term in which this replica leads, once Leads was called. Otherwise Term is zero,
-	// and the fields Pending and Replicas are not set.
+	// Term is the term in which this replica leads. Before Leads was called in that term, and on a
+	// replica that does not lead, Term is zero and the fields Pending and Replicas are not set.
 	Term   uint64
 	Self   uint64
-	Config Configuration // the last one that this replica applied
+	Config Configuration // the last configuration that this replica applied
 	// Pending reports whether a change is not applied yet, the configuration is joint, or the
 	// leadership is being transferred.
 	Pending  bool
@@ -47,11 +47,11 @@ const caughtUpEntries = 64
 
 // hearing records the times at which messages of one replica arrived.
 type hearing struct {
-	tick  uint64 // of its last message; at first the tick at which this entry was added
+	tick  uint64 // tick of its last message; at first the tick at which this hearing was added
 	spoke bool
 
-	linked uint64 // tick of its last message that was no duplicate; at first as the field tick
-	uneven uint64 // tick until which messages to it are duplicated, after a gap
+	linked uint64 // tick of its last message that was no duplicate; at first the value of the field tick
+	uneven uint64 // after a gap, the tick until which messages to the replica are duplicated
 }
 
 // hear records that a message of a member has arrived. A message of an earlier term is late and

@@ -12,12 +12,12 @@ type takeStep uint8
 const (
 	takeNone    takeStep = iota
 	takeCapture          // the owner takes the snapshot, in steps between turns
-	takePrepare          // it is encoded and may be sent; Store.Prepare makes it durable
-	takeName             // it is durable, and queued for the Save that names it
+	takePrepare          // the snapshot is encoded and may be sent; Store.Prepare makes it durable
+	takeName             // the snapshot is durable, and queued for the Save that names it
 )
 
 // taking is the snapshot that this replica is taking, from its beginning until a Save has named it.
-// There is one at a time.
+// There is at most one snapshot at a time.
 type taking struct {
 	step      takeStep
 	index     uint64            // Core.applied when the snapshot began
@@ -36,8 +36,8 @@ func (c *Core) take() {
 	c.out.Take = &Take{Index: c.applied, Header: envelope(c.config.Index, c.config.Members)}
 }
 
-// snapshotDue reports whether a snapshot must begin now. None begins while a snapshot of another
-// replica waits for the store, because the own snapshot would be older.
+// snapshotDue reports whether a snapshot must begin now. No snapshot begins while a snapshot of
+// another replica waits for the store, because the new snapshot would be older.
 func (c *Core) snapshotDue() bool {
 	if c.taking.step != takeNone || c.appends.remote > 0 || c.applied <= c.view.index() || c.out.Failed != nil {
 		return false
@@ -47,7 +47,7 @@ func (c *Core) snapshotDue() bool {
 
 // enough returns the number of bytes of applied entries after which the next snapshot is due. A
 // snapshot must not cost more than the entries that it replaces, so the number is at least the size
-// of the last snapshot. A pseudo-random part of up to half of the number is added, so that replicas
+// of the last snapshot. A pseudo-random number, at most half as large, is added, so that replicas
 // seldom take snapshots at the same time.
 func (c *Core) enough() int {
 	bytes := max(c.cfg.SnapshotBytes, len(c.view.snap.GetData()))
@@ -56,9 +56,9 @@ func (c *Core) enough() int {
 	return bytes + bytes/2*int(share)/shares
 }
 
-// Snapshotted passes in the snapshot that the Output.Take with this index requested. data is the
-// Header of the Take, followed by the encoded state. The Core then owns data. Snapshotted ignores a
-// snapshot that was abandoned.
+// Snapshotted passes the snapshot that was requested by the Output.Take with this index to the
+// Core. data is the Header of the Take, followed by the encoded state. The Core then owns data.
+// Snapshotted ignores a snapshot that was abandoned.
 func (c *Core) Snapshotted(index uint64, data []byte) {
 	t := &c.taking
 	if t.step != takeCapture || t.index != index {
@@ -91,11 +91,11 @@ func (c *Core) name() {
 //
 // It abandons the snapshot that this replica is taking, because naming that older snapshot later
 // would set the log back. If its Prepare is already running, the snapshot is abandoned when the
-// Prepare ends. If it is already queued for a Save, it is saved before the snapshot of the other
-// replica.
+// Prepare ends. If the older snapshot is already queued for a Save, it is saved before the snapshot
+// of the other replica.
 //
-// It also drops the entries that wait to be applied. Raft already has the configuration of the new
-// snapshot. If an older change were applied to that configuration, the result would be a
+// overtake also drops the entries that wait to be applied. Raft already has the configuration of
+// the new snapshot. If an older change were applied to that configuration, the result would be a
 // configuration that the group never had.
 func (c *Core) overtake() {
 	switch c.taking.step {

@@ -42,7 +42,7 @@ func (c *Core) Turn() Output {
 }
 
 // maxRecycle is the largest capacity of a slice whose memory is reused. The memory of a larger
-// slice, after a burst, is released.
+// slice, which is left after a burst, is released.
 const maxRecycle = 256
 
 func (c *Core) recycle() {

@@ -11,8 +11,9 @@ import (
 // entryOverheadBytes is an estimate of the memory of an entry without its data.
 const entryOverheadBytes = 32
 
-// view is the durable part of the log, as raft reads it. It wraps raft's MemoryStorage, but keeps
-// the snapshot itself, because MemoryStorage would clone it and hand it out even if it is too old.
+// view is the durable part of the log, as raft reads it. It wraps raft's MemoryStorage, but the
+// snapshot is in the field snap, because MemoryStorage would clone the snapshot and return it even
+// if it is too old.
 type view struct {
 	*raft.MemoryStorage
 	snap      *raftpb.Snapshot // nil if there is none
@@ -39,7 +40,8 @@ func (v *view) index() uint64 { return v.snap.GetMetadata().GetIndex() }
 
 // install empties the log. The new log begins after the snapshot.
 func (v *view) install(s *raftpb.Snapshot) {
-	// The data is left out, because MemoryStorage would copy it, and it is never read from there.
+	// The data is left out, because MemoryStorage would copy it, although it is never read from
+	// MemoryStorage.
 	must(v.ApplySnapshot(&raftpb.Snapshot{Metadata: s.GetMetadata()}))
 	v.snap, v.confIndex, v.wanted = s, s.GetMetadata().GetIndex(), false
 }

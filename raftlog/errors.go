@@ -9,9 +9,9 @@ var (
 	ErrStorage = errors.New("raftlog: storage failed")
 
 	// ErrPanic reports a retirement after a panic. After a panic of the Applier the error also
-	// matches ErrBroken, and after a panic of the Store it also matches ErrStorage. Otherwise raft
-	// or another callback panicked. Raft panics when messages or data contradict each other, for
-	// example after a log has lost its last entries.
+	// matches ErrBroken, and after a panic of the Store it also matches ErrStorage. If the error
+	// matches neither, raft or another callback panicked. Raft panics when messages or data
+	// contradict each other, for example after a log has lost its last entries.
 	ErrPanic = errors.New("raftlog: panic")
 
 	// ErrBroken reports a retirement after an error or a panic of Apply, Restore or Snapshot, or a

@@ -155,7 +155,7 @@ type recorder struct {
 	onTake       func() error
 	onStep       func(left int)
 	onJoin       func()
-	steps        int // steps of a capture without the last one
+	steps        int // steps of a capture before the last step
 	stepped      int
 	enough       bool // makes the present step the last one
 	onRestore    func() error

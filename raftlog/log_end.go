@@ -80,8 +80,9 @@ func (l *Log) cause(p any) error {
 
 // Close stops the replica, waits for its goroutines, and closes the store. It does not transfer the
 // leadership: call Transfer before. Close may be called more than once and concurrently, but not by
-// the Applier. If it takes more than 5 s, Close returns ErrHung. The store is then still open, or
-// its Close has not returned. A goroutine that hangs in the kernel ends when its call returns.
+// the Applier. If the work of Close takes more than 5 s, Close returns ErrHung. The store is then
+// still open, or its Close has not returned. A goroutine that hangs in the kernel ends when its
+// call returns.
 func (l *Log) Close() error {
 	if !l.closing.CompareAndSwap(false, true) { // sync.Once would hold a lock during the wait
 		<-l.closed

@@ -77,7 +77,8 @@ func (in *inbox) empty() {
 		rounds: in.rounds[:0], transfers: in.transfers[:0]}
 }
 
-// kick wakes the owner. It never blocks: wake-ups that are not handled yet coalesce.
+// kick wakes the owner. It never blocks, because several calls before the next turn cause only one
+// wake-up.
 func (l *Log) kick() {
 	select {
 	case l.wake <- struct{}{}:
@@ -136,9 +137,9 @@ func (l *Log) swap() (in *inbox, nothing, closed bool) {
 
 // Propose copies a batch of commands to the queue. It reports false if the queue is full or the log
 // has ended. All waiting batches share one entry, in order. A batch is proposed only while this
-// replica leads in the given term. Any change of term or role, which Applier.Role reports, discards
-// it. A batch waits while too much is uncommitted, while a change of the configuration is not
-// applied, and while the leadership is being transferred.
+// replica leads in the given term. A change of term or role, which Applier.Role reports, discards
+// the batch. A batch waits while too much is uncommitted, while a change of the configuration is
+// not applied, and while the leadership is being transferred.
 func (l *Log) Propose(term uint64, batch []byte) bool {
 	l.mu.Lock()
 	ok := l.ended == nil && l.queued+len(batch) <= l.cfg.QueueBytes
@@ -164,8 +165,8 @@ func (l *Log) Change(term uint64, c Change) bool {
 	return l.put(func(in *inbox) { in.change = &change{term, c} })
 }
 
-// Confirm requests Applier.Confirmed(term, round). All rounds of a turn share one read request to
-// the followers. Any change of term or role discards the round.
+// Confirm requests a call of Applier.Confirmed(term, n). All rounds of a turn share one read
+// request to the followers. A change of term or role discards the round n.
 func (l *Log) Confirm(term, n uint64) {
 	l.put(func(in *inbox) { in.rounds = append(in.rounds, round{term, n}) })
 }
@@ -211,8 +212,9 @@ func (l *Log) Unreachable(id uint64) {
 }
 
 // PeerLost reports that the last stream of a replica has ended, or that the replica has announced
-// its retirement. All its messages must have been passed to Step before. PeerLost has the effect of
-// Unreachable. If the replica was the leader, this voter also starts an election immediately.
+// its retirement. All messages of that replica must have been passed to Step before this call.
+// PeerLost has the effect of Unreachable. If the replica was the leader, this voter also starts an
+// election immediately.
 func (l *Log) PeerLost(id uint64) {
 	l.put(func(in *inbox) {
 		if len(in.lost) < maxUnreachable && !slices.Contains(in.lost, id) {

@@ -56,7 +56,7 @@ const (
 // is set. It is called at the very end of a turn, after the messages of that turn were sent. The
 // owner does not wake itself for the next step, because a goroutine that is always runnable
 // prevents its processor from polling the network. After the last step the snapshot is passed to
-// the snapshotter, as soon as the snapshotter is not busy with an abandoned one.
+// the snapshotter, as soon as the snapshotter is not busy with an abandoned snapshot.
 func (l *Log) step(atRest bool) {
 	t := &l.taking
 	if t.capture == nil {
@@ -68,7 +68,7 @@ func (l *Log) step(atRest bool) {
 	}
 	l.where = inRaft
 	if !t.stepped || t.busy {
-		return // the outcome of its task causes the next turn
+		return // the outcome of the snapshotter's task causes the next turn
 	}
 	l.give(task{order: t.order, capture: t.capture})
 	t.capture = nil

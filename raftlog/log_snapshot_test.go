@@ -36,8 +36,9 @@ func alone(t *testing.T, steps int) (*party, *Log, *recorder, *disk) {
 func batchOf(l *Log) { l.Propose(2, []byte(strings.Repeat("x", 10_000))) }
 
 // TestWorkGoesOnBetweenTheStepsOfASnapshot checks that entries are proposed and applied while a
-// snapshot is taken, and that none of them is in the snapshot. The snapshot ends after ten entries,
-// because the number of steps until then depends on the machine.
+// snapshot is taken, and that none of them is in the snapshot. The test ends the snapshot after ten
+// entries and not after a fixed number of steps, because the number of steps for ten entries
+// depends on the machine.
 func TestWorkGoesOnBetweenTheStepsOfASnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most = 1 << 24 // a step takes about a microsecond
@@ -48,7 +49,7 @@ func TestWorkGoesOnBetweenTheStepsOfASnapshot(t *testing.T) {
 				if r.open {
 					open++
 				}
-				// One at a time, so that each batch has its own entry.
+				// Propose one batch at a time, so that each batch has its own entry.
 				if r.enough = r.entries > 10; !r.enough && r.entries >= before {
 					before = r.entries + 1
 					l.Propose(2, []byte("y"))
@@ -131,7 +132,7 @@ func TestRestoreEndsASnapshot(t *testing.T) {
 				if r.steps = 1 << 30; joining { // the snapshot never ends, or AppendTo blocks
 					r.steps, r.onJoin = 0, func() { <-hold }
 				} else {
-					r.onStep = func(int) { time.Sleep(time.Millisecond) } // otherwise no time would pass
+					r.onStep = func(int) { time.Sleep(time.Millisecond) } // without the pause no time would pass
 				}
 			})
 			write := func(n int) {

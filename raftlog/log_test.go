@@ -313,7 +313,7 @@ func TestProposeIsBounded(t *testing.T) {
 		if l.Propose(2, make([]byte, 1001)) || !l.Propose(2, make([]byte, 1000)) {
 			t.Error("the room has not come back, or there is more of it than there should be")
 		}
-		l.Propose(1, make([]byte, 10)) // of another term, so its room in the queue is freed
+		l.Propose(1, make([]byte, 10)) // a batch of another term, so its room in the queue is freed
 		synctest.Wait()
 		if l.mu.Lock(); l.queued != 0 {
 			t.Errorf("%d bytes are counted and not there", l.queued)

@@ -17,8 +17,8 @@ const (
 )
 
 // MaxDeferral is the time after which a deferrable batch is proposed alone, see Config.Deferrable.
-// It may take twice as long, because there is one timer, which may already be running for an
-// earlier batch. Much shorter timers are inexact while a process is idle.
+// The wait may be twice as long, because there is only one timer, which may already be running for
+// an earlier batch. Much shorter timers are inexact while a process is idle.
 const MaxDeferral = 2 * time.Millisecond
 
 // runOwner is the owner goroutine. It is woken by additions to the inbox, and by a timer for the
@@ -56,7 +56,7 @@ func (l *Log) runOwner() {
 			return
 		}
 		l.step(fired && nothing)
-		switch steps := l.taking.steps(); { // to reset a running timer would delay ticks
+		switch steps := l.taking.steps(); { // resetting a running timer would delay ticks
 		case steps && (fired || !paced):
 			timer.Reset(pace)
 			set = true
@@ -77,7 +77,7 @@ func (l *Log) runOwner() {
 }
 
 // turn passes the inbox to the core and carries out the Outputs of the core. It reads the clock
-// only if the timer has fired, because that costs as much as applying a command.
+// only if the timer has fired, because reading the clock costs as much as applying a command.
 func (l *Log) turn(in *inbox, fired bool) error {
 	taken := len(in.batches) + l.core.Queued()
 	if err := l.feed(in); err != nil {
@@ -204,7 +204,7 @@ func (l shell) Event(e *Event) error {
 	case Restored:
 		l.taking.capture = nil // Restore replaces the state
 	}
-	l.where, l.called = inApplier, true // after a panic, where stays inApplier
+	l.where, l.called = inApplier, true // after a panic, the field where stays inApplier
 	err := Deliver(e, l.cfg.Applier)
 	if err == nil {
 		l.where = inRaft

@@ -67,7 +67,7 @@ func TestEachTurnHasTheWholeInbox(t *testing.T) {
 	refused := 0
 	for name, bring := range map[string]func(l *Log){
 		"bytes of messages": func(l *Log) { l.Step(stale(large)) },
-		// It must be accepted, because no smaller message replaces it.
+		// Such a message must be accepted, because no smaller message replaces it.
 		"a message above the bound": func(l *Log) { l.Step(stale(make([]byte, maxStepBytes+1))) },
 		"a snapshot in messages": func(l *Log) {
 			l.Step(&raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: new(uint64(2)), To: new(uint64(1)),

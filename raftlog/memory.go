@@ -6,10 +6,10 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// MemoryStore is a Store in memory. It is the default store of mortise. A lock ends with its
-// holder's session, so no lock is held when every instance has ended. A replica whose process has
-// ended must not start again under the same raft ID. The data remains after Close, so that a test
-// can call Start with the same store again.
+// MemoryStore is a Store in memory. It is the default store of mortise. When every instance has
+// ended, no lock is held, because a lock ends with its holder's session. So the data is then no
+// longer needed. A replica whose process has ended must not start again under the same raft ID. The
+// data remains after Close, so that a test can call Start with the same store again.
 type MemoryStore struct {
 	state State
 }

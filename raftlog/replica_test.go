@@ -38,7 +38,7 @@ type replica struct {
 	number  uint64            // number of batches accepted in role.Term
 	taken   int               // number of snapshots taken
 	capture *capture          // the snapshot that is being taken
-	stale   *capture          // a snapshot that a Restore has abandoned; passed in nevertheless
+	stale   *capture          // a snapshot that a Restore has abandoned; passed to the Core nevertheless
 	writing *raftpb.Snapshot  // the snapshot that is being prepared
 	written *raftpb.Snapshot  // prepared
 	failed  error

@@ -130,8 +130,9 @@ func stepChange(b byte) (ch Change) {
 //   - 1 means a batch and a round or, if the byte is 128 or more, a change of the configuration
 //   - 2 and 3 mean a message, whose length is in the next byte and in the upper two bits
 //
-// With 3 the sender and the receiver of the message are set to valid IDs, and its term to the
-// present term or one of the next three, so that the fuzzer need not guess these fields.
+// If the two bits are 3, the sender and the receiver of the message are set to valid IDs, and the
+// term is set to the present term or one of the next three terms, so that the fuzzer need not guess
+// these fields.
 func (s *stepper) run(script []byte) {
 	for len(script) > 0 && s.retired == nil {
 		b := script[0]
@@ -196,8 +197,8 @@ func FuzzStep(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// A message of two bytes can make the replica send to all members. A byte of ticks can make
-		// it send to all members sixty times.
+		// Two bytes of the script, as a message, can make the replica send to all members. One
+		// byte, as ticks, can make it send to all members sixty times.
 		everybody := 3 + len(script)
 		if most := 64 * (1 + len(script)) * everybody; s.sent > most {
 			t.Fatalf("%d messages left, more than %d", s.sent, most)

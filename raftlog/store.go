@@ -31,13 +31,13 @@ type Batch struct {
 	// Identity is set in the first batch of a store and in no other.
 	Identity *Identity
 
-	// HardState replaces the stored one. Nil keeps it.
+	// HardState replaces the stored hard state. Nil keeps the stored one.
 	HardState *raftpb.HardState
 
-	// Snapshot replaces the stored one. Nil keeps it. Entries up to the index of the snapshot are
-	// no longer needed. If the log holds the snapshot's last entry, with the same index and term,
-	// the store keeps the entries after that entry. Otherwise the snapshot came from another
-	// replica, and the store deletes all entries.
+	// Snapshot replaces the stored snapshot. Nil keeps the stored one. Entries up to the index of
+	// the snapshot are no longer needed. If the log holds the snapshot's last entry, with the same
+	// index and term, the store keeps the entries after that entry. If the log does not hold it,
+	// the snapshot came from another replica, and the store deletes all entries.
 	Snapshot *raftpb.Snapshot
 
 	// Prepared reports whether Snapshot was already made durable by the last Prepare. If so, Save
@@ -64,10 +64,10 @@ type Store interface {
 	Save(Batch) error
 
 	// Prepare makes a snapshot durable, and returns when it is durable. The snapshot takes effect
-	// only when a Save names it. Before that, a later Prepare replaces it. After a crash before
-	// that Save the previous snapshot is in effect. There is one Prepare at a time. After an error
-	// the replica retires, unless ctx has ended. When ctx ends, the snapshot is no longer needed,
-	// and Prepare must return soon. If Volatile is true, Prepare must not block.
+	// only when a Save names it. Until then a later Prepare replaces it, and after a crash the
+	// previous snapshot is still in effect. There is one Prepare at a time. After an error the
+	// replica retires, unless ctx has ended. When ctx ends, the snapshot is no longer needed, and
+	// Prepare must return soon. If Volatile is true, Prepare must not block.
 	Prepare(ctx context.Context, s *raftpb.Snapshot) error
 
 	// Volatile reports whether Save never blocks. If so, Save is called on the owner goroutine. The
