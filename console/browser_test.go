@@ -49,8 +49,8 @@ func busy(t *testing.T, nodes []*mortise.Node) {
 	wait(t, nodes[2], "tenants/acme/import", 1)
 }
 
-// TestBrowserShowsAndFollows checks that the page shows the holders in a real browser, mounted
-// below a path, without violating its Content-Security-Policy. A lock that is taken while the page
+// TestBrowserShowsAndFollows checks that the page, mounted below a path, shows the holders in a
+// real browser without violating its Content-Security-Policy. A lock that is taken while the page
 // is open must appear without a reload.
 func TestBrowserShowsAndFollows(t *testing.T) {
 	t.Parallel()
@@ -134,8 +134,8 @@ func TestBrowserSearches(t *testing.T) {
 	c.silent()
 }
 
-// TestBrowserWithoutScript checks that without scripts the page shows everything, its search form
-// works, and it has a link for a refresh.
+// TestBrowserWithoutScript checks that without scripts the page shows everything, the search form
+// works, and a link refreshes the page.
 func TestBrowserWithoutScript(t *testing.T) {
 	t.Parallel()
 	c := startChromium(t)
@@ -151,7 +151,7 @@ func TestBrowserWithoutScript(t *testing.T) {
 	c.until("one can look again", `document.querySelector("noscript a").getClientRects().length === 1`)
 	c.call("Runtime.evaluate", map[string]any{"expression": `document.getElementById("prefix").focus()`}, nil)
 	c.call("Input.insertText", map[string]string{"text": "orders/"}, nil)
-	for _, kind := range []string{"keyDown", "keyUp"} { // submits the form by the keyboard
+	for _, kind := range []string{"keyDown", "keyUp"} { // submits the form with the Enter key
 		c.call("Input.dispatchKeyEvent", map[string]any{"type": kind, "key": "Enter", "code": "Enter",
 			"windowsVirtualKeyCode": 13, "text": "\r"}, nil)
 	}
@@ -160,8 +160,8 @@ func TestBrowserWithoutScript(t *testing.T) {
 	c.silent()
 }
 
-// TestBrowserEndsAHoldByForce checks that a permitted viewer can end a hold with the form on the
-// page of the key. Text that is being typed must survive a refresh of the page.
+// TestBrowserEndsAHoldByForce checks that a viewer with permission can end a hold with the form on
+// the page of the key. When the page refreshes, the text that the viewer has typed must remain.
 func TestBrowserEndsAHoldByForce(t *testing.T) {
 	t.Parallel()
 	c := startChromium(t)

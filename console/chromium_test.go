@@ -32,7 +32,7 @@ type chromium struct {
 	mu      sync.Mutex
 	last    int
 	waiting map[int]chan message
-	faults  []string // errors that the page has reported: failed scripts and violations of its policy
+	faults  []string // errors that the page has reported: failed scripts and violations of the Content-Security-Policy
 }
 
 type message struct {
@@ -47,7 +47,7 @@ type message struct {
 }
 
 // startChromium starts the browser. It skips the test if the browser is not installed; test.sh
-// reports that.
+// reports skipped tests.
 func startChromium(t *testing.T) *chromium {
 	t.Helper()
 	path, err := exec.LookPath("chromium")
@@ -176,7 +176,8 @@ func (c *chromium) open(url string) {
 	c.until("the page is there", `document.readyState === "complete" && location.href.startsWith("http")`)
 }
 
-// eval runs an expression in the page and stores its value in into. A nil into discards the value.
+// eval runs an expression in the page and stores its value in into. If into is nil, eval discards
+// the value.
 func (c *chromium) eval(expression string, into any) {
 	c.t.Helper()
 	if err := c.evaluate(expression, into); err != nil {
@@ -249,7 +250,7 @@ func (c *chromium) picture(name string, most int, scale float64) {
 }
 
 // fewColours returns a copy of a PNG with only its 200 most frequent colours. A page has few
-// colours, and mixtures of them at the edges of letters.
+// colours; its other colours are mixtures of these at the edges of letters.
 func fewColours(data []byte) ([]byte, error) {
 	from, err := png.Decode(bytes.NewReader(data))
 	if err != nil {

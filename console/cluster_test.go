@@ -119,8 +119,8 @@ func TestALostQuorumIsTold(t *testing.T) {
 	}
 }
 
-// TestACircleIsSuspected checks that the page reports a circle and its holders if two instances
-// have each held for long a key that the other one waits for.
+// TestACircleIsSuspected checks that the page reports a circle and its holders if each of two
+// instances has long held a key that the other instance waits for.
 func TestACircleIsSuspected(t *testing.T) {
 	t.Parallel()
 	nodes := startFleet(t, "orders-0", "orders-1")
@@ -149,8 +149,8 @@ func mustPage(t *testing.T, h http.Handler, path string) string {
 }
 
 // TestAbnormalEndsAreTold checks that the page lists holds that were lost or ended by force, the
-// newest first, with the operator and the reason. It also checks that the page shows the data of a
-// key.
+// newest first. For holds ended by force it must show the operator and the reason. It also checks
+// that the page shows the data of a key.
 func TestAbnormalEndsAreTold(t *testing.T) {
 	t.Parallel()
 	nodes := startFleetOf(t, func(c *mortise.Config) { c.SessionTTL = 5 * time.Second }, "orders-0", "orders-1",
@@ -164,7 +164,7 @@ func TestAbnormalEndsAreTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	lock(t, nodes[1], mortise.Request{Key: "orders/7"})
-	if err := nodes[1].Close(); err != nil { // the hold stays until its session expires
+	if err := nodes[1].Close(); err != nil { // the lock stays held until the session expires
 		t.Fatal(err)
 	}
 	if _, err := nodes[2].Put(t.Context(), "orders/42", []byte("version <7>"), 0); err != nil {

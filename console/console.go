@@ -37,14 +37,14 @@ type Options struct {
 	// Hosts are the host names, without a port, that are accepted in the Host header of a request
 	// for the page or its JSON. IP addresses and localhost are always accepted. A request with any
 	// other host is rejected, because it may come from a page of another site whose name resolves
-	// to this address (DNS rebinding). Such a page could read everything, and could send the form
-	// if MayForce relies on addresses alone. "*" accepts every name. Use "*" only if you check the
-	// Host header yourself, or if requests must authenticate by a header.
+	// to this address (DNS rebinding). Such a page could read everything. It could also end holds
+	// if MayForce checks only addresses. The entry "*" accepts every name. Use it only if you check
+	// the Host header yourself, or if requests must authenticate by a header.
 	Hosts []string
 
-	// Long is the age at which the page calls a hold long if requests wait for it. From that age
-	// on, the page also assumes that the holder's instance does no unrelated work. Zero or less
-	// means 30 s.
+	// Long is the age at which the page calls a hold long if requests wait for it. If an instance
+	// holds one key for longer than that and waits for another, the page also assumes that the two
+	// belong to the same work. Zero or less means 30 s.
 	Long time.Duration
 }
 

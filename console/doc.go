@@ -16,10 +16,10 @@
 //	/readyz       200 if [mortise.Node.Ready] returns nil within half a second; else 503 and a
 //	              sentence that says what the node waits for
 //
-// HEAD is answered wherever GET is. The server renders the page, so it can be read and searched
-// without a script. With the script, it shows a change within two seconds. The binary contains
-// everything that the page needs: nothing is loaded from another site, and the
-// Content-Security-Policy forbids it.
+// Every path that accepts GET also accepts HEAD. The server renders the page, so the page can be
+// read and searched without a script. With the script, the page shows a change within two seconds.
+// The binary contains everything that the page needs: the page loads nothing from another site, and
+// the Content-Security-Policy forbids such loads.
 //
 // # Guarantees
 //
@@ -51,29 +51,29 @@
 //
 // # Failure
 //
-// If the page could not get some data, it says so in the place of that data. The page is sent with
-// status 200 if it can be rendered. After Close of the node, the page reports that the node has
-// ended.
+// If the page could not get some data, it shows an error in the place of that data. The page is
+// sent with status 200 if it can be rendered. After Close of the node, the page reports that the
+// node has ended.
 //
 // # Limits
 //
 // Every client that reaches the handler can see all keys, values, names and addresses. Put your own
 // authentication in front of it. If an orchestrator needs the two probes without authentication,
-// mount the handler a second time at their paths, as in the example. A search that matches few keys
-// among very many reads all keys, a thousand at a time, for at most a second, and then reports that
+// mount the handler a second time at their paths, as in the example. A search that matches few of
+// very many keys reads keys, a thousand at a time, for at most a second, and then reports that
 // there are more. The data is up to a second old. The lists of the keys that are held longest or
 // have the most waiters cover the 1,000 oldest keys.
 //
 // Two requests of one instance may belong to unrelated work. So the picture connects a hold and a
-// waiting request of one instance only if the hold is older than [Options.Long], and a circle in
-// the picture is only a suspected deadlock. The picture has no circle of more than six keys. The
-// circles that [mortise.DeadlockError] reports are not shown, because those requests have failed
-// and no longer wait.
+// waiting request of one instance only if the hold is older than [Options.Long]. For the same
+// reason, a circle in the picture is only a suspected deadlock. The picture shows no circle of more
+// than six keys. The circles that [mortise.DeadlockError] reports are not shown, because those
+// requests have failed and no longer wait.
 //
 // # Refused alternatives
 //
 // A liveness probe that queries the group was rejected: during a network partition, the
 // orchestrator would restart every instance, and the group would be lost. Pushing data to viewers
-// and refreshing it in the background were rejected: both cost work while there is no viewer.
+// and refreshing data in the background were rejected: both cost work while there is no viewer.
 // Listing all keys was rejected, because reading them loads the leader.
 package console

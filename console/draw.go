@@ -40,14 +40,14 @@ type box struct {
 type dot struct {
 	X, Y, TextX, TextY int
 	Text, Whole        string
-	Rest               bool // the dot stands for several waiters
+	Rest               bool // whether the dot stands for several waiters
 	Circled            bool
 }
 
 type line struct {
 	Path string
 	Kind string // "waits", "holds" or "back"
-	Head string // an arrowhead or a square at the end of the line
+	Head string // the path of an arrowhead or a square at the end of the line
 }
 
 func draw(t tree) drawing {

@@ -10,7 +10,7 @@ import (
 // maxEnds is the maximum number of abnormal ends that are shown.
 const maxEnds = 12
 
-// ending is a hold that ended otherwise than by its holder's Unlock, or whose holder has ended.
+// ending is a hold that did not end by its holder's Unlock, or whose holder has ended.
 type ending struct {
 	At       time.Time         `json:"at"`
 	Position uint64            `json:"position,string"` // the position of the event in the order of all events
@@ -53,7 +53,7 @@ func (e ending) Text() string {
 	return fmt.Sprintf("%s, %s: %s", shown(e.Holder), e.What, e.Cause)
 }
 
-// Day returns the date of the event, or "" if it is the same day as now.
+// Day returns the date of the event, or "" if the event happened on the day of now.
 func (e ending) Day(now time.Time) string {
 	if day := e.At.UTC().Format(time.DateOnly); day != now.UTC().Format(time.DateOnly) {
 		return day

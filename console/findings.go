@@ -17,15 +17,15 @@ const (
 	broken       // no lock is granted on this instance
 )
 
-// String returns the word for the level in /status.json.
+// String returns the word that stands for the level in /status.json.
 func (l level) String() string { return [...]string{"fine", "watch", "broken"}[l] }
 
-// MarshalText encodes the level as that word in JSON.
+// MarshalText encodes the level as the word that String returns.
 func (l level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
 
-// finding is one problem and the next step of the operator.
+// finding is one problem and the step that the operator should take next.
 type finding struct {
-	ID    string  `json:"id"` // the kind and the subject, without numbers that change
+	ID    string  `json:"id"` // the kind and the subject of the problem, without numbers that change
 	Level level   `json:"level"`
 	What  string  `json:"what"`
 	Why   string  `json:"why,omitempty"`
@@ -39,8 +39,8 @@ type about struct {
 	Text string `json:"text"` // the text of the finding for this key
 }
 
-// findings returns the problems, the worst first. If there are none, it returns one finding that
-// says so.
+// findings returns the problems, the worst first. If there is no problem, it returns one finding
+// that says so.
 func (s *scene) findings(v *view) []finding {
 	all := s.groupFindings()
 	if s.status.Err == nil {
@@ -63,7 +63,8 @@ func (s *scene) findings(v *view) []finding {
 }
 
 // groupFindings returns the problem that prevents this instance from being granted locks, or may
-// soon do so. It returns only the first problem that applies, because that one causes the others.
+// soon prevent it. If several problems apply, it returns only the first, because that problem
+// causes the others.
 func (s *scene) groupFindings() []finding {
 	st := s.status
 	switch {
@@ -126,7 +127,7 @@ func (s *scene) groupFindings() []finding {
 	return nil
 }
 
-// The next step depends on these prefixes and parts of Status.Waiting.
+// Prefixes and parts of Status.Waiting that decide the next step.
 const (
 	twoGroups = "two groups"
 	inGrace   = "the group is in its grace"
@@ -134,7 +135,7 @@ const (
 	unreached = " cannot be reached: bring them back"
 )
 
-// nameFindings reports that another instance has the name of this one. The instance knows that even
+// nameFindings reports that another instance has the name of this instance. That is known even
 // without a leader.
 func (s *scene) nameFindings() []finding {
 	if s.status.Namesake == "" {
@@ -148,7 +149,7 @@ func (s *scene) nameFindings() []finding {
 }
 
 func bringBack(s mortise.Status) string {
-	if strings.Contains(s.Waiting, unreached) { // this text is more recent than the data from gossip
+	if strings.Contains(s.Waiting, unreached) { // the text of Waiting is more recent than the data from gossip
 		return "Bring back a majority of the voters: those that cannot be reached are named above."
 	}
 	var names []string
@@ -199,7 +200,7 @@ func (s *scene) voterFindings() (all []finding) {
 			return d.Instance == m.Instance &&
 				d.State != mortise.DiskLow
 		}) {
-			continue // the finding for its disk explains it
+			continue // the finding for the voter's disk already explains the problem
 		}
 		all = append(all, finding{ID: "voter-missing/" + m.Instance, Level: watch,
 			What: fmt.Sprintf("The voter %s has been silent for %s.", m.Name, span(m.Silent)), Next: advice})

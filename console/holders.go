@@ -39,14 +39,14 @@ func lasts(k mortise.KeyInfo) bool {
 	return len(k.Queue) > 0 && purpose.Lasting(k.Queue[0].Labels)
 }
 
-// ofTick reports whether package tick itself has requested the key. No user code runs under such a
-// key.
+// ofTick reports whether package tick itself has requested the key. No user code runs while such a
+// key is held.
 func ofTick(k mortise.KeyInfo) bool { return purposeOf(k) == purpose.Tick }
 
 // later returns the newest session of the instance that has the holder's name. It reports false if
-// the holder's own session is not an older one. An older session belongs to an earlier incarnation,
-// or was lost, and the hold ends when that session ends. Session numbers increase in the order in
-// which sessions are opened.
+// the holder's own session is not older. If it is older, it belongs to an earlier incarnation or
+// was lost, and the hold ends when it ends. Session numbers increase in the order in which sessions
+// are opened.
 func (s *scene) later(st mortise.Standing) (newest string, is bool) {
 	if s.sessions == nil {
 		s.sessions = map[string]mortise.SessionInfo{}

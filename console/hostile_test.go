@@ -37,7 +37,7 @@ func TestKeysAndValuesAreText(t *testing.T) {
 			}
 		}
 		for _, never := range []string{"onerror=alert(1)>", "' onmouseover", `"><`, "<!--", "ZgotmplZ"} {
-			if never == `"><` { // the tags of the page contain it
+			if never == `"><` { // the page's own tags contain this text
 				continue
 			}
 			if strings.Contains(page, never) {
@@ -64,8 +64,8 @@ func TestKeysAndValuesAreText(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeSeenIsShown checks that characters without width, or that change the direction of
-// writing, cannot make a key look like another key.
+// TestWhatCannotBeSeenIsShown checks that characters that have no width, or that change the
+// direction of writing, cannot make a key look like another key.
 func TestWhatCannotBeSeenIsShown(t *testing.T) {
 	node := solo(t)
 	key := "orders/\u202e24\u200b"
@@ -84,8 +84,8 @@ func TestWhatCannotBeSeenIsShown(t *testing.T) {
 	}
 }
 
-// TestPolicy checks that only scripts and styles of the page may run or be loaded, that no other
-// page may embed it in a frame, and that forms are sent only to the console.
+// TestPolicy checks that the browser may load only the scripts and styles of the page, that no
+// other page may embed this page in a frame, and that forms are sent only to the console.
 func TestPolicy(t *testing.T) {
 	h := New(solo(t), Options{})
 	answer, page, _ := get(t, h, "/")

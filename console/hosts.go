@@ -9,10 +9,9 @@ import (
 	"strings"
 )
 
-// named reports whether the Host header of a request has an IP address, localhost, or one of
-// Options.Hosts. Any other name may belong to another site that lets its name resolve to this
-// address. A browser would then treat that site's page and the console as one origin (DNS
-// rebinding).
+// named reports whether the Host header of a request contains an IP address, localhost, or one of
+// Options.Hosts. Any other name may belong to another site whose name resolves to this address. A
+// browser would then treat that site's page and the console as one origin (DNS rebinding).
 func (h *handler) named(r *http.Request) bool {
 	host := hostOf(r)
 	if _, err := netip.ParseAddr(host); err == nil || host == "localhost" {

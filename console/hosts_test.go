@@ -13,12 +13,12 @@ import (
 
 // TestDNSRebinding checks requests from a page of another site whose name resolves to this address.
 // To a browser, that page has the same origin as the console, and its requests come from the
-// address of the operator's machine. With a MayForce that relies on addresses, such a page could
-// otherwise end holds.
+// address of the operator's machine. If the handler accepted these requests, and MayForce checked
+// only addresses, such a page could end holds.
 func TestDNSRebinding(t *testing.T) {
 	node := solo(t)
 	held := lock(t, node, mortise.Request{Key: "k"})
-	// httptest sets this remote address, which stands for an internal network
+	// httptest sets this remote address. It stands for an address in an internal network.
 	mine := func(r *http.Request) bool { return strings.HasPrefix(r.RemoteAddr, "192.0.2.") }
 	h := New(node, Options{MayForce: mine, Hosts: []string{"Locks.example"}})
 	form := neturl.Values{"key": {"k"}, "token": {fmt.Sprint(uint64(held.Token()))}, "reason": {"rebound"}}.Encode()
@@ -70,8 +70,8 @@ func TestDNSRebinding(t *testing.T) {
 	}
 }
 
-// TestAProbeByAnotherNameIsToldNoReason checks that a probe under a name that is not accepted gives
-// no reason, because reasons contain names and addresses of instances.
+// TestAProbeByAnotherNameIsToldNoReason checks that the response to a probe contains no reason if
+// its Host header is not accepted, because reasons contain names and addresses of instances.
 func TestAProbeByAnotherNameIsToldNoReason(t *testing.T) {
 	node := solo(t)
 	if err := node.Close(); err != nil {

@@ -11,7 +11,7 @@ import (
 const maxStuck = 3
 
 // lockFindings returns the locks that need attention. It returns none if the data is stale, because
-// such a hold may have ended, and cannot be ended by force now.
+// a hold may have ended since, and cannot be ended by force now.
 func (s *scene) lockFindings(v *view) (all []finding) {
 	if s.stale() {
 		return nil

@@ -18,37 +18,37 @@ const (
 	turnWithin  = 2 * time.Second        // how long a request waits for the looks of other requests
 	looksKept   = 16                     // the maximum number of stored answers for prefixes and single keys
 
-	lookedAt   = 1000 // keys that are read for the longest held and the most waited for
+	lookedAt   = 1000 // keys that are read to find the longest held and the most waited for
 	maxFound   = 200
 	maxMembers = 100
 	maxPeeks   = 6 // keys whose whole queue is read, for the picture of waiting requests
-	queueShown = 3 // entries of a queue that List returns
+	queueShown = 3 // entries that List returns of each queue
 )
 
 // question is what a viewer wants to see. The zero value means all keys.
 type question struct {
 	prefix string
 	key    string
-	after  string // if set, the members after this session
+	after  string // if set, the question is about the members after this session
 }
 
 type look struct {
 	tried  time.Time // when the leader was last queried
 	seen   time.Time // when the leader last returned the keys; zero means never
 	keys   []mortise.KeyInfo
-	more   bool            // not all keys were read
-	health *mortise.Health // only in the answer for all keys; nil means that the leader has not answered
+	more   bool            // whether there are keys that were not read
+	health *mortise.Health // only in the answer for all keys; nil: the leader has not answered
 	ends   []mortise.Event // only in the answer for all keys: the abnormal ends of holds
 
 	sessions []mortise.SessionInfo // only in the answer for all keys
-	// In the answer for all keys, the first page of the members; in an answer about members, the
-	// page that was asked for. Nil means that the leader has not answered.
+	// The first page of the members in the answer for all keys; the requested page in an answer
+	// about members. Nil means that the leader has not answered.
 	members []mortise.Member
 	err     error // the error of the last query, or nil
 }
 
-// looks stores the last answers. A request that finds its answer old performs a look. Only one
-// request does so at a time, and the others wait for it.
+// looks stores the last answers. A request whose answer is old performs a look. Only one request
+// performs a look at a time, and the others wait for it.
 type looks struct {
 	turn chan struct{} // held by the request that performs a look
 
@@ -83,7 +83,7 @@ func (l *looks) keep(q question, answer *look) {
 	}
 }
 
-// forget makes the next request query the leader.
+// forget makes the next request query the leader anew.
 func (l *looks) forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -144,7 +144,7 @@ func (h *handler) ask(ctx context.Context, q question, now time.Time) *look {
 			h.deepen(ctx, a.keys)
 		}
 		a.health = h.health(ctx)
-		a.ends, _ = h.node.Audit(ctx) // if this query fails, so does the next one
+		a.ends, _ = h.node.Audit(ctx) // no error is needed: if this query fails, the next one fails too
 		a.sessions, _ = h.node.Sessions(ctx)
 		_ = h.membersBehind(ctx, a, "")
 	}
@@ -154,8 +154,8 @@ func (h *handler) ask(ctx context.Context, q question, now time.Time) *look {
 	return a
 }
 
-// walk adds the keys that begin with prefix to the answer a. If ctx ends after some keys were read,
-// it keeps those keys and sets a.more.
+// walk adds the keys that begin with prefix to the answer a. If ctx ends after some keys have been
+// read, walk keeps these keys and sets a.more.
 func (h *handler) walk(ctx context.Context, a *look, prefix string, most int) {
 	for info, err := range h.node.List(ctx, prefix) {
 		switch {
@@ -174,7 +174,7 @@ func (h *handler) walk(ctx context.Context, a *look, prefix string, most int) {
 	}
 }
 
-// membersBehind reads the page of the members after a session. The page may be empty.
+// membersBehind reads the page of the members that begins after a session. The page may be empty.
 func (h *handler) membersBehind(ctx context.Context, a *look, after string) error {
 	page := make([]mortise.Member, 0, maxMembers)
 	for m, err := range h.node.Members(ctx, after) {
@@ -221,8 +221,8 @@ func (h *handler) health(ctx context.Context) *mortise.Health {
 	return &health
 }
 
-// old returns a copy of an earlier answer, with the error why. It is used if the leader cannot be
-// queried now. l may be nil, which means that there is no earlier answer.
+// old returns a copy of an earlier answer, with the error why, for the case that the leader cannot
+// be queried now. If l is nil, there is no earlier answer.
 func (l *look) old(why error) *look {
 	if l == nil {
 		return &look{err: why}
@@ -232,7 +232,7 @@ func (l *look) old(why error) *look {
 	return &was
 }
 
-// those returns the matching keys of the answer for all keys. It is used if the leader does not
+// those returns the matching keys of the answer for all keys, for the case that the leader does not
 // answer.
 func (l *look) those(match func(key string) bool) *look {
 	found := *l

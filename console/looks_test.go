@@ -117,7 +117,7 @@ func (f *fakeNode) List(ctx context.Context, prefix string) iter.Seq2[mortise.Ke
 }
 
 // TestManyViewersAreOne checks that with any number of viewers the leader answers one look at a
-// time, and the same one again only after a second.
+// time, and repeats a look only after a second.
 func TestManyViewersAreOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeNode{takes: 100 * time.Millisecond}
@@ -182,8 +182,8 @@ func TestWorkIsBounded(t *testing.T) {
 	}
 }
 
-// TestALeaderThatDoesNotAnswer checks that the page shows the last data and its age, also for
-// requests that wait for other requests.
+// TestALeaderThatDoesNotAnswer checks that the page shows the last data and its age, also in
+// response to requests that wait for other requests.
 func TestALeaderThatDoesNotAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeNode{keys: []mortise.KeyInfo{{Key: "orders/42", Held: 1,

@@ -55,16 +55,16 @@ func parsePage() (*template.Template, string) {
 }
 
 // dataShown is the maximum number of runes of a key's data that the page shows; the JSON contains
-// all of them.
+// the whole data.
 const dataShown = 1000
 
 // briefly is the maximum number of runes of a key or a value in a table; the page of the key shows
-// all of them.
+// the whole text.
 const briefly = 100
 
 type shownPage struct {
 	*view
-	List     locks // the keys that were found, or all keys
+	List     locks // the keys that the search found, or all keys
 	Trees    []tree
 	Without  int
 	MayForce bool
@@ -146,6 +146,6 @@ func plausibleSession(text string) bool {
 	return err == nil
 }
 
-// plausible reports whether text can be a key or the beginning of one. Other texts in an address
-// are not sent to the leader.
+// plausible reports whether text can be a key or the beginning of a key. Other texts in the address
+// of a page are not sent to the leader.
 func plausible(text string) bool { return text != "" && len(text) <= 512 && utf8.ValidString(text) }

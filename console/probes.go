@@ -34,8 +34,8 @@ func (h *handler) serveReady(w http.ResponseWriter, r *http.Request) {
 	h.probe(w, r, http.StatusOK, "ready", "")
 }
 
-// waitsFor returns what a node that is not ready waits for. It prefers Status.Waiting, which
-// includes the remedy, and otherwise returns the error.
+// waitsFor returns what a node that is not ready waits for: Status.Waiting, which includes the
+// remedy, or the error if Status.Waiting is empty.
 func waitsFor(s mortise.Status, err error) string {
 	if s.Err == nil && s.Waiting != "" {
 		return s.Waiting
@@ -43,9 +43,9 @@ func waitsFor(s mortise.Status, err error) string {
 	return err.Error()
 }
 
-// probe answers with any Host header, because otherwise a prober that uses a name would conclude
-// that the instance has failed. But it sends the reason, which may contain names and addresses of
-// instances, only if the Host header is accepted.
+// probe answers requests with any Host header, because a prober that uses a name would take a
+// rejection for a failed instance. But it sends the reason, which may contain names and addresses
+// of instances, only if the Host header is accepted.
 func (h *handler) probe(w http.ResponseWriter, r *http.Request, code int, text, why string) {
 	if why != "" && h.named(r) {
 		text += ": " + why

@@ -33,7 +33,7 @@ func TestProbesFollowTheNode(t *testing.T) {
 	held := lock(t, node, mortise.Request{Key: "k"})
 	left := make(chan error, 1)
 	go func() { left <- node.Leave(context.Background()) }()
-	<-held.Context(t.Context()).Done() // closed when the node leaves and waits for the holder
+	<-held.Context(t.Context()).Done() // closed when the node leaves; the node then waits for the holder
 	want("/livez", 200, "alive")
 	want("/readyz", 503, "leaving")
 	if err := held.Unlock(t.Context()); err != nil {
@@ -49,7 +49,7 @@ func TestProbesFollowTheNode(t *testing.T) {
 }
 
 // TestANodeThatIsAloneTooEarlyIsAliveAndNotReady checks an instance that cannot found the group
-// without the other founders. A restart would not help, so it must be alive.
+// without the other founders. A restart would not help, so /livez must succeed.
 func TestANodeThatIsAloneTooEarlyIsAliveAndNotReady(t *testing.T) {
 	t.Parallel()
 	node, err := mortise.Start(t.Context(), mortise.Config{
@@ -80,8 +80,8 @@ func TestANodeThatIsAloneTooEarlyIsAliveAndNotReady(t *testing.T) {
 	})
 }
 
-// TestReadyzNamesTheSecret checks that /readyz reports a secret that differs from that of the other
-// instances, because operators read the output of this probe.
+// TestReadyzNamesTheSecret checks that /readyz reports that the instance's secret differs from the
+// secret of the other instances, because operators read the output of this probe.
 func TestReadyzNamesTheSecret(t *testing.T) {
 	t.Parallel()
 	join := func(name, secret string, replicas int, join ...string) *mortise.Node {
@@ -113,8 +113,8 @@ func TestReadyzNamesTheSecret(t *testing.T) {
 	}
 }
 
-// TestMethods checks that HEAD is answered wherever GET is, with the same headers and no body, and
-// that every other method and path is rejected.
+// TestMethods checks that every path that accepts GET answers HEAD with the same headers and no
+// body, and that every other method and path is rejected.
 func TestMethods(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.StripPrefix("/ops/mortise", New(solo(t), Options{})))

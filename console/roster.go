@@ -14,7 +14,7 @@ type roster struct {
 	Total int     `json:"total"`                 // the leader's last count; 0 means not known
 	After string  `json:"after,omitempty"`       // the page begins after this session; empty for the first page
 	Next  string  `json:"next,omitempty"`        // the parameter after for the next page; empty on the last page
-	Old   bool    `json:"old,omitempty"`         // the leader has not answered: an earlier first page is shown
+	Old   bool    `json:"old,omitempty"`         // the leader has not answered, and an earlier first page is shown
 	Age   float64 `json:"age_seconds,omitempty"` // the age of the earlier first page; 0 means that there is none
 }
 
@@ -32,12 +32,12 @@ type member struct {
 	Since   time.Time `json:"since,omitzero"`
 	Leaving bool      `json:"leaving,omitempty"`
 	Self    bool      `json:"self,omitempty"`
-	Missing bool      `json:"missing,omitempty"`        // it has a replica, but is silent or not seen by gossip
+	Missing bool      `json:"missing,omitempty"`        // the member has a replica, but is silent or not seen by gossip
 	Silent  float64   `json:"silent_seconds,omitempty"` // by the leader's clock; 0 means not known
 }
 
-// roster returns the page of members to show: that in the leader's answer, or else the first page
-// of the last list that this instance has.
+// roster returns the page of members to show: the page in the leader's answer or, without an
+// answer, the first page of the last list that this instance has.
 func (s *scene) roster() (roster, []mortise.Member) {
 	r, asked := roster{After: s.after, Total: s.status.MembersTotal}, s.all
 	if s.others != nil {

@@ -73,7 +73,7 @@ func TestAThousandMembersAreShownPageByPage(t *testing.T) {
 }
 
 // TestMembersAreOldWithoutALeader checks that without a leader the page shows the voters, marks
-// those that are not seen, and shows the last list of the members with its age.
+// voters that gossip does not see, and shows the last list of the members with its age.
 func TestMembersAreOldWithoutALeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeNode{fleet: 1000}
@@ -112,8 +112,8 @@ func TestMembersAreOldWithoutALeader(t *testing.T) {
 	})
 }
 
-// TestRolesAndZones checks that voters come first, that a guest does not get the role of a member,
-// and that names that a program chooses for itself are shown as text.
+// TestRolesAndZones checks that voters come first, that a guest is not shown with the role of a
+// member, and that names that programs choose for themselves are shown as text.
 func TestRolesAndZones(t *testing.T) {
 	guest := mortise.Member{Name: "<b>cron", Instance: "i9", For: "cron-host", Tier: mortise.TierGuest, Session: "9",
 		Zone: "z"}

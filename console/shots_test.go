@@ -14,7 +14,7 @@ import (
 )
 
 // TestBrowserShowsTheStates loads the page in a real browser in nine states. It checks the first
-// finding of each, and that no warning is shown if nothing is wrong. It makes the pictures of
+// finding in each state, and that no warning is shown if nothing is wrong. It makes the pictures of
 // docs/OPERATION.md: go test ./console -run TestBrowserShowsTheStates -shots ../docs/pictures
 func TestBrowserShowsTheStates(t *testing.T) {
 	t.Parallel()
@@ -86,7 +86,7 @@ func TestBrowserShowsTheStates(t *testing.T) {
 	time.Sleep(2 * force.Long)
 	shows("stuck", url, "held-long", "orders/42 is held by billing-0", "")
 	shows("stuck-key", url+"?key=orders/42", "held-long", "orders/42 is held by billing-0", "")
-	if err := holder.Close(); err != nil { // the hold stays until the session expires, as after the end of a process
+	if err := holder.Close(); err != nil { // the lock stays held until the session expires, as after the end of a process
 		t.Fatal(err)
 	}
 	ready(t, start("billing-0", secret))

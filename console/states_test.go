@@ -25,8 +25,8 @@ func scened(keys ...mortise.KeyInfo) *scene {
 	}
 }
 
-// contended returns a key that a session of s2 has held for a minute and that another session waits
-// for.
+// contended returns a key that another session waits for, and that a session of s2 has held for a
+// minute.
 func contended(name, session string, labels map[string]string) mortise.KeyInfo {
 	since := time.Date(2026, 11, 23, 11, 59, 0, 0, time.UTC)
 	return mortise.KeyInfo{Key: name, Held: 1, Waiting: 1, Queue: []mortise.Standing{
@@ -37,14 +37,14 @@ func contended(name, session string, labels map[string]string) mortise.KeyInfo {
 
 func (s *scene) first() finding { return s.view().Findings[0] }
 
-// TestWhatStandsFirst checks the first finding in each state, and that one text does not appear in
-// it.
+// TestWhatStandsFirst checks which finding is the first in each state, and that this finding does
+// not contain a certain text.
 func TestWhatStandsFirst(t *testing.T) {
 	for what, c := range map[string]struct {
 		scene     *scene
 		id        string
 		level     level
-		want, not string // texts that the finding must and must not contain
+		want, not string // a text that the finding must contain, and one that it must not contain
 	}{
 		"all is well":  {scened(), "fine", fine, "Any one instance may be stopped", "force"},
 		"a stuck lock": {scened(contended("orders/1", "2", nil)), "held-long", watch, "end the hold by force", ""},
@@ -60,7 +60,7 @@ func TestWhatStandsFirst(t *testing.T) {
 			return s
 		}(), "held-earlier", watch, "is held by session 2 of s2, which has the newer session 10: it is free in 4.0 s",
 			"force"},
-		"a session that the user opened": {func() *scene { // not a later incarnation
+		"a session that the user opened": {func() *scene { // the newer session does not show a later incarnation
 			s := scened(contended("orders/1", "2", nil))
 			s.all.sessions = append(s.all.sessions, mortise.SessionInfo{Session: "10", Holder: "s2", Own: true})
 			return s
@@ -157,8 +157,8 @@ func TestTheWorstFindingIsFirst(t *testing.T) {
 	}
 }
 
-// TestStaleFiguresAreMarked checks that without a leader the page does not show the time that
-// sessions have left, marks no lock as held for long, and offers no forced end.
+// TestStaleFiguresAreMarked checks that without a leader the page does not show the remaining time
+// of sessions, marks no lock as held for long, and does not offer to end a hold by force.
 func TestStaleFiguresAreMarked(t *testing.T) {
 	s := scened(contended("orders/1", "2", nil))
 	s.status.Leader, s.status.Session, s.status.Lease = "", mortise.SessionSeeking, mortise.LeaseLost
@@ -205,8 +205,8 @@ type keyed struct{ *fakeNode }
 
 func (k keyed) Peek(context.Context, string) (mortise.KeyInfo, error) { return k.keys[0], nil }
 
-// TestKeysOfTickDoNotFillThePage checks that keys of package tick are only counted, but listed in a
-// search.
+// TestKeysOfTickDoNotFillThePage checks that the main page only counts the keys of package tick,
+// and that a search lists them.
 func TestKeysOfTickDoNotFillThePage(t *testing.T) {
 	s := scened(contended("report/run/X", "2", purpose.Of(purpose.Tick)),
 		contended("leader", "2", purpose.Of(purpose.Election)), contended("orders/1", "2", nil))

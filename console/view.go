@@ -21,7 +21,7 @@ const (
 type view struct {
 	At    time.Time `json:"at"`    // the clock of this instance
 	Level level     `json:"level"` // the worst level of the findings
-	// Stale means that no leader answers now, and the data about locks and sessions is older.
+	// Stale means that no leader answers now, so the data about locks and sessions is older.
 	Stale    bool      `json:"stale,omitempty"`
 	Findings []finding `json:"findings"`
 
@@ -35,7 +35,7 @@ type view struct {
 	Waited  []key    `json:"most_waited_for"`
 	Circles [][]link `json:"circles"` // circles of holders that may wait for each other
 	Ends    []ending `json:"abnormal_ends"`
-	Leases  []lease  `json:"sessions"` // the sessions with the smallest part of their TTL left
+	Leases  []lease  `json:"sessions"` // the sessions with the smallest remaining part of their TTL
 	Others  int      `json:"sessions_left_out,omitempty"`
 	Search  *locks   `json:"search,omitempty"`
 	Key     *key     `json:"key,omitempty"` // the key that was asked for, with its whole queue
@@ -62,7 +62,7 @@ type instance struct {
 type lease struct {
 	Session string  `json:"session"`
 	Holder  string  `json:"holder"`
-	Own     bool    `json:"own,omitempty"` // opened by Node.NewSession
+	Own     bool    `json:"own,omitempty"` // whether Node.NewSession has opened the session
 	TTL     float64 `json:"ttl_seconds"`
 	Left    float64 `json:"left_seconds"` // 0 means not known
 	Leaving bool    `json:"leaving,omitempty"`
@@ -72,7 +72,7 @@ type lease struct {
 type group struct {
 	ID         string   `json:"id"`
 	Leader     string   `json:"leader"`
-	Leading    bool     `json:"leading"` // the instance that answers is the leader
+	Leading    bool     `json:"leading"` // whether the instance that answers is the leader
 	Term       uint64   `json:"term,omitempty"`
 	Voters     int      `json:"voters"`
 	Target     int      `json:"voters_wanted,omitempty"`
@@ -87,7 +87,7 @@ type locks struct {
 	Keys   []key     `json:"keys"`
 	Looked int       `json:"looked_at"`                    // the number of keys that were read
 	Ticks  int       `json:"tick_keys_left_out,omitempty"` // keys that package tick requested for itself
-	More   bool      `json:"more"`                         // there are more keys, which were not read
+	More   bool      `json:"more"`                         // whether there are keys that were not read
 	Err    string    `json:"error,omitempty"`
 }
 
@@ -96,7 +96,7 @@ type key struct {
 	Held    int        `json:"held"`
 	Waiting int        `json:"waiting"`
 	For     float64    `json:"held_seconds"`      // the age of the oldest hold; 0 means not held
-	Long    bool       `json:"long"`              // longer than Options.Long, not by design, and requests wait
+	Long    bool       `json:"long"`              // requests wait, and the key is held for longer than Options.Long, not by design
 	Purpose string     `json:"purpose,omitempty"` // the label mortise.purpose of the first request in the queue
 	Data    []byte     `json:"data,omitempty"`    // only if this key was asked for
 	Rev     uint64     `json:"data_revision,string,omitempty"`
@@ -112,8 +112,8 @@ type standing struct {
 	For     float64       `json:"held_seconds,omitempty"`
 	Left    float64       `json:"left_seconds,omitempty"`
 	Expired bool          `json:"expired,omitempty"`
-	// Later is the newest session of the instance that has the holder's name, if this hold belongs
-	// to an earlier session.
+	// Later is the newest session of the instance that has the holder's name. It is empty unless
+	// this hold belongs to an earlier session.
 	Later   string   `json:"later_session,omitempty"`
 	Shared  bool     `json:"shared,omitempty"`
 	Permits int      `json:"permits,omitempty"`
@@ -129,7 +129,7 @@ type scene struct {
 	found  *look // nil if no prefix was searched for
 	prefix string
 	one    *look
-	others *look // nil for the first page of the members
+	others *look // if not nil, the answer that contains a later page of the members
 	after  string
 
 	sessions map[string]mortise.SessionInfo // by ID; nil until they are needed
@@ -146,7 +146,7 @@ func (s *scene) view() *view {
 	v.Longest, v.Waited = s.tops()
 	v.Ends = endsOf(s.all.ends)
 	v.Leases, v.Others = leasesOf(s.all.sessions)
-	if v.Stale { // the time that a session had left at the last answer is outdated
+	if v.Stale { // the remaining time in the last answer is outdated
 		for i := range v.Leases {
 			v.Leases[i].Left = 0
 		}
@@ -174,8 +174,8 @@ func (s *scene) view() *view {
 	return v
 }
 
-// leasesOf returns the sessions with the smallest part of their TTL left, and the number of the
-// others.
+// leasesOf returns the sessions with the smallest remaining part of their TTL, and the number of
+// the other sessions.
 func leasesOf(all []mortise.SessionInfo) (leases []lease, others int) {
 	all = slices.Clone(all)
 	part := func(s mortise.SessionInfo) float64 { return s.Left.Seconds() / max(s.TTL.Seconds(), 1e-9) }
@@ -215,7 +215,7 @@ func groupOf(s mortise.Status, h *mortise.Health) group {
 	return g
 }
 
-// locks converts an answer to a list of at most most keys.
+// locks converts an answer to a list of keys. most is the maximum length of the list.
 func (s *scene) locks(l *look, prefix string, most int) locks {
 	all := locks{Prefix: prefix, Seen: l.seen, Looked: len(l.keys), More: l.more, Keys: []key{}}
 	for _, k := range l.keys {
@@ -246,7 +246,7 @@ func (s *scene) key(k mortise.KeyInfo, queue int) key {
 			shown.For = inSeconds(s.age(st))
 		}
 		if shown.Later, _ = s.later(st); s.stale() {
-			shown.Left = 0 // the time at the last answer is outdated
+			shown.Left = 0 // the remaining time in the last answer is outdated
 		}
 		one.Queue = append(one.Queue, shown)
 	}
@@ -254,8 +254,8 @@ func (s *scene) key(k mortise.KeyInfo, queue int) key {
 	return one
 }
 
-// age returns the age of a hold by the clock of this instance. If the data is stale, it is the age
-// when the leader last returned the hold.
+// age returns the age of a hold by the clock of this instance. If the data is stale, age returns
+// how old the hold was when the leader last returned it.
 func (s *scene) age(st mortise.Standing) time.Duration {
 	now := s.now
 	if s.stale() && !s.all.seen.IsZero() {
@@ -277,7 +277,7 @@ func (s *scene) isLong(k mortise.KeyInfo) bool {
 	return k.Waiting > 0 && s.heldFor(k) >= s.long && !lasts(k)
 }
 
-// tops returns the keys that are held longest, and those with the most waiters.
+// tops returns the keys that have been held longest, and the keys with the most waiters.
 func (s *scene) tops() (longest, waited []key) {
 	longest, waited = []key{}, []key{}
 	all := slices.DeleteFunc(slices.Clone(s.all.keys), lasts)

@@ -9,7 +9,7 @@ import (
 // This file builds the trees of waiting requests. The top of a tree is a key whose holders wait for
 // no other key. Below a key are its waiters in the order of the queue. Below a waiter are the keys
 // that it holds and that other requests wait for. So the holder at the top blocks everything below
-// it. If a waiter holds a key above it in the tree, these keys form a circle.
+// it. If a waiter holds a key above itself in the tree, the keys between the two form a circle.
 
 // Limits of the picture.
 const (
@@ -38,7 +38,7 @@ type row struct {
 	waiter  string // set if the row is a waiter: its name
 	value   string
 	calls   int    // the number of consecutive requests of the waiter
-	back    int    // the row of a key above that the waiter holds, or -1
+	back    int    // if the waiter holds a key above, the row of that key, or else -1
 	again   string // a key that the waiter holds and that is drawn elsewhere, or ""
 	more    int    // the number of further waiters, if the row stands for them
 	parent  int    // the row to which this row is connected, or -1
@@ -48,14 +48,14 @@ type row struct {
 type forester struct {
 	scene *scene
 	infos map[string]queued
-	order []string            // keys with waiters, those with the most waiters first
-	holds map[string][]string // by session: the keys with waiters that it has held for long
+	order []string            // keys with waiters, by falling number of waiters
+	holds map[string][]string // for each session, the keys with waiters that it has held for long
 	waits map[string]bool     // sessions that wait for a key that they do not hold
 	drawn map[string]bool
 }
 
-// waits returns the trees, those with the most waiters first, and the number of keys that are left
-// out.
+// waits returns the trees, ordered by falling number of waiters, and the number of keys that are
+// left out.
 func (s *scene) waits() (forest []tree, left int) {
 	f := &forester{scene: s, infos: map[string]queued{}, holds: map[string][]string{}, waits: map[string]bool{},
 		drawn: map[string]bool{}}
@@ -124,8 +124,8 @@ func (f *forester) grow(t *tree, name string, depth, parent int, above []int) {
 	}
 }
 
-// others returns the keys with waiters that a session has held for long. It returns none if the
-// session also holds k: then another call of the session waits for k.
+// others returns the keys with waiters that a session has held for long. If the session also holds
+// k, others returns none, because then another call of the session waits for k.
 func (f *forester) others(k queued, session string) []string {
 	if holdsIt(k.KeyInfo, session) {
 		return nil
@@ -179,8 +179,8 @@ func (f *forester) waiter(t *tree, st calls, held []string, depth, at int, above
 	}
 }
 
-// circle records a circle of holders that wait for each other. rows are the rows of their keys, and
-// the waiter in the row place holds the first of these keys.
+// circle records a circle of holders that wait for each other. rows are the rows of the keys in the
+// circle, and the waiter in the row place holds the first of these keys.
 func (t *tree) circle(rows []int, place int) {
 	name := func(at int) string { return t.rows[at].key.Name }
 	var links []link

@@ -11,7 +11,8 @@ import (
 )
 
 // queue parses a key from "key: holder holder | waiter waiter". A hold is an hour old, or a second
-// old if the name of its holder has a '. The name of an instance is also the ID of its session.
+// old if the name of its holder ends in an apostrophe. The name of an instance is also the ID of
+// its session.
 func queue(text string, now time.Time) mortise.KeyInfo {
 	name, rest, _ := strings.Cut(text, ": ")
 	k := mortise.KeyInfo{Key: name}
@@ -100,11 +101,11 @@ func TestWaitGraph(t *testing.T) {
 	}
 }
 
-// TestPictureIsBounded checks that any number of keys that wait for each other in any way makes a
-// picture of at most a few hundred rows, whose contents do not exceed its size.
+// TestPictureIsBounded checks that however many keys wait for each other, the picture has at most a
+// few hundred rows, and its contents do not exceed its size.
 func TestPictureIsBounded(t *testing.T) {
 	var keys []string
-	for i := range 300 { // each instance holds one key and waits for three
+	for i := range 300 { // each instance holds one key and waits for three others
 		keys = append(keys, fmt.Sprintf("key/%d: h%d| h%d h%d h%d", i, i, (i+1)%300, (i*7+1)%300, (i*13+5)%300))
 	}
 	now := time.Unix(1_800_000_000, 0)

@@ -10,9 +10,9 @@ import (
 	"github.com/mortise-lock/mortise/internal/plain"
 )
 
-// shown returns a key, a value or a name as the page displays it. Characters that are invisible, or
-// that would change the display of other characters, such as a mark that changes the direction of
-// writing, are replaced by their numbers.
+// shown returns a key, a value or a name as the page displays it. It replaces characters that are
+// invisible, or that change the display of other characters (such as a mark that changes the
+// direction of writing), by their numbers.
 func shown(text string) string { return plain.Text(text) }
 
 func clip(text string, most int) string {

@@ -21,13 +21,13 @@ const (
 // concurrent use if its fields do not change after the first call.
 //
 // When an [http.Client] follows a redirect, Transport sends the token to the new address too. A
-// token is not a secret and proves nothing.
+// token is not a secret, and does not prove that its sender holds the lock.
 type Transport struct {
 	Base http.RoundTripper // nil means http.DefaultTransport
 	// Resource returns the name of the resource that the request writes to, usually the lock's key.
 	// If Resource is nil or returns "", no name is sent and the server must derive it.
 	Resource func(*http.Request) string
-	Require  bool // a request without a token fails with ErrNoToken and is not sent
+	Require  bool // whether a request without a token fails with ErrNoToken and is not sent
 }
 
 // RoundTrip implements [http.RoundTripper].

@@ -9,36 +9,36 @@ import (
 type carriedKey struct{}
 
 // carried is a token that NewContext adds to a context. The field outer is the token of the lock of
-// this process that the context belonged to at that time.
+// this process that the context carried before.
 type carried struct {
 	token mortise.Token
 	outer mortise.Token // zero means none
 }
 
-// NewContext returns a child of ctx that carries token. Servers call it with the token of the
-// request, and consumers of a queue call it with the token of the message.
+// NewContext returns a child of ctx that carries token. A server calls NewContext with the token of
+// the request, and a consumer of a queue calls it with the token of the message.
 func NewContext(ctx context.Context, token mortise.Token) context.Context {
 	outer, _ := mortise.TokenFrom(ctx)
 	return context.WithValue(ctx, carriedKey{}, carried{token: token, outer: outer})
 }
 
 // FromContext returns the token that ctx carries: either the token of a lock of this process
-// ([mortise.TokenFrom]) or a token that NewContext has added. If ctx carries both, the one that was
-// added last is returned. FromContext reports false if ctx carries neither.
+// ([mortise.TokenFrom]) or a token that NewContext has added. If ctx carries both, FromContext
+// returns the token that was added last. If ctx carries no token, FromContext reports false.
 func FromContext(ctx context.Context) (mortise.Token, bool) {
 	local, locked := mortise.TokenFrom(ctx)
 	came, ok := ctx.Value(carriedKey{}).(carried)
-	if ok && came.outer == local { // no lock was taken after NewContext; local is 0 without a lock
+	if ok && came.outer == local { // no lock was added after NewContext; without a lock, local is 0
 		return came.token, true
 	}
 	return local, locked
 }
 
-// Run asks store whether token is admitted and, if so, runs fn with a context that carries the
-// token. If store is a [Section], fn runs under [Section.Do], so no fn of a lower token is still
-// writing. With another store, a holder of a higher token can write while fn runs, so fn must fence
-// its own write with the token from [FromContext]. Use Run for protocols for which this package has
-// no middleware. Run returns the error of fn, or the reason why fn did not run.
+// Run passes token to store and, if store admits the token, runs fn with a context that carries it.
+// If store is a [Section], fn runs under [Section.Do], so no fn of a lower token still runs. If
+// store is not a Section, a holder of a higher token can write while fn runs, so fn must fence its
+// own write with the token from [FromContext]. Use Run for protocols for which this package has no
+// middleware. Run returns the error of fn, or the reason why fn did not run.
 func Run(ctx context.Context, store Store, resource string, token mortise.Token, fn func(context.Context) error) error {
 	work := func(ctx context.Context) error { return fn(NewContext(ctx, token)) }
 	if section, ok := store.(Section); ok {

@@ -10,11 +10,11 @@ import (
 // Dialect is the SQL syntax of a database: its placeholders, quotes and upsert statement.
 type Dialect int
 
-// The zero value is not a valid Dialect, so a Dialect that was not set is an error.
+// The zero value is not a valid Dialect, so that a missing Dialect is an error.
 const (
-	PostgreSQL Dialect = iota + 1 // and databases that support INSERT … ON CONFLICT; placeholder $1
+	PostgreSQL Dialect = iota + 1 // also other databases that support INSERT … ON CONFLICT; placeholder $1
 	SQLite                        // 3.24 or later; placeholder ?
-	MySQL                         // and MariaDB; placeholder ?
+	MySQL                         // also MariaDB; placeholder ?
 )
 
 // String returns the name of the dialect.
@@ -51,9 +51,9 @@ func (d Dialect) placeholder(n int) string {
 // longer names, so two different names could become equal.
 const maxName = 63
 
-// quote returns the quoted name. It accepts only ASCII letters, digits and underscores, with at
-// most one dot after a schema name. So the name cannot contain a quote. Reserved words are allowed,
-// because the name is quoted.
+// quote returns name in quotes. It accepts only ASCII letters, digits and underscores, with at most
+// one dot after a schema name, so name cannot contain a quote. Reserved words are allowed, because
+// quotes make them names.
 func (d Dialect) quote(name string) (string, error) {
 	parts := strings.Split(name, ".")
 	if len(parts) > 2 {
@@ -97,7 +97,8 @@ func plain(name string) bool {
 // distinguish all names and be usable as a key.
 func (d Dialect) nameType() string {
 	if d == MySQL {
-		// MySQL's text types treat A and a as equal, and some ignore trailing spaces.
+		// MySQL's text types treat A and a as equal, and some of these types ignore trailing
+		// spaces.
 		return fmt.Sprintf("varbinary(%d)", maxResource)
 	}
 	return "text"

@@ -23,30 +23,29 @@
 // # Guarantees
 //
 //   - Each store of this package refuses a token after it has seen a higher one for the same
-//     resource, under any concurrency, as long as the marks exist. The marks of a Mark exist until
-//     its process ends, those of Files and WriteFile are in files, and those of a Table are in its
-//     rows.
+//     resource, under any concurrency, as long as the marks exist. A Mark loses its marks when its
+//     process ends. Files and WriteFile store marks in files, and a Table stores them in its rows.
 //   - The same token is admitted any number of times.
 //   - For tables, rows, files and objects, comparing and writing are one atomic step. With a Mark,
-//     use Do to keep writers apart. Advance only compares: another writer can write between Advance
-//     and your write.
+//     use [Mark.Do] to keep writers apart. [Mark.Advance] only compares tokens: another writer can
+//     write between Advance and your write.
 //   - A refusal is a [*StaleError], and nothing has been written. After any other error the call
 //     can safely be repeated; the documentation of each function says how.
 //
-// Package mortise guarantees that a later holder has a higher token, under its conditions on wall
-// clocks.
+// Package mortise guarantees that a later holder has a higher token, on the conditions on wall
+// clocks that its documentation states.
 //
 // # Concurrency
 //
-// Everything is safe for concurrent use. [Mark.Do] advances the mark before it waits until older
+// Everything is safe for concurrent use. [Mark.Do] advances the mark and then waits until older
 // holders have finished, so calls with an older token are refused during the wait.
 //
 // # Failure
 //
 // Nothing runs in the background. A wait ends with its context, and the error names what was waited
-// for. If a mark cannot be read, the call fails; the mark does not count as zero. So a store that
-// is down refuses every token. If a mark is lost (a row is deleted, a directory is restored from a
-// backup), an old holder can be admitted again.
+// for. If a mark cannot be read, the call fails; an unreadable mark does not count as zero. So a
+// store that is down refuses every token. If a mark is lost (a row is deleted, a directory is
+// restored from a backup), an old holder can be admitted again.
 //
 // # Limits
 //
@@ -59,6 +58,6 @@
 // # Refused alternatives
 //
 // Asking the lock service whether a token is still valid was rejected: the answer may be stale when
-// the write happens. Refusing every token that differs from the last one was rejected: it refuses a
-// later holder whose lock is valid.
+// the write happens. Refusing every token that differs from the last token was rejected, because
+// this would refuse a later holder whose lock is valid.
 package fence

@@ -141,7 +141,7 @@ func ExamplePut() {
 	// fence: token 5 of "report.txt" is older than 6, the highest seen
 }
 
-// The example prints the statement that Row.Update runs.
+// This example prints the statement that Row.Update runs.
 func ExampleRow_Statement() {
 	row := fence.Row{Dialect: fence.PostgreSQL, Table: "orders"}
 	query, args, err := row.Statement(42, 7, "state = $1", "paid")

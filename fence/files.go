@@ -12,8 +12,8 @@ import (
 
 // Files is a [Store] in a directory. Use it for several processes of one machine, or for one
 // process whose marks must survive a restart. Each resource has two small files in the directory, a
-// mark and a lock, which are never deleted. Files is also a [Section]: Do runs one fn of a resource
-// at a time on the whole machine. Files is safe for concurrent use and may be copied.
+// mark and a lock, which are never deleted. Files is also a [Section]: Do runs at most one fn of a
+// resource at a time on the whole machine. Files is safe for concurrent use and may be copied.
 //
 // The limits of [WriteFile] that concern system locks, synced marks and network file systems apply
 // to Files too.
@@ -28,8 +28,8 @@ func (f Files) Advance(ctx context.Context, resource string, token mortise.Token
 
 // Do implements [Section]. It holds the system lock of the resource while fn runs. So only one fn
 // runs at a time even if the tokens are equal, and an fn that hangs blocks all other callers until
-// its process ends. The system lock does not order memory accesses: memory that goroutines share
-// needs a [Mark] or a mutex.
+// its process ends. The system lock does not order memory accesses: goroutines that share memory
+// also need a [Mark] or a mutex.
 func (f Files) Do(ctx context.Context, resource string, token mortise.Token, fn func(context.Context) error) error {
 	if err := check(resource, token); err != nil {
 		return err
@@ -47,16 +47,16 @@ func (f Files) Do(ctx context.Context, resource string, token mortise.Token, fn 
 // number of times. perm is the mode of the file (before umask).
 //
 // WriteFile takes the system lock on path+".lock" and compares token with the mark in path+".mark".
-// It then writes the new mark and syncs it, writes and syncs path+".new", and renames path+".new"
-// to path. So at every moment, even after a crash, readers find one complete write, and never that
-// of a lower token after that of a higher one. WriteFile has these limits:
+// It then writes and syncs the new mark, writes and syncs path+".new", and renames path+".new" to
+// path. So at every moment, even after a crash, readers find one complete write, and never the
+// write of a lower token after the write of a higher token. WriteFile has these limits:
 //
 //   - It does not notice programs that write the file without WriteFile.
 //   - A writer that is stopped between comparing and renaming keeps the lock until its process
 //     ends. Other writers wait for the lock as long as their ctx allows.
 //   - The lock belongs to one machine's kernel (flock; on Windows an unshared open file). On a
-//     network file system that does not carry locks between machines it protects nothing: use [Put]
-//     or a [Table] there. On systems that have neither kind of lock WriteFile fails with
+//     network file system that does not share locks between machines, the lock protects nothing:
+//     use [Put] or a [Table] there. On systems that have neither kind of lock, WriteFile fails with
 //     errors.ErrUnsupported.
 //   - After a crash between writing the mark and renaming, the mark may have a higher token than
 //     the file. The mark is never higher than the token of the present holder.

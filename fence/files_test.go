@@ -129,8 +129,8 @@ func TestFilesWaitForTheOther(t *testing.T) {
 	}
 }
 
-// TestADamagedMarkIsAnError checks that an unreadable mark does not count as zero, which would
-// admit every token.
+// TestADamagedMarkIsAnError checks that an unreadable mark is an error. If such a mark counted as
+// zero, it would admit every token.
 func TestADamagedMarkIsAnError(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "report")
 	for _, text := range []string{"", "mortise fence 1\n", "mortise fence 2\n5\n\"a\"\n",

@@ -11,7 +11,7 @@ import (
 
 // Guard is an HTTP middleware for servers. It compares the token of each request with the mark of
 // the resource. If the token is admitted, Guard calls the handler with the token in the context
-// ([FromContext]). Otherwise it sends one of these responses, in plain text:
+// ([FromContext]). If the token is not admitted, Guard sends one of these responses, in plain text:
 //
 //	400 Bad Request             the token or the resource is malformed, or there are two
 //	412 Precondition Failed     the token is stale; Mortise-Highest is the highest token seen
@@ -20,9 +20,9 @@ import (
 //
 // If the store is a [Section], such as [Mark], the handler runs under [Section.Do]: no handler of a
 // lower token is still running or starts later, and the context of the handler may end when a
-// higher token is seen. With another store, such as [Table], a holder of a higher token can write
-// while the handler runs, so the handler must fence its own write, for example by [Tx]. Work that
-// continues after the handler has returned must also be fenced.
+// higher token is seen. If the store is not a Section (a [Table], for example), a holder of a
+// higher token can write while the handler runs, so the handler must fence its own write, for
+// example by [Tx]. Work that continues after the handler has returned must also be fenced.
 //
 // Wrap only the handlers that write; reads need no token. Admit only clients that you trust: a
 // client that may write can send the highest token and thereby lock out all others. A Guard may be
@@ -31,12 +31,12 @@ type Guard struct {
 	Store Store // required
 
 	// Resource returns the name of the resource that a request writes to. If Resource is nil, the
-	// name in the header Mortise-Resource is used. Then all clients must use the same names, and a
-	// request without the header is malformed. Set Resource if the server can derive the name, for
-	// example from the path.
+	// name in the header Mortise-Resource is used. In that case, all clients must use the same
+	// names, and a request without the header is malformed. Set Resource if the server can derive
+	// the name, for example from the path.
 	Resource func(*http.Request) string
 
-	Optional bool // a request without a token is handled, unguarded
+	Optional bool // whether a request without a token is handled, without protection
 	// Failed is called with errors of the store other than refusals. The client never sees these
 	// errors. Nil means that they are discarded.
 	Failed func(*http.Request, error)
@@ -78,7 +78,7 @@ func (g Guard) resource(r *http.Request) (string, error) {
 		return g.Resource(r), nil
 	}
 	values := r.Header.Values(ResourceHeader)
-	if len(values) != 1 || len(values[0]) > 3*maxResource { // a byte of the name takes up to three when it is escaped
+	if len(values) != 1 || len(values[0]) > 3*maxResource { // an escaped byte of the name takes up to three bytes
 		return "", errors.Join(ErrBadResource,
 			fmt.Errorf("the request needs exactly one header %s, of at most %d bytes", ResourceHeader, 3*maxResource))
 	}

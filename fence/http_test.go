@@ -186,9 +186,10 @@ type closer struct {
 func (c *closer) Close() error { c.closed = true; return nil }
 
 // TestGuardKeepsHandlersApart checks that a handler that was admitted and then stopped cannot write
-// after a newer one. The newer request ends the context of the older handler and waits for it.
+// after the handler of a newer request. The newer request ends the context of the older handler and
+// waits for it.
 func TestGuardKeepsHandlersApart(t *testing.T) {
-	register := "" // written without a lock, so that the race detector checks the order
+	register := "" // written without a lock, so that the race detector checks the order of the writes
 	arrived := make(chan bool)
 	slow := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if token, _ := fence.FromContext(r.Context()); token == 5 {

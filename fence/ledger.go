@@ -15,8 +15,9 @@ type Step struct {
 	Token    mortise.Token // the holder's token
 	// ID distinguishes the step from other steps of the resource, for example the ID of a request,
 	// a message or an order line. The rules for names of resources apply. ID must be the same when
-	// another holder of the lock repeats the step. "" means that the token is the ID: then only
-	// repetitions under the same grant are recognized, and the next holder does the work again.
+	// another holder of the lock repeats the step. If ID is "", the token is the ID. In that case,
+	// only repetitions under the same grant are recognized, and the next holder does the work
+	// again.
 	ID string
 }
 
@@ -43,8 +44,8 @@ const DefaultLedger = "mortise_step"
 // however often holders repeat the step, until Forget is called. The work never takes effect after
 // a higher token of the resource has been seen. Work outside of that transaction, such as charging
 // a card or sending a mail, is done at least once: if the process dies before the commit, a
-// repetition does the work again. So pass the ID on to a service that recognizes repetitions
-// itself.
+// repetition does the work again. So use a service that recognizes repetitions itself, and pass the
+// ID on to it.
 type Ledger struct {
 	Marks Table  // the table of the marks; the ledger uses its DB and Dialect
 	Name  string // the table of the results, may have a schema prefix; "" means DefaultLedger
@@ -61,7 +62,7 @@ func (l Ledger) quoted() (string, error) {
 }
 
 // Schema returns the statement that creates the table of the results if it does not exist.
-// [Table.Schema] does so for the table of the marks.
+// [Table.Schema] returns the statement for the table of the marks.
 func (l Ledger) Schema() (string, error) {
 	name, err := l.quoted()
 	if err != nil {
@@ -88,9 +89,10 @@ func (l Ledger) Create(ctx context.Context) error {
 }
 
 // Do returns the stored result of the step. If no result is stored, Do runs fn in a transaction,
-// stores the result in the same transaction, and commits. If fn fails, nothing is stored, its error
-// is returned unchanged, and a repetition runs fn again. A stale token fails with a *StaleError
-// even if the step has been done. Steps of one resource run one at a time, across all processes.
+// stores the result in the same transaction, and commits. If fn fails, Do stores nothing and
+// returns the error of fn unchanged, and a repetition runs fn again. A stale token fails with a
+// *StaleError even if the step has been done. Steps of one resource run one at a time, across all
+// processes.
 func (l Ledger) Do(ctx context.Context, step Step, fn func(*sql.Tx) ([]byte, error)) (result []byte, err error) {
 	id, err := step.id()
 	if err != nil {
@@ -102,11 +104,11 @@ func (l Ledger) Do(ctx context.Context, step Step, fn func(*sql.Tx) ([]byte, err
 	}
 	p := l.Marks.Dialect.placeholder
 	err = l.Marks.InTx(ctx, step.Resource, step.Token, func(tx *sql.Tx) error {
-		// The row of the mark is locked now, so no other transaction can store a result until the
-		// commit.
+		// This transaction has locked the row of the mark, so no other transaction can store a
+		// result before the commit.
 		query := fmt.Sprintf("SELECT result FROM %s WHERE resource = %s AND id = %s", name, p(1), p(2))
 		if l.Marks.Dialect == MySQL {
-			query += " FOR UPDATE" // without it MySQL would use the snapshot of the transaction's first read
+			query += " FOR UPDATE" // without FOR UPDATE, MySQL would use the snapshot of the transaction's first read
 		}
 		err := tx.QueryRowContext(ctx, query, step.Resource, id).Scan(&result)
 		if !errors.Is(err, sql.ErrNoRows) {
@@ -129,8 +131,8 @@ func (l Ledger) Do(ctx context.Context, step Step, fn func(*sql.Tx) ([]byte, err
 	return result, nil
 }
 
-// Forget deletes the results of resource that were stored under tokens below before, and returns
-// their number. Keep results as long as their steps may be repeated.
+// Forget deletes the results of resource that were stored under tokens lower than the token before.
+// It returns the number of deleted results. Keep results as long as their steps may be repeated.
 func (l Ledger) Forget(ctx context.Context, resource string, before mortise.Token) (int64, error) {
 	if err := check(resource, before); err != nil {
 		return 0, err

@@ -16,14 +16,15 @@ import (
 // resources use a [Table] or [Files]. If the service has only one instance, you can instead set
 // Floor to the highest token that is stored with the resources.
 type Mark struct {
-	// Limit is the maximum number of resources that are remembered, without those in use by Do.
-	// Zero means 65,536. At the limit the half with the lowest tokens is forgotten, and the floor
-	// rises to the highest token in that half. Limit must not be changed after the first call.
+	// Limit is the maximum number of resources that are remembered. Resources in use by Do are not
+	// counted. Zero means 65,536. At the limit, the half of the resources with the lowest tokens is
+	// forgotten, and the floor rises to the highest token in that half. Limit must not be changed
+	// after the first call.
 	Limit int
 
 	// Floor is the lowest token that is admitted for a resource that is not remembered. Zero admits
-	// every token. The tokens of a group rise with time, so recent grants have tokens above the
-	// floor. Floor must not be changed after the first call.
+	// every token. Because the tokens of a group rise with time, recent grants have tokens above
+	// the floor. Floor must not be changed after the first call.
 	Floor mortise.Token
 
 	mu    sync.Mutex
@@ -34,11 +35,11 @@ type Mark struct {
 const defaultLimit = 1 << 16
 
 type cell struct {
-	highest mortise.Token // zero means forgotten; then the cell exists because it is in use
+	highest mortise.Token // zero means that the mark was forgotten; the cell exists because it is in use
 	turn    mortise.Token // the token of all runs in progress
 	runs    map[*run]bool
 	waiting int
-	over    chan struct{} // closed when the last run has ended; nil while no caller waits
+	over    chan struct{} // closed when the last run ends; nil while no caller waits for that
 }
 
 func (c *cell) used() bool { return len(c.runs) > 0 || c.waiting > 0 }
@@ -77,9 +78,9 @@ func (m *Mark) Highest(resource string) (mortise.Token, bool) {
 	return c.highest, true
 }
 
-// Forget drops the mark of a resource that no longer exists. Afterwards any token at or above the
-// floor is admitted for resource. So call Forget only if a write to a removed resource fails by
-// itself.
+// Forget drops the mark of a resource that no longer exists. After that, any token at or above the
+// floor is admitted for resource. So call Forget only if writes to the removed resource fail for
+// another reason.
 func (m *Mark) Forget(resource string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -124,9 +125,9 @@ func (m *Mark) advance(resource string, token mortise.Token) (*cell, error) {
 	return c, nil
 }
 
-// makeRoom forgets the half with the lowest tokens if Limit resources are remembered. So the floor
-// refuses only resources whose holders have not written for the longest time, and the tokens are
-// sorted once per Limit/2 new resources. The caller must hold mu.
+// If Limit resources are remembered, makeRoom forgets the half of them with the lowest tokens. So
+// the floor refuses only tokens of the holders that have not written for the longest time, and the
+// tokens are sorted only once for every Limit/2 new resources. The caller must hold mu.
 func (m *Mark) makeRoom() {
 	if m.cells == nil {
 		m.cells = map[string]*cell{}

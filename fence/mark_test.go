@@ -17,7 +17,7 @@ func TestMark(t *testing.T) { fencetest.Run(t, &fence.Mark{}) }
 
 func TestMarkWithFewPlaces(t *testing.T) {
 	// The mark has room for one resource, so every second resource evicts the first. The floor must
-	// then refuse its old tokens.
+	// then refuse old tokens of the first resource.
 	t.Run("single", func(t *testing.T) {
 		mark := &fence.Mark{Limit: 1}
 		for _, c := range []struct {
@@ -139,7 +139,7 @@ func TestDoWaitsForLowerTokens(t *testing.T) {
 		if top, _ := mark.Highest("a"); top != 6 {
 			t.Errorf("an ended context has moved the mark to %d", top)
 		}
-		mark.Forget("a") // must not admit a second run while the first one is in progress
+		mark.Forget("a") // Forget must not admit a second run while the first run is in progress
 		close(let)
 		if err := <-done; err != nil || !second {
 			t.Errorf("6 after 5 has returned: %v, ran: %v", err, second)

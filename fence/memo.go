@@ -6,12 +6,12 @@ import (
 	"sync"
 )
 
-// Memo is like a [Ledger], but in memory. Its zero value is ready to use. It is safe for concurrent
-// use and must not be copied.
+// Memo is like a [Ledger], but stores results in memory. Its zero value is ready to use. It is safe
+// for concurrent use and must not be copied.
 //
-// Within one process, fn of one step does not return nil twice, unless Limit other steps have been
-// done in between and the result was forgotten. An fn that fails or is interrupted may have had an
-// effect, and runs again when the step is repeated.
+// Within one process, fn succeeds only once for each step, unless Limit other steps are done after
+// it and its result is forgotten. An fn that fails or is interrupted may have had an effect, and
+// runs again when the step is repeated.
 type Memo struct {
 	// Marks compares the tokens. Nil means that the Memo uses a Mark of its own. Marks must not be
 	// changed after the first call.
@@ -30,16 +30,16 @@ type Memo struct {
 type stepKey struct{ resource, id string }
 
 type outcome struct {
-	over   chan struct{} // closed after the fields below are set, when the step is done or has failed
+	over   chan struct{} // closed when the step is done or has failed; the fields below are set before that
 	done   bool
 	result []byte
 }
 
 // Do returns a copy of the stored result of the step, or runs fn and stores its result. If several
-// calls are concurrent, one of them runs its fn, and the others wait for the result as long as
-// their ctx allows. If that fn fails, the next call runs its own fn. A stale token fails with a
-// *StaleError even if the step has been done. The context of fn carries the token. If Marks is nil
-// or a [Section], this context ends early when a higher token is seen.
+// calls are concurrent, one call runs its fn, and the other calls wait for the result as long as
+// their ctx allows. If the fn of the first call fails, the next call runs its own fn. A stale token
+// fails with a *StaleError even if the step has been done. The context of fn carries the token. If
+// Marks is nil or a [Section], this context ends early when a higher token is seen.
 func (m *Memo) Do(ctx context.Context, step Step, fn func(context.Context) ([]byte, error)) (result []byte, err error) {
 	id, err := step.id()
 	if err != nil {

@@ -41,7 +41,7 @@ func TestPut(t *testing.T) {
 }
 
 // TestPutIsNotOvertaken checks the case that an old writer is stopped between its read and its
-// write, while a new writer writes.
+// write, and that a new writer writes in this time.
 func TestPutIsNotOvertaken(t *testing.T) {
 	for name, start := range map[string]string{"there is none": "", "there is one": "4"} {
 		b := &bucket{}
@@ -119,7 +119,7 @@ func TestPutAndOddStores(t *testing.T) {
 		"gives no version":  {oddStore{seen: fence.Object{Token: 1}}, nil, 0},
 		"changes all day": {oddStore{seen: fence.Object{Version: "1"},
 			put: fmt.Errorf("412: %w", fence.ErrChanged)}, fence.ErrChanged, 32},
-		// If Head returns an error, the error decides, and the Object is ignored.
+		// If Head returns an error, Put ignores the Object that Head returns.
 		"missing, with data": {oddStore{head: fence.ErrMissing, seen: fence.Object{Version: "9", Token: 9}}, nil, 1},
 	} {
 		err := fence.Put(t.Context(), &c.store, "a", 5, nil)

@@ -14,9 +14,9 @@ import (
 const DefaultColumn = "fence_token"
 
 // Row guards the rows of a table by an additional column. The column is a bigint that holds the
-// highest token that has written the row, or NULL before the first. One statement compares and
-// writes, so Row needs no transaction, no table of marks and no extra round trip. A Row may be
-// copied and is safe for concurrent use.
+// highest token that has written the row, or NULL if no token has written it. One statement
+// compares and writes, so Row needs no transaction, no table of marks and no extra round trip. A
+// Row may be copied and is safe for concurrent use.
 //
 // Row protects only rows that exist, and only from guarded statements. A deleted row loses its
 // mark. To guard the creation and deletion of rows too, use a [Table].
@@ -53,8 +53,7 @@ func (r Row) names() (n names, err error) {
 	return n, errors.Join(errs[:]...)
 }
 
-// Condition returns the condition for a statement of your own, and the only argument of the
-// condition:
+// Condition returns the condition for a statement of your own, and the argument of the condition:
 //
 //	("fence_token" IS NULL OR "fence_token" <= $3)
 //
@@ -115,8 +114,8 @@ func (r Row) Update(ctx context.Context, db DB, id any, token mortise.Token, set
 	return r.Outcome(ctx, db, result, id, token)
 }
 
-// Outcome returns the error that [Row.Update] would return, for a guarded statement of your own
-// that wrote the row id. Outcome queries the database only if no row was written.
+// Outcome returns the error that [Row.Update] would return for the result of your own guarded
+// statement on the row id. Outcome queries the database only if the statement wrote no row.
 func (r Row) Outcome(ctx context.Context, db DB, result sql.Result, id any, token mortise.Token) error {
 	n, err := r.names()
 	if err != nil {

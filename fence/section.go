@@ -11,11 +11,11 @@ type run struct {
 	cancel context.CancelCauseFunc
 }
 
-// Do implements [Section]. Calls with the same token run concurrently. Do first records token. From
-// then on lower tokens are refused, and the contexts of their runs are cancelled. Do then waits
-// until these runs have returned, and then calls fn. If ctx ends during the wait, fn does not run,
-// and token stays recorded. If ctx has ended before the call, nothing is recorded. So an fn that
-// ignores its context blocks only later tokens of the same resource.
+// Do implements [Section]. Calls with the same token run concurrently. Do first records token,
+// which cancels the contexts of runs with lower tokens. After that, lower tokens are refused. Do
+// then waits until the cancelled runs have returned, and calls fn. If ctx ends during the wait, fn
+// does not run, but token remains recorded. If ctx has ended before the call, Do records nothing.
+// An fn that ignores its context blocks only later tokens of the same resource.
 func (m *Mark) Do(ctx context.Context, resource string, token mortise.Token, fn func(context.Context) error) error {
 	if err := check(resource, token); err != nil {
 		return err

@@ -15,7 +15,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// sidecar is the mark file and the lock file of the file at path.
+// sidecar stands for the mark file and the lock file of the file at path.
 type sidecar struct {
 	path     string
 	resource string
@@ -44,8 +44,8 @@ func (s sidecar) do(ctx context.Context, token mortise.Token, fn func() error) (
 	return fn()
 }
 
-// markFormat is the first line of a mark. The second line is the token, the third is the resource,
-// quoted by Go's rules.
+// markFormat is the first line of a mark. The second line is the token, and the third line is the
+// resource, quoted by Go's rules.
 const markFormat = "mortise fence 1"
 
 func (s sidecar) write(token mortise.Token) error {
@@ -76,7 +76,8 @@ func (s sidecar) read() (mortise.Token, error) {
 }
 
 // replaceFile replaces the content of the file at path atomically and durably. The caller must hold
-// the lock, so a fixed name for the temporary file is enough, and a crash leaves at most one.
+// the lock. So a fixed name for the temporary file is enough, and a crash leaves at most one
+// temporary file.
 func replaceFile(path string, data []byte, perm os.FileMode) error {
 	fresh := path + ".new"
 	// O_EXCL needs a new file: an existing one would keep its permissions.
@@ -112,15 +113,16 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// The pauses between two tries to lock a file. A blocking system lock is not used, because the wait
-// for it cannot be ended by a context.
+// The pauses between two tries to lock a file. A blocking system lock is not used, because a
+// context cannot end the wait for it.
 const (
 	pauseMin = time.Millisecond
 	maxPause = 20 * time.Millisecond
 )
 
-// lockFile waits for the system lock on the file at path. It creates the file if needed and never
-// removes it: otherwise two processes could hold locks on two different files of that name.
+// lockFile waits for the system lock on the file at path. It creates the file if needed. It never
+// removes the file, because two processes could then hold locks on two different files of that
+// name.
 func lockFile(ctx context.Context, path string, perm os.FileMode) (unlock func() error, err error) {
 	for wait := pauseMin; ; wait = min(2*wait, maxPause) {
 		f, err := tryLockFile(path, perm|0o600)

@@ -16,33 +16,33 @@ import (
 // are stores. The package fencetest tests other implementations.
 type Store interface {
 	// Advance returns nil and records token if no higher token of the resource has been seen; the
-	// same token is admitted any number of times. Otherwise it returns a *StaleError and changes
-	// nothing. ErrBadToken and ErrBadResource mean that an argument is invalid. After any other
-	// error, token may or may not have been recorded, and a retry is safe. ctx limits how long
-	// Advance waits. Advance must be safe for concurrent use.
+	// same token is admitted any number of times. If a higher token has been seen, Advance returns
+	// a *StaleError and changes nothing. ErrBadToken and ErrBadResource mean that an argument is
+	// invalid. After any other error, token may or may not have been recorded, and a retry is safe.
+	// ctx limits how long Advance waits. Advance must be safe for concurrent use.
 	Advance(ctx context.Context, resource string, token mortise.Token) error
 }
 
-// Section is a [Store] that can also exclude older holders while a newer one writes.
+// Section is a [Store] that can also exclude older holders while a newer holder writes.
 type Section interface {
 	Store
 
-	// Do advances the mark as Advance does and then runs fn. No fn of a lower token is still running
-	// when fn starts, and none starts later. Do returns the error of fn, or the reason why fn did not
-	// run. The context of fn may end early, with a *StaleError as its cause, when a higher token has
-	// been seen.
+	// Do advances the mark as Advance does and then runs fn. When fn starts, no fn of a lower token
+	// is still running, and no such fn starts later. Do returns the error of fn, or the reason why
+	// fn did not run. The context of fn may end early, with a *StaleError as its cause, when a
+	// higher token has been seen.
 	Do(ctx context.Context, resource string, token mortise.Token, fn func(context.Context) error) error
 }
 
 var (
-	// ErrStale means that a higher token has been seen. The error is a [*StaleError].
+	// ErrStale means that a higher token has been seen. The type of the error is [*StaleError].
 	ErrStale = errors.New("fence: the token is stale")
 	// ErrBadToken means that a value is not a fencing token. Tokens are 1 to 2^63-1.
 	ErrBadToken = errors.New("fence: not a token")
 	// ErrBadResource means that a text is not the name of a resource. Names are 1 to 512 bytes of
 	// UTF-8 without control characters, like the keys of locks.
 	ErrBadResource = errors.New("fence: not a resource")
-	// ErrNoToken means that a token is required, and the context or the request carries none.
+	// ErrNoToken means that a token is required, but the context or the request carries no token.
 	ErrNoToken = errors.New("fence: no token")
 )
 
@@ -53,8 +53,8 @@ type StaleError struct {
 	Token    mortise.Token // the token that was refused
 	Highest  mortise.Token // the highest token that has been seen
 	// Forgotten means that the [Mark] does not remember the resource, and Highest is its floor. The
-	// refused token may still be the newest of the resource; a new grant of the lock will be
-	// admitted.
+	// refused token may still be the newest token of the resource. The token of a new grant of the
+	// lock will be admitted.
 	Forgotten bool
 }
 
@@ -79,8 +79,8 @@ func Int64(token mortise.Token) (int64, error) {
 
 const tokenDigits = 19
 
-// ParseToken parses a token in a header: decimal digits only, without leading zeros. Otherwise it
-// fails with ErrBadToken. The error contains at most 32 bytes of text.
+// ParseToken parses a token in a header: decimal digits only, without leading zeros. For any other
+// text it fails with ErrBadToken. The error contains at most 32 bytes of text.
 func ParseToken(text string) (mortise.Token, error) {
 	if len(text) > tokenDigits || text == "" || text[0] == '0' {
 		return 0, fmt.Errorf("%w: %.32q", ErrBadToken, text)
@@ -95,8 +95,8 @@ func ParseToken(text string) (mortise.Token, error) {
 // FormatToken returns the text that ParseToken parses.
 func FormatToken(token mortise.Token) string { return strconv.FormatUint(uint64(token), 10) }
 
-// maxResource is the maximum length of the name of a resource in bytes, the same as that of a
-// lock's key.
+// maxResource is the maximum length of the name of a resource in bytes. It equals the maximum
+// length of a lock's key.
 const maxResource = 512
 
 func check(resource string, token mortise.Token) error {

@@ -69,10 +69,10 @@ func Tx(ctx context.Context, tx *sql.Tx, dialect Dialect, resource string, token
 }
 
 // Tx advances the mark of resource within the caller's transaction. Call Tx before the first read
-// or write of the resource, and roll back if it returns an error; a *StaleError means that a higher
+// or write of the resource, and roll back if Tx returns an error; a *StaleError means that a higher
 // token has been seen. Tx waits, as long as ctx allows, for other transactions that have called Tx
-// for the same resource, and blocks later ones until tx ends. The mark changes if and only if tx is
-// committed.
+// for the same resource, and blocks later transactions that call Tx for it until tx ends. The mark
+// changes if and only if tx is committed.
 //
 // Under an isolation level above READ COMMITTED, and with SQLite when another connection writes,
 // the database may fail instead of waiting (a serialization failure, SQLITE_BUSY). Tx returns this
@@ -105,7 +105,7 @@ func (t Table) Tx(ctx context.Context, tx *sql.Tx, resource string, token mortis
 }
 
 // advanceMySQL writes first and then reads the token. It cannot use the number of changed rows,
-// because what MySQL counts depends on a setting of the connection.
+// because a setting of the connection decides which rows MySQL counts.
 func advanceMySQL(ctx context.Context, tx *sql.Tx, name, resource string, token mortise.Token) error {
 	text := fmt.Sprintf("INSERT INTO %s (resource, token) VALUES (?, ?) "+
 		"ON DUPLICATE KEY UPDATE token = GREATEST(token, VALUES(token))", name)
@@ -117,8 +117,8 @@ func advanceMySQL(ctx context.Context, tx *sql.Tx, name, resource string, token 
 }
 
 // compare reads the mark, whose row this transaction has locked, and refuses token if it is lower
-// than the mark. If refused is set, the database has already refused token: then a token that is
-// not lower is an error too.
+// than the mark. If refused is set, the database has already refused token, so it is also an error
+// if token is not lower.
 func compare(ctx context.Context, tx *sql.Tx, query, resource string, token mortise.Token, refused bool) error {
 	var highest int64
 	if err := tx.QueryRowContext(ctx, query, resource).Scan(&highest); err != nil {
@@ -142,7 +142,8 @@ func (t Table) Advance(ctx context.Context, resource string, token mortise.Token
 
 // InTx begins a transaction at the database's default isolation level, advances the mark, runs fn
 // and commits. It rolls back if a step fails or fn panics. It returns the error of fn unchanged. fn
-// must neither commit nor roll back. If the commit fails, it may nevertheless have taken effect.
+// must neither commit nor roll back. If the commit returns an error, the transaction may
+// nevertheless have been committed.
 func (t Table) InTx(ctx context.Context, resource string, token mortise.Token, fn func(*sql.Tx) error) (err error) {
 	if t.DB == nil {
 		return errNoDB

@@ -54,8 +54,8 @@ func TestInt64(t *testing.T) {
 	}
 }
 
-// TestFromContextTakesTheInnerToken checks FromContext for a context with both the token of a
-// request and that of a lock of this process: the one that was added last is returned.
+// TestFromContextTakesTheInnerToken checks that FromContext returns the token that was added last
+// if a context carries both the token of a request and the token of a lock of this process.
 func TestFromContextTakesTheInnerToken(t *testing.T) {
 	node, err := mortise.Start(t.Context(), mortise.Config{})
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 
 var errExited = errors.New("flight: the function ended its goroutine (runtime.Goexit)")
 
-// call is one run of the two functions. All callers that wait for it share it.
+// call is one run of the two functions. All callers that wait for the call share its result.
 type call[T any] struct {
 	fresh   func(context.Context) (T, bool, error)
 	compute func(context.Context, mortise.Token) (T, error)
@@ -25,7 +25,7 @@ type call[T any] struct {
 	panicked *PanicError
 }
 
-// PanicError is the value with which Do panics in every caller after a function has panicked in the
+// PanicError is the value with which Do panics in every caller if a function has panicked in the
 // goroutine of the call. All callers get the same pointer.
 type PanicError struct {
 	Value any    // the value with which the function panicked
@@ -34,7 +34,7 @@ type PanicError struct {
 
 func (p *PanicError) Error() string { return fmt.Sprintf("%v\n\n%s", p.Value, p.Stack) }
 
-// Unwrap returns the value of the panic if that is an error.
+// Unwrap returns the value of the panic if the value is an error.
 func (p *PanicError) Unwrap() error {
 	err, _ := p.Value.(error)
 	return err
@@ -55,7 +55,7 @@ func (c *call[T]) work(ctx context.Context, token mortise.Token) {
 			c.panicked = &PanicError{Value: v, Stack: debug.Stack()}
 		}
 	}()
-	c.err = errExited // replaced when the functions return
+	c.err = errExited // replaced if the functions return
 	value, err := c.find(ctx, token)
 	if err != nil {
 		c.err = causeText(ctx, err)
@@ -75,7 +75,7 @@ func (c *call[T]) find(ctx context.Context, token mortise.Token) (T, error) {
 	return c.compute(ctx, token)
 }
 
-// causeText adds the cause of the end of the call's context to err. Without it, a "context
+// causeText adds to err the reason why the call's context has ended. Without the reason, "context
 // canceled" would look like the end of the caller's own context.
 func causeText(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)

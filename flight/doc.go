@@ -11,8 +11,8 @@
 //
 // In this example, rebuild must also write the page to the cache. Within a process all callers of
 // one key share one call. The call takes the lock of the key and runs the first function, which
-// checks whether the value exists now. Only if it does not, the call runs the second function,
-// which computes the value and must store it where the first function finds it.
+// checks whether the value exists now. If the value does not exist, the call runs the second
+// function, which computes the value and must store it where the first function finds it.
 //
 // # Guarantees
 //
@@ -32,12 +32,12 @@
 // Everything exported is safe for concurrent use. Each call has one goroutine, on which its
 // functions run. All callers get the same value: copy it before you change it. The call uses the
 // functions of its first caller and the values of that caller's context. The functions must not
-// call Do for their own key, or Close: the call would wait for itself.
+// call Close, or Do for their own key, because the call would wait for itself.
 //
 // # Cancellation
 //
 // When the context of a caller ends, Do returns immediately with the cause of that context. The
-// call itself has no deadline: if the second function can hang, let it set one.
+// call itself has no deadline: if the second function can hang, let it set a deadline.
 //
 // # Failure
 //
@@ -45,9 +45,10 @@
 // of the call ends, and the next instance computes the value. Code that is stopped cannot react to
 // its context. So two instances may compute at the same time, and the older one may write last. The
 // token prevents such a write if the cache stores the highest token with the value and refuses
-// writes with lower tokens. A computation that succeeds although its lock was lost is returned as a
-// success. If the first function fails, nothing is computed; otherwise every instance would compute
-// while the cache is down. To compute anyway, let the first function return false and a nil error.
+// writes with lower tokens. If a computation succeeds although its lock was lost, its value is
+// returned without an error. If the first function fails, nothing is computed, so that not every
+// instance computes while the cache is down. To compute anyway, let the first function return false
+// and a nil error.
 //
 // If a function panics, every waiting caller panics with a *PanicError; if no caller waits, the
 // panic is discarded. If a function calls runtime.Goexit, every caller gets an error.
@@ -55,10 +56,10 @@
 // # Limits
 //
 // Keys are 1 to 512 bytes, as for locks. Waiting instances are granted the lock one after the
-// other, each for the time of one cache read.
+// other. Each holds it for the time of one cache read.
 //
 // # Refused alternatives
 //
-// Ending the call with its first caller's context was rejected: the other callers would get an
+// Ending the call when its first caller's context ends was rejected: the other callers would get an
 // error that does not concern them.
 package flight

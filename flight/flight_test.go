@@ -16,8 +16,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/fakelock"
 )
 
-// cache is the cache that all instances of a test share: a value that expires, and counters of
-// calls.
+// cache is the cache that all instances of a test share. It contains a value that expires, and
+// counters of calls.
 type cache struct {
 	mu       sync.Mutex
 	value    string
@@ -179,7 +179,8 @@ func TestTheLastCallerThatGivesUpEndsTheCall(t *testing.T) {
 		start(ctx, g, nothing, compute)
 		giveUp()
 		synctest.Wait()
-		// A later caller does not join the call that ends, but waits for its lock.
+		// A later caller does not join the cancelled call, but waits until that call has released
+		// its lock.
 		next := start(t.Context(), g, nothing, func(context.Context, mortise.Token) (string, error) {
 			return "page 2",
 				nil
@@ -204,8 +205,8 @@ func TestACallerWhoseContextHasEndedBeginsNothing(t *testing.T) {
 }
 
 // TestALostLockEndsTheComputationAndFencesIt checks that callers get the reason why the lock was
-// lost, and that the next instance computes. A computation that ignores its context writes late,
-// and the cache refuses its token.
+// lost, and that the next instance computes. The first computation ignores the end of its context
+// and writes late; the cache must refuse its token.
 func TestALostLockEndsTheComputationAndFencesIt(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var locks fakelock.Locks
@@ -378,6 +379,6 @@ func TestCallersDoNotWaitForTheRelease(t *testing.T) {
 		if r.value != "page 1" || r.err != nil {
 			t.Errorf("got %q, %v", r.value, r.err)
 		}
-		g.Close() // must not wait for the call's goroutine either
+		g.Close() // Close must not wait for the call's goroutine either
 	})
 }

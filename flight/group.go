@@ -24,7 +24,7 @@ type Locker interface {
 
 // Group holds the calls of one instance for values of one type. Use New to create a Group. It is
 // safe for concurrent use and must not be copied. Two Groups with the same keys on one instance do
-// not share calls; they exclude each other like Groups on two instances.
+// not share calls, but their calls exclude each other, as on two instances.
 type Group[T any] struct {
 	locker Locker
 
@@ -39,18 +39,17 @@ func New[T any](locker Locker) *Group[T] {
 	return &Group[T]{locker: locker, calls: map[string]*call[T]{}}
 }
 
-// Do returns the value of key: the value that fresh finds, or else the value that compute returns.
-// The functions of this caller, of another caller in this process, or of another instance may run.
-// Both functions run under the lock of key, on the goroutine of the call. Their context ends as the
-// package comment describes.
+// Do returns the value of key: the value that fresh finds or, if fresh finds none, the value that
+// compute returns. The functions that run are those of this caller, of another caller in this
+// process, or of another instance. Both functions run under the lock of key, on the goroutine of
+// the call. Their context ends as the package comment describes.
 //
 // fresh reports false if the value does not exist. compute computes the value and stores it where
-// fresh finds it; use token to fence that write.
+// fresh finds it; use token to fence the write of the value.
 //
 // Do returns the error of ctx, of locking, of fresh or of compute, or ErrClosed. If the context of
 // the call had ended, the error also wraps the cause, for example mortise.ErrLost. If a function
 // panics, Do panics with a *PanicError.
-// function is repeated here, see PanicError.
 func (g *Group[T]) Do(ctx context.Context, key string, fresh func(ctx context.Context) (T, bool, error),
 	compute func(ctx context.Context, token mortise.Token) (T, error)) (T, error) {
 	var none T
@@ -106,8 +105,8 @@ func (g *Group[T]) forget(key string, c *call[T]) {
 	}
 }
 
-// run is the goroutine of a call. It returns when the lock has been released, or could not be
-// acquired.
+// run is the goroutine of a call. It returns after the lock has been released, or if the lock could
+// not be acquired.
 func (g *Group[T]) run(ctx context.Context, key string, c *call[T]) {
 	var err error
 	defer func() { g.publish(key, c, causeText(ctx, err)) }()
@@ -119,9 +118,9 @@ func (g *Group[T]) run(ctx context.Context, key string, c *call[T]) {
 	})
 }
 
-// publish sets the result of a call and wakes its callers, unless it was called before. It also
-// ends the context of the call, so that Locker.Do does not wait until the release is confirmed,
-// which may take long without a majority.
+// publish sets the result of a call and wakes its callers, unless an earlier publish has done so.
+// It also ends the context of the call, so that Locker.Do does not wait for the confirmation of the
+// release, which may take long without a majority.
 func (g *Group[T]) publish(key string, c *call[T], err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -135,7 +134,7 @@ func (g *Group[T]) publish(key string, c *call[T], err error) {
 }
 
 // Close cancels the running calls and waits until their goroutines have ended. Their callers get
-// ErrClosed unless the functions succeed anyway. Close may be called more than once.
+// ErrClosed unless the functions succeed nevertheless. Close may be called more than once.
 func (g *Group[T]) Close() {
 	g.mu.Lock()
 	g.closed = true

@@ -21,10 +21,10 @@ type Cluster struct {
 	net     *memnet.Network
 	label   string // the profiler label of the goroutines of this cluster's nodes
 
-	mu     sync.Mutex // guards the fields below and those of places; never held during a wait
+	mu     sync.Mutex // guards the fields below and the fields of each place; never held during a wait
 	places []*place
 	cuts   map[route]bool // the directions that the test has cut
-	closed map[route]bool // the directions that are closed in the network, because of a cut or a pause
+	closed map[route]bool // the directions that a cut or a pause has closed in the network
 }
 
 // Options change the defaults of New. New uses the zero value.
@@ -39,12 +39,13 @@ type Options struct {
 	// Patience is the time after which a waiting method fails the test. Zero means 1 min.
 	Patience time.Duration
 
-	// MayHold allows held locks and waiting calls at the end of the test. By default they fail the
-	// test.
+	// MayHold allows held locks and waiting calls at the end of the test. Without MayHold, they
+	// fail the test.
 	MayHold bool
 }
 
-// place is the address of a node in the network, with the node that was started there last.
+// place is the address of a node in the network, and the node that was last started at this
+// address.
 type place struct {
 	host    string
 	machine *machine
@@ -57,11 +58,11 @@ type place struct {
 
 const maxNodes = 256
 
-// New starts a cluster of n nodes, 1 to 256, and waits until all nodes are ready. They are closed
-// at the end of the test. The test fails if at its end a lock is held, a call waits for a lock, or
-// a goroutine of a node remains. Config.Replicas is n. With more than 16 nodes, Config.Founders
-// lists the first three nodes instead. Up to three nodes vote. In a cluster of one, the node has no
-// Config.Join.
+// New starts a cluster of n nodes, 1 to 256, and waits until all nodes are ready. New closes the
+// nodes at the end of the test. The test fails if at its end a lock is held, a call waits for a
+// lock, or a goroutine of a node remains. Config.Replicas is n. With more than 16 nodes, New sets
+// Config.Founders to the first three nodes instead. Up to three nodes vote. In a cluster of one,
+// the node has no Config.Join.
 //
 //	cluster := mortisetest.New(t, 3)
 func New(t testing.TB, n int) *Cluster {
@@ -69,7 +70,7 @@ func New(t testing.TB, n int) *Cluster {
 	return NewWith(t, n, Options{})
 }
 
-// NewWith is like New, with options.
+// NewWith is like New, but with options.
 //
 //	cluster := mortisetest.NewWith(t, 3, mortisetest.Options{
 //		Configure: func(i int, c *mortise.Config) { c.SessionTTL = time.Second },

@@ -6,8 +6,8 @@ import "slices"
 type route struct{ from, to int }
 
 // Isolate silently cuts the connections between the given nodes and all others: data does not
-// arrive, and no error is reported. The given nodes still reach each other. Data that was sent is
-// delivered after Heal, like a retransmission of TCP.
+// arrive, and no error is reported. The given nodes still reach each other. After Heal, data that
+// was sent during the cut is delivered, as TCP does by retransmission.
 //
 //	cluster.Isolate(cluster.Leader())
 //	cluster.Isolate(0, 1) // in a cluster of five: two on one side, three on the other
@@ -35,8 +35,8 @@ func (c *Cluster) Cut(i, j int) {
 	c.rewire()
 }
 
-// CutOneWay silently blocks the data that node from sends to node to. The other direction still
-// works.
+// CutOneWay silently blocks the data that the node from sends to the node to. The opposite
+// direction still works.
 //
 //	cluster.CutOneWay(0, 1) // 1 receives nothing from 0, but 0 receives from 1
 func (c *Cluster) CutOneWay(from, to int) {

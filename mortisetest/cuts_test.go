@@ -40,7 +40,7 @@ func wantGone(t *testing.T, l *mortise.Lock) {
 }
 
 // TestSides cuts off two of five nodes, one of them the leader. It checks that the other three
-// nodes grant locks and these two do not.
+// nodes grant locks and the two nodes do not.
 func TestSides(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := mortisetest.NewWith(t, 5,
@@ -93,7 +93,7 @@ func TestCut(t *testing.T) {
 }
 
 // TestCutOneWay checks that the request of a node that receives nothing is queued, and that the
-// request of a node whose messages are lost is not.
+// request of a node whose messages are lost is not queued.
 func TestCutOneWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := mortisetest.New(t, 3)

@@ -15,7 +15,7 @@ import (
 // it from Start.
 const label = "mortisetest"
 
-// settle is how long the end of a test waits for work that is still in progress, such as an
+// settle is how long a test waits at its end for work that is still in progress, such as an
 // UnlockSoon or a call whose context has just ended.
 const settle = 5 * time.Second
 
@@ -36,7 +36,8 @@ func (c *Cluster) end() {
 	}
 }
 
-// nothingHeld fails the test if a running node holds locks, or if calls on it wait for a lock.
+// nothingHeld fails the test if a running node holds locks, or if calls on a running node wait for
+// a lock.
 func (c *Cluster) nothingHeld() {
 	for _, i := range c.awake() {
 		var s mortise.Status

@@ -72,7 +72,8 @@ func (r *recorder) Fatalf(format string, args ...any) {
 
 func (r *recorder) Fatal(args ...any) { r.Fatalf("%s", fmt.Sprint(args...)) }
 
-// wantFailures fails unless exactly one failure is recorded for each part, and contains it.
+// wantFailures fails unless there are as many recorded failures as parts, and each failure contains
+// its part.
 func wantFailures(t *testing.T, what string, got []string, parts ...string) {
 	t.Helper()
 	if len(got) != len(parts) {
@@ -137,18 +138,18 @@ func TestAGoroutineThatStaysFailsTheTest(t *testing.T) {
 	t.Parallel() // the test waits for settle
 	stop := make(chan struct{})
 	defer close(stop)
-	New(t, 1) // the goroutines of this cluster must not count for the other one
+	New(t, 1) // the goroutines of this cluster must not fail the other cluster
 	got := record(t, func(t testing.TB) {
 		c := New(t, 1)
-		pprof.Do(context.Background(), pprof.Labels(label, c.label), func(context.Context) { // as in Cluster.start
+		pprof.Do(context.Background(), pprof.Labels(label, c.label), func(context.Context) { // Cluster.start sets the same label
 			go func() { <-stop }()
 		})
 	})
 	wantFailures(t, "a goroutine that stays", got, "TestAGoroutineThatStaysFailsTheTest")
 }
 
-// TestWhatDoesNotComeFailsTheTest checks that each waiting method ends after Patience, and reports
-// what it waited for.
+// TestWhatDoesNotComeFailsTheTest checks that each method that waits in vain ends after Patience,
+// and reports what it waited for.
 func TestWhatDoesNotComeFailsTheTest(t *testing.T) {
 	for name, test := range map[string]struct {
 		wait func(c *Cluster)

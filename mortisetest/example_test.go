@@ -95,8 +95,8 @@ func ExampleNewWith() {
 	// unlocked: <nil>
 }
 
-// A holder is stopped for longer than its lease. It does not notice that another node has been
-// granted the lock, so only the token protects the resource.
+// A holder is stopped for longer than its lease. The holder does not notice that another node has
+// been granted the lock, so only the token protects the resource.
 func ExampleCluster_Pause() {
 	t := newT()
 	defer t.end()

@@ -12,8 +12,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/outside"
 )
 
-// life is the network access of a node from one start to its end. Kill ends the life before it
-// closes the node, because a killed process sends nothing more.
+// life is the network access of a node from one start of the node to its end. Kill ends this access
+// before it closes the node, because a killed process sends nothing more.
 type life struct {
 	over atomic.Bool
 	dial func(ctx context.Context, address string) (net.Conn, error)
@@ -22,7 +22,7 @@ type life struct {
 // Dial connects to address. It fails after Kill.
 func (l *life) Dial(ctx context.Context, address string) (net.Conn, error) {
 	conn, err := l.dial(ctx, address)
-	if err == nil && l.over.Load() { // check after dialing: Kill does not reset later connections
+	if err == nil && l.over.Load() { // check after dialing, because Kill resets only connections that exist
 		_ = conn.Close()
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ENETDOWN}
 	}
@@ -58,13 +58,13 @@ func (c *Cluster) Start(i int) *mortise.Node {
 	c.t.Helper()
 	if old := c.Node(i); old.Err() == nil {
 		c.t.Fatalf("mortisetest: Start: node %d is running: call Kill first", i)
-	} else if err := old.Close(); err != nil { // the node may have failed or be about to end
+	} else if err := old.Close(); err != nil { // the node may have failed, or may still be ending
 		c.t.Errorf("mortisetest: close node %d: %v", i, err)
 	}
 	return c.start(i)
 }
 
-// start starts node i. No other node may be running in its place.
+// start starts node i, which must not be running.
 func (c *Cluster) start(i int) *mortise.Node {
 	c.t.Helper()
 	p, config := c.places[i], c.config(i)

@@ -43,7 +43,7 @@ func TestKillAndStart(t *testing.T) {
 	})
 }
 
-// TestADeadNodeSaysNothing checks that a node logs nothing after Kill, because that would mislead
+// TestADeadNodeSaysNothing checks that a node logs nothing after Kill. Such messages would mislead
 // the reader of the log.
 func TestADeadNodeSaysNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -7,9 +7,10 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
-// machine is the boot-time clock of a node's machine. It keeps running when the node ends. It
-// follows package time, also in a bubble. It can leap and run fast or slow. While it is hidden, Now
-// returns the same time, as for a stopped program.
+// machine is the boot-time clock of a node's machine. The clock continues to run when the node
+// ends. It follows package time, also in a bubble. It can leap and run fast or slow. While the
+// clock is hidden, Now always returns the same time, because a stopped program does not see its
+// clock advance.
 type machine struct {
 	mu     sync.Mutex // guards the fields below
 	since  time.Time
@@ -48,8 +49,8 @@ func (m *machine) run(rate float64) {
 	m.base, m.since, m.rate = m.now(), time.Now(), rate
 }
 
-// hide sets whether the clock is hidden. While it is hidden, Now returns the time of the call of
-// hide.
+// hide sets whether the clock is hidden. While it is hidden, Now returns the time at which hide was
+// called.
 func (m *machine) hide(hidden bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -13,10 +13,11 @@ import (
 // takes a few milliseconds; a node that was restarted or is cut off never receives it.
 const tellTime = 2 * time.Second
 
-// Await waits until exactly held requests hold key and waiting requests wait for it, and returns
-// its queue. It also waits until the nodes of the holders have received the grants, if they are
-// reachable. So when a node loses its lease after that, it loses a lock and not a waiting request.
-// A hold that only Request.LockDelay keeps is counted.
+// Await waits until the number of requests that hold key is held and the number of requests that
+// wait for key is waiting, and returns the queue of key. It also waits until the nodes of the
+// holders have received the grants, if these nodes are reachable. So a node that loses its lease
+// after Await loses a lock and not a waiting request. Await counts a hold that only
+// Request.LockDelay keeps.
 //
 //	go second(cluster.Node(1))
 //	cluster.Await("orders/42", 1, 1) // the second is in the queue now
@@ -50,11 +51,11 @@ func holding(s mortise.Standing, name string) bool {
 	return s.Holder == name && s.Token != 0 && !s.Expired
 }
 
-// await queries the present leader until is() returns true for the queue of key.
+// await queries the leader until is returns true for the queue of key.
 func (c *Cluster) await(what, key string, is func(mortise.KeyInfo) bool) mortise.KeyInfo {
 	c.t.Helper()
 	var queue mortise.KeyInfo
-	last, since := "no leader has answered", time.Time{} // since when the queue is as wanted
+	last, since := "no leader has answered", time.Time{} // since is the time from which the queue was as wanted
 	c.until(func() string { return fmt.Sprintf("%s (last seen: %s)", what, last) }, func() bool {
 		leader := c.leader()
 		if leader < 0 {
@@ -79,9 +80,9 @@ func (c *Cluster) await(what, key string, is func(mortise.KeyInfo) bool) mortise
 	return queue
 }
 
-// told reports whether every node that holds the key of queue has received all grants of its holds.
-// Until a grant has arrived, a lost lease would end a waiting request instead of a hold. Nodes that
-// are cut off or paused are ignored.
+// told reports whether every node that holds the key of queue has received the grants of all its
+// holds. Until a grant has arrived, a lost lease would end a waiting request instead of a hold.
+// Nodes that are cut off or paused are ignored.
 func (c *Cluster) told(ctx context.Context, leader int, queue mortise.KeyInfo) bool {
 	for _, i := range c.awake() {
 		name := c.name(i)

@@ -22,7 +22,7 @@ func TestStartsInRealTime(t *testing.T) {
 			mortisetest.New(t, n)
 			took := time.Since(began)
 			t.Logf("%d nodes are ready after %v", n, took)
-			if n <= 3 && took > 5*startLimit { // real time varies; larger clusters run in bubbles
+			if n <= 3 && took > 5*startLimit { // real time varies; larger clusters are measured in bubbles
 				t.Errorf("%d nodes were ready only after %v", n, took)
 			}
 		})
@@ -31,9 +31,9 @@ func TestStartsInRealTime(t *testing.T) {
 
 const largeLimit = 5 * time.Second
 
-// TestStartsALargeClusterInRealTime checks that a large cluster becomes ready, because it never did
-// when each node queried all others. The nodes have a secret, so each connection needs two
-// handshakes.
+// TestStartsALargeClusterInRealTime checks that a large cluster becomes ready. A large cluster
+// never did when each node queried all other nodes. The nodes have a secret, so each connection
+// needs two handshakes.
 func TestStartsALargeClusterInRealTime(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short")

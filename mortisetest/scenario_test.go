@@ -16,16 +16,16 @@ import (
 	"github.com/mortise-lock/mortise/mortisetest"
 )
 
-// This file shows tests of a service. A worker writes to a report while it has the lock, a store
-// compares tokens, and the tests check the worker and the store when the lock is lost.
+// This file shows tests of a service. A worker writes to a report while it has the lock, and a
+// store compares tokens. The tests check what the worker and the store do when the lock is lost.
 
-// store is the report that the workers write. It refuses a token that is lower than one it has
-// seen.
+// store is the report that the workers write. It refuses a token that is lower than a token that it
+// has seen.
 type store struct {
 	mark fence.Mark
 
 	mu      sync.Mutex
-	pages   []string // "0" if worker 0 wrote it
+	pages   []string // the worker that wrote each page
 	refused []string
 }
 
@@ -46,7 +46,7 @@ func (s *store) wrote(worker string) bool {
 	return slices.Contains(s.pages, worker)
 }
 
-// refusals returns the names of the refused workers, one for each refusal.
+// refusals returns the name of the refused worker for each refusal.
 func (s *store) refusals() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,9 +70,9 @@ func work(ctx context.Context, locks locker.Locker, s *store, worker string) err
 	})
 }
 
-// twoWorkers runs a worker on each of two nodes. While the first worker has the lock, it calls
-// happen, which causes the event of the test. The second worker is stopped after it has written.
-// twoWorkers returns the error of the first worker, and the store.
+// twoWorkers runs a worker on each of two nodes. While the first worker has the lock, twoWorkers
+// calls the function happen, which causes the event of the test. twoWorkers stops the second worker
+// after that worker has written. twoWorkers returns the error of the first worker, and the store.
 func twoWorkers(t *testing.T, happen func(cluster *mortisetest.Cluster, first int, s *store)) (error, *store) {
 	cluster, s := mortisetest.New(t, 3), new(store)
 	first, second := cluster.Follower(), cluster.Leader()
@@ -131,14 +131,14 @@ func TestMyWorkerStopsWhenItsLockIsLost(t *testing.T) {
 }
 
 // TestMyPausedWorkerIsRefused checks that the store refuses the writes of a worker that cannot
-// notice the loss of its lock. With a store that does not compare tokens this test would fail.
+// notice the loss of its lock. If the store did not compare tokens, this test would fail.
 func TestMyPausedWorkerIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		err, s := twoWorkers(t, func(cluster *mortisetest.Cluster, first int, s *store) {
 			cluster.Pause(first)
 			cluster.Until("the second worker writes", func() bool { return s.wrote("second") })
 			cluster.Until("the first worker is refused", func() bool { return len(s.refusals()) > 0 })
-			cluster.Resume(first) // a paused node gets no reply to its unlock
+			cluster.Resume(first) // the worker unlocks, and a paused node gets no reply to that
 		})
 		if !errors.Is(err, fence.ErrStale) || fmt.Sprint(s.refusals()) != "[first]" {
 			t.Errorf("it ended with %v; refused were %v", err, s.refusals())
@@ -146,7 +146,7 @@ func TestMyPausedWorkerIsRefused(t *testing.T) {
 	})
 }
 
-// A test that needs no cluster events needs no cluster, and runs in microseconds.
+// A test that needs no events of a cluster needs no cluster, and runs in microseconds.
 func TestMyWorkerAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)

@@ -6,9 +6,9 @@ import (
 )
 
 // Pause stops node i like SIGSTOP, a long garbage collection or a closed laptop. Until Resume, the
-// node's clock does not advance, and the node neither sends nor receives data. So Lock.Err of its
-// locks returns nil while it is paused, even after another node has been granted the locks. To
-// protect itself from such a holder, a resource must compare tokens. The code of the test is not
+// node's clock does not advance, and the node neither sends nor receives data. So while the node is
+// paused, Lock.Err of its locks returns nil, even after another node has been granted the locks. A
+// resource must compare tokens to protect itself from such a holder. The code of the test is not
 // stopped: its calls on the node behave like calls just before the pause or right after Resume.
 //
 //	cluster.Pause(0)
@@ -39,16 +39,16 @@ func (c *Cluster) setPaused(doing string, i int, paused bool) {
 	if was == paused {
 		c.t.Fatalf("mortisetest: %s: node %d: paused is already %v", doing, i, was)
 	}
-	p.machine.hide(paused) // set the clock first: on Resume the node must read the true time before data arrives
+	p.machine.hide(paused) // set the clock first, because on Resume the node must read the true time before data arrives
 	c.rewire()
 }
 
-// Lose makes the lease of node i expire. Every lock that it holds is lost: Lock.Err reports the
-// loss immediately, Lock.Done is closed, and the next waiter is granted the lock. The node
+// Lose makes the lease of node i expire. Every lock that the node holds is lost: Lock.Err reports
+// the loss immediately, Lock.Done is closed, and the next waiter is granted the lock. The node
 // continues to run without its locks. Lose advances the boot-time clock by one SessionTTL, as if
-// the process had been stopped for that time. A lock with Request.LockDelay stays taken for that
-// delay. The sessions of the node (mortise.Session) lose their locks too, but their Done may be
-// closed later, by up to a third of their TTL.
+// the process had been stopped for that time. A lock with Request.LockDelay stays taken for the
+// duration of the delay. The sessions of the node (mortise.Session) lose their locks too, but their
+// Done may be closed later, by up to a third of their TTL.
 //
 //	cluster.Lose(0)
 func (c *Cluster) Lose(i int) {
@@ -73,8 +73,8 @@ func (c *Cluster) Leap(i int, d time.Duration) {
 	c.rouse(i)
 }
 
-// Drift sets the rate of the boot-time clock of node i: 1 is right, and 1.01 is 1% fast, which is
-// the most that mortise tolerates.
+// Drift sets the rate of the boot-time clock of node i: 1 is the right rate, and 1.01 is 1% fast,
+// which is the most that mortise tolerates.
 //
 //	cluster.Drift(0, 1.01)
 func (c *Cluster) Drift(i int, rate float64) {
@@ -85,8 +85,8 @@ func (c *Cluster) Drift(i int, rate float64) {
 	c.place(i).machine.run(rate)
 }
 
-// rouse makes node i read its clock now. Otherwise it may read its clock only when its next renewal
-// is due.
+// rouse makes node i read its clock now. By itself, the node may read its clock only when its next
+// renewal is due.
 func (c *Cluster) rouse(i int) {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -51,8 +51,8 @@ func TestLoseTellsAtOnce(t *testing.T) {
 	})
 }
 
-// TestLoseWithADelay checks that a lost lock stays taken for its Request.LockDelay, as when its
-// holder has ended, and that it can be resumed.
+// TestLoseWithADelay checks that a lost lock stays taken for its Request.LockDelay, as after the
+// end of its holder, and that the lock can be resumed.
 func TestLoseWithADelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := mortisetest.New(t, 3)
@@ -74,8 +74,8 @@ func TestLoseWithADelay(t *testing.T) {
 }
 
 // TestAwaitAHolderThatCannotBeTold checks that Await does not wait for a grant that cannot arrive.
-// The holder in the queue is the earlier incarnation of a restarted node, whose session has not
-// expired.
+// The holder in the queue is the earlier incarnation of a restarted node; the session of this
+// incarnation has not expired.
 func TestAwaitAHolderThatCannotBeTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := mortisetest.NewWith(t, 3,
@@ -133,8 +133,8 @@ func TestAShortPauseCostsNothing(t *testing.T) {
 	})
 }
 
-// TestNothingLeavesAPausedNode checks that a call on a paused node reaches the group only after
-// Resume.
+// TestNothingLeavesAPausedNode checks that the request of a call on a paused node reaches the group
+// only after Resume.
 func TestNothingLeavesAPausedNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := mortisetest.New(t, 3)
@@ -197,8 +197,8 @@ func TestDrift(t *testing.T) {
 	}
 }
 
-// TestTenMinutesInABubble checks that a lock is held for ten minutes of fake time, and lost when
-// the node is told to lose it.
+// TestTenMinutesInABubble checks that a lock is held for ten minutes of fake time, and is lost when
+// Lose is called.
 func TestTenMinutesInABubble(t *testing.T) {
 	began := time.Now()
 	synctest.Test(t, func(t *testing.T) {
@@ -217,7 +217,8 @@ func TestTenMinutesInABubble(t *testing.T) {
 }
 
 // TestAwaitMeansThatTheHolderKnows checks that the holder has received its grant when AwaitHolder
-// returns. Otherwise a loss right after AwaitHolder would leave the call waiting.
+// returns. If it had not, the call that locks would wait again after a loss right after
+// AwaitHolder.
 func TestAwaitMeansThatTheHolderKnows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := mortisetest.New(t, 3)

@@ -39,8 +39,8 @@ func (c *Cluster) Leader() int {
 	return leader
 }
 
-// Follower waits until a node leads the group, and returns another node that is running and not
-// paused: the first such node after the leader, in cyclic order.
+// Follower waits until a node leads the group. It returns the index of the first node after the
+// leader, in cyclic order, that is running and not paused.
 //
 //	holder := cluster.Follower() // killing it causes no election
 func (c *Cluster) Follower() int {
@@ -55,9 +55,9 @@ func (c *Cluster) Follower() int {
 	return -1
 }
 
-// leader returns the index of the leader, or -1 if there is none. The leader is the node with the
-// highest term among those that report that they lead. It must also answer a query that a majority
-// must confirm.
+// leader returns the index of the leader, or -1 if there is no leader. The leader is the node with
+// the highest term among the nodes that report that they lead. It must also answer a query that
+// needs the confirmation of a majority.
 func (c *Cluster) leader() int {
 	leader, term := -1, uint64(0)
 	for _, i := range c.awake() {
@@ -68,8 +68,8 @@ func (c *Cluster) leader() int {
 	if leader < 0 {
 		return -1
 	}
-	// Not c.t.Context(), because leader is also called at the end of the test, after that context
-	// has ended.
+	// This is not c.t.Context(), because leader is also called at the end of the test, after that
+	// context has ended.
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	if _, err := c.Node(leader).Check(ctx, "mortisetest", 1); err != nil {
@@ -81,9 +81,9 @@ func (c *Cluster) leader() int {
 	return leader
 }
 
-// Until calls is() until it returns true. The first pause between two calls is a millisecond, and
-// later ones are up to 50 ms; in a bubble the pauses take no real time. If is() does not return
-// true within Patience, the test fails with the text in what.
+// Until calls the function is until it returns true. The first pause between two calls is a
+// millisecond, and later pauses are up to 50 ms; in a bubble the pauses take no real time. If is
+// does not return true within Patience, the test fails with the text in what.
 //
 //	cluster.Until("the worker has stopped", func() bool { return worker.stopped.Load() })
 func (c *Cluster) Until(what string, is func() bool) {

@@ -56,7 +56,7 @@ func agent(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	given := config // without the random secret that secure may set: no derived secret comes from it
+	given := config // secure may set a random secret, and no derived secret can come from that one
 	c.secure(&config)
 	listeners, err := c.agent.listeners(allowed != nil)
 	if err != nil {
@@ -97,9 +97,9 @@ func agent(ctx context.Context, c *call) error {
 	return errors.Join(err, within(leaveWithin, node.Leave))
 }
 
-// secure protects the instance's port from other users of this machine if no option does so. An
-// agent without peers gets a random secret. With peers, secure only warns, because agents need a
-// common secret to find each other.
+// secure protects the instance's port from other users of this machine if the configuration does
+// not. It gives an agent without peers a random secret. If the agent has peers, secure only prints
+// a warning, because agents need a common secret to find each other.
 func (c *call) secure(config *mortise.Config) {
 	if config.Secret != "" || config.TLSFiles != (mortise.TLSFiles{}) || config.Insecure {
 		return

@@ -41,7 +41,7 @@ func (a *agentProcess) post(t *testing.T, path string, body, answer any) int {
 type object map[string]any
 
 // TestTheAgentsClients checks that the locks of a client are released when the client is lost,
-// whether it keeps its lease by requests or by a connection.
+// whether the client keeps its lease by requests or by a connection.
 func TestTheAgentsClients(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, false, "a", "b", "c")
@@ -177,8 +177,8 @@ func TestALostClientsLockKeepsItsDelay(t *testing.T) {
 }
 
 // TestPython checks the Python client of this directory: two clients hold a lock alternately, the
-// error for a busy lock names the holder, a client notices a loss, and the locks of a process end
-// with it.
+// error for a busy lock names the holder, a client notices the loss of a lock, and the locks of a
+// process are released when the process ends.
 func TestPython(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {

@@ -73,7 +73,7 @@ type history []scrape
 
 const scrapeEvery = 5 * time.Second
 
-// rule is one alert. It fires if expr is true for all scrapes of the duration last.
+// rule is one alert. It fires if expr is true for all scrapes within the duration last.
 type rule struct {
 	name string
 	last time.Duration

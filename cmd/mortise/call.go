@@ -20,7 +20,7 @@ import (
 type call struct {
 	out, errs io.Writer
 	words     []string
-	program   []string // the arguments after --, for run
+	program   []string // the arguments after --, which run executes
 	environ   []string // the environment before flags changed it, for the command of run
 
 	prefix    string
@@ -42,13 +42,13 @@ type call struct {
 	data    dataOptions
 }
 
-// prefix begins the names of the variables that this command reads for itself. It is also the
-// default prefix of the variables that describe the cluster; -env-prefix replaces the latter.
+// prefix is the prefix of the variables that this command reads for itself. It is also the default
+// prefix of the variables that describe the cluster; -env-prefix replaces the latter.
 const prefix = "MORTISE"
 
 type flagFor struct{ name, variable, about string }
 
-// guestFlags returns the flags that all commands have. nodeFlags returns those that only an
+// guestFlags returns the flags that all commands have. nodeFlags returns the flags that only an
 // instance needs.
 func guestFlags() []flagFor {
 	return []flagFor{

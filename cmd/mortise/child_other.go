@@ -7,8 +7,8 @@ import (
 	"os/exec"
 )
 
-// passedOn returns the signals that end the wait for the lock. The command receives them directly,
-// because it shares the console.
+// passedOn returns the signals that end the wait for the lock. A running command receives these
+// signals directly, because it shares the console.
 func passedOn() []os.Signal { return []os.Signal{os.Interrupt} }
 
 func typed(os.Signal) bool { return true }

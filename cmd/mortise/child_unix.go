@@ -17,8 +17,8 @@ func passedOn() []os.Signal {
 func typed(s os.Signal) bool { return s == syscall.SIGINT || s == syscall.SIGQUIT }
 
 // apart gives the command its own process group, so that signals also reach the processes that the
-// command has started. At a terminal the command stays in the process group of run, because
-// otherwise it could not read from the terminal.
+// command has started. If there is a terminal, the command stays in the process group of run,
+// because a command in another group could not read from the terminal.
 func apart(cmd *exec.Cmd, terminal bool) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: !terminal}
 	endWithUs(cmd.SysProcAttr)

@@ -19,8 +19,9 @@ import (
 	"time"
 )
 
-// asMortise is a variable that makes this test binary act as the command mortise. So the tests run
-// the code that was built for them, with the race detector if it is enabled.
+// asMortise is an environment variable that makes this test binary act as the command mortise. So
+// the tests run the command from the code of the test binary, with the race detector if it is
+// enabled.
 const asMortise = "THIS_TEST_IS_MORTISE"
 
 func TestMain(m *testing.M) {
@@ -97,8 +98,8 @@ func (f *fleet) in(t *testing.T) *fleet {
 	return &other
 }
 
-// environ returns the environment of the test, but with only those variables of mortise that are in
-// common and more. The lists common and more contain the variables without their prefix.
+// environ returns the environment of the test. Of the variables of mortise, it contains only those
+// in the lists common and more, which omit the prefix.
 func (f *fleet) environ(more ...string) []string {
 	var list []string
 	for _, pair := range os.Environ() {

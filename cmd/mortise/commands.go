@@ -98,7 +98,8 @@ func ofTheGroup() []command {
 	}
 }
 
-// besides returns the commands that query no instance, and agent, which is itself an instance.
+// besides returns the commands that query no instance, and the command agent, which is itself an
+// instance.
 func besides() []command {
 	return []command{
 		{

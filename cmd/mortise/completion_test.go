@@ -46,8 +46,8 @@ func TestBashCompletes(t *testing.T) {
 	}
 }
 
-// TestCompletionsAreRead checks that each installed shell parses its script without errors, and
-// that each script contains every command.
+// TestCompletionsAreRead checks that each installed shell parses its completion script without
+// errors, and that each script contains every command.
 func TestCompletionsAreRead(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		file := script(t, shell)

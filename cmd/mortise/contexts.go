@@ -22,7 +22,7 @@ type contextsFile struct {
 	Contexts map[string]clusterContext `json:"contexts"`
 }
 
-// clusterContext describes how one cluster is reached. The names of its fields are those of flags.
+// clusterContext describes how one cluster is reached. Its fields have the names of flags.
 type clusterContext struct {
 	Join          []string `json:"join"`
 	Cluster       string   `json:"cluster"`
@@ -35,7 +35,7 @@ type clusterContext struct {
 	Insecure      bool     `json:"insecure"`
 	EnvPrefix     string   `json:"env_prefix"`
 
-	Secret string `json:"secret"` // a secret here is an error
+	Secret string `json:"secret"` // rejected: the file must not contain a secret
 }
 
 // useContext sets the variables of the chosen context, except those that a flag replaces. It fails
@@ -137,8 +137,9 @@ func (x clusterContext) variables(dir string) map[string]string {
 	return all
 }
 
-// apply sets the variables that no flag replaces. A secret, certificates and no security are
-// alternatives: a flag that chooses one of them also replaces the others.
+// apply sets the variables that no flag replaces. Security by a secret, security by certificates
+// and no security are alternatives: a flag that chooses one of them also replaces the variables of
+// the others.
 func (c *call) apply(name string, variables map[string]string) error {
 	chosen := map[string]bool{}
 	for variable := range c.changed {

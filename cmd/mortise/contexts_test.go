@@ -67,7 +67,8 @@ func TestContexts(t *testing.T) {
 	x.mortise("ls", "-context", "here").wants(t, exitOK, "every user of this machine", "chmod 600 "+secret)
 }
 
-// TestWhatNoContextMayBe checks that errors in the file are reported before an instance is queried.
+// TestWhatNoContextMayBe checks that errors in the file of contexts are reported before an instance
+// is queried.
 func TestWhatNoContextMayBe(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"contexts": {"x": {"secret": "msk1_a"}}}`:                         "secret_file",

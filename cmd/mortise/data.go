@@ -55,8 +55,8 @@ func data(ctx context.Context, c *call) error {
 	return c.putData(ctx, g, key, text)
 }
 
-// dataWords parses get KEY, put KEY DATA and rm KEY. If DATA is missing or is -, the data is read
-// from standard input.
+// dataWords parses the words get KEY, put KEY DATA or rm KEY. If DATA is missing or "-", it reads
+// the data from standard input.
 func (c *call) dataWords() (verb, key string, text []byte, err error) {
 	words := c.words
 	if len(words) < 2 {
@@ -88,7 +88,8 @@ func (c *call) dataWords() (verb, key string, text []byte, err error) {
 	return verb, key, text, err
 }
 
-// getData prints data unchanged. On a terminal it escapes unprintable characters.
+// getData prints the data of a key. It escapes unprintable characters only if the output is a
+// terminal.
 func (c *call) getData(ctx context.Context, g *guest.Guest, key string) error {
 	k, err := c.peek(ctx, g, key)
 	switch {

@@ -16,7 +16,7 @@ import (
 type facts struct {
 	reports []guest.Report
 	lookups []error         // the errors of entries of Join that resolve to no address
-	health  *mortise.Health // nil means that there is no leader
+	health  *mortise.Health // nil means that no leader has reported
 }
 
 type diagnosis struct {
@@ -51,7 +51,7 @@ func diagnose(f facts) *diagnosis {
 	default:
 		f.headless(d)
 	}
-	if f.health == nil || len(leaders) != 1 { // otherwise led has called failed
+	if f.health == nil || len(leaders) != 1 { // led has called failed otherwise
 		f.failed(d)
 	}
 	f.clocks(d)
@@ -125,8 +125,8 @@ func (f facts) silent() []guest.Report {
 	return f.filter(func(r guest.Report) bool { return r.Status == nil })
 }
 
-// place returns the address of a report, preceded by the instance's name if another instance knows
-// it.
+// place returns the address of a report, preceded by the instance's name if a report of another
+// instance contains the name.
 func (f facts) place(r guest.Report) string {
 	if name := names(f.reports)[r.Addr]; name != "" {
 		return name + " at " + r.Addr
@@ -209,7 +209,7 @@ func (f facts) headless(d *diagnosis) {
 	for _, v := range missing {
 		d.why("missing: %s: %s", f.named(v), f.fate(v.Instance, v.Address))
 	}
-	for _, r := range f.leaders() { // they have not noticed the loss yet, or the leader does not answer in time
+	for _, r := range f.leaders() { // their members have not noticed the loss yet, or the leader is slow
 		d.why("%s still reports %s as the leader, which has not answered in time",
 			r.Status.Name, r.Status.Leader)
 	}
@@ -226,7 +226,7 @@ func (f facts) headless(d *diagnosis) {
 	}
 	d.Problem = plain.Sprintf("the quorum is lost%s: %d of %d voters are missing, so no lock is granted", since,
 		len(missing), len(voters))
-	if time.Duration(view.Answer.Leaderless) > settledAfter { // earlier, its answer may be incomplete
+	if time.Duration(view.Answer.Leaderless) > settledAfter { // before that, its answer may be incomplete
 		d.why("%s says: %s", view.Status.Name, view.Status.Waiting)
 	}
 	f.quorumLost(d, view, missing, need-len(alive))
@@ -291,8 +291,7 @@ func (f facts) failed(d *diagnosis) {
 // default limit.
 const clocksApart = time.Second
 
-// clocks adds wall clocks that differ, if the difference is larger than the round trips of the
-// queries can explain.
+// clocks reports wall clocks that differ by more than the round trips of the queries can explain.
 func (f facts) clocks(d *diagnosis) {
 	answers := f.answers()
 	if len(answers) < 2 {
@@ -305,7 +304,7 @@ func (f facts) clocks(d *diagnosis) {
 			"no group is founded, and the tokens of a later group may not be higher than those of an earlier one",
 			slow.Status.Name, fast.Status.Name, short(apart))
 		const next = "set the clocks of the machines"
-		if d.Well { // this is now the worst problem, so its step comes first
+		if d.Well { // there is no other problem, so this one becomes the headline and its step the first
 			d.why("%s", d.Problem)
 			d.Well, d.Problem, d.Steps = false, what, append([]string{next}, d.Steps...)
 			return

@@ -7,8 +7,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// disks returns the disks that have a fault, each once, as the leader and the instances report
-// them. Disks whose fault costs an instance its vote come before those that are almost full.
+// disks returns each disk that has a fault once, as the leader and the instances report it. Disks
+// that prevent an instance from voting come before disks that are almost full.
 func (f facts) disks() (list []mortise.FaultyDisk) {
 	add := func(faults []mortise.FaultyDisk) {
 		for _, d := range faults {
@@ -17,7 +17,7 @@ func (f facts) disks() (list []mortise.FaultyDisk) {
 			}
 		}
 	}
-	for _, r := range f.answers() { // the report of an instance about its own disk has precedence
+	for _, r := range f.answers() { // an instance's report about its own disk has precedence
 		if s := r.Status; s.Disk != nil {
 			add([]mortise.FaultyDisk{{Name: s.Name, Instance: s.Instance, DiskFault: *s.Disk}})
 		}

@@ -40,7 +40,7 @@ func (w *writer) value(v reflect.Value) error {
 		return w.plain(nil)
 	}
 	if v.Type() == reflect.TypeFor[error]() && !v.IsNil() {
-		return w.plain(v.Interface().(error).Error()) // a struct that is an error would be written as its fields
+		return w.plain(v.Interface().(error).Error()) // an error that is a struct would be written as its fields
 	}
 	switch of := v.Interface().(type) {
 	case time.Duration:
@@ -77,7 +77,7 @@ func (w *writer) plain(v any) error {
 	return err
 }
 
-// table writes a map. It does not change the keys.
+// table writes a map. It writes the keys of the map unchanged.
 func (w *writer) table(v reflect.Value) error {
 	values := map[string]reflect.Value{}
 	for _, key := range v.MapKeys() {

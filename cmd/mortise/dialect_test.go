@@ -77,9 +77,9 @@ func TestDialect(t *testing.T) {
 	}
 }
 
-// TestJSONKeysStay checks that no JSON key is removed or changes its type, because that breaks
-// programs that read it. A key can change by renaming a field of the library, because keys are
-// derived from Go names.
+// TestJSONKeysStay checks that no JSON key is removed or changes its type, because such a change
+// breaks programs that read the key. Because keys are derived from Go names, renaming a field of
+// the library can change a key.
 func TestJSONKeysStay(t *testing.T) {
 	types := []reflect.Type{}
 	var collect func(t reflect.Type)
@@ -147,7 +147,8 @@ func written(f member) string {
 	return "number"
 }
 
-// TestOneDialect checks the JSON that the commands, the agent and its page write in a real cluster.
+// TestOneDialect checks, in a real cluster, the form of the JSON that the commands, the agent and
+// the agent's page write.
 func TestOneDialect(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, true, "a", "b", "c")
@@ -246,7 +247,7 @@ func TestOneDialect(t *testing.T) {
 }
 
 // strange returns the deviations from the form that dialect.go describes. It ignores the values of
-// locks, because their holders choose those texts.
+// locks, because the holders choose these texts.
 func strange(key string, v any) (faults []string) {
 	switch v := v.(type) {
 	case map[string]any:

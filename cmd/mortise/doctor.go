@@ -61,7 +61,7 @@ func (c *call) checkUp(ctx context.Context, g *guest.Guest, key string) (*checku
 		}
 	}
 	silent := slices.ContainsFunc(f.reports, func(r guest.Report) bool { return r.Outcome == guest.Silent })
-	if len(f.answers()) > 0 && (f.health == nil || silent) { // possibly an election, or a busy machine
+	if len(f.answers()) > 0 && (f.health == nil || silent) { // an election may be running, or a machine may be busy
 		sleep(ctx, secondLook)
 		f = c.examine(ctx, g)
 	}
@@ -103,8 +103,8 @@ func (c *call) examine(ctx context.Context, g *guest.Guest) facts {
 	return facts{reports, lookups, c.health(ctx, g, reports)}
 }
 
-// waitedFor returns the keys that requests wait for, the longest held first, or only the given key.
-// It leaves out keys that are held long by design.
+// If key is empty, waitedFor returns the keys that requests wait for, the longest held first,
+// without keys that are held long by design. Otherwise it returns only the given key.
 func (c *call) waitedFor(ctx context.Context, g *guest.Guest, key string) (keys []hot, err error) {
 	if key != "" {
 		k, err := c.peek(ctx, g, key)

@@ -27,9 +27,10 @@ func (s said) quickly(t *testing.T) said {
 	return s
 }
 
-// TestALostQuorum checks a group with directories that has lost two of its three voters. Commands
-// that only read must work. doctor must name the missing voters and the right next step: first to
-// start them again, and, when their directories are lost, to give up the group.
+// TestALostQuorum checks a group whose instances have directories and that has lost two of its
+// three voters. Commands that only read must work. doctor must name the missing voters and the
+// right next step: while the directories of the voters exist, to start the voters again; when the
+// directories are lost, to give up the group.
 func TestALostQuorum(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, true, "a", "b", "c")
@@ -51,11 +52,11 @@ func TestALostQuorum(t *testing.T) {
 	f.mortise("run", "-n", "k", "--", "echo", "never").wants(t, exitNotReady)
 
 	f.start(f.agents[1]) // the step that doctor shows first
-	f.publish()          // not f.ready: that takes half a minute while c is missing
+	f.publish()          // not f.ready, which takes half a minute while c is missing
 	f.doctorSays(exitNo, "leads group "+group, "Replicas says that 3 instances run, and 2 answer")
 	f.mortise("run", "-w", patience.String(), "k", "--", "echo", "granted").wants(t, exitOK, "granted")
 
-	f.agents[1].kill() // it is not started again
+	f.agents[1].kill() // this directory is lost
 	for _, a := range f.agents[1:] {
 		if err := os.RemoveAll(a.dir); err != nil {
 			t.Fatal(err)
@@ -65,7 +66,7 @@ func TestALostQuorum(t *testing.T) {
 	f.publish()
 	eventually(t, "the group can be given up", func() error {
 		if s := f.mortise("recover", strings.TrimLeft(group, "0")); s.code != exitOK {
-			return errors.New(s.errs) // a may regard b as the leader for a while
+			return errors.New(s.errs) // a may still regard b as the leader
 		}
 		return nil
 	})
@@ -156,7 +157,7 @@ func TestADeadVoter(t *testing.T) {
 		"its process does not run: "+f.agents[2].Address)
 }
 
-// TestLooking runs every command that only reads against a healthy cluster.
+// TestLooking runs against a healthy cluster every command that only reads.
 func TestLooking(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, false, "a", "b", "c")

@@ -22,8 +22,8 @@ func doctorFlags(c *call, fs *flag.FlagSet) {
 	fs.DurationVar(&c.doctor.every, "every", 5*time.Second, "with -watch: the time between two checkups")
 }
 
-// watchDoctor makes checkups until ctx ends. On a terminal each checkup replaces the one before. To
-// other outputs a checkup is written only if its verdict differs from that of the one before.
+// watchDoctor makes checkups until ctx ends. On a terminal each checkup replaces the previous one.
+// To other outputs a checkup is written only if its verdict differs from the previous verdict.
 // watchDoctor returns the last verdict as an error.
 func (c *call) watchDoctor(ctx context.Context, look func(context.Context) (*checkup, error)) error {
 	if c.doctor.every < 100*time.Millisecond {

@@ -43,7 +43,7 @@ func TestDoctorWatches(t *testing.T) {
 	f.agents[2].kill()
 	until("trouble: ")
 	_ = cmd.Process.Signal(syscall.SIGINT)
-	for lines.Scan() { // reads the rest, because Wait closes the pipe
+	for lines.Scan() { // reads the rest before Wait closes the pipe
 	}
 	_ = cmd.Wait()
 	if code := cmd.ProcessState.ExitCode(); code != exitNo {
@@ -52,8 +52,9 @@ func TestDoctorWatches(t *testing.T) {
 	f.mortise("doctor", "--watch", "-every", "1ms").wants(t, exitUsage)
 }
 
-// TestAVerdictIsPrintedOnce checks that a checkup is not printed if only the durations in the
-// headline or the text below it have changed, or if Ctrl-C interrupts the checkup.
+// TestAVerdictIsPrintedOnce checks that a checkup is not printed if Ctrl-C interrupts it, or if it
+// differs from the previous checkup only in the durations of the headline or in the text below the
+// headline.
 func TestAVerdictIsPrintedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())

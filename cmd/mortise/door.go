@@ -23,7 +23,7 @@ const (
 	maxBody = 1 << 20
 	maxName = 256
 	maxKeys = 1000 // the number of keys that /v1/keys lists at most
-	// the limit of /readyz and of queries to the leader: shorter than the timeouts of clients
+	// the time limit of /readyz and of queries to the leader: shorter than the timeouts of clients
 	answerSoon  = time.Second
 	lostLook    = 100 * time.Millisecond // the interval at which a held lease is checked
 	stillAlive  = 5 * time.Second        // the interval of empty lines
@@ -51,7 +51,7 @@ type asked struct {
 	Key       string        `json:"key"`
 	Keys      []string      `json:"keys"`
 	Token     mortise.Token `json:"token"`
-	Wait      *float64      `json:"wait_seconds"` // nil means until the connection ends; 0 means not at all
+	Wait      *float64      `json:"wait_seconds"` // nil means to wait until the connection ends; 0 means not to wait
 	Shared    bool          `json:"shared"`
 	Permits   int           `json:"permits"`
 	Of        int           `json:"of"`
@@ -60,8 +60,8 @@ type asked struct {
 	LockDelay *float64      `json:"lock_delay_seconds"`
 }
 
-// handler returns the HTTP handler of the API. Set local if the listener is a socket in the file
-// system, whose permissions decide which users may open it.
+// handler returns the HTTP handler of the API. local means that the listener is a socket in the
+// file system, whose permissions decide which users may open it.
 func (d *door) handler(local bool) http.Handler {
 	mux := http.NewServeMux()
 	post := func(path string, do func(*http.Request, asked) (any, error)) {
@@ -242,8 +242,8 @@ func (d *door) unlock(r *http.Request, a asked) (any, error) {
 	return struct{}{}, d.leases.release(ctx, programOf(r), a.Lease, a.Token)
 }
 
-// check reports whether a lock is held. For a lock of a lease it uses this agent's clock, as
-// Lock.Err does. For a key it queries the leader.
+// check reports whether a lock is held. To check a lock of a lease, it uses this agent's clock, as
+// Lock.Err does. To check a key, it queries the leader.
 func (d *door) check(r *http.Request, a asked) (any, error) {
 	if a.Lease != "" {
 		lock, err := d.leases.lock(programOf(r), a.Lease, a.Token)

@@ -61,7 +61,7 @@ func ask(t *testing.T, client *http.Client, method, url, body string, headers ..
 }
 
 // TestTheDoorRefusesOtherSites checks that requests for an image or a link on a page of another
-// site are rejected. A browser sends such requests without an Origin.
+// site are rejected. A browser sends such requests without the header Origin.
 func TestTheDoorRefusesOtherSites(t *testing.T) {
 	server, _ := doorTo(t, nil)
 	for _, path := range []string{"/v1/watch", "/v1/keys", "/v1/key?key=k", "/v1/status", "/v1/health", "/readyz",
@@ -165,7 +165,7 @@ func TestLeasesAreBoundedForEachClient(t *testing.T) {
 			t.Fatal(err)
 		}
 		var text bytes.Buffer
-		if _, err = text.ReadFrom(r.Body); err != nil { // otherwise the connection is not reused
+		if _, err = text.ReadFrom(r.Body); err != nil { // read to the end, so that the connection is reused
 			t.Fatal(err)
 		}
 		r.Body.Close()

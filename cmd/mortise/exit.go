@@ -10,16 +10,16 @@ import (
 	"github.com/mortise-lock/mortise/internal/plain"
 )
 
-// Exit codes. run exits with the code of its command, so the codes of mortise itself are values
-// that few programs use.
+// Exit codes. The command run exits with the code of the command that it executes, so mortise's own
+// codes are values that few programs use.
 const (
 	exitOK = 0
-	// doctor has found a problem, unlock has ended nothing, or data has found no data or another
+	// doctor has found a problem, unlock has ended no hold, or data has found no data or another
 	// revision
 	exitNo        = 1
-	exitBusy      = 120 // the lock is held, and -n or -w allowed no longer wait
+	exitBusy      = 120 // the lock is held, and the wait that -n or -w allows is over
 	exitLost      = 121 // the lock was lost while the command ran
-	exitNotReady  = 122 // no leader, no majority or no instance can be reached, or the group is in its grace
+	exitNotReady  = 122 // no leader, majority or instance can be reached, or the group grants no locks yet
 	exitUsage     = 123 // the command line or the configuration is wrong; nothing was done
 	exitFailed    = 124 // any other error
 	exitDenied    = 125 // the derived secret does not grant the right; nothing was done

@@ -9,9 +9,9 @@ import (
 	"github.com/mortise-lock/mortise/internal/credentials"
 )
 
-// guard rejects requests from web pages, except from the agent's own page. Otherwise any page could
-// make a browser send requests to an address of this machine. With anyHost, the Host header may
-// have any name.
+// guard rejects requests from web pages other than the agent's own page, because any page can make
+// a browser send requests to an address of this machine. With anyHost, the Host header may contain
+// any name.
 func (d *door) guard(next http.Handler, anyHost bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, _, err := net.SplitHostPort(r.Host)
@@ -36,7 +36,7 @@ func (d *door) guard(next http.Handler, anyHost bool) http.Handler {
 			text := "show one of this agent's tokens, or a derived secret: Authorization: Bearer TOKEN"
 			say(w, http.StatusUnauthorized, problem{text, "no token", nil})
 		case d.tokens == nil && r.Header.Get("Authorization") != "":
-			// A misspelt derived secret must not give the request the agent's own rights.
+			// A request with a misspelt derived secret must not get the agent's own rights.
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			text := "this agent has no tokens: show a derived secret (Authorization: Bearer msd1_...), or nothing"
 			say(w, http.StatusUnauthorized, problem{text, "no token", nil})
@@ -47,7 +47,7 @@ func (d *door) guard(next http.Handler, anyHost bool) http.Handler {
 }
 
 // fromPage reports whether a web page other than the agent's own has sent a request. Requests for
-// images and links have no Origin, so fromPage also reads Sec-Fetch-Site.
+// images and links do not have the header Origin, so fromPage also reads Sec-Fetch-Site.
 func fromPage(r *http.Request) bool {
 	from := r.Header.Get("Sec-Fetch-Site")
 	if r.Header.Get("Origin") != "" {

@@ -9,12 +9,12 @@ import (
 	"github.com/mortise-lock/mortise/internal/purpose"
 )
 
-// This file determines whether a holder still runs. A restarted process has the same name, so only
-// the session shows whether the instance that answers is the holder.
+// This file determines whether a holder still runs. A restarted process has the name of its
+// predecessor, so only the session shows whether the instance that answers is the holder.
 
 type fate struct {
 	text    string
-	byForce bool // ending the hold by force may be necessary
+	byForce bool // whether ending the hold by force may be necessary
 }
 
 func holderFate(s mortise.Standing, f facts) fate {

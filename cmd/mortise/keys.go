@@ -75,7 +75,7 @@ func list(ctx context.Context, c *call) error {
 }
 
 // ofTick reports whether package tick itself has requested a key. Such a key is held long by
-// design, and no user code runs under it.
+// design, and no user code runs while it is held.
 func ofTick(k mortise.KeyInfo) bool {
 	return len(k.Queue) > 0 && k.Queue[0].Labels[purpose.Label] == purpose.Tick
 }

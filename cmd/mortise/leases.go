@@ -15,7 +15,7 @@ import (
 
 const (
 	maxLeases   = 10_000
-	leasesEach  = 1_000 // for each client, identified by its derived secret, its token, or else its connection
+	leasesEach  = 1_000 // for each client; door.client identifies it
 	leaseTTL    = 10 * time.Second
 	leaseTTLMin = time.Second
 	maxLeaseTTL = 10 * time.Minute
@@ -30,9 +30,9 @@ var (
 	errLeaseOver = errors.New("the lease has ended")
 )
 
-// leases are the leases of an agent's clients. The locks of a client belong to its lease. They are
-// released if the client ends the lease. If the client is lost, they lapse, because the client's
-// work may continue. leases is safe for concurrent use.
+// leases contains the leases of an agent's clients. The locks of a client belong to its lease. When
+// the client ends the lease, its locks are released. If the client is lost, its locks lapse,
+// because the client's work may continue. leases is safe for concurrent use.
 type leases struct {
 	node *mortise.Node
 	ctx  context.Context
@@ -40,7 +40,7 @@ type leases struct {
 
 	mu     sync.Mutex // guards the fields below and every lease; never held while blocking
 	all    map[string]*lease
-	each   map[any]int // the number of leases of each client that has any
+	each   map[any]int // the number of leases of each client that has at least one
 	closed bool
 }
 
@@ -91,8 +91,8 @@ func (ls *leases) open(client any, name string, ttl time.Duration) (*lease, erro
 	return l, nil
 }
 
-// find returns a lease of a program. It does not return a lease of another program, because the
-// locks of that lease have other rights.
+// find returns a lease of a program. It fails for a lease of another program, because the locks of
+// that lease have other rights.
 func (ls *leases) find(by *program, id string) (*lease, error) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -108,8 +108,8 @@ func (ls *leases) of(by *program, id string) (*lease, error) {
 	return l, nil
 }
 
-// keep extends a lease by its ttl, and returns the locks that it still holds. A lock that is
-// missing in the list is lost.
+// keep extends a lease by its ttl, and returns the locks that the lease still holds. A lock that is
+// missing from the list is lost.
 func (ls *leases) keep(by *program, id string) (*lease, []lockText, error) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -177,7 +177,7 @@ func (ls *leases) acquire(ctx context.Context, by *program, id string, r mortise
 	}
 	ls.mu.Unlock()
 	if !lives {
-		_ = lock.UnlockSoon() // the client has not been notified of the grant
+		_ = lock.UnlockSoon() // the client does not know about the grant
 		return nil, errNoLease
 	}
 	return lock, nil
@@ -222,8 +222,8 @@ func (l *lease) lost(how string) string {
 	return fmt.Sprintf("client %q of the agent %s", l.name, how)
 }
 
-// drop ends a lease and cancels its requests. If lost is empty, the locks are released. Otherwise
-// they lapse, with lost as the reason. drop reports whether the lease existed.
+// drop ends a lease and cancels its requests. If lost is empty, the locks are released. If lost is
+// a reason, the locks lapse for that reason. drop reports whether the lease existed.
 func (ls *leases) drop(id, lost string) bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()

@@ -28,7 +28,7 @@ const (
 	nothingGranted             // an instance waits, or the group is in its grace
 	diskIll                    // a disk prevents a vote, or soon will
 	voterMissing               // the loss of one more voter may end the majority
-	noneToLose                 // an instance was lost before, and the loss of one more would end the group
+	noneToLose                 // an instance was lost earlier, and the loss of one more would end the group
 	leaseInDanger
 	instanceMissing // the configuration expects more instances
 	nameTwice
@@ -102,7 +102,7 @@ func (f facts) voterTroubles(by guest.Report) (all []trouble) {
 	}
 	for _, m := range f.health.Missing {
 		if f.ill(m.Instance) {
-			continue // reported with its disk
+			continue // already reported with its disk
 		}
 		what := plain.Sprintf("the voter %s has been silent for %s: %s", m.Name, short(m.Silent),
 			f.fate(m.Instance, addressOf(by.Status.Voters, m.Instance)))
@@ -157,8 +157,8 @@ func (f facts) missingTroubles() (all []trouble) {
 // console uses the same default.
 const longHeld = 30 * time.Second
 
-// stuck makes a key that has been held for long while requests wait the headline, unless there is a
-// worse problem.
+// If a key has been held for long while requests wait, stuck reports the key in the headline,
+// unless there is a worse problem.
 func (f facts) stuck(d *diagnosis, keys []hot) {
 	for _, k := range keys {
 		if !d.Well || k.Waiting == 0 || k.HeldFor < longHeld || lasts(k.KeyInfo) || !holderFate(k.Queue[0], f).byForce {

@@ -4,16 +4,16 @@
 // # Overview
 //
 // All commands except agent are guests (package internal/guest): they connect to instances of the
-// cluster, with the cluster's secret or certificates, and do not count as instances. So a run that
-// lasts a second gets no vote and takes no part in founding a group. The command agent is a
+// cluster, with the cluster's secret or certificates, and do not count as instances. So a command
+// that runs for a second gets no vote and takes no part in founding a group. The command agent is a
 // complete instance with an HTTP API for this machine.
 //
 // # Guarantees
 //
-// The command of run is executed only while run has reason to believe that its lock is held;
+// The command run executes a program only while it has reason to believe that its lock is held;
 // README.md describes what happens when the lock is lost. The commands doctor, status and members
-// need one instance that answers, but no leader or majority. They list every address that does not
-// answer, with the reason.
+// need one instance that answers, but neither a leader nor a majority. They list every address that
+// does not answer, with the reason.
 //
 // # Concurrency
 //
@@ -26,13 +26,13 @@
 //
 // # Limits
 //
-// The command top reads at most 10,000 keys. The agent allows 10,000 leases, and 1,000 for each
-// client. It serves at most 64 derived secrets of programs at a time.
+// The command top reads at most 10,000 keys. The agent allows 10,000 leases in total, and 1,000
+// leases for each client. It serves programs with at most 64 different derived secrets at a time.
 //
 // # Refused alternative
 //
-// Starting a whole node in run, as agent does, was rejected: package internal/guest explains the
-// effects on a cluster of a node that exists for a second.
+// The command run does not start a whole node, as the command agent does: package internal/guest
+// explains how a node that exists for a second affects a cluster.
 package main
 
 import (

@@ -188,8 +188,8 @@ func (c *call) tableOf(list []mortise.Member, leader string) error {
 	return c.table(memberHeading, rows)
 }
 
-// tellLastRoll is used if no leader answers. It prints the instances that answer, and the most
-// recent list of members that one of these instances has.
+// tellLastRoll replaces the list of members if no leader answers. It prints the instances that
+// answer, and the most recent list of members that one of these instances has.
 func (c *call) tellLastRoll(reports []guest.Report, why error) error {
 	if c.json {
 		for _, r := range reports {

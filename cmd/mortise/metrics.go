@@ -13,12 +13,13 @@ import (
 )
 
 // This file exports metrics of an agent in the text format of Prometheus. Names, labels and buckets
-// are those of adapters/mortiseotel, so that its dashboard and its alert rules can be used.
+// are the same as in adapters/mortiseotel, so that the dashboard and the alert rules of that
+// adapter can be used.
 
 type measure struct {
 	name, kind, help string
 	label            string   // the label of a counter; empty means none
-	values           []string // the values of label: each series begins at 0, so that a rule sees the first increase
+	values           []string // the values of label: each begins at 0, so that a rule notices the first increase
 	bounds           []float64
 }
 
@@ -106,7 +107,8 @@ func observed(s mortise.Status) map[string]float64 {
 	if s.Leading {
 		f["members"] = float64(s.MembersTotal)
 	}
-	// A removed voter without a replacement counts too, although the group no longer waits for it.
+	// A removed voter that has not been replaced counts as missing too, although the group no
+	// longer waits for it.
 	if s.Health != nil {
 		f["voters_missing"] = float64(max(len(s.Health.Missing), s.VotersWanted-voters, 0))
 	}

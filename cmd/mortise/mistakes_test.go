@@ -11,9 +11,9 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestMistakesAtTheCommandLine checks the whole output of mistakes that new users make. The output
-// must name the missing flag and its variable. The list of mistakes is in mistakes_test.go of the
-// root package.
+// TestMistakesAtTheCommandLine checks the whole output of the command for mistakes that new users
+// make. The output must name the missing flag and its variable. The list of mistakes is in
+// mistakes_test.go of the root package.
 func TestMistakesAtTheCommandLine(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -60,7 +60,7 @@ func TestMistakesAtTheCommandLine(t *testing.T) {
 			`mortise recover: "orders" is not a group ID; mortise doctor shows the ID` + "\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Setenv("MORTISE_JOIN", "") // Main sets the variables of flags
+			t.Setenv("MORTISE_JOIN", "") // Main sets this variable if a flag does; Setenv restores it
 			var out, errs bytes.Buffer
 			code := Main(ctx, strings.Fields(strings.ReplaceAll(tc.args, "AT", at)), &out, &errs)
 			if text := strings.ReplaceAll(out.String()+errs.String(), at, "AT"); code != tc.code || text != tc.want {

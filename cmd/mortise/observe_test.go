@@ -41,9 +41,9 @@ func body(t *testing.T, method, url string, headers ...string) (code int, text, 
 	return answer.StatusCode, string(all), answer.Header.Get("WWW-Authenticate")
 }
 
-// TestMetricsAreThoseOfTheAdapter checks that names, types, helps, buckets and label values of the
-// metrics are those of adapters/mortiseotel, so that its dashboard and alert rules can be used with
-// an agent.
+// TestMetricsAreThoseOfTheAdapter checks that names, types, help texts, buckets and label values of
+// the metrics are the same as in adapters/mortiseotel, so that the dashboard and the alert rules of
+// that adapter can be used with an agent.
 func TestMetricsAreThoseOfTheAdapter(t *testing.T) {
 	read := func(path ...string) string {
 		text, err := os.ReadFile(filepath.Join(path...))

@@ -62,8 +62,8 @@ func part(s *mortise.Status) string {
 	return "member"
 }
 
-// healthWithin is how long a leader may take to report on the voters. A slower leader has most
-// likely lost its leadership.
+// healthWithin is how long a leader may take to report on the voters. A leader that takes longer
+// has most likely lost its leadership.
 const healthWithin = time.Second
 
 // health gets the report on the voters from the leader, through any instance that knows a leader.
@@ -85,7 +85,7 @@ func (c *call) health(ctx context.Context, g *guest.Guest, reports []guest.Repor
 }
 
 type statusShown struct {
-	Health    *mortise.Health // nil means that there is no leader
+	Health    *mortise.Health // nil means that no leader has reported
 	Instances []seen
 }
 
@@ -108,7 +108,7 @@ func status(ctx context.Context, c *call) error {
 		return c.show(all)
 	}
 	if h != nil {
-		c.printf("%v\n\n", h) // Health escapes its own texts
+		c.printf("%v\n\n", h) // Health.String escapes the texts of other processes
 	} else {
 		c.printf("there is no leader; mortise doctor says why\n\n")
 	}

@@ -15,7 +15,7 @@ import (
 
 const pingPrefix = "mortise/ping/"
 
-// maxPings is the maximum of -n, because each ping loads the whole group.
+// maxPings is the maximum of the flag -n. It exists because each ping loads the whole group.
 const maxPings = 100_000
 
 type pingOptions struct{ count int }
@@ -47,7 +47,7 @@ func ping(ctx context.Context, c *call) error {
 	defer g.Close()
 	took, failed := c.pings(ctx, g, prefix+rand.Text())
 	if ctx.Err() != nil && len(took) > 0 {
-		ctx, failed = context.WithoutCancel(ctx), nil // Ctrl-C ends the measurement
+		ctx, failed = context.WithoutCancel(ctx), nil // Ctrl-C ends only the measurement
 	}
 	if len(took) == 0 {
 		return failed

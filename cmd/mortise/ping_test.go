@@ -15,7 +15,7 @@ func TestPing(t *testing.T) {
 	w := f.watch("")
 	w.next(t, "reset")
 	f.mortise("ping", "-n", "3").wants(t, exitOK, "a leads; 3 times lock and unlock: min ")
-	for i := range 4 { // the first ping is not counted
+	for i := range 4 { // one more than -n, because the first ping is not counted
 		held := w.next(t, "held")
 		if freed := w.next(t, "freed"); !strings.HasPrefix(held.Key, pingPrefix) || freed.Token != held.Token {
 			t.Errorf("lock %d: %+v was granted and %+v given back", i, held, freed)

@@ -16,7 +16,8 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// This file implements asks for a program with a derived secret, with its guest.
+// This file implements asks for a program with a derived secret. The implementation uses the
+// program's guest.
 
 var errNotForPrograms = errors.New("a program with a derived secret cannot do this")
 
@@ -72,7 +73,8 @@ func puts[Q, A any](ctx context.Context, p *program, method guest.Method[Q, A], 
 	return a, mended(err)
 }
 
-// mended converts an error that a retry cannot cure to one for a wrong request.
+// mended converts an error that repeating the request cannot resolve into the error for a wrong
+// request.
 func mended(err error) error {
 	if failed, ok := errors.AsType[*queries.Failed](err); ok && failed.Kind == query.Failure_WRONG {
 		return bad("%s", strings.TrimPrefix(err.Error(), mortise.ErrBadRequest.Error()+": "))
@@ -89,7 +91,7 @@ func (p *program) acquire(ctx context.Context, r mortise.Request) (holding, erro
 	}
 	lock, err := p.session.Acquire(ctx, r)
 	if err != nil {
-		return nil, err // a nil lock in a holding would not be equal to nil
+		return nil, err // a holding that contains a nil lock is not equal to nil
 	}
 	return lock, nil
 }
@@ -140,8 +142,8 @@ func keysIn(a *query.KeysAnswer, err error) (keys []mortise.KeyInfo, _ error) {
 	return keys, json.Unmarshal(a.Keys, &keys)
 }
 
-// watch continues when the leader changes. It ends when ctx ends, or with an error if the program
-// has no right to see the events.
+// watch continues after a change of the leader. It ends when ctx ends, or with an error if the
+// program has no right to see the events.
 func (p *program) watch(ctx context.Context, prefix string, after uint64) iter.Seq2[mortise.Event, error] {
 	return func(yield func(mortise.Event, error) bool) {
 		q := &query.WatchRequest{Prefix: []byte(prefix), After: after}
@@ -150,7 +152,7 @@ func (p *program) watch(ctx context.Context, prefix string, after uint64) iter.S
 			if err = mended(err); ctx.Err() != nil {
 				err = ctx.Err()
 			} else if errors.Is(err, mortise.ErrNotReady) {
-				continue // there may be a leader again
+				continue // the next query may find a leader
 			}
 			if err != nil {
 				yield(mortise.Event{}, err)

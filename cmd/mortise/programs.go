@@ -16,20 +16,20 @@ import (
 )
 
 // This file is the pool of guests of an agent. A program that sends a derived secret to the HTTP
-// API acts through a guest. The agent opens the guest with that secret, and with a separate key,
-// link and session. So the leader enforces the rights of the secret, and the agent delegates none
-// of its own. All programs with the same secret share one guest.
+// API acts through a guest. The agent opens the guest with that secret, and the guest has its own
+// key, link and session. So the leader enforces the rights of the secret, and the agent delegates
+// none of its own rights. All programs with the same secret share one guest.
 //
 // The number of guests is limited: each guest occupies a place from the time when the agent begins
 // to open it until it is closed. A failed attempt to open a guest is not cached. A guest that no
-// request and no lease uses is closed after a while. Of the secrets, only hashes are stored.
+// request and no lease uses is closed after a while. The pool stores only hashes of the secrets.
 
 const (
 	maxPrograms = 64
 	programIdle = time.Minute // how long a guest without requests and leases stays open
 	openWithin  = 10 * time.Second
 	openAgain   = 100 * time.Millisecond
-	closeWithin = 3 * time.Second // the limit for ending a guest's session; after it the locks expire
+	closeWithin = 3 * time.Second // the time limit for ending a guest's session; if it passes, the locks expire
 )
 
 var (
@@ -42,31 +42,31 @@ var (
 		"for requests to the agent use one that was made with -allow")
 )
 
-// programs are the guests of an agent. It is safe for concurrent use.
+// programs is the pool of an agent's guests. It is safe for concurrent use.
 type programs struct {
 	config  mortise.Config // the configuration of the guests, except for the secret
 	address string         // the address of the agent's own port; empty if it has none
 	limit   int
 	idle    time.Duration
-	ctx     context.Context // its end cancels the opening of guests
+	ctx     context.Context // when it ends, the opening of guests is cancelled
 	end     context.CancelFunc
 	running sync.WaitGroup // counts guests that are being opened or closed
 
 	mu     sync.Mutex // guards the fields below, and using and timer of each program; never held while blocking
 	all    map[[sha256.Size]byte]*program
-	places int // the number of programs in all, and of those that are being closed
+	places int // the number of programs in all, plus those that are being closed
 	closed bool
 }
 
 type program struct {
 	pool    *programs
 	sum     [sha256.Size]byte
-	opened  chan struct{} // closed when the attempt to open is over; err, guest and session are set before
+	opened  chan struct{} // closed when the attempt to open has ended; err, guest and session are set before that
 	err     error
 	guest   *guest.Guest
 	session *guest.Session
 
-	using int         // the number of running requests and of leases
+	using int         // the number of running requests and leases
 	timer *time.Timer // closes the idle guest; nil while the guest is in use
 }
 
@@ -149,7 +149,7 @@ func (ps *programs) find(sum [sha256.Size]byte) (*program, error) {
 	return p, nil
 }
 
-// place is like find, but if there is no guest, it starts to open one.
+// place is like find, but if the secret has no guest, place starts to open one.
 func (ps *programs) place(sum [sha256.Size]byte, secret string) (*program, error) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -203,8 +203,8 @@ func (p *program) use() {
 	}
 }
 
-// stay counts a lease that begins while the caller is between enter and leave. When the lease ends,
-// leave must be called.
+// stay counts a lease as a use of the guest. The caller must be between enter and leave. When the
+// lease ends, leave must be called once more.
 func (ps *programs) stay(p *program) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -251,7 +251,8 @@ func (ps *programs) remove(p *program) {
 	})
 }
 
-// close closes all guests and waits for that. All leases must have been dropped before.
+// close closes all guests and waits until they are closed. All leases must have been dropped
+// before.
 func (ps *programs) close() {
 	ps.end()
 	ps.mu.Lock()
@@ -263,7 +264,7 @@ func (ps *programs) close() {
 				p.timer.Stop()
 			}
 			ps.remove(p)
-		default: // the end of ps.ctx cancels its opening
+		default: // the end of ps.ctx cancels the opening
 		}
 	}
 	ps.mu.Unlock()

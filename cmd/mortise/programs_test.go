@@ -246,8 +246,8 @@ func TestAProgramHasTheRightsOfItsSecret(t *testing.T) {
 	}
 }
 
-// TestProgramsAreApart checks that a program can use only its own leases, also if one of the
-// programs has no secret.
+// TestProgramsAreApart checks that a program can use only its own leases. One of the programs has
+// no secret.
 func TestProgramsAreApart(t *testing.T) {
 	i := openInn(t, nil, standard)
 	one, two := secretFor(t, "one", "lock *"), secretFor(t, "two", "lock *")
@@ -313,7 +313,7 @@ func TestBadSecretsTakeNoPlace(t *testing.T) {
 		"member":        {members, "member", 403},
 		"no tokens":     {"md1_misspelt", "no tokens", 401},
 	} {
-		for range 2 { // a failure must not be cached as a success
+		for range 2 { // the second attempt must also fail
 			code, p := i.post(c.secret, "/v1/leases", object{}, nil)
 			if code != c.code || !strings.Contains(p.Error, c.text) {
 				t.Errorf("%s: %d %+v", name, code, p)
@@ -330,7 +330,7 @@ func TestBadSecretsTakeNoPlace(t *testing.T) {
 }
 
 // TestProgramsAreBounded checks that all places can be used, also by concurrent requests, and that
-// one more secret is rejected with an error that states the limit.
+// a further secret is rejected with an error that states the limit.
 func TestProgramsAreBounded(t *testing.T) {
 	i := openInn(t, nil, func(ps *programs) { ps.idle = time.Hour })
 	secrets := make([]string, maxPrograms+1)
@@ -424,8 +424,8 @@ func TestTheAgentsEndClosesPrograms(t *testing.T) {
 	}
 }
 
-// TestDerivedSecretsAtTheDoor checks that derived secrets are accepted besides a token file, and
-// that an agent without a secret accepts none.
+// TestDerivedSecretsAtTheDoor checks that an agent with a token file also accepts derived secrets,
+// and that an agent without a secret accepts no derived secret.
 func TestDerivedSecretsAtTheDoor(t *testing.T) {
 	const token = "0123456789abcdef0123456789abcdef"
 	allowed, err := (&call{}).readTokens("", token)

@@ -18,12 +18,12 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// nasty contains characters that clear a terminal, begin a line, ring the bell, and change the
+// nasty contains characters that clear a terminal, begin a new line, ring the bell, and change the
 // direction of writing.
 const nasty = "x\x1b[2J\r\n\a\u009b\u202ey"
 
-// nothingRaw fails the test if the output contains control characters, or if a foreign text begins
-// a line.
+// nothingRaw fails the test if the output contains control characters, or if a line begins with a
+// text from another process.
 func nothingRaw(t *testing.T, what, text string) {
 	t.Helper()
 	if text == "" || plain.Lines(text) != text {

@@ -9,7 +9,8 @@ import (
 )
 
 // refuse sends the status code for an error: 400 wrong request, 401 bad derived secret, 403 denied
-// by the secret's rights, 404 no such lease or lock, 409 busy, 410 lost, 503 no answer at present.
+// by the secret's rights, 404 no such lease or lock, 409 busy, 410 lost, 503 no answer at the
+// moment.
 func refuse(w http.ResponseWriter, err error) {
 	p, code := problem{Error: err.Error(), Kind: "failed"}, http.StatusInternalServerError
 	set := func(c int, kind string) { code, p.Kind = c, kind }

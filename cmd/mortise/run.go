@@ -19,8 +19,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/guest"
 )
 
-// finalWait is how long run tries to end its session after its lock is lost. Ending the session
-// only keeps lists of sessions short.
+// finalWait is how long run tries to end its session after its lock is lost. A session that is not
+// ended expires, but lists of sessions contain it until then.
 const finalWait = 300 * time.Millisecond
 
 type runOptions struct {
@@ -94,7 +94,7 @@ func runUnderLock(ctx context.Context, c *call) error {
 	return err
 }
 
-// take waits for the lock until the time of the flags is over or a signal arrives.
+// take waits for the lock until the time that the flags allow is over or a signal arrives.
 func (c *call) take(g *guest.Guest, key string, signals <-chan os.Signal) (*guest.Session, *guest.Lock, error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
@@ -107,7 +107,7 @@ func (c *call) take(g *guest.Guest, key string, signals <-chan os.Signal) (*gues
 		case <-asking:
 		}
 	}()
-	heard := sync.OnceFunc(func() { close(asking); <-done }) // the goroutine receives no signal after this call
+	heard := sync.OnceFunc(func() { close(asking); <-done }) // after this call, the goroutine receives no signal
 	defer heard()
 	wait := c.run.wait
 	if c.run.try {
@@ -133,7 +133,7 @@ func (c *call) take(g *guest.Guest, key string, signals <-chan os.Signal) (*gues
 	if err == nil && interrupted(ctx, nil) == nil {
 		return s, lock, nil
 	}
-	if err == nil { // the signal arrived before the command was started
+	if err == nil { // a signal arrived while the lock was being granted
 		err = errors.Join(interrupted(ctx, nil), lock.Unlock(ctx))
 	}
 	closing, stop := context.WithTimeout(context.Background(), finalWait)
@@ -178,7 +178,7 @@ func (c *call) under(lock *guest.Lock, path string, signals <-chan os.Signal) (c
 			}
 			return endOf(cmd, err, lost)
 		case s := <-signals:
-			if !at || !typed(s) { // keys pressed at a terminal reach all its processes
+			if !at || !typed(s) { // a key pressed at a terminal signals all its processes
 				tell(cmd, s, at)
 			}
 		case <-gone:

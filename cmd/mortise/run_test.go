@@ -160,7 +160,7 @@ func TestAStuckHolder(t *testing.T) {
 		"mortise unlock --force orders/42 --token ")
 	s := f.mortise("get", "orders/42").wants(t, exitOK, "waits for 0", "mortise unlock --force orders/42 --token ")
 	_, way, _ := strings.Cut(s.out, "mortise unlock ")
-	words := strings.Fields(way) // --force orders/42 --token T --reason "..."
+	words := strings.Fields(way) // way contains: --force orders/42 --token T --reason "..."
 	token := words[3]
 	f.mortise("unlock", "orders/42", "--token", token, "--reason", "x").wants(t, exitUsage, "--force is missing")
 	f.mortise("unlock", "--force", "orders/42", "--reason", "x").wants(t, exitUsage, "--token is missing")

@@ -51,8 +51,8 @@ func sessions(ctx context.Context, c *call) error {
 	return c.printf("the next: mortise sessions -after %s\n", next)
 }
 
-// sessionPages reads the sessions from the leader page by page. next is the last session, if there
-// are more sessions.
+// sessionPages reads the sessions from the leader page by page. If there are more sessions, next is
+// the last session that was read.
 func (c *call) sessionPages(ctx context.Context, g *guest.Guest, at *query.SessionCursor,
 ) (all []mortise.SessionInfo, next string, err error) {
 	all, more, err := paged(c.members.limit, at, func(at *query.SessionCursor) (list []mortise.SessionInfo, _ page,
@@ -70,7 +70,7 @@ func (c *call) sessionPages(ctx context.Context, g *guest.Guest, at *query.Sessi
 }
 
 // silent returns the time since the leader last received a message of a session. It reports false
-// if that is not known.
+// if that time is not known.
 func silent(s mortise.SessionInfo) (time.Duration, bool) {
 	return max(s.TTL-s.Left, 0), s.Left > 0 && !s.Expired
 }

@@ -36,7 +36,7 @@ type state struct {
 	nodes       int
 	dir         bool
 	play        func(s *stage)
-	lasts       time.Duration // fake time, before the views are read
+	lasts       time.Duration // fake time that passes before the views are read
 	calm        bool          // no operator needs to act, so no view may raise an alarm
 }
 
@@ -162,8 +162,8 @@ type stage struct {
 }
 
 // TestStates creates each state, and compares the output of Status, the page, mortise doctor and
-// the alert rules with statesFile, which was reviewed by hand. With -states it writes the file
-// anew. A calm state must raise no alarm.
+// the alert rules with statesFile, which was reviewed by hand. With the flag -states it writes the
+// file anew. A calm state must raise no alarm.
 func TestStates(t *testing.T) {
 	table := "| state | what is true | Status | the page | mortise doctor | alerts |\n|---|---|---|---|---|---|\n"
 	for _, state := range states() {
@@ -370,8 +370,8 @@ func (s *stage) health() *mortise.Health {
 	return nil
 }
 
-// doctorSays returns the headline, the first step and, for keys that requests wait for, the fate of
-// their holder. It makes the same diagnosis as the command doctor, in this process.
+// doctorSays returns the headline, the first step and, for each key that requests wait for, the
+// fate of its holder. It makes the diagnosis of the command doctor in this process.
 func (s *stage) doctorSays() string {
 	f := facts{health: s.health()}
 	for i := range s.Len() {
@@ -401,7 +401,7 @@ func (s *stage) doctorSays() string {
 			}
 			if k.Waiting > 0 && !lasts(k) && k.Held > 0 {
 				f.stuck(d, []hot{hotOf(k)})
-				if !s.state.calm { // a lock that changes hands has another holder each time
+				if !s.state.calm { // in calm states the lock changes hands, so its holder differs each time
 					fates += ". " + k.Key + ": " + holderFate(k.Queue[0], f).text
 				}
 			}

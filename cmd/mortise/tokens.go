@@ -17,8 +17,8 @@ import (
 // characters in base64.
 const tokenLeast = 22
 
-// tokens are the hashes of the accepted tokens, one for each client. Nil means that no token is
-// needed.
+// tokens contains the hashes of the accepted tokens, one for each client. Nil means that no token
+// is needed.
 type tokens [][sha256.Size]byte
 
 // readTokens reads a file with one token on each line, or uses the token one from the environment.
@@ -77,7 +77,7 @@ func (ts tokens) which(r *http.Request) (found int) {
 }
 
 // bearer returns the token in the header Authorization of a request. For the page it also accepts
-// the password of Basic authentication, which a browser asks its user for.
+// the password of Basic authentication, because a browser can ask its user for a password.
 func bearer(r *http.Request) (shown string, ok bool) {
 	if _, password, basic := r.BasicAuth(); basic && isPage(r) {
 		return password, true

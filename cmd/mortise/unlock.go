@@ -74,8 +74,8 @@ func unlock(ctx context.Context, c *call) error {
 	return err
 }
 
-// recoverGroup is the command recover. It makes every instance of the group that it reaches give up
-// the group. It changes nothing if one of these instances knows a leader.
+// recoverGroup is the command recover. It makes each instance of the group that it can reach give
+// up the group. It changes nothing if one of these instances knows a leader.
 func recoverGroup(ctx context.Context, c *call) error {
 	group, err := c.word("")
 	if err == nil && group == "" {
@@ -88,7 +88,7 @@ func recoverGroup(ctx context.Context, c *call) error {
 	if err != nil {
 		return usageError(plain.Sprintf("%q is not a group ID; mortise doctor shows the ID", group))
 	}
-	group = nodeid.Hex(id) // spelled as in a status
+	group = nodeid.Hex(id) // in the form that a status contains
 	g, err := c.guest()
 	if err != nil {
 		return err
@@ -118,10 +118,10 @@ func recoverGroup(ctx context.Context, c *call) error {
 	return c.giveUp(ctx, g, group, told)
 }
 
-// giveUp sends each instance the request to give up the group. An instance that does so begins a
-// new incarnation, which may interrupt its reply, and then the other instances follow by
-// themselves. So giveUp polls each instance that has not confirmed, until the instance has left the
-// group.
+// giveUp sends each instance the request to give up the group. An instance that gives up the group
+// begins a new incarnation, which may interrupt its reply. After that, the other instances of the
+// group follow by themselves. So giveUp polls each instance that has not confirmed, until the
+// instance has left the group.
 func (c *call) giveUp(ctx context.Context, g *guest.Guest, group string, told []guest.Report) error {
 	why := make([]error, len(told))
 	for i, r := range told {

@@ -21,8 +21,8 @@ func watchFlags(c *call, fs *flag.FlagSet) {
 		"continue after this position, as -o json shows it; 0 means begin with the present state")
 }
 
-// watchWithin is the time limit of one query of a watch. If nothing happens, the leader waits for a
-// while before it replies.
+// watchWithin is the time limit of one query of a watch. If there is no event, the leader waits for
+// a while before it replies.
 const watchWithin = 10 * time.Second
 
 type happened struct {
@@ -38,8 +38,8 @@ type happened struct {
 	Revision   uint64        `json:",omitempty,string"`
 }
 
-// watch prints events, also when the leader or the instance that it uses changes. If events may be
-// missing, it prints an event of the kind reset.
+// watch prints events. It continues when the leader changes, or the instance that watch queries. If
+// events may be missing, it prints an event of the kind reset.
 func watch(ctx context.Context, c *call) error {
 	prefix, err := c.word("")
 	if err != nil {

@@ -1,11 +1,11 @@
 // Package fencetest tests implementations of [fence.Store]. [Run] checks that a store fulfils the
 // contract of the interface, and that a [fence.Section] fulfils its additional contract.
 //
-// A store that passes has refused every lower token that was offered after a higher one, from many
+// A store that passes has refused every token that was offered after a higher token, from many
 // concurrent goroutines. The cases run one after the other, and all goroutines have ended when Run
-// returns. Failures are reported by t.Errorf, which names the broken rule. Run uses about a dozen
-// resources whose names begin with "fencetest/" and the name of the test, and does not remove their
-// marks.
+// returns. Failures are reported with t.Errorf, with the rule that store violates. Run uses about a
+// dozen resources whose names begin with "fencetest/" and the name of the test, and does not remove
+// their marks.
 package fencetest
 
 import (
@@ -59,7 +59,7 @@ func apart(t *testing.T, store fence.Store) {
 	base := "fencetest/" + t.Name() + "/a"
 	names := []string{base, base + "/../a", base + " ", strings.ToUpper(base), base + "%", base + "_", base +
 		"ä", base + "a\u0308", base + "'\"`;--", base + strings.Repeat("x", 512-len(base))}
-	for i, name := range names { // if two names share a mark, the later token is lower and is refused
+	for i, name := range names { // if two names shared a mark, the later token would be lower and would be refused
 		if err := store.Advance(t.Context(), name, mortise.Token(len(names)-i)); err != nil {
 			t.Errorf("%q: %v", name, err)
 		}

@@ -16,8 +16,8 @@ const (
 	ResourceKey = "mortise-resource-bin" // optional; any bytes, because gRPC encodes keys that end in -bin
 )
 
-// Client makes client interceptors. With the zero value, a call is sent without a token if its
-// context has none.
+// Client makes client interceptors. With the zero value, a call whose context carries no token is
+// sent without a token.
 type Client struct {
 	// Resource returns the name of the resource that the call writes to, usually the lock's key. If
 	// Resource is nil or returns "", no name is sent and the server must derive it. req is nil for
@@ -40,7 +40,8 @@ func (c Client) Unary() grpc.UnaryClientInterceptor {
 }
 
 // Stream returns the interceptor for grpc.WithStreamInterceptor or grpc.WithChainStreamInterceptor.
-// The interceptor sends the token of the context with which the stream is opened.
+// For the whole stream, the interceptor sends the token of the context with which the stream is
+// opened.
 func (c Client) Stream() grpc.StreamClientInterceptor {
 	return func(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer,
 		opts ...grpc.CallOption) (grpc.ClientStream, error) {

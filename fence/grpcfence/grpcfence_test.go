@@ -25,8 +25,8 @@ import (
 
 type word = wrapperspb.StringValue
 
-// The methods of the test server. Say answers with the token in its context, and Stream does so for
-// each message.
+// The methods of the test server. Say answers with the token in its context, and Stream answers
+// each message with that token.
 const (
 	say    = "/test.Words/Say"
 	stream = "/test.Words/Stream"

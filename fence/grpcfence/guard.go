@@ -17,16 +17,16 @@ import (
 type Guard struct {
 	Store fence.Store // required
 
-	// Resource returns the name of the resource that a call writes to. A call for which it returns
-	// "" is refused as malformed. req is nil for streams. If Resource is nil, the name in the
-	// metadata is used; then all clients must use the same names.
+	// Resource returns the name of the resource that a call writes to. A call for which Resource
+	// returns "" is refused as malformed. req is nil for streams. If Resource is nil, the name in
+	// the metadata is used. In that case, all clients must use the same names.
 	Resource func(ctx context.Context, method string, req any) string
 
 	// Methods reports whether calls of a method are guarded. method is the full name, such as
 	// "/orders.Orders/Put". Nil means that all calls are guarded.
 	Methods func(method string) bool
 
-	Optional bool // a call without a token is handled, unguarded
+	Optional bool // whether a call without a token is handled, without protection
 	// Failed is called with errors of the store other than refusals. Nil means that these errors
 	// are discarded.
 	Failed func(ctx context.Context, method string, err error)
@@ -78,7 +78,7 @@ func (g Guard) run(ctx context.Context, method string, req any, handle func(cont
 	if g.Resource != nil {
 		resource = g.Resource(ctx, method, req)
 	} else if values := md.Get(ResourceKey); len(values) == 1 {
-		resource = values[0] // if the key occurs twice, resource stays empty and the store refuses the call
+		resource = values[0] // if the key occurs twice, resource remains empty and the store refuses the call
 	}
 	admitted, handled := false, error(nil)
 	err = fence.Run(ctx, g.Store, resource, token, func(ctx context.Context) error {

@@ -81,8 +81,8 @@ func TestLedger(t *testing.T) {
 	})
 }
 
-// TestLedgerTogether checks that concurrent callers that repeat the same steps, under rising
-// tokens, do each step once.
+// TestLedgerTogether checks that each step is done once by concurrent callers that repeat the same
+// steps under rising tokens.
 func TestLedgerTogether(t *testing.T) {
 	onEach(t, func(t *testing.T, db database) {
 		l := ledger(t, db)

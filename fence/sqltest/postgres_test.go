@@ -69,8 +69,8 @@ func connect(t *testing.T, name string) *sql.DB {
 	return db
 }
 
-// open connects by the Unix socket in the server's directory, because no other server can use this
-// path.
+// open connects through the Unix socket in the server's directory, because no other server can use
+// the path of this socket.
 func open(name string) (*sql.DB, error) {
 	return sql.Open("pgx", fmt.Sprintf("host=%s port=5432 user=test dbname=%s sslmode=disable", server.dir, name))
 }

@@ -75,8 +75,8 @@ func TestTxRollsBack(t *testing.T) {
 	})
 }
 
-// TestTxKeepsHoldersApart checks the case that the old holder has compared its token but not
-// committed yet when the new holder calls Tx. The new holder must wait, and its write must be the
+// TestTxKeepsHoldersApart checks the case that, when the new holder calls Tx, the old holder has
+// compared its token but has not committed yet. The new holder must wait, and its write must be the
 // last.
 func TestTxKeepsHoldersApart(t *testing.T) {
 	onEach(t, func(t *testing.T, db database) {
@@ -131,7 +131,7 @@ func TestTheSameTokenLocks(t *testing.T) {
 		}
 		newer := make(chan error, 1)
 		err := marks.InTx(t.Context(), "a", 5, func(tx *sql.Tx) error {
-			if db.dialect == fence.PostgreSQL { // query the server, which reports the row lock immediately
+			if db.dialect == fence.PostgreSQL { // the server reports immediately that the row is locked
 				_, err := db.ExecContext(t.Context(),
 					"SELECT 1 FROM mortise_fence WHERE resource = 'a' FOR UPDATE NOWAIT")
 				if err == nil {
@@ -156,8 +156,8 @@ func TestTheSameTokenLocks(t *testing.T) {
 	})
 }
 
-// TestSerializable checks that a stale token is not admitted under an isolation level that fails
-// instead of waiting.
+// TestSerializable checks that a stale token is not admitted under an isolation level at which
+// transactions fail instead of waiting.
 func TestSerializable(t *testing.T) {
 	onEach(t, func(t *testing.T, db database) {
 		if db.dialect != fence.PostgreSQL {
