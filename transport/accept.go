@@ -16,8 +16,8 @@ type admission struct {
 	number uint64
 }
 
-// accept decides whether a stream that a peer opened becomes a link, by the rules of the package
-// comment. It blocks until it can decide. It returns the link, or the reason for refusing the
+// accept decides by the rules of the package comment whether a stream that a peer opened becomes a
+// link. It blocks until this is decided, and returns the link or the reason for refusing the
 // stream.
 func (p *Port) accept(ctx context.Context, who *introduction, s *stream) (admission, *wire.Refusal) {
 	for ctx.Err() == nil {
@@ -63,7 +63,7 @@ func (p *Port) tryAccept(who *introduction, s *stream) (a admission, wait <-chan
 		return admission{}, l.before, nil
 	case l.state == dialing && l.greeted && nodeid.Compare(self.Instance(), from) < 0:
 		return admission{}, l.settled, nil // this node's own dial decides
-	case l.state == dialing: // this node has not sent its hello, or the peer's dial has precedence
+	case l.state == dialing: // this node has not sent its hello, or the peer's dial wins
 		l.abandon()
 	default:
 		if refusal := p.replaces(who, l, s); refusal != nil {
@@ -77,9 +77,9 @@ func (p *Port) tryAccept(who *introduction, s *stream) (a admission, wait <-chan
 	return admission{link: l, self: self, number: p.number}, nil, nil
 }
 
-// replaces returns nil if a new stream of a peer replaces the existing one, and otherwise a
-// refusal. A new stream does so if the peer's process has lost the existing stream, or has started
-// again with the same directory. The caller holds mu.
+// replaces returns nil if a new stream of a peer replaces the existing stream, and otherwise a
+// refusal. The new stream replaces the existing one if the peer's process has lost that stream, or
+// has started again with the same directory. The caller holds mu.
 func (p *Port) replaces(who *introduction, l *link, s *stream) *wire.Refusal {
 	args := []any{"instance", l.instance, "link", l.stream.conn.RemoteAddr(), "other", s.conn.RemoteAddr()}
 	same := who.boot == l.boot
@@ -92,7 +92,7 @@ func (p *Port) replaces(who *introduction, l *link, s *stream) *wire.Refusal {
 		return &wire.Refusal{Reason: wire.Refusal_COPY,
 			Text: fmt.Sprintf("another process with this identity is linked here from %v", l.stream.conn.RemoteAddr())}
 	}
-	// A copy whose link is up is refused above, with a warning.
+	// A process with a copied directory is refused above, with a warning.
 	p.tell(slog.LevelInfo, "transport: an instance has replaced its link", l.instance, args)
 	return nil
 }

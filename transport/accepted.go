@@ -13,14 +13,15 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// listener gives gRPC connections that the port can find from inside a call, and close. A gRPC
-// server cannot otherwise cancel a call that is blocked in sending.
+// listener passes accepted connections to gRPC. The port can find the connection of a call, and
+// close it. This is the only way to cancel a call of a gRPC server that is blocked in sending.
 //
 // A connection belongs to a stranger until a hello on it is verified. If there are too many
-// strangers, the listener closes the oldest one from which this node is waiting for data. An
-// instance proves its key within milliseconds, so a flood does not displace it. If all strangers
-// are waiting for this node, the listener closes the new connection: after a failover thousands of
-// instances connect simultaneously, and a refused one tries again.
+// strangers, the listener closes the oldest connection of a stranger from which this node is
+// waiting for data. An instance proves its key within milliseconds, so a flood does not displace
+// it. If all strangers are waiting for this node, the listener closes the new connection. This
+// happens after a failover, when thousands of instances connect simultaneously. An instance whose
+// connection was closed tries again.
 type listener struct {
 	net.Listener
 	limit, strangers int
@@ -31,9 +32,9 @@ type listener struct {
 
 	mu      sync.Mutex // guards all below
 	conns   map[*accepted]struct{}
-	waiting []*accepted // strangers in the order of arrival, and some former strangers
+	waiting []*accepted // connections of strangers in the order of arrival, and some of former strangers
 	unknown int
-	closed  bool // set by closeAll: a new connection would delay the Stop of gRPC
+	closed  bool // set by closeAll, because new connections would delay the Stop of gRPC
 }
 
 func newListener(c *Config) *listener {
@@ -44,7 +45,8 @@ func newListener(c *Config) *listener {
 	}
 }
 
-// Accept implements net.Listener. It immediately closes connections that exceed the limit.
+// Accept implements net.Listener. If there are too many connections, it immediately closes the new
+// one.
 func (l *listener) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()
@@ -79,7 +81,7 @@ func (l *listener) admit(c *accepted) (oldest *accepted, full bool) {
 		}
 		oldest.known() // the caller closes it
 	}
-	if len(l.waiting) > 2*l.unknown+64 { // most of them are no longer strangers
+	if len(l.waiting) > 2*l.unknown+64 { // most of the listed connections are no longer strangers'
 		kept := make([]*accepted, 0, l.unknown+64)
 		for _, w := range l.waiting {
 			if w.stranger {
@@ -146,17 +148,18 @@ type accepted struct {
 	once     sync.Once
 	gone     chan struct{} // closed with the connection
 	turn     *turn         // for the handshake; only its goroutine uses it, except for busy
-	began    bool          // a byte has arrived; used by the handshake's goroutine
-	shook    bool          // the handshake has ended; used by the connection's one user
+	began    bool          // a byte has arrived; only the handshake's goroutine uses it
+	shook    bool          // the handshake has ended; only the connection's user uses it
 	owner    nodeid.ID     // the instance that opened the connection; set before the first call
 
 	// Guarded by listener.mu:
 	stranger bool
-	calls    bool // for calls, not for a link
+	calls    bool // the connection is for calls, not for a link
 	timer    *time.Timer
 }
 
-// RemoteAddr implements net.Conn. acceptedOn finds the connection by this address.
+// RemoteAddr implements net.Conn. The function acceptedOn finds the connection by the returned
+// address.
 func (c *accepted) RemoteAddr() net.Addr { return acceptedAddr{c.Conn.RemoteAddr(), c} }
 
 func (c *accepted) known() {

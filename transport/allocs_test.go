@@ -10,7 +10,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// append1 returns the message that a leader sends for one lock, with an entry of 60 bytes.
+// append1 returns the raft message that a leader sends for one lock, with an entry of 60 bytes.
 func append1() *raftpb.Message {
 	return &raftpb.Message{
 		Type: raftpb.MsgApp.Enum(), To: new(uint64(101)), From: new(uint64(102)), Term: new(uint64(3)),
@@ -63,7 +63,7 @@ type sink struct {
 func (s *sink) Read(b []byte) (int, error)  { return s.Buffer.Read(b) }
 func (s *sink) Write(b []byte) (int, error) { return s.Buffer.Write(b) }
 
-// hearing is a handler that only calls heard when a frame arrives.
+// hearing is a handler that calls the function heard when a frame arrives, and does nothing else.
 type hearing struct {
 	Handler
 	heard func()

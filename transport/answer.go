@@ -13,7 +13,7 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// asked is the stream of a question on the side that answers.
+// asked is the stream of a question on the answering side.
 type asked = grpc.BidiStreamingServer[wire.Question, wire.Answer]
 
 // serve answers an incoming question. The connection is closed if the whole question does not
@@ -46,8 +46,8 @@ func (p *Port) serve(answers method, stream asked) error {
 	return p.reply(stream, conn, answer, failed)
 }
 
-// question gathers a question. The returned bytes, even with an error, count against the sender
-// until the caller gives them back to the quota.
+// question receives all pieces of a question. The returned bytes, even those returned with an
+// error, count against the sender's quota until the caller gives them back.
 func (p *Port) question(stream asked) (from Identity, body []byte, refusal *wire.Refusal, err error) {
 	first, err := firstOf(p, stream.Context(), stream.Recv)
 	if err != nil {
@@ -69,8 +69,8 @@ func (p *Port) question(stream asked) (from Identity, body []byte, refusal *wire
 	return from, body, nil, err
 }
 
-// handle calls the method that answers. The returned bytes count against the sender until the
-// caller gives them back to the quota. failed is true if they are the body of a Failure.
+// handle calls the method that answers. The returned bytes count against the sender's quota until
+// the caller gives them back. failed is true if the bytes are the body of a Failure.
 func (p *Port) handle(ctx context.Context, from Identity, answers method, body []byte) (answer []byte, failed bool,
 	_ *wire.Refusal) {
 	asking, cancel := context.WithTimeout(ctx, askTime)

@@ -9,17 +9,18 @@ import (
 )
 
 const (
-	// maxArrivals is the maximum number of arriving calls. Each can make this node hold up to
+	// maxArrivals is the maximum number of arriving calls. Each call can make this node hold up to
 	// messageBytes. A question counts twice until its first message has arrived.
 	maxArrivals = 512
-	// arrivalsEach is the limit for one instance. It is twice the number that fits on one
-	// connection.
+	// arrivalsEach is the limit for one instance. It suffices for all the questions that two
+	// connections can carry.
 	arrivalsEach = 256
 )
 
-// arrivals are the calls whose first message, or whole question, has not arrived. A correct call
-// arrives within milliseconds. If an instance, or all instances together, have too many, the
-// connection of the oldest call is closed. It is safe for concurrent use.
+// arrivals holds the calls that are arriving: their first message, or for questions the whole
+// question, has not arrived. A correct call arrives within milliseconds. If one instance or all
+// instances together have too many such calls, the connection of the oldest call is closed. An
+// arrivals is safe for concurrent use.
 type arrivals struct {
 	each, limit int
 
@@ -28,8 +29,9 @@ type arrivals struct {
 	of   map[nodeid.ID]int // the number of calls of each instance
 }
 
-// enter registers a call that begins to arrive on conn. The caller must call the returned function,
-// which reports whether it was called in time. If it was not, the connection is closed.
+// enter registers a call that begins to arrive on conn. When it has arrived, the caller must call
+// the returned function, which reports whether this was in time. If it was not, the connection is
+// closed.
 func (a *arrivals) enter(conn *accepted, within time.Duration) (arrived func() bool) {
 	a.mu.Lock()
 	place := a.list.PushBack(conn)

@@ -39,7 +39,7 @@ func (p *Port) To(addr string, to nodeid.ID) *Remote { return &Remote{port: p, a
 //   - [*Failure]: the instance has answered with a reason why it does not do what the question
 //     asks;
 //
-//   - ErrRefused: the connection was refused, no process listens at the address;
+//   - ErrRefused: the connection was refused, because no process listens at the address;
 //
 //   - ErrForeign: the process at the address is not an instance of this cluster;
 //
@@ -147,7 +147,7 @@ func utter(stream grpc.BidiStreamingClient[wire.Question, wire.Answer], question
 	_ = stream.CloseSend()
 }
 
-// hearOut gathers an answer. The caller has already received the first piece.
+// hearOut receives an answer, whose first piece the caller has already received.
 func (p *Port) hearOut(from nodeid.ID, addr string, first *wire.Answer,
 	recv func() (*wire.Answer, error)) (answer []byte, err error) {
 	held := 0
@@ -170,7 +170,7 @@ func (p *Port) hearOut(from nodeid.ID, addr string, first *wire.Answer,
 	return nil, err
 }
 
-// late reports whether a call failed because its deadline passed. The peer may report that before
+// late reports whether a call failed because its deadline passed. The peer may report this before
 // ctx ends.
 func late(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || status.Code(err) == codes.DeadlineExceeded

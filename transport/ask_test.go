@@ -125,8 +125,8 @@ func (w *world) servePeer(addr string, n int, answer func(asked) error) {
 	w.t.Cleanup(server.Stop)
 }
 
-// TestAskTellsNoFromSilence checks that the errors distinguish refusals from silence. The founding
-// of a group depends on this.
+// TestAskTellsNoFromSilence checks that the errors of Ask distinguish refusals from silence. The
+// founding of a group depends on this.
 func TestAskTellsNoFromSilence(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a := w.node("a", 1)
@@ -141,12 +141,12 @@ func TestAskTellsNoFromSilence(t *testing.T) {
 		w.serve("ssh:1", func(c net.Conn) { _, _ = c.Write([]byte("SSH-2.0-x\r\n")) })
 		w.serveGRPC("grpc:1")
 		newer := forge(5)
-		w.serve("newer:1", func(conn net.Conn) { // a later version that refuses ours
+		w.serve("newer:1", func(conn net.Conn) { // a later version that refuses our version
 			newer.accept(conn, func(heard) *wire.Greeting {
 				return &wire.Greeting{Refusal: &wire.Refusal{Reason: wire.Refusal_VERSION, Text: "3 here, 2 there"}}
 			})
 		})
-		w.serve("newest:1", func(conn net.Conn) { // one that does not refuse
+		w.serve("newest:1", func(conn net.Conn) { // a later version that does not refuse our version
 			newer.accept(conn, func(to heard) *wire.Greeting {
 				own := newer.says(func(h *wire.Hello) { h.Version = protocol + 1 })
 				return greeting(newer.key, acceptor, to.binding, to.Hello, own)
@@ -205,8 +205,9 @@ func TestDialOfAnInstanceThatDoesNotCheck(t *testing.T) {
 	})
 }
 
-// A dead connection does not delay the next question. After a refused connection, a question waits
-// at most half a second, and then describes the current process at the address.
+// After a restart of the peer, the dead connection does not delay the next question. After a
+// refused connection, a question waits at most half a second, and its result then describes the
+// current process at the address.
 func TestAskAfterARestart(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a := w.node("a", 1)

@@ -14,7 +14,7 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// forger is a process that violates the protocol. It has the key of one instance.
+// forger is a process that violates the protocol. It has the private key of one instance.
 type forger struct {
 	*Port
 	key nodeid.Key
@@ -74,12 +74,13 @@ func (f *forger) accept(conn net.Conn, answer func(heard) *wire.Greeting) {
 	}
 }
 
-// answer returns the greeting of a correct acceptor, for any intended instance.
+// answer returns the greeting of a correct acceptor, whatever instance the dialer intended.
 func (f *forger) answer(to heard) *wire.Greeting {
 	return greeting(f.key, acceptor, to.binding, to.Hello, f.says(func(*wire.Hello) {}))
 }
 
-// dial opens a connection to addr, with TLS if the forger has it, and exchanges only the nonces.
+// dial opens a connection to addr, with TLS if the forger is configured for it, and exchanges only
+// the nonces.
 func (f *forger) dial(w *world, addr string) (s *stream, binding []byte) {
 	w.t.Helper()
 	f.config.Dial = w.net.Dialer("forger")
@@ -120,8 +121,8 @@ func (f *forger) listen(w *world, addr string, answer func(heard) *wire.Greeting
 	})
 }
 
-// secured runs a test in plain text, and with TLS where all processes share one certificate, so
-// that TLS does not prove which instance a process is.
+// secured runs a test twice: in plain text, and with TLS. With TLS all processes share one
+// certificate, so TLS does not prove which instance a process is.
 func secured(t *testing.T, test func(t *testing.T, w *world, use func(*Config), forge func(n int) *forger)) {
 	for _, name := range []string{"plain", "TLS"} {
 		t.Run(name, func(t *testing.T) {

@@ -8,7 +8,7 @@ type batch struct {
 	ends  []int // offsets in data, ascending
 	head  int   // index in ends of the first piece that has not been taken
 	sent  int
-	lent  []byte // returned by the last take, whose caller reads it
+	lent  []byte // returned by the last call of take, whose caller still reads it
 	spare []byte // an empty buffer, reused for data
 	habit habit  // of the buffer data
 }
@@ -26,8 +26,8 @@ func (b *batch) add(piece []byte) {
 
 func (b *batch) empty() bool { return b.head == len(b.ends) }
 
-// take removes and returns as many whole pieces as fit into soft bytes, or else the first piece if
-// it has at most hard bytes. The result is valid until the next take.
+// take removes and returns as many whole pieces as fit into soft bytes. If none fits, it takes the
+// first piece if that has at most hard bytes. The result is valid until the next take.
 func (b *batch) take(soft, hard int) []byte {
 	if b.lent != nil {
 		b.spare, b.lent = b.lent[:0], nil

@@ -33,7 +33,7 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// cutAfter makes a connection lose everything after the first `most` written bytes. The connection
+// cutAfter makes a connection drop everything after the first `most` written bytes. The connection
 // stays open.
 type cutAfter struct {
 	net.Conn
@@ -73,7 +73,7 @@ func TestUnfinishedQuestionsHoldNoMemory(t *testing.T) {
 			var flood sync.WaitGroup
 			for range calls {
 				flood.Go(func() {
-					// A stream in both directions fits every kind of server method.
+					// A call with streams in both directions can call every kind of server method.
 					desc := &grpc.StreamDesc{StreamName: "Ask", ClientStreams: true, ServerStreams: true}
 					stream, err := d.cc.NewStream(ctx, desc, echoMethod, grpc.MaxCallSendMsgSize(1<<30),
 						grpc.ForceCodecV2(r))
@@ -302,8 +302,8 @@ func TestGossipStreamsAreBounded(t *testing.T) {
 	})
 }
 
-// An instance that answers at many addresses must not make the receiver hold more than at one
-// address.
+// An instance that sends answers from many addresses must not make the receiver hold more bytes
+// than from one address.
 func TestAnswersAreBoundedForEachInstance(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -315,7 +315,7 @@ func TestAnswersAreBoundedForEachInstance(t *testing.T) {
 		var asking sync.WaitGroup
 		for i := range addrs {
 			asking.Go(func() { _, _, _ = a.Ask(ctx, fmt.Sprintf("stalls:%d", i+1), id(5), nil) })
-			synctest.Wait() // two that were refused together would hold nothing
+			synctest.Wait() // one at a time: two that arrive together could both be refused
 		}
 		if heard := a.holds.heard.total(); heard == 0 || heard > toldEach {
 			t.Errorf("%d bytes of one instance's answers are held", heard)
@@ -332,7 +332,7 @@ func TestAnswersAreBoundedForEachInstance(t *testing.T) {
 	})
 }
 
-// stalls sends as much as one instance may, except for the last bytes.
+// stalls sends nearly as many bytes as one instance may, and then waits.
 func stalls(s asked) error {
 	for range toldEach/pieceBytes - 1 {
 		if err := s.Send(&wire.Answer{Body: make([]byte, pieceBytes)}); err != nil {
@@ -392,7 +392,7 @@ func TestCallsOfOneInstanceDisplaceItsOwn(t *testing.T) {
 			defer d.close()
 			for range callsEach {
 				if _, err := d.Ask(t.Context()); err != nil {
-					break // displaced
+					break // the limit has closed the connection
 				}
 			}
 			synctest.Wait()

@@ -9,8 +9,9 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// noteUnproven logs that a hello was refused. A hello with the identity of a linked instance gets a
-// separate line, with both addresses. All others share a line, because a false claim costs nothing.
+// noteUnproven logs that a hello was refused. A hello that claims the identity of a linked instance
+// gets a separate line, with both addresses. All other hellos share a line, because false claims
+// cost an attacker nothing.
 func (p *Port) noteUnproven(g *wire.Greeting, remote net.Addr, refusal *wire.Refusal) {
 	h := &wire.Hello{}
 	if refusal.Reason == wire.Refusal_MALFORMED && proto.Unmarshal(g.Hello, h) == nil {

@@ -13,7 +13,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// linkStates returns the states of the links of a in which a is closed.
+// linkStates returns functions that bring the links of a into the states in which the test closes
+// a.
 func linkStates() map[string]func(t *testing.T, w *world, a, b *node) {
 	return map[string]func(t *testing.T, w *world, a, b *node){
 		"new":     func(*testing.T, *world, *node, *node) {},
@@ -37,7 +38,7 @@ func linkStates() map[string]func(t *testing.T, w *world, a, b *node) {
 	}
 }
 
-// otherStates returns states with a hanging peer, and with other traffic.
+// otherStates is like linkStates, for a hanging peer and for traffic other than links.
 func otherStates() map[string]func(t *testing.T, w *world, a, b *node) {
 	return map[string]func(t *testing.T, w *world, a, b *node){
 		"peer hangs": func(t *testing.T, _ *world, a, b *node) {

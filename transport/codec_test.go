@@ -12,7 +12,7 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// random fills some fields of a message of any type, depending on the seed.
+// random fills some fields of a message of any type. The state of r determines which.
 func random(r *rand.Rand, m protoreflect.Message, depth int) {
 	fields := m.Descriptor().Fields()
 	for i := range fields.Len() {
@@ -36,7 +36,7 @@ func random(r *rand.Rand, m protoreflect.Message, depth int) {
 		}
 	}
 	if r.IntN(40) == 0 {
-		m.SetUnknown(protoreflect.RawFields{0xf8, 0x01, byte(r.IntN(128))}) // field 31, a number
+		m.SetUnknown(protoreflect.RawFields{0xf8, 0x01, byte(r.IntN(128))}) // an unknown field: number 31, a varint
 	}
 }
 
@@ -62,8 +62,8 @@ func marshal(t testing.TB, m proto.Message) []byte {
 	return b
 }
 
-// sameMessage compares the hand-written decoder with protobuf's on arbitrary bytes, and the
-// encoders on the decoded message.
+// sameMessage compares the hand-written decoder with the decoder of protobuf on arbitrary bytes,
+// and the two encoders on the decoded message.
 func sameMessage(t *testing.T, b []byte) {
 	t.Helper()
 	want := &raftpb.Message{}
@@ -77,7 +77,7 @@ func sameMessage(t *testing.T, b []byte) {
 		return
 	}
 	for i := range given {
-		given[i] ^= 0xff // the buffer is reused
+		given[i] ^= 0xff // as when the buffer is reused
 	}
 	if !proto.Equal(got[0], want) {
 		t.Fatalf("%x: got %v, want %v", b, got[0], want)
@@ -189,7 +189,8 @@ func TestFramesAreProtobuf(t *testing.T) {
 	sameFrame(t, twice[:5])
 }
 
-// FuzzRaftMessages checks that arbitrary bytes are accepted, refused and decoded as by protobuf.
+// FuzzRaftMessages checks that our decoder accepts, refuses and decodes arbitrary bytes exactly as
+// protobuf does.
 func FuzzRaftMessages(f *testing.F) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for range 30 {

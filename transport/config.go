@@ -13,13 +13,12 @@ import (
 )
 
 // Config configures a Port. New copies it, and the Port uses the values that it points to until
-// Close. A zero limit means the default that its comment names.
+// Close. A limit of zero means the default, which is at the end of the limit's comment.
 type Config struct {
 	// the label of the cluster, required; nodes with different labels never exchange data
 	Cluster string
 	Self    Self // this node's identity; Key is required
-	// number of starts with this directory; zero means 1, which is also the value without a
-	// directory
+	// number of starts with this directory, or 1 without a directory; zero means 1
 	Life     uint64
 	Listener net.Listener // required; the Port owns it and closes it
 	// required; must honor ctx, and must return ECONNREFUSED if the connection was refused
@@ -48,9 +47,9 @@ type Config struct {
 // Security makes the TLS configurations for the connections of a Port. Its methods are safe for
 // concurrent use. The Port owns the values that they return.
 type Security interface {
-	ServerTLS() *tls.Config   // called once; its callbacks must look up what may change
+	ServerTLS() *tls.Config   // called once; callbacks in the result must look up what may change
 	ClientTLS() *tls.Config   // called for each dial
-	Explain(err error) string // explains a failed handshake and what to do, in one sentence
+	Explain(err error) string // says in one sentence why a handshake failed, and what to do
 
 	// Peer returns the rights that the verified certificates of a finished handshake grant the
 	// peer. An error ends the connection.

@@ -20,18 +20,19 @@ import (
 var errSpent = errors.New("transport: this connection is over") // a dialed connection is used once
 
 // dialed is a dialed connection for calls, with the gRPC client that uses it. gRPC itself never
-// dials, because questions would wait for its backoff, and because it does not distinguish a
+// dials, for two reasons: questions would wait for gRPC's backoff, and gRPC does not distinguish a
 // refused connection from a missing answer.
 type dialed struct {
 	wire.PeerClient
 	addr  string
 	peer  Identity // proven
-	kill  func()   // ends the connection at once
+	kill  func()   // closes the connection immediately
 	cc    *grpc.ClientConn
 	probe *probe
 }
 
-// connectTime is the time limit for connecting. The handshakes have the dial timeout.
+// connectTime is the time limit for connecting. The handshakes that follow are limited by the dial
+// timeout.
 const connectTime = time.Second
 
 // open dials addr. It sends nothing.
@@ -65,7 +66,7 @@ func (p *Port) secure(ctx context.Context, raw net.Conn, addr string) (_ *stream
 	raw = watched
 	conn, err := clientTLS(ctx, raw, addr, p.config.TLS.ClientTLS())
 	if err != nil {
-		if errors.Is(err, ErrForeign) || errors.Is(err, ErrPlain) { // not if it just closed
+		if errors.Is(err, ErrForeign) || errors.Is(err, ErrPlain) { // not if the peer just closed the connection
 			p.notices.warn("transport: no secure connection to a peer", "addr", addr, "why", p.config.TLS.Explain(err))
 		}
 		raw.Close()
@@ -104,7 +105,7 @@ func (p *Port) connect(ctx context.Context, self *Self, addr string, intended no
 	probe := &probe{Conn: &unread{Conn: s.conn, in: s.in}, gone: make(chan struct{})}
 	var used atomic.Bool
 	cc, err := grpc.NewClient("passthrough:///peer", append(p.clientOptions(),
-		grpc.WithAuthority(addr), // the value that gRPC would derive from the target
+		grpc.WithAuthority(addr), // the value that gRPC would otherwise derive from the target
 		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {
 			if used.Swap(true) {
 				return nil, errSpent
@@ -124,8 +125,8 @@ func (d *dialed) close() {
 	d.probe.Close() // needed if gRPC never used the connection
 }
 
-// explain returns the error for a call that failed with err on this connection. ctx is the
-// caller's.
+// explain returns the error for a call that failed with err on this connection. ctx is the context
+// of the call's user.
 func (d *dialed) explain(ctx context.Context, err error) error {
 	code := status.Code(err)
 	text := status.Convert(err).Message()

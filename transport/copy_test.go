@@ -9,12 +9,11 @@ import (
 	"time"
 )
 
-// lives sets the number of starts of a node's directory.
+// lives sets the life of a node: the number of starts with its directory.
 func lives(life uint64) func(*Config) { return func(c *Config) { c.Life = life } }
 
-// A second process with the key of a linked instance, but no higher life, is refused, as with a
-// copied directory. The link is not affected, and each side logs once what is wrong and both
-// addresses.
+// A process that has the key of a linked instance but no higher life is refused, because it uses a
+// copied directory. The link is not affected. Each side logs the mistake once, with both addresses.
 func TestCopyIsRefused(t *testing.T) {
 	secured(t, func(t *testing.T, w *world, use func(*Config), _ func(int) *forger) {
 		a, b := w.node("a", 1, use), w.node("b", 2, use, lives(5))
@@ -30,7 +29,7 @@ func TestCopyIsRefused(t *testing.T) {
 					t.Fatalf("life %d: the copy sees %+v", life+1, events)
 				}
 				if _, _, err := copied.Ask(t.Context(), "a:1", id(1), nil); err != nil {
-					t.Errorf("life %d: a question of the copy: %v", life+1, err) // it has the key
+					t.Errorf("life %d: a question of the copy: %v", life+1, err) // questions are answered, because the copy has the key
 				}
 				copied.anew()
 				time.Sleep(time.Second)
@@ -55,8 +54,8 @@ func TestCopyIsRefused(t *testing.T) {
 	})
 }
 
-// A later start with the same directory immediately replaces a link that only the peer still has.
-// The handler gets the Down before any frame of the new link.
+// After a restart with the same directory, the new process immediately replaces the link that only
+// the peer still has. The handler gets the Down before any frame of the new link.
 func TestLaterLifeReplacesItsLink(t *testing.T) {
 	for _, dialer := range []string{"b", "a"} {
 		t.Run(dialer+" has dialed", func(t *testing.T) {

@@ -4,10 +4,10 @@ import "sync/atomic"
 
 // Counts reports what a port holds and has done, for status output and leak tests.
 type Counts struct {
-	Links      int // streams to peers that are up
+	Links      int // links that are up
 	Dialing    int // links that are being dialed
 	Ending     int // ended links whose call of Down has not returned
-	BackingOff int // addresses, or instances at an address, whose last dial failed recently
+	BackingOff int // recent failures of dials, per address or instance at it
 	Shared     int // connections for questions and gossip
 	Packeters  int // addresses to which packets are being sent
 	Streams    int // byte streams of gossip in either direction
@@ -15,10 +15,11 @@ type Counts struct {
 	Strangers  int // accepted connections without a verified hello
 
 	FramesSent  uint64
-	RaftDropped uint64 // raft messages and duplicates, too large or without room in the queue
-	// raft messages with a wrong sender or receiver, and duplicates without a link
+	RaftDropped uint64 // dropped raft messages and duplicates: too large, or no room in the queue
+	// dropped raft messages with a wrong sender or receiver, and duplicates from peers without a
+	// link
 	RaftForeign    uint64
-	FramesForeign  uint64 // frames from another group, or from none
+	FramesForeign  uint64 // frames from peers in another group or in none
 	PacketsDropped uint64 // in either direction
 }
 

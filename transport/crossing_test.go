@@ -59,8 +59,8 @@ func (l lagListener) Accept() (net.Conn, error) {
 	return lag{conn, l.wait}, nil
 }
 
-// One of two crossing streams remains, the handlers see nothing of the other, and every frame
-// arrives once and in order.
+// Of two crossing streams only one remains. The handlers see nothing of the discarded stream, and
+// every frame arrives once and in order.
 func TestCrossingDials(t *testing.T) {
 	for seed := range uint64(200) {
 		inBubble(t, func(t *testing.T, w *world) {
@@ -122,8 +122,8 @@ func TestCrossingDialsWithMuchToSay(t *testing.T) {
 	}
 }
 
-// TestStreamOfTheLowerInstanceWins checks crossing dials in which both instances have sent their
-// hellos before a hello arrives.
+// TestStreamOfTheLowerInstanceWins checks crossing dials in which both instances send their hellos
+// before a hello arrives.
 func TestStreamOfTheLowerInstanceWins(t *testing.T) {
 	for _, slow := range []string{"a", "b"} {
 		t.Run(slow+" is slow to answer", func(t *testing.T) {

@@ -8,9 +8,9 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// deliver checks a frame and passes it to the handler. A refusal ends the link: the peer sent
-// something that no correct peer sends, or session data for another group, whose loss the peer must
-// know. Raft messages for another group are only dropped.
+// deliver checks a frame and passes it to the handler. A refusal ends the link. It means that the
+// peer sent something that no correct peer sends, or session data for another group. The peer must
+// be told that such data is lost. Raft messages for another group are only dropped.
 func (l *link) deliver(f *received) *wire.Refusal {
 	p := l.port
 	if f.refusal != nil {
@@ -40,7 +40,7 @@ func (l *link) deliver(f *received) *wire.Refusal {
 		}
 		p.counts.framesForeign.Add(1)
 		text := fmt.Sprintf("this node is in group %x, the peer in %x", self.Group, l.peer.Group)
-		if self.Group == 0 || l.peer.Group == 0 { // one has just started, or will restart in place
+		if self.Group == 0 || l.peer.Group == 0 { // one side has no group: it has just started, or will restart in place
 			p.config.Logger.Debug("transport: dropped a frame that came before both sides had a group",
 				"addr", l.peer.Addr, "instance", l.instance, "why", text)
 		} else {
@@ -72,7 +72,7 @@ func (p *Port) ours(self *Self, peer Identity, messages []*raftpb.Message) []*ra
 			continue
 		}
 		p.counts.raftForeign.Add(1)
-		// A change of voters causes some of these, because messages are in flight.
+		// After a change of voters, messages in flight may have another sender or receiver.
 		p.config.Logger.Debug("transport: dropped a raft message with another sender or receiver than the stream's",
 			"addr", peer.Addr, "from", m.GetFrom(), "stream_from", peer.Raft, "to", m.GetTo(), "stream_to", self.Raft)
 	}
@@ -84,7 +84,7 @@ func owns(self *Self, peer Identity, m *raftpb.Message) bool {
 	return peer.Raft != 0 && m.GetFrom() == peer.Raft && self.Raft != 0 && m.GetTo() == self.Raft
 }
 
-// learn updates the claims of the peer. Its proven instance does not change.
+// learn updates the claims of the peer, but not its proven instance ID.
 func (l *link) learn(s *wire.Standing) *wire.Refusal {
 	if len(s.Addr) > maxAddr {
 		return &wire.Refusal{Reason: wire.Refusal_MALFORMED, Text: "an address that is too long"}

@@ -89,8 +89,8 @@ func TestWhatIsDelivered(t *testing.T) {
 	}
 }
 
-// An admin client may send session data, but nothing with which it would vote, lead or retire. Its
-// claims contain no replica and no address.
+// Session data from an admin client is delivered, but no message with which it would vote, lead or
+// retire. Its raft ID and its address are ignored.
 func TestWhatAGuestDelivers(t *testing.T) {
 	for _, tier := range []capability.Tier{capability.Root, capability.Member, capability.Guest} {
 		inBubble(t, func(t *testing.T, w *world) {
@@ -121,7 +121,8 @@ func TestWhatAGuestDelivers(t *testing.T) {
 	}
 }
 
-// A raft message without a sender or a receiver is from no replica or for no replica.
+// A raft message without a sender or a receiver is not delivered: the raft ID zero is not the ID of
+// any replica.
 func TestNoRaftIDIsNoReplicas(t *testing.T) {
 	none, one := Identity{}, Identity{Raft: 1}
 	self, without := &Self{Raft: 2}, &Self{}
@@ -137,8 +138,8 @@ func TestNoRaftIDIsNoReplicas(t *testing.T) {
 	}
 }
 
-// A queue that is full of session data accepts raft messages. Later frames do not remove a queued
-// mark of retirement.
+// A queue that is full of session data still accepts raft messages. A queued mark of retirement is
+// not removed by later frames.
 func TestRaftHasRoomOfItsOwn(t *testing.T) {
 	c := Config{QueueBytes: 100}.withDefaults()
 	q := newQueue(&c)
@@ -170,8 +171,8 @@ func TestAnEmptyFrameIsNotSent(t *testing.T) {
 	})
 }
 
-// Send fails after a failed write, although the receiver is still reading. Only the Down would
-// report that an accepted frame is lost.
+// Send fails after a failed write, although the receiver is still reading. If Send succeeded, only
+// a later Down would report that the frame is lost.
 func TestALinkTakesNothingAfterAFailedWrite(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		left := &atomic.Int64{}

@@ -8,7 +8,8 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// errAbandoned is never shown. The link has another stream, or is no longer wanted.
+// errAbandoned means that the link has another stream or is no longer wanted. No user sees this
+// error.
 var errAbandoned = errors.New("transport: dial abandoned")
 
 // linkWaits is how long the dial of a link may wait in the queue of dials.
@@ -28,7 +29,7 @@ func (p *Port) dial(ctx context.Context, l *link, addr string) {
 	cancel()
 	if err != nil {
 		p.mu.Lock()
-		lost := l.state == dialing // otherwise the peer's stream was accepted, or l was cut off
+		lost := l.state == dialing // if not, the peer's stream was accepted, or l was cut off
 		if lost {
 			l.reason, l.born = err, time.Now()
 			p.detach(l)
@@ -93,7 +94,8 @@ func (p *Port) claim(l *link) (self *Self, number uint64, err error) {
 	return p.self.Load(), p.number, nil
 }
 
-// raise sets l up with the stream s, unless the peer's stream was accepted meanwhile.
+// raise sets the state of l to up with the stream s, unless a stream from the peer was accepted
+// meanwhile.
 func (p *Port) raise(l *link, addr string, s *stream, self *Self, who *introduction) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

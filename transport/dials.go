@@ -30,8 +30,9 @@ func newDials(random func([]byte), newborn func() bool) *dials {
 }
 
 // Prefer sets the addresses of the group's voters, at most 16. Each call replaces the previous
-// addresses. Three dials are reserved for these addresses, a failed dial to one of them is repeated
-// within half a second, and handshakes of connections from their hosts are computed first.
+// addresses. Three places for dials are reserved for these addresses. A failed dial to such an
+// address is repeated within half a second. Handshakes of connections from the hosts of these
+// addresses are computed first.
 func (p *Port) Prefer(addrs []string) {
 	addrs = addrs[:min(len(addrs), maxPreferred)]
 	p.dials.prefer(addrs)
@@ -64,7 +65,7 @@ func (d *dials) classOf(addr string) class {
 	return ordinary
 }
 
-// word returns a random number. This may take a while, so the caller must not hold mu.
+// word returns a random number. Config.Random may be slow, so the caller must not hold mu.
 func (d *dials) word() uint64 {
 	var b [8]byte
 	d.random(b[:])
@@ -92,7 +93,7 @@ func (d *dials) enter(ctx context.Context, addr string, of nodeid.ID) (*ticket, 
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if t.waiting == nil {
-		return t, t.err // the dial could begin when ctx ended
+		return t, t.err // the dial was allowed just when ctx ended
 	}
 	d.places.leave(t)
 	return nil, fmt.Errorf("%w: %s: the dial waited too long in the queue: %w", ErrSilent, addr, context.Cause(ctx))
@@ -107,7 +108,7 @@ func (d *dials) grant() {
 			d.arm(wait)
 			return
 		}
-		if t.err = d.pausedHere(t.addr, nodeid.ID{}); t.err == nil { // another may have failed
+		if t.err = d.pausedHere(t.addr, nodeid.ID{}); t.err == nil { // another dial may have failed meanwhile
 			if b := d.pauses.known[pauseKey{addr: t.addr}]; b != nil {
 				b.trying, t.trying = true, b
 			}
@@ -130,7 +131,7 @@ func (d *dials) arm(wait time.Duration) {
 	})
 }
 
-// leave ends a dial. known is false if err does not describe the address.
+// leave ends a dial. known is false if err proves nothing about the address.
 func (d *dials) leave(t *ticket, of nodeid.ID, err error, known bool) {
 	word := d.word()
 	d.mu.Lock()
@@ -217,7 +218,8 @@ func (d *dials) await(ctx context.Context, addr string) error {
 	return nil
 }
 
-// reached ends the pause of an address, because an instance that claims it has proved its key here.
+// reached ends the pause of an address, because an instance that claims this address has proved its
+// key to this node.
 func (d *dials) reached(addr string) {
 	if addr == "" {
 		return
@@ -227,8 +229,8 @@ func (d *dials) reached(addr string) {
 	d.pauses.end(pauseKey{addr: addr})
 }
 
-// linked records how a dialed link ended. A link that ended within youngLink counts as a failed
-// dial of that instance.
+// linked records that a dialed link has ended. If young is true, the link ended within youngLink
+// and counts as a failed dial of the instance.
 func (d *dials) linked(addr string, of nodeid.ID, young bool, err error) {
 	word := d.word()
 	d.mu.Lock()
@@ -259,8 +261,8 @@ func (d *dials) remembered() int {
 	return d.pauses.remembered(time.Now())
 }
 
-// attempt calls dial when the queue allows it. wait limits the waiting, and ctx the dial. A zero
-// instance means any.
+// attempt calls dial when the queue allows it. The context wait limits the time in the queue, and
+// ctx limits the dial. A zero instance means any instance.
 func (p *Port) attempt(wait, ctx context.Context, addr string, of nodeid.ID, dial func() error) error {
 	t, err := p.dials.enter(wait, addr, of)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// perSecond is the limit that the package comment names.
+// perSecond is the limit of dials in any second; see the package comment.
 const perSecond = ordinaryRate + ordinaryBurst + preferredRate + preferredBurst
 
 // outside is a network of addresses at which usually no process listens. It records when dials
@@ -26,7 +26,7 @@ type outside struct {
 	began  []time.Time
 	flying int
 	most   int
-	hangs  func(addr string) (silent, deaf bool) // deaf: it accepts, but never sends
+	hangs  func(addr string) (silent, deaf bool) // silent: dials hang; deaf: it accepts, but never sends
 }
 
 // through makes a node dial unknown addresses through o.
@@ -78,8 +78,8 @@ func (o *outside) count() int {
 	return len(o.began)
 }
 
-// busiest returns the number of dials that began in the busiest and in the last second, and the
-// largest number in flight.
+// busiest returns three numbers: the dials that began in the busiest second, those that began in
+// the last second, and the most dials in flight.
 func (o *outside) busiest() (most, last, flying int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -110,7 +110,7 @@ var worlds = map[string]func(addr string) (silent, deaf bool){
 	"at random":   func(string) (bool, bool) { n := rand.IntN(3); return n == 0, n == 1 },
 }
 
-// demand uses all kinds of traffic to all addresses concurrently, until the test ends.
+// demand concurrently sends all kinds of traffic to all addresses, until the test ends.
 func demand(t *testing.T, a *node, all []string) (asking *sync.WaitGroup) {
 	asking = new(sync.WaitGroup)
 	for i, addr := range all {
@@ -239,8 +239,8 @@ func TestOneFailureIsOfTheAddress(t *testing.T) {
 	})
 }
 
-// ErrRefused is based on a dial that began after the question was asked. The pause afterwards is
-// short, because a group may wait for the error.
+// A question fails with ErrRefused only because of a dial that began after the question was asked.
+// The pause after this dial is short, because a group may wait for the error.
 func TestRefusalsAreNotRepeated(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		refuse := make(chan struct{})
@@ -261,7 +261,7 @@ func TestRefusalsAreNotRepeated(t *testing.T) {
 			}
 		})
 		var asking sync.WaitGroup
-		for range 3 { // one before the dial, two while it is in flight
+		for range 3 { // one question before the dial, two while the dial is in flight
 			put := time.Now()
 			asking.Go(func() {
 				if _, _, err := a.Ask(t.Context(), "b:1", nodeid.ID{}, nil); !errors.Is(err, ErrRefused) {
@@ -276,7 +276,7 @@ func TestRefusalsAreNotRepeated(t *testing.T) {
 		}
 		close(refuse)
 		asking.Wait()
-		for range 20 { // each question needs a new dial, at least two in each second
+		for range 20 { // each question needs a new dial; at least two dials in each second
 			put := time.Now()
 			if _, _, err := a.Ask(t.Context(), "b:1", nodeid.ID{}, nil); !errors.Is(err, ErrRefused) {
 				t.Fatal(err)
@@ -316,7 +316,7 @@ func TestInboundConnectionEndsAPause(t *testing.T) {
 	})
 }
 
-// A dial that is no longer wanted leaves the queue. A dial that has begun continues.
+// A waiting dial whose callers have given up leaves the queue. A dial that has begun continues.
 func TestLateDialsAreUsed(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		o := &outside{hangs: worlds["all silent"]}

@@ -1,8 +1,8 @@
 // Package transport carries bytes between the nodes of one cluster. All traffic uses one TCP port,
 // with TLS if it is configured. gRPC carries everything except the links. Links have their own
-// framing, because a lock request waits for one or two exchanges on a link: an exchange takes 45
-// microseconds, and took 75 as a gRPC call (BenchmarkFrame). Every connection begins with a proof
-// of the identities of both ends.
+// framing, because a lock request waits for one or two exchanges on a link. An exchange takes 45
+// microseconds, and would take 75 as a gRPC call (BenchmarkFrame). Every connection begins with a
+// proof of the identities of both ends.
 //
 // # What it is
 //
@@ -13,17 +13,18 @@
 //     messages, with one [Frame] per turn. Either node may dial it. Everything that a lock request
 //     waits for is sent on links. [Port.Spare] keeps links open to instances that may become the
 //     next leader, so that a change of leader needs no handshake.
-//   - Questions. [Port.To] returns a client for the instance at an address. Its errors distinguish
-//     a refused connection, a foreign process, another instance, and no answer. Questions are calls
-//     of the methods in Config.Services. [Services.Intercept] decides which questions are answered.
+//   - Questions. [Port.To] returns a client for the instance at an address. The client's errors
+//     distinguish a refused connection, a foreign process, another instance, and no answer.
+//     Questions are calls of the methods in Config.Services. [Services.Intercept] decides which
+//     questions are answered.
 //   - Snapshots. [Port.SendSnapshot] streams one raft snapshot in chunks.
 //   - Gossip. [Gossip] provides datagrams and byte streams for a gossip protocol that identifies
 //     peers only by their addresses.
 //   - Duplicates. [Port.SendDuplicates] sends raft messages a second time, together with the
 //     datagrams, because TCP delays everything that follows a lost packet on a link. The receiver
-//     drops a duplicate if it has no link to the sender.
+//     drops duplicates from instances without a link.
 //
-// The messages of this package are defined in wire/mortise/transport/v1/peer.proto. Those of
+// The messages of this package are defined in wire/mortise/transport/v1/peer.proto. The messages of
 // questions are defined in wire/mortise/query/v1, which this package does not use.
 //
 // # Identity
@@ -31,23 +32,24 @@
 // The ID of an instance is a hash of the public key of one incarnation; see package nodeid. On
 // every connection each side first sends one hello. A hello contains the protocol version, the
 // cluster label, the public key, the intended instance, the kind of connection, the group, the raft
-// ID, the address, and three counters (see below). It is signed with the private key, over
+// ID, the address, and three counters (see below). The hello is signed with the private key, over
 //
 //	"mortise-hello/2" 0x00, the role of the signer, the binding, SHA-256 of the dialer's hello,
 //	and in the acceptor's signature SHA-256 of its own hello
 //
 // The binding is 32 bytes that only the two ends of this connection share. With TLS it is keying
 // material of the TLS connection (RFC 9266). Without TLS it is a hash of 32 random bytes from each
-// side, which costs a round trip. Because of the binding, a hello is refused if it was recorded,
-// was relayed to another TLS connection, is sent back to its author, or answers another hello.
+// side, which costs a round trip. A signature that covers all this is valid only once. So a hello
+// is refused if it was recorded, was relayed to another TLS connection, is sent back to its author,
+// or answers another hello.
 //
 //	dialer                                acceptor
 //	  |---- "mortise\n" [32 random bytes] -->|
 //	  |<--- "mortise\n" [32 random bytes] ---|   without TLS only
 //	  |---- hello, signed ------------------>|   verify: cluster, version, fields, signature
 //	  |<------------------ hello, signed ----|   or a refusal, which is not signed
-//	  |                                      |   the dialer verifies likewise, and compares the
-//	  |                                      |   instance with the intended one
+//	  |                                      |   the dialer verifies the same, and compares
+//	  |                                      |   the instance with the intended instance
 //	  |<==== frames, or calls of gRPC ======>|
 //
 // The exchange proves the instance IDs, and that both ends use the same connection. The group, the
@@ -58,22 +60,22 @@
 //
 // A call belongs to the instance that opened its connection. If Identify begins a new incarnation,
 // all links and all connections for calls end, and questions sent by the old incarnation get no
-// answer. If only the group, the raft ID or the address changes, each link sends the change before
-// any later data, and the next call opens a new connection.
+// answer. If Identify changes only the group, the raft ID or the address, each link sends the
+// change before any later data, and the next call opens a new connection.
 //
 // # Dials
 //
 // All dials of a port wait in one queue. A dial connects and performs the TLS handshake and the
 // exchange of hellos. It must connect within 1 s, and finish the hellos within a further
-// Config.DialTimeout. The time in the queue does not count. It is limited by the caller's context,
-// and to 10 s for a link.
+// Config.DialTimeout. The time in the queue does not count. The caller's context limits the time in
+// the queue, and for a link 10 s are the limit.
 //
 //	in flight   8, at most 5 of them to addresses that are not preferred, in order of arrival
 //	begun       in any second at most 112, whatever is requested: 32 at once and 16 each second to
 //	            ordinary addresses, 32 at once and 32 each second to preferred ones
 //
-// [Port.Prefer] sets the preferred addresses: those of the voters. Three places are reserved for
-// them, so that voters are reached while hundreds of other dials hang.
+// [Port.Prefer] sets the preferred addresses, which are those of the voters. Three places are
+// reserved for them, so that voters can be dialed while hundreds of other dials hang.
 //
 // After a failed dial, the address pauses: it is not dialed for a random time. The time is between
 // zero and a limit that doubles with each failure:
@@ -82,24 +84,26 @@
 //	preferred address           50 ms to 500 ms
 //	the dial got an answer      to 500 ms: a refused connection, a foreign process, another version
 //
-// If an instance of the cluster answered, only the intended instance at the address pauses. This is
-// so if another instance answered, if the intended instance refused the link, or if the link ended
-// within a second. A pause ends early when an instance that claims the address proves its key on a
-// connection to this port, when Identify begins a new incarnation, and when a dial succeeds. After
-// a pause, one dial tries the address, and the others wait for its result. A port remembers 1,024
-// failures, each until 10 s after its pause. One more displaces the oldest.
+// If an instance of the cluster answered, only the pair of address and intended instance pauses.
+// This happens if another instance answered, if the intended instance refused the link, or if the
+// link ended within a second. A pause ends early when an instance that claims the address proves
+// its key on a connection to this port, when Identify begins a new incarnation, and when a dial
+// succeeds. After a pause, one dial tries the address, and other dials to it wait for the result. A
+// port remembers up to 1,024 failures, each until 10 s after its pause. A further failure displaces
+// the oldest.
 //
-// On Linux a link ends if its dialer has sent bytes that the other machine does not acknowledge for
-// three seconds. Each side of any connection resends lost packets at equal intervals.
+// On Linux a link ends if the other machine does not acknowledge bytes from the link's dialer for
+// three seconds. On every connection each side resends lost packets at equal intervals.
 //
 // During a pause Send fails with ErrNoLink and SendSnapshot with ErrSilent. A question waits for
 // the end of the pause, or fails immediately with ErrSilent if its context ends earlier.
 // ErrRefused, ErrForeign and ErrVersion are returned only to questions that were asked before the
-// dial began. A group may need such a proof from several addresses within two seconds, so the pause
-// after an answer is short.
+// dial began. A group may need such an error from several addresses within two seconds, so the
+// pause after an answer is short.
 //
-// Questions to one address share a connection and its dial. The dial continues if the question that
-// caused it is cancelled. A dial leaves the queue if no question waits for it any more.
+// Questions to one address share a connection and its dial. A dial that has begun continues if the
+// question that caused it is cancelled. A dial that has not begun leaves the queue if no question
+// waits for it any more.
 //
 // # Turns
 //
@@ -117,8 +121,8 @@
 // is refused before any of its data is used. A peer of another tier may only dial. Its address and
 // its raft ID are ignored, and its raft messages, replies, snapshots and gossip are dropped or
 // refused. Without TLS every peer is of the root tier. A connection ends when a certificate of its
-// chain expires, and within a minute after the certificate is no longer accepted, or later if
-// checking all connections would take more than 1 % of a processor.
+// chain expires. If the certificate is no longer accepted, the connection ends within a minute, or
+// later if checking all connections every minute would take more than 1 % of a processor.
 //
 // # Guarantees
 //
@@ -130,26 +134,27 @@
 //     delivered at that moment (see Handler). If a peer closes normally or retires, everything that
 //     it sent arrives before the Down. If it crashes, its last frames may be lost.
 //   - No byte of a connection reaches the handler before the hello on the connection is verified. A
-//     refused connection does not affect the link of the instance whose identity it claimed.
+//     refused connection does not affect the link of the instance that the connection claimed to be
+//     from.
 //   - [OtherError] is returned only if the other instance has proved its key. A refusal is not
 //     signed, so it never proves which instance sent it.
-//   - A frame from another group never reaches the handler, nor does a frame that arrives while
-//     either side has no group, nor a raft message whose sender is not the peer's raft ID or whose
-//     receiver is not this node's. If this would lose session data, the link ends, and both sides
-//     get an error with the reason.
+//   - These never reach the handler: a frame from another group, a frame that arrives while either
+//     side has no group, and a raft message whose sender is not the peer's raft ID or whose
+//     receiver is not this node's raft ID. If session data is lost in this way, the link ends, and
+//     both sides get an error with the reason.
 //   - If two nodes dial each other simultaneously, only the stream that the lower instance dialed
 //     is used, and the handlers never see the other stream.
 //
 // The life of a link to one instance:
 //
-//	none ----> dialing     Send with an address, unless that pauses (see Dials)
+//	none ----> dialing     Send with an address, unless the address pauses (see Dials)
 //	none ----> up          the peer's hello is accepted
 //	dialing -> up          the peer answers our hello, or its own hello is accepted instead
 //	dialing -> none        the dial fails, or another instance answers, or the proof fails: Down
 //	up ------> ended       the stream breaks, the peer closes it or sends garbage, a newer hello of
 //	                       the peer arrives, Identify, Close
-//	ended ---> none        frames that have arrived are delivered; if this side ends the link,
-//	                       waiting data is sent instead, for at most a second: then Down
+//	ended ---> none        frames that have arrived are delivered, then Down; but if this side ends
+//	                       the link, waiting data is sent for at most a second, then Down
 //
 // Crossing dials: a dial that has not sent its hello is cancelled in favor of the peer's stream. If
 // both sides have sent their hellos, the lower instance keeps the peer's stream waiting until its
@@ -159,10 +164,11 @@
 // random bytes of the process. The number increases with every stream that the process dials or
 // accepts. The life counts the starts with one directory, and is 1 for an instance in memory.
 //
-//	same boot, number not higher    late: refused
-//	same boot,  higher number       the peer has lost the existing stream, which first ends with Down
-//	other boot, higher life         the peer's process has started again: likewise
-//	other boot, life not higher     a copy of the directory runs: refused by ErrCopy, the link stays
+//	same boot, number not higher    the new stream is late: refused
+//	same boot, higher number        the peer has lost the existing stream, which first ends with Down
+//	other boot, higher life         the peer's process has started again: the existing stream first
+//	                                ends with Down
+//	other boot, life not higher     a copy of the directory runs: refused with ErrCopy, the link is kept
 //
 // Replaced links and refused copies are logged with both addresses.
 //
@@ -170,14 +176,14 @@
 //
 // All methods of a Port are safe for concurrent use. Only Remote.Invoke, SendSnapshot, DialStream
 // (each limited by its context) and Close block. A Remote is for one call at a time. A link has two
-// goroutines, one that sends and one that receives and calls the handler, and a timer. Each address
-// that is used for questions and gossip has one goroutine, each destination of packets has one, and
-// each byte stream has two. All end with [Port.Close] at the latest. No mutex is held while waiting
-// or while a signature is verified. An ended link leaves nothing in memory except the record of a
-// failed dial.
+// goroutines, one that sends and one that receives and calls the handler, and a timer. There is one
+// goroutine for each address that is used for questions and gossip, one for each destination of
+// packets, and two for each byte stream. All goroutines end with [Port.Close] at the latest. No
+// mutex is held while waiting or while a signature is verified. An ended link leaves nothing in
+// memory except the record of a failed dial.
 //
-// Idle links are kept, because a leader needs all of its links and the other nodes have few. A link
-// takes about 22 KiB with TLS on either side, including stacks (TestIdleLinksAreSmall). Unused
+// Idle links are kept, because a leader needs all of its links, and the other nodes have few links.
+// With TLS a link takes about 22 KiB on each side, including stacks (TestIdleLinksAreSmall). Unused
 // connections for questions and gossip are closed after 10 to 15 s, and unused streams of packets
 // after 5 s.
 //
@@ -188,17 +194,17 @@
 // protocol, an unacceptable certificate, or a hello that is not signed with its key. A connection
 // that breaks, or is closed without a reason, counts as silence and proves nothing. If only one
 // side has TLS, the acceptor reports this to the dialer (ErrSecured, ErrPlain). These errors are
-// for operators and count as silence, because a configuration may change at any moment.
+// for operators and count as silence, because a configuration may change soon.
 //
 // # Limits
 //
-// Config has the limits that a user may change. The files bounds.go and frames.go have the others.
-// Other instances can make this instance hold:
+// The limits that a user may change are in Config. The other limits are in the files bounds.go and
+// frames.go. Other instances can make this instance hold:
 //
-//	connection  8 for the calls of one instance; one more closes its oldest. One link per instance
+//	connection  8 for the calls of one instance; a ninth closes the oldest. One link per instance
 //	call        a gRPC message has at most 128 KiB in any call; 64 calls are open on a connection
 //	arriving    256 calls of one instance and 512 of all whose first message, or whole question, has
-//	            not arrived; one more closes the connection of its oldest, or of the oldest of all.
+//	            not arrived; a further call closes the connection of the oldest call.
 //	            A question counts twice until its first message has arrived
 //	question    of any method 2 MiB, in pieces, whole within twice the dial timeout; 4 MiB from one
 //	            instance and 64 MiB from all at a time; 128 from one instance and 2,048 from all
@@ -217,21 +223,21 @@
 //	            up, the oldest first. A frame has at most 16,384 raft messages with 262,144
 //	            entries, since these grow a hundredfold when they are decoded
 //
-// In this table, "one instance" is the instance that has proved its key on the connection. A
-// process that may connect can prove any number of keys, so it can exhaust the limits for all
-// instances. "Given up" means that the connection is closed.
+// In this table, "one instance" means all connections on which the same key was proved. A process
+// that may connect can prove any number of keys, so it can exhaust the limits for all instances.
+// "Given up" means that the connection is closed.
 //
 // An accepted connection must finish TLS and its hello within 5 s. Up to 1,024 connections may be
-// in that state, and one more displaces the oldest. Before its hello is verified, a connection
-// costs a TLS handshake, a buffer of 1 KiB and a greeting of at most 4 KiB, with a label of at most
-// 255 bytes and an address of at most 512. Log lines that outsiders can cause appear at most once
-// in 10 s for each kind, separately for at most 16 instances at a time. A proof costs each side
-// about 70 microseconds (BenchmarkProof measures both sides).
+// in that state, and a further connection displaces the oldest. Before its hello is verified, a
+// connection costs a TLS handshake, a buffer of 1 KiB and a greeting of at most 4 KiB, with a label
+// of at most 255 bytes and an address of at most 512. Log lines that outsiders can cause appear at
+// most once in 10 s for each kind of line. Up to 16 instances are counted separately. A proof costs
+// each side about 70 microseconds (BenchmarkProof measures both sides).
 //
 // # Refused alternatives
 //
-//   - Two open streams between two nodes, where the superfluous stream is drained and closed: this
-//     needs markers in the stream, and a second way to end a stream without a Down.
+//   - Keeping two open streams between two nodes until the superfluous stream is drained and
+//     closed: this needs markers in the stream, and a second way to end a stream without a Down.
 //   - Links as calls of gRPC: this needs two more goroutines on the path of each frame, HTTP/2's
 //     frames and windows for a connection with one stream, and three times the allocations.
 //   - Dials, retries and name resolution by gRPC: gRPC does not report why a dial failed, and there

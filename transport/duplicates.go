@@ -7,16 +7,17 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// This file sends raft messages a second time, on the connection for calls, because that connection
-// loses other packets than the link.
+// This file sends raft messages a second time, on the connection for calls. A packet loss on the
+// link does not delay that connection.
 
 const (
 	maxDuplicates     = 64       // raft messages in one parcel
-	maxDuplicateBytes = 32 << 10 // of raft messages waiting for one address, or in one parcel
+	maxDuplicateBytes = 32 << 10 // bytes of raft messages that wait for one address, or are in one parcel
 )
 
-// SendDuplicates sends raft messages that Send has also sent, on another path. They may be lost.
-// The peer receives them in a separate Frame. The bytes are copied. SendDuplicates does not block.
+// SendDuplicates sends copies of raft messages that were also passed to Send, on another
+// connection. They may be lost. The peer receives them in a separate Frame. The bytes are copied.
+// SendDuplicates does not block.
 func (p *Port) SendDuplicates(to nodeid.Endpoint, messages []*raftpb.Message) {
 	if to.Addr == "" || p.self.Load().Group == 0 || isClosed(p.closing) {
 		return
@@ -48,8 +49,8 @@ func (g *Gossip) enqueueRaft(addr string, packed [][]byte) {
 }
 
 // duplicates passes the raft messages of a parcel to the handler. It drops messages from an
-// instance without a link: they may be from a leader whose Down has been reported, and this node
-// would follow it again.
+// instance without a link, because they may be from a leader whose Down has been reported. This
+// node would follow that leader again.
 func (p *Port) duplicates(peer Identity, packed [][]byte) *wire.Refusal {
 	if len(packed) == 0 {
 		return nil

@@ -27,8 +27,8 @@ func (n *node) twice(to *node, m *raftpb.Message) {
 	n.SendDuplicates(to.peer(), []*raftpb.Message{m})
 }
 
-// A duplicate is delivered only with a link, within one group, from the sender's replica and for
-// the receiver's.
+// A duplicate is delivered only if there is a link, both sides are in the same group, and the
+// message is from the sender's raft ID to the receiver's raft ID.
 func TestDuplicates(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, c := w.node("a", 1), w.node("b", 2), w.node("c", 3)
@@ -71,7 +71,7 @@ func TestDuplicatesAreBounded(t *testing.T) {
 		a.twice(b, large)
 		w.net.Heal("a", "b")
 		time.Sleep(time.Second)
-		if got := len(b.indexes()); got == 0 || got > 2*maxDuplicates { // in flight and queued
+		if got := len(b.indexes()); got == 0 || got > 2*maxDuplicates { // one parcel in flight, one queued
 			t.Fatalf("%d arrive, want at most %d", got, 2*maxDuplicates)
 		}
 		packed := make([][]byte, maxDuplicates+1)
@@ -92,13 +92,13 @@ func TestDuplicatesAreBounded(t *testing.T) {
 	})
 }
 
-// TestNoDuplicateBehindTheEndOfALink checks that a late duplicate is dropped. It may be the last
-// heartbeat of a leader whose Down has been reported.
+// TestNoDuplicateBehindTheEndOfALink checks that a late duplicate is dropped. The duplicate may be
+// the last heartbeat of a leader whose Down has been reported.
 func TestNoDuplicateBehindTheEndOfALink(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
 		a.send(b, "x")
-		synctest.Wait() // a duplicate that arrives before the link is up is dropped
+		synctest.Wait() // needed: a duplicate that arrives before the link is up is dropped
 		a.twice(b, raftMessage(a, b, 1))
 		synctest.Wait()
 		b.mu.Lock()

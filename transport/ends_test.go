@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// fill sends more than the network buffers, so that the sender blocks in the middle of a frame.
+// fill sends more bytes than the network can buffer, so that the sender blocks in the middle of a
+// frame.
 func fill(t *testing.T, from *node, to nodeid.Endpoint) {
 	t.Helper()
 	for range 5 {
@@ -22,8 +23,8 @@ func fill(t *testing.T, from *node, to nodeid.Endpoint) {
 	}
 }
 
-// A slow peer that closes normally and then loses power counts as lost, although this side's sender
-// is waiting for the peer to read.
+// A slow peer closes normally and then loses power. It counts as lost, although this side's sender
+// is blocked because the peer has not read everything.
 func TestGoodbyeThenPowerLoss(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		var vanished atomic.Bool
@@ -47,7 +48,8 @@ func TestGoodbyeThenPowerLoss(t *testing.T) {
 	})
 }
 
-// A peer that never reads counts as lost after its last frame, correct or not.
+// A peer that never reads counts as lost after its last frame, whether that frame is correct or
+// not.
 func TestLastWordOfAPeerThatDoesNotRead(t *testing.T) {
 	for name, length := range map[string]uint32{"goodbye": kindClose, "garbage": 100 << 20} {
 		t.Run(name, func(t *testing.T) {
@@ -70,7 +72,7 @@ func TestLastWordOfAPeerThatDoesNotRead(t *testing.T) {
 }
 
 // If a write fails because the peer has closed the connection, everything that the peer sent before
-// is delivered.
+// it closed is delivered.
 func TestWhatHasArrivedIsHandedOver(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -108,8 +110,8 @@ func TestUnencodableFrame(t *testing.T) {
 	})
 }
 
-// A link whose write has failed ends when everything is read, although its next read would block
-// forever.
+// After a failed write a link ends as soon as all arrived data is read, although its next read
+// would block forever.
 func TestFailedWriteBesideASlowHandler(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		var now atomic.Bool

@@ -13,15 +13,17 @@ import (
 	"time"
 )
 
-// The connections are silent, send one byte a second or stop reading. Their number is bounded, and
-// they are closed soon. They do not disturb linked instances or fill the log.
+// Strangers open connections that are silent, send one byte a second or stop reading. The number of
+// open ones is bounded, and each is closed soon. They do not disturb linked instances or fill the
+// log.
 func TestTenThousandSilentConnections(t *testing.T) {
 	want := 10_000
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
 		t.Fatal(err)
 	}
-	// Go has raised the limit to its maximum. Up to 1,024 connections are open at both ends.
+	// Go has raised the limit of open files to its maximum. For up to 1,024 connections, this
+	// process has both ends open.
 	if most := int(min(files.Cur, 1<<20)) - 2000; most < want {
 		want = most
 		t.Logf("only %d files may be open: the test makes %d connections", files.Cur, want)
@@ -88,7 +90,7 @@ func openSilent(t *testing.T, addr string, n int) []net.Conn {
 		}
 		all = append(all, conn)
 		switch i % 100 {
-		case 0: // sends a byte at a time, until the connection is closed
+		case 0: // sends one byte after another, until the connection is closed
 			go func() {
 				for _, b := range []byte(preface) {
 					if _, err := conn.Write([]byte{b}); err != nil {

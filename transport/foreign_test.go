@@ -43,8 +43,8 @@ func TestRaftMessagesOfAForeignGroupNeverArrive(t *testing.T) {
 	})
 }
 
-// Session data for another group ends the link, with the reason on both sides, because the owner of
-// the lost data would wait for an answer.
+// Session data for another group ends the link, because otherwise the sender of the lost data would
+// wait for an answer. Both sides get the reason.
 func TestWordsOfAForeignGroupEndTheLink(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a := w.node("a", 1)

@@ -8,17 +8,18 @@ import (
 )
 
 const (
-	framesSoft = 128 << 20   // bytes of arriving large frames; beyond it slow links are closed
-	framesHard = 256 << 20   // bytes; beyond it the link of the oldest frame is closed
+	framesSoft = 128 << 20   // bytes of arriving large frames; above this, slow links are closed
+	framesHard = 256 << 20   // bytes; above this, the link with the oldest frame is closed
 	frameSlow  = time.Second // time after which an arriving large frame is slow
 	maxSpares  = 64          // buffers of at most keptBytes that are kept for later large frames
-	maxRaft    = 16 << 10    // raft messages in a frame; decoding multiplies their size by 100
+	maxRaft    = 16 << 10    // raft messages in a frame; decoded, they are up to 100 times as large
 	maxEntries = 256 << 10   // entries in the raft messages of a frame
 	maxStrange = 64 << 10    // bytes of the raft messages in a frame that protobuf must decode
 )
 
-// frames are the large frames that are arriving on all links, counted with their announced sizes.
-// If there are too many, the link with the oldest frame is ended. It is safe for concurrent use.
+// frames holds the large frames that are arriving on all links, and counts their announced sizes.
+// If the sum is too large, the link with the oldest frame is ended. A frames is safe for concurrent
+// use.
 type frames struct {
 	soft, hard int // framesSoft and framesHard, except in tests
 
@@ -38,7 +39,7 @@ type frame struct {
 }
 
 // enter registers a frame of the given size. The function kill must end the link of the frame. It
-// is called unless the caller calls leave in time.
+// is called if other frames displace the frame, or if the caller does not call leave in time.
 func (f *frames) enter(size int, kill func()) (leave func()) {
 	now := time.Now()
 	f.mu.Lock()

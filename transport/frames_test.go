@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// linkTo opens a link without a Port's help and waits until it is accepted.
+// linkTo opens a link without using the Port that dials, and waits until it is accepted.
 func (n *node) linkTo(to *node) *stream {
 	n.t.Helper()
 	s, _ := n.link(to.identity.Addr, to.identity.Instance, 1)
@@ -48,7 +48,7 @@ func TestAFrameHasADeadline(t *testing.T) {
 	})
 }
 
-// Unfinished frames displace each other, so that correct frames arrive.
+// Unfinished frames displace only each other, so that correct frames arrive.
 func TestUnfinishedFramesHoldNoMemory(t *testing.T) {
 	authority := newAuthority(t)
 	use := func(c *Config) { authority.use(c) }
@@ -76,7 +76,7 @@ func TestUnfinishedFramesHoldNoMemory(t *testing.T) {
 		func() bool { text, _ := commands(a.seen(), id(2)); return len(text) == each })
 }
 
-// A burst below the hard limit displaces no frame.
+// A burst of frames below the hard limit displaces none of them.
 func TestABurstOfFrames(t *testing.T) {
 	inBubble(t, func(t *testing.T, _ *world) {
 		f := frames{soft: 100, hard: 200}

@@ -14,8 +14,9 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// FuzzHello checks that any first message is refused with a reason, or is a well-formed hello of
-// this cluster, signed with its own key. Log lines about foreign peers must be short.
+// FuzzHello checks that every first message that is not refused with a reason is a well-formed
+// hello of this cluster, signed with the key that it names. Log lines about foreign peers must be
+// short.
 func FuzzHello(f *testing.F) {
 	here, there := forge(1), forge(2)
 	for _, change := range []func(*wire.Hello){
@@ -48,7 +49,7 @@ func FuzzHello(f *testing.F) {
 		if _, r := here.verify(g, acceptor, bound, g.Hello); r == nil {
 			t.Fatal("a signature was accepted for another hello")
 		}
-		// Only the hello itself can be refused.
+		// With a signature by `there`, only the content of the hello can be refused.
 		g.Signature = there.key.Sign(signedBytes(dialer, bound, g.Hello, nil))
 		who, r := here.verify(g, dialer, bound, nil)
 		if r != nil {
@@ -64,8 +65,8 @@ func FuzzHello(f *testing.F) {
 	})
 }
 
-// FuzzChunks checks with arbitrary chunks that a delivered snapshot is complete, from the sender
-// that it names, and no larger than allowed.
+// FuzzChunks sends arbitrary chunks. A delivered snapshot must be complete, from the sender that it
+// names, and no larger than allowed.
 func FuzzChunks(f *testing.F) {
 	message := []byte{0x08, 0x07, 0x10, 101, 0x18, 102, 0x4a, 0x02, 0x12, 0x00}
 	add := func(chunks ...*wire.Chunk) {

@@ -16,7 +16,7 @@ const (
 	packetsQueued = 128             // packets queued for one address, and for the reader of Packets
 	packetIdle    = 5 * time.Second // an unused stream of packets ends after this time
 	packetPause   = time.Second / 2 // after a failure, packets are dropped for this time
-	streamsQueued = 5 * time.Second // a stream that Streams cannot deliver is then refused
+	streamsQueued = 5 * time.Second // a stream that is not received from Streams within this time is refused
 )
 
 // Packet is a datagram of gossip.
@@ -52,7 +52,7 @@ func (g *Gossip) count() (packeters, streams int) {
 }
 
 // WriteTo sends a packet of at most 64 KiB to an address. The packet may be lost even if the error
-// is nil. WriteTo never blocks, and copies b. Errors: ErrTooLarge, ErrClosed.
+// is nil. WriteTo never blocks, and copies b. It fails with ErrTooLarge or ErrClosed.
 func (g *Gossip) WriteTo(b []byte, addr string) error {
 	if len(b) > packetBytes {
 		return fmt.Errorf("%w: a packet of %d bytes", ErrTooLarge, len(b))

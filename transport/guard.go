@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	recheckEvery = time.Minute // the connections of a revoked certificate end within this time
+	recheckEvery = time.Minute // connections end within this time after their certificate is revoked
 	recheckShare = 100         // checking uses at most 1/recheckShare of one processor
 )
 
@@ -18,7 +18,7 @@ const (
 // of the port checks all connections, so an idle connection costs a map entry and no timer.
 type guard struct {
 	port *Port
-	wake chan struct{} // one slot: a certificate expires before the next check
+	wake chan struct{} // capacity 1: a certificate expires before the next check
 
 	mu    sync.Mutex // guards all below; never held while a certificate is checked
 	conns map[net.Conn]guarded
@@ -66,7 +66,7 @@ func (g *guard) add(conn interface {
 		return
 	}
 	if until.IsZero() {
-		until = time.Unix(1<<40, 0) // without NotAfter the connection does not expire
+		until = time.Unix(1<<40, 0) // a connection without NotAfter does not expire
 	}
 	g.mu.Lock()
 	g.conns[conn] = guarded{addr, secure, until}
@@ -113,7 +113,7 @@ func (g *guard) run() {
 	}
 }
 
-// arm returns the time until the first certificate expires, but at most pause.
+// arm returns the time until the first certificate expires, or pause if that is shorter.
 func (g *guard) arm(pause time.Duration) time.Duration {
 	now := g.port.config.Wall()
 	g.mu.Lock()

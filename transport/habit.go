@@ -1,7 +1,7 @@
 package transport
 
-// A burst can make a buffer of a link large. The link releases such a buffer after habitUses
-// consecutive uses that needed only a small part of it.
+// A burst can make a buffer of a link large. If habitUses consecutive uses of such a buffer needed
+// only a small part, the link releases the buffer.
 const (
 	restBytes = 1 << 10 // a buffer of this size is always kept
 	habitUses = 32
@@ -10,7 +10,7 @@ const (
 // habit decides whether a buffer is kept for the next use.
 type habit struct{ small uint8 }
 
-// keeps records that `used` bytes of a buffer with the given capacity were needed. It reports
+// keeps records that a use of a buffer with the given capacity needed `used` bytes. It reports
 // whether to keep the buffer.
 func (h *habit) keeps(capacity, used int) bool {
 	if capacity <= restBytes || used > capacity/8 {

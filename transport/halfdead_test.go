@@ -23,8 +23,9 @@ func (c mute) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// After a failed write gRPC waits for its reader, and retries every new call without a pause. In a
-// bubble, time would not advance during the retries, so this test uses real time.
+// After a failed write gRPC waits until its reading goroutine ends, and retries every new call
+// without a pause. In a bubble, time would not advance during the retries, so this test uses real
+// time.
 func TestFailedWriteEndsTheConnection(t *testing.T) {
 	w := newWorld(t)
 	var now atomic.Bool
@@ -37,7 +38,7 @@ func TestFailedWriteEndsTheConnection(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
 	began := time.Now()
-	for try := range 2 { // a call in progress may end by itself; the next does not
+	for try := range 2 { // the first call may end by itself, the second does not
 		_, _, err := a.Ask(ctx, "b:1", id(2), nil)
 		if !errors.Is(err, ErrSilent) || ctx.Err() != nil {
 			t.Fatalf("question %d, over a connection that cannot write, took %v: %v", try, time.Since(began), err)

@@ -15,13 +15,14 @@ import (
 var errNoListener = errors.New("transport: a connection that this port's listener has not accepted") // cannot happen
 
 // handshaker performs the handshakes of accepted connections for gRPC: TLS, then the hellos. It
-// logs why a connection was refused. It removes links from gRPC, because they do not use HTTP/2.
+// logs why a connection was refused. It takes links away from gRPC, because links do not use
+// HTTP/2.
 type handshaker struct {
 	credentials.TransportCredentials
 	port *Port
 }
 
-// ServerHandshake implements credentials.TransportCredentials. gRPC limits the time of the
+// ServerHandshake implements credentials.TransportCredentials. gRPC sets the deadline of the
 // handshake.
 func (h handshaker) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	accepted, ok := acceptedOn(raw.RemoteAddr())
@@ -64,7 +65,7 @@ func (h handshaker) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInf
 	accepted.proven()
 	h.port.dials.reached(who.peer.Addr)
 	if who.kind == wire.Hello_LINK {
-		accepted.shaken() // must precede the use of the connection by another goroutine
+		accepted.shaken() // must be called before another goroutine uses the connection
 		h.port.tasks.Go(func() { h.port.welcome(raw, s, who) })
 		return nil, nil, credentials.ErrConnDispatched
 	}
@@ -87,7 +88,7 @@ func (h handshaker) Clone() credentials.TransportCredentials {
 type greeted struct {
 	credentials.CommonAuthInfo
 	peer Identity
-	self nodeid.ID // the incarnation of this node that has answered
+	self nodeid.ID // the incarnation of this node that has sent the answering hello
 }
 
 // AuthType implements credentials.AuthInfo.
@@ -96,7 +97,7 @@ func (greeted) AuthType() string { return "mortise" }
 // unread is a connection whose first bytes are still in the buffer of a reader.
 type unread struct {
 	net.Conn
-	in *bufio.Reader // nil once its buffer is empty; used by the one goroutine that reads
+	in *bufio.Reader // nil once its buffer is empty; only the reading goroutine uses it
 }
 
 // Read implements net.Conn.

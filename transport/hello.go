@@ -19,7 +19,7 @@ const (
 	helloContext = "mortise-hello/2\x00"
 )
 
-// role is the side of a connection that has signed a hello.
+// role says which side of a connection has signed a hello.
 type role byte
 
 const (
@@ -69,8 +69,8 @@ type introduction struct {
 }
 
 // verify checks the hello of the side with the given role. It returns a refusal if this node does
-// not accept the hello. dialerHello is nil if g is the dialer's own hello. The label is checked
-// first, because a hello with another label may have any format.
+// not accept the hello. dialerHello is nil if g itself is the greeting of the dialer. verify checks
+// the label first, because the hello of another cluster may have any format.
 func (p *Port) verify(g *wire.Greeting, as role, binding, dialerHello []byte) (*introduction, *wire.Refusal) {
 	no := func(reason wire.Refusal_Reason, format string, args ...any) (*introduction, *wire.Refusal) {
 		return nil, &wire.Refusal{Reason: reason, Text: fmt.Sprintf(format, args...)}

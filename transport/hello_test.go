@@ -67,8 +67,8 @@ func TestHellos(t *testing.T) {
 	}
 }
 
-// A signature is valid only for one hello, on one connection, in one role, and in answer to one
-// hello.
+// A signature is valid only for one hello, on one connection, in one role. The signature of an
+// acceptor is valid only as an answer to one hello.
 func TestWhatASignatureIsGoodFor(t *testing.T) {
 	here, there := forge(1), forge(2)
 	asked, answered := here.says(func(*wire.Hello) {}), there.says(func(*wire.Hello) {})
@@ -122,7 +122,7 @@ func TestHelloCarriesTheIdentity(t *testing.T) {
 	}
 	who, r := forge(2).verify(greeting(self.Key, dialer, bound, own, own), dialer, bound, nil)
 	if r == nil {
-		who.peer.Peer = self.seen(9).Peer // comes from the connection
+		who.peer.Peer = self.seen(9).Peer // the rights come from the connection
 	}
 	if r != nil || who.peer != self.seen(9) || who.intended != id(2) || who.number != 3 ||
 		who.kind != wire.Hello_LINK || who.boot != p.boot {
@@ -130,8 +130,8 @@ func TestHelloCarriesTheIdentity(t *testing.T) {
 	}
 }
 
-// Refusals are not signed, so none results in ErrOther, not even one with a reason that a later
-// version adds.
+// Refusals are not signed, so no refusal results in ErrOther, not even a refusal with a reason that
+// a later version adds.
 func TestARefusalProvesNoInstance(t *testing.T) {
 	for reason := range wire.Refusal_Reason(100) {
 		err := refused("a:1", &wire.Refusal{Reason: reason, Text: "text"})

@@ -8,9 +8,9 @@ import (
 
 // Identify changes this node's identity. If self has another Key, a new incarnation begins. Then
 // all connections end, including accepted ones and those for questions. Data that is queued on
-// links is sent within a second or lost. No further frame from these links reaches the handler, but
-// a call of the handler may still be running. If the Key is the same, each link sends the change
-// before any later data.
+// links is lost if it cannot be sent within a second. No further frame from these links reaches the
+// handler, but a call of the handler may still be running. If self has the same Key, each link
+// sends the change before any later data.
 func (p *Port) Identify(self Self) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -17,13 +17,13 @@ import (
 // (RFC 9266).
 const exporterLabel = "EXPORTER-mortise-hello-v2"
 
-// bindingBytes is the length of the binding of a hello. Without TLS it is also the length of each
-// of the two random numbers from which the binding is computed.
+// bindingBytes is the length of the binding of a hello. Without TLS the binding is computed from
+// two random numbers, each of this length.
 const bindingBytes = 32
 
-// bind returns the binding of the hellos on this connection. With TLS, no third party can have the
-// same binding on a connection of its own. Without TLS, the binding is computed from a random
-// number of each side, so a hello cannot be replayed.
+// bind returns the binding of the hellos on this connection. With TLS, no third party can have a
+// connection with the same binding. Without TLS, the binding is computed from a random number of
+// each side, so a hello cannot be replayed.
 func (s *stream) bind(as role, secure *tls.ConnectionState) ([]byte, error) {
 	if secure != nil {
 		return secure.ExportKeyingMaterial(exporterLabel, nil, bindingBytes)
@@ -85,7 +85,7 @@ func (p *Port) exchange(ctx context.Context, s *stream, addr string, self *Self,
 	if err != nil {
 		return nil, err
 	}
-	if ctx.Err() != nil { // this incarnation may have ended, and must not send a hello
+	if ctx.Err() != nil { // this incarnation may have ended; then it must not send a hello
 		return nil, s.explain(ctx, addr, ctx.Err())
 	}
 	_ = s.greet(greeting(self.Key, dialer, binding, own, own)) // the next read returns its error
@@ -118,7 +118,7 @@ func (p *Port) exchange(ctx context.Context, s *stream, addr string, self *Self,
 }
 
 // receive reads and verifies the hello of a dialer. After an error the caller must close the
-// connection. The dialer has been sent the reason if it sent a hello.
+// connection. If the dialer sent a hello, receive has sent it the reason.
 func (p *Port) receive(s *stream, remote net.Addr) (*introduction, error) {
 	binding, err := s.bind(acceptor, s.secure)
 	if err != nil {
@@ -141,7 +141,7 @@ func (p *Port) receive(s *stream, remote net.Addr) (*introduction, error) {
 func (p *Port) answer(s *stream, self *Self, who *introduction, number uint64) error {
 	own, err := p.hello(self, who.kind, who.peer.Instance, number)
 	if err != nil {
-		s.kill() // otherwise the peer would wait for the hello
+		s.kill() // otherwise the peer would wait for this node's hello
 		return err
 	}
 	return s.greet(greeting(self.Key, acceptor, who.binding, who.raw, own))

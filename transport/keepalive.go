@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// An idle link sends keepalives, and a link on which nothing arrives for a long time is ended. TCP
-// would need a quarter of an hour to detect that the peer has lost its power or network, and
-// without traffic would never detect it.
+// An idle link sends keepalives, and a link on which nothing arrives for a long time is ended. If
+// the peer loses its power or network, TCP detects this only after a quarter of an hour, and never
+// on an idle connection.
 const (
 	keepaliveEvery      = 5 * time.Second
 	maxSilentKeepalives = 4 // silent intervals before a link ends, so after 20 to 25 s of silence

@@ -20,20 +20,20 @@ const (
 	ended // only in the table dying
 )
 
-// link is a connection to one instance, over one stream. A new link begins only after the Down of
-// the previous one. So no data is reordered, and none is lost without a Down.
+// link is a connection to one instance, over one stream. A new link to an instance begins only
+// after the Down of the previous link. So no data is reordered, and no data is lost without a Down.
 type link struct {
 	port     *Port
-	instance nodeid.ID // the peer's
-	self     nodeid.ID // this node's incarnation
+	instance nodeid.ID // the peer's ID
+	self     nodeid.ID // the ID of this node's incarnation
 	queue    *queue
-	before   <-chan struct{} // done of the previous link; nil means none
+	before   <-chan struct{} // the field done of the previous link; nil means none
 	settled  chan struct{}   // closed when state is no longer dialing
 	done     chan struct{}   // closed after Down has returned
 	mute     atomic.Bool     // incoming frames are dropped
 	idle     atomic.Bool     // the sender must send kindKeepalive
 
-	peer Identity // owned by the receiver goroutine once up
+	peer Identity // the receiver goroutine owns it once the link is up
 
 	// Guarded by port.mu:
 	state   state
@@ -57,8 +57,8 @@ func (l *link) rise(who *introduction, s *stream) {
 }
 
 // transmit is the sender goroutine, which owns the sending side of the stream. It returns when the
-// queue has ended and is empty, or the stream is broken. It yields before it drains the queue, so
-// that other goroutines can add to the same frame.
+// queue has ended and is empty, or when the stream is broken. It yields the processor before it
+// empties the queue, so that other goroutines can add to the same frame.
 func (l *link) transmit(s *stream) {
 	for range l.queue.wake {
 		runtime.Gosched()
@@ -94,8 +94,8 @@ func (l *link) say(s *stream) (last bool) {
 }
 
 // receive is the receiver goroutine. It passes frames to the handler until the stream ends. If a
-// frame is refused, the peer is sent the reason, and its further frames are dropped until it closes
-// the stream or linger has passed.
+// frame is refused, receive sends the peer the reason, and drops its further frames until the peer
+// closes the stream or the time linger has passed.
 func (l *link) receive(s *stream) {
 	f, err := s.recv()
 	for ; err == nil; f, err = s.recv() {

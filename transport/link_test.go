@@ -208,7 +208,7 @@ func TestDialsOfAnotherInstanceAndAnotherCluster(t *testing.T) {
 	})
 }
 
-// A node that has lost its stream can open a new one while the peer still has the old one.
+// A node that has lost its stream can open a new stream while the peer still has the old stream.
 func TestNewStreamReplacesOneThatOnlyThePeerStillSees(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		var vanished atomic.Bool
@@ -240,7 +240,8 @@ func TestNewStreamReplacesOneThatOnlyThePeerStillSees(t *testing.T) {
 	})
 }
 
-// vanishingConn is the connection of a machine that loses power. The other side gets no error.
+// vanishingConn is the connection of a machine that loses power. The other side of the connection
+// gets no error.
 type vanishingConn struct {
 	net.Conn
 	vanished *atomic.Bool
@@ -263,8 +264,8 @@ func (c *vanishingConn) Close() error {
 	return c.Conn.Close()
 }
 
-// A new stream's frames follow the Down of the old stream, however long Down takes and whichever
-// side dialed.
+// The handler gets the frames of a new stream only after the Down of the old stream, however long
+// Down takes and whichever side dialed.
 func TestNoFrameBeforeTheDown(t *testing.T) {
 	for _, dialer := range []string{"peer", "we"} {
 		t.Run(dialer, func(t *testing.T) {

@@ -19,7 +19,8 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// TestEachTurnHasTheWholeQueue checks that the counters of a queue decrease when data is taken.
+// TestEachTurnHasTheWholeQueue checks that the limits apply to the data in the queue, not to data
+// that was taken before.
 func TestEachTurnHasTheWholeQueue(t *testing.T) {
 	part := make([]byte, 700<<10)
 	small := func(c *Config) { c.QueueBytes, c.RaftBytes, c.RaftMessages, c.MessageBytes = 1<<20, 1<<20, 10, 1<<20 }
@@ -86,7 +87,7 @@ func TestEachTurnHasTheWholeQueue(t *testing.T) {
 }
 
 // The mark of a retired replica, and the reason for ending a link, are sent after everything that
-// was queued before. A large piece has a separate frame.
+// was queued before. A large piece of data is sent in a separate frame.
 func TestTheLastWordIsTheLast(t *testing.T) {
 	large := make([]byte, frameBytes*2/3)
 	message := &raftpb.Message{Entries: []*raftpb.Entry{{Data: large}}}
@@ -135,8 +136,8 @@ func TestTheLastWordIsTheLast(t *testing.T) {
 	}
 }
 
-// TestADroppedQueueTakesNothing checks that push fails after drop. An accepted frame would be lost
-// without a Down.
+// TestADroppedQueueTakesNothing checks that push fails after drop, because a frame accepted then
+// would be lost without a Down.
 func TestADroppedQueueTakesNothing(t *testing.T) {
 	c := Config{}.withDefaults()
 	q := newQueue(&c)
@@ -154,7 +155,7 @@ func TestADroppedQueueTakesNothing(t *testing.T) {
 	}
 }
 
-// faulty is a connection on which a single call fails.
+// faulty is a connection on which only one call fails.
 type faulty struct {
 	net.Conn
 	left *atomic.Int64
@@ -176,8 +177,8 @@ func (c faulty) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// Whichever call fails, an accepted frame arrives or a Down follows, no frame arrives twice or
-// after a later frame, and the next dial succeeds.
+// Whichever call fails, every accepted frame arrives or is followed by a Down. No frame arrives
+// twice or after a later frame, and the next dial succeeds.
 func TestALinkWhoseConnectionFailsOnce(t *testing.T) {
 	for _, kind := range []string{"dial", "read", "write"} {
 		for n := int64(1); n <= 12; n++ {
@@ -232,7 +233,8 @@ func TestALinkWhoseConnectionFailsOnce(t *testing.T) {
 	}
 }
 
-// lossLedger records the frames that a has sent, the frames that b has echoed, and the Downs.
+// lossLedger records the frames that node a has sent, the frames that node b has echoed, and the
+// Downs.
 type lossLedger struct {
 	a, b  *node
 	sent  int
@@ -241,7 +243,7 @@ type lossLedger struct {
 	downs int
 }
 
-// turn sends some frames, and waits until they have arrived or a has had a Down.
+// turn sends some frames, and waits until they have arrived or the handler of a has had a Down.
 func (l *lossLedger) turn(t *testing.T) {
 	t.Helper()
 	accepted := 0

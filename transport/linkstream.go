@@ -21,9 +21,9 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// On every connection each side first sends the preface and its greeting. On a link frames follow,
-// each after its length in four bytes, big endian. Instead of a length, kindKeepalive shows that
-// the sender is alive, and kindClose that it has sent everything.
+// On every connection each side first sends the preface and its greeting. On a link, frames follow.
+// Each is preceded by its length in four bytes, big endian. Two values are not lengths:
+// kindKeepalive shows that the sender is alive, and kindClose shows that it has sent everything.
 const (
 	linkPreface = "mortise\n" // distinguishes the protocol from HTTP/2
 
@@ -32,10 +32,10 @@ const (
 
 	lengthBytes = 4
 	helloBytes  = 4 << 10 // the largest greeting
-	// the read buffer while many bytes arrive, otherwise restBytes; a frame that fits is decoded in
-	// place
+	// size of the read buffer while many bytes arrive; otherwise it has restBytes. A frame that
+	// fits into the buffer is decoded there.
 	readBytes = 16 << 10
-	keptBytes = 256 << 10 // the largest kept buffer: one per sender, and some for all receivers
+	keptBytes = 256 << 10 // largest buffer that is kept: one per sender, and some for all receivers
 )
 
 // stream is a connection that begins with hellos. One goroutine sends, and one receives.
@@ -45,7 +45,7 @@ type stream struct {
 	random func([]byte)
 	secure *tls.ConnectionState // nil means plain text
 	peer   capability.Peer      // from its certificates; set before the hellos
-	gone   <-chan struct{}      // closed with an accepted connection; nil if dialed
+	gone   <-chan struct{}      // closed when the accepted connection is closed; nil if dialed
 	limit  int                  // bytes of a frame
 	said   atomic.Bool          // something was sent; reset by the keepalive
 	heard  atomic.Bool          // something arrived; reset by the keepalive
@@ -55,7 +55,7 @@ type stream struct {
 	out    []byte // the sender's buffer, reused
 	sends  habit  // of out
 	opens  bool   // the sender has sent the preface
-	failed error  // of the first failed write; set before broke
+	failed error  // error of the first failed write; set before broke
 
 	in    *bufio.Reader // small, unless much arrives
 	reads habit         // of in
@@ -74,20 +74,21 @@ func newStream(p *Port, conn net.Conn, secure *tls.ConnectionState, kill func())
 	return s
 }
 
-// widen makes the read buffer large, for large frames or for many.
+// widen makes the read buffer large, because large frames or many frames arrive.
 func (s *stream) widen() {
 	s.ahead, _ = s.in.Peek(s.in.Buffered())
 	s.in = s.large.reader()
 	s.in.Reset(countingReader{s})
 }
 
-// narrow gives back the large read buffer, which must be empty.
+// narrow returns the large read buffer to the pool. The buffer must be empty.
 func (s *stream) narrow() {
 	s.large.giveReader(s.in)
 	s.in = bufio.NewReaderSize(countingReader{s}, restBytes)
 }
 
-// countingReader records for the keepalive that bytes have arrived, even a part of a frame.
+// countingReader records that bytes have arrived, even if they are only a part of a frame. The
+// keepalive uses this.
 type countingReader struct{ *stream }
 
 func (h countingReader) Read(b []byte) (int, error) {
@@ -119,7 +120,7 @@ func (s *stream) send(f *wire.Frame) error {
 	if f.Standing != nil || f.Refusal != nil {
 		var err error
 		if b, err = (proto.MarshalOptions{}).MarshalAppend(b, f); err != nil {
-			s.kill() // the sender stops here, so the link must end
+			s.kill() // the sender goroutine stops, so the link must end
 			return err
 		}
 	} else {
@@ -135,7 +136,7 @@ func (s *stream) mark(length uint32) error {
 	return s.write(binary.BigEndian.AppendUint32(b, length))
 }
 
-// begin returns the buffer for the next write, and the offset of the data.
+// begin returns the buffer for the next write, and the offset at which the data starts.
 func (s *stream) begin() (b []byte, start int) {
 	b = s.out[:0]
 	if !s.opens {
@@ -145,8 +146,8 @@ func (s *stream) begin() (b []byte, start int) {
 	return b, len(b)
 }
 
-// write writes b. After an error the receiver reads what has arrived, which may include the peer's
-// reason, and ends when no more arrives.
+// write writes b. After an error the receiver goroutine reads the data that has arrived, which may
+// include the peer's reason. It ends when no more data arrives.
 func (s *stream) write(b []byte) error {
 	s.out = nil
 	if cap(b) <= keptBytes && s.sends.keeps(cap(b), len(b)) {
@@ -162,7 +163,7 @@ func (s *stream) write(b []byte) error {
 	return err
 }
 
-// limitLinger limits how long the receiver waits for more.
+// limitLinger limits how long the receiver waits for more data.
 func (s *stream) limitLinger() { _ = s.conn.SetReadDeadline(time.Now().Add(maxLinger)) }
 
 // recv returns the next frame, which is valid until the next call. It returns io.EOF when the peer
@@ -284,7 +285,8 @@ func (s *stream) hearPreface() error {
 	return nil
 }
 
-// broken returns err, but io.ErrUnexpectedEOF for io.EOF, because the peer has not sent kindClose.
+// broken returns err, but replaces io.EOF by io.ErrUnexpectedEOF, because the peer has not sent
+// kindClose.
 func broken(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF

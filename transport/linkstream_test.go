@@ -25,7 +25,7 @@ type said struct {
 func (c said) Read(b []byte) (int, error)  { return c.Reader.Read(b) }
 func (c said) Write(b []byte) (int, error) { return len(b), nil }
 
-// aGreeting is valid as far as this can be checked without the other side.
+// aGreeting passes all checks that do not involve the other side.
 var aGreeting = &wire.Greeting{Hello: []byte("a hello"), Signature: make([]byte, 64)}
 
 func hears(r io.Reader, limit int) *stream {
@@ -77,7 +77,8 @@ func TestFramesOfAllSizes(t *testing.T) {
 	}
 }
 
-// Incorrect data causes a specific error, and a broken connection is not a normal end.
+// Each kind of incorrect data causes its own error, and a broken connection does not count as a
+// normal end.
 func TestWhatEndsAStream(t *testing.T) {
 	hello := speech(t, func(s *stream) error {
 		return s.greet(aGreeting)
@@ -131,8 +132,8 @@ func TestAnnouncedFramesReserveNothing(t *testing.T) {
 	}
 }
 
-// TestAConnectionBeforeItsGreetingHoldsLittle checks the memory of a connection, because strangers
-// may open many.
+// TestAConnectionBeforeItsGreetingHoldsLittle checks the memory of a new connection, because
+// strangers may open many connections.
 func TestAConnectionBeforeItsGreetingHoldsLittle(t *testing.T) {
 	const conns = 100
 	p := &Port{config: Config{}.withDefaults()}

@@ -18,14 +18,14 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// Connections for questions, snapshots and gossip end, and accepted ones. No call of the old
-// incarnation is answered, in either direction.
+// Connections for questions, snapshots and gossip end, both dialed and accepted ones. No call to or
+// from the old incarnation is answered.
 func TestNewLifeEndsAllConnections(t *testing.T) {
 	secured(t, func(t *testing.T, w *world, use func(*Config), _ func(int) *forger) {
 		a, b := w.node("a", 1, use), w.node("b", 2, use)
 		gate := make(chan struct{})
 		late := func(context.Context, Identity, []byte) ([]byte, error) {
-			<-gate // ignores the end of the call's context
+			<-gate // waits even after the call's context has ended
 			return []byte("late"), nil
 		}
 		a.ask, b.ask = late, late
@@ -85,7 +85,8 @@ func TestNewLifeEndsAllConnections(t *testing.T) {
 	})
 }
 
-// The old incarnation does not use a dial that is in flight, and sends nothing on it.
+// When a new incarnation begins during a dial, the dialed connection is not used, and nothing is
+// sent on it.
 func TestNewLifeDuringADial(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -118,7 +119,7 @@ func TestNewLifeDuringADial(t *testing.T) {
 	})
 }
 
-// The group, the raft ID or the address changes, with the same key. Links send the change, the next
+// The group, the raft ID or the address changes, but not the key. Links send the change, the next
 // call opens a new connection, and calls in progress continue.
 func TestNewStandingReachesCalls(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
@@ -162,7 +163,7 @@ func TestNewStandingReachesCalls(t *testing.T) {
 	})
 }
 
-// Connections are opened in both directions over a slow network. A call that begins in an
+// Connections are opened in both directions over a slow network. A call that begins in one
 // incarnation is sent and answered in that incarnation, or not at all.
 func TestNewLivesAgainstHandshakes(t *testing.T) {
 	for seed := range uint64(20 / slowly) {
@@ -171,7 +172,7 @@ func TestNewLivesAgainstHandshakes(t *testing.T) {
 			w.net.SetLatency(time.Duration(rng.IntN(4)) * time.Millisecond)
 			a, b := w.node("a", 1), w.node("b", 2)
 			var mu sync.Mutex
-			life := 1 // number of the key of a; later incarnations have 3, 4, and so on
+			life := 1 // number of a's key; later incarnations use the keys 3, 4 and so on
 			now := func() int { mu.Lock(); defer mu.Unlock(); return life }
 			order := map[nodeid.ID]int{id(1): 1}
 			for n := 3; n < 40; n++ {
@@ -215,7 +216,7 @@ func TestNewLivesAgainstHandshakes(t *testing.T) {
 			}
 			time.Sleep(time.Millisecond / 2)
 			for n := 3; n < 40; n++ {
-				// This is never the moment when a question begins.
+				// The sleep never ends at the moment when a question begins.
 				time.Sleep(time.Duration(rng.IntN(80)) * time.Millisecond)
 				mu.Lock() // no question begins while mu is held
 				a.self.Key = key(n)
@@ -251,7 +252,7 @@ func TestCloseDuringAHello(t *testing.T) {
 		if _, err := half.conn.Write(part[:len(part)/2]); err != nil {
 			t.Fatal(err)
 		}
-		// This dialed peer never answers.
+		// This peer accepts a dial but never answers.
 		evil.listen(w, "b:1", func(heard) *wire.Greeting { time.Sleep(time.Minute); return &wire.Greeting{} })
 		a.sendTo(nodeid.Endpoint{ID: id(2), Addr: "b:1"})
 		asked := make(chan error, 1)

@@ -2,5 +2,5 @@
 
 package transport
 
-// slowly is the divisor for the number of seeds under the race detector.
+// slowly divides the number of seeds. Only under the race detector it is greater than 1.
 const slowly = 1

@@ -10,12 +10,12 @@ import (
 
 const (
 	noticeEvery = 10 * time.Second // interval between two log lines of one kind
-	noticeKinds = 16               // kinds of events at a time, before instances share a kind
+	noticeKinds = 16               // number of kinds of events, before instances share a kind
 )
 
 // notices logs events that outsiders can cause, at most one line per kind in ten seconds. Events
-// about different instances are different kinds, up to a limit, because an outsider can create new
-// identities at no cost.
+// about different instances are different kinds. The number of kinds is limited, because an
+// outsider can create new identities at no cost.
 type notices struct {
 	logger *slog.Logger
 	mu     sync.Mutex

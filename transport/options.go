@@ -11,17 +11,17 @@ import (
 	"google.golang.org/grpc/keepalive"
 )
 
-// The settings of both sides are here, because a gRPC server closes the connection of a client that
-// pings more often than the server allows.
+// The settings of client and server are in one place, because they must match: a gRPC server closes
+// the connection of a client that pings more often than the server allows.
 const (
-	serverWindow     = 256 << 10        // of a call from another instance, before the call is read
-	clientWindow     = 1 << 20          // of a call from this node, which is always read
-	connWindow       = 2 << 20          // without effect: gRPC reopens it even if no call is read
+	serverWindow     = 256 << 10        // bytes of a call from another instance that wait to be read
+	clientWindow     = 1 << 20          // bytes of a call from this node, whose data is always read
+	connWindow       = 2 << 20          // without effect: gRPC enlarges it even if no call is read
 	keepaliveTime    = 10 * time.Second // the minimum for a gRPC client
 	keepaliveTimeout = 5 * time.Second
 	keepaliveMinimum = 5 * time.Second // the shortest interval that the server accepts
 	headerBytes      = 16 << 10
-	// The default of 32 KiB is not faster, and is half of the memory of an idle connection.
+	// The default of 32 KiB is not faster, and would be half of the memory of an idle connection.
 	readBuffer = 8 << 10
 )
 
@@ -60,13 +60,13 @@ func (p *Port) serverOptions() []grpc.ServerOption {
 
 func (p *Port) clientOptions() []grpc.DialOption {
 	return []grpc.DialOption{
-		grpc.WithTransportCredentials(insecure.NewCredentials()), // Port.connect does TLS, if any
+		grpc.WithTransportCredentials(insecure.NewCredentials()), // Port.connect performs the TLS handshake if TLS is configured
 		grpc.WithStaticStreamWindowSize(clientWindow),
 		grpc.WithStaticConnWindowSize(connWindow),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout,
 			PermitWithoutStream: true}),
-		// gRPC waits for the handshake for the larger of backoff and minimum. So the backoff, for
-		// which nothing waits here, must not exceed the minimum.
+		// The handshake may take as long as the backoff or the minimum, whichever is larger. So the
+		// backoff, which has no other effect here, must not exceed the minimum.
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: p.config.DialTimeout,
 			Multiplier: 1, MaxDelay: p.config.DialTimeout}, MinConnectTimeout: p.config.DialTimeout}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(messageBytes), grpc.MaxCallSendMsgSize(messageBytes)),

@@ -6,13 +6,13 @@ import (
 	"sync"
 )
 
-// connsEach is the maximum number of connections for calls from one instance. It needs one for
-// questions and gossip and one for each snapshot, and may have lost others without this side
-// knowing.
+// connsEach is the maximum number of connections for calls from one instance. An instance needs one
+// connection for questions and gossip, and one for each snapshot. It may have lost further
+// connections that are still open on this side.
 const connsEach = 8
 
-// owners records the connections for calls by the instance that has proved its key on them. It is
-// safe for concurrent use.
+// owners records the connections for calls, by the instance that has proved its key on the
+// connection. An owners is safe for concurrent use.
 type owners struct {
 	mu    sync.Mutex // guards all below
 	conns map[nodeid.ID][]*accepted
@@ -20,7 +20,7 @@ type owners struct {
 }
 
 // own records that an instance has proved its key on a connection for calls. If the instance has
-// too many connections, its oldest is closed.
+// too many connections, own closes its oldest connection.
 func (o *owners) own(instance nodeid.ID, conn *accepted) {
 	if oldest := o.enter(instance, conn); oldest != nil {
 		oldest.Close()

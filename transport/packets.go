@@ -9,10 +9,10 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// packeter is the outbox for one address. Its goroutine ends after packetIdle without packets.
+// packeter is the outbox for one address. Its goroutine ends if it gets no packets for packetIdle.
 // Gossip.mu guards the fields.
 type packeter struct {
-	wake  chan struct{} // one slot
+	wake  chan struct{} // capacity 1
 	queue [][]byte
 	bytes int
 
@@ -62,8 +62,8 @@ type waiting struct{ packets, raft [][]byte }
 
 func (w waiting) count() int { return len(w.packets) + len(w.raft) }
 
-// collect empties the outbox and returns its content. If leave is true and it was empty, collect
-// removes the outbox and returns left.
+// collect empties the outbox and returns its content. If leave is true and the outbox was empty,
+// collect removes the outbox and returns left = true.
 func (g *Gossip) collect(s *packeter, addr string, leave bool) (all waiting, left bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -98,7 +98,7 @@ func (g *Gossip) run(s *packeter, addr string) {
 				case <-timer.C:
 				case <-g.port.closing:
 				}
-				late, _ := g.collect(s, addr, false) // gossip that has waited is stale
+				late, _ := g.collect(s, addr, false) // drops gossip that has waited, because it is stale
 				g.port.counts.packetsDropped.Add(uint64(late.count()))
 				timer.Reset(packetIdle)
 			}
@@ -125,8 +125,8 @@ type flow struct {
 	cancel context.CancelFunc
 }
 
-// send sends everything in as many messages as necessary, on the stream f, or on a new one if f is
-// nil or has ended.
+// send sends everything in as many messages as necessary. It uses the stream f, or a new stream if
+// f is nil or has ended.
 func (g *Gossip) send(f *flow, addr string, all waiting) (_ *flow, err error) {
 	if len(all.raft) > 0 {
 		if f, err = g.post(f, addr, &wire.Parcel{Raft: all.raft}); err != nil {
@@ -156,7 +156,7 @@ func (g *Gossip) post(f *flow, addr string, parcel *wire.Parcel) (*flow, error) 
 			return f, err
 		}
 	}
-	f.end() // the peer may be back, or this node's identity has changed
+	f.end() // the peer may have restarted, or this node's identity may have changed
 	f, err := g.open(addr)
 	if err != nil {
 		return nil, err
@@ -186,7 +186,8 @@ func (g *Gossip) open(addr string) (*flow, error) {
 	return &flow{port: g.port, shared: s, stream: stream, cancel: cancel}, nil
 }
 
-// verdict returns the reason why the peer refused an ended stream, or nil if it gave no reason.
+// verdict returns the reason with which the peer ended the stream, or nil if the peer gave no
+// reason.
 func (f *flow) verdict() error {
 	ack := &wire.Ack{}
 	if err := f.stream.RecvMsg(ack); err != nil || ack.Refusal == nil {

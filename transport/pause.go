@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	pauseFirst = 250 * time.Millisecond // limit after the first failure; doubles with each
+	pauseFirst = 250 * time.Millisecond // limit after the first failure; each further failure doubles the limit
 	maxPause   = 30 * time.Second
-	// while this node has no group: founders that were cut off must reconnect soon
+	// limit while this node has no group, because founders that were cut off must reconnect soon
 	pauseNewborn   = 5 * time.Second
 	pauseAnswered  = 500 * time.Millisecond // limit after an answer, which is soon outdated
 	preferredFirst = 50 * time.Millisecond
@@ -23,8 +23,8 @@ const (
 	youngLink = time.Second      // a link that ends sooner counts as a failed dial
 )
 
-// pauseKey is what must not be dialed: an address or, if an instance has answered there, one
-// intended instance at the address.
+// pauseKey names what must not be dialed: an address or, if an instance has answered there, only
+// the intended instance at the address.
 type pauseKey struct {
 	addr string
 	of   nodeid.ID // zero means any
@@ -37,11 +37,11 @@ type pause struct {
 	delay  time.Duration
 	until  time.Time
 	trying bool          // the first dial after the pause is in flight; others wait for it
-	over   chan struct{} // closed when the pause ends early, is replaced, or was tried
+	over   chan struct{} // closed when the pause ends early or is replaced, or its dial has ended
 	place  *list.Element
 }
 
-// pauses are the pauses of a port. The caller passes the time and holds the lock.
+// pauses holds the pauses of a port. The caller passes the time and holds the lock.
 type pauses struct {
 	known map[pauseKey]*pause
 	order list.List // of *pause, the oldest first
@@ -54,8 +54,8 @@ func (p *pauses) in(key pauseKey, now time.Time) *pause {
 	return nil
 }
 
-// failed begins a pause for key. It is longer than the previous pause if that ended recently.
-// random is uniform.
+// failed begins a pause for key. If the previous pause ended recently, the limit of the new pause
+// is twice as high. The length is chosen with random, which is uniformly distributed.
 func (p *pauses) failed(key pauseKey, err error, first, most time.Duration, now time.Time, random uint64) {
 	b := &pause{key: key, err: err, delay: min(first, most), over: make(chan struct{})}
 	if old := p.known[key]; old != nil {
@@ -84,7 +84,7 @@ func (p *pauses) end(key pauseKey) {
 	}
 }
 
-// shorten limits every pause of an address to the duration most from now.
+// shorten makes every pause of an address end at the latest after the duration most.
 func (p *pauses) shorten(addr string, most time.Duration, now time.Time, random uint64) {
 	for _, b := range p.known {
 		if b.key.addr == addr && b.until.After(now.Add(most)) {
@@ -94,7 +94,7 @@ func (p *pauses) shorten(addr string, most time.Duration, now time.Time, random 
 	}
 }
 
-// again makes all calls that wait for the end of the pause check it again.
+// again makes all calls that wait for the end of the pause check the pause again.
 func (b *pause) again() {
 	close(b.over)
 	b.over = make(chan struct{})
@@ -111,7 +111,7 @@ func (p *pauses) remembered(now time.Time) (n int) {
 }
 
 // pausedError means that an address is not dialed now. It matches ErrSilent whatever error the last
-// dial returned, because that proves nothing about now.
+// dial returned, because that error proves nothing about the present.
 type pausedError struct {
 	addr string
 	last error
@@ -121,8 +121,8 @@ func (e *pausedError) Error() string {
 	return fmt.Sprintf("%v: %s is not dialed now, since the last dial failed a moment ago: %v", ErrSilent, e.addr, e.last)
 }
 
-// Is makes errors.Is(err, ErrSilent) true. It also repeats ErrPlain and ErrSecured, which are for
-// operators and prove nothing.
+// Is makes errors.Is(err, ErrSilent) true. ErrPlain and ErrSecured of the last dial also match,
+// because these errors are for operators and prove nothing.
 func (e *pausedError) Is(target error) bool {
 	reason := target == ErrPlain || target == ErrSecured
 	return target == ErrSilent || errors.Is(e.last, target) && reason

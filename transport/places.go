@@ -21,7 +21,7 @@ const (
 type class uint8
 
 const (
-	preferred class = iota // to an address of Prefer
+	preferred class = iota // to an address that was passed to Prefer
 	ordinary
 	classes
 )
@@ -31,8 +31,8 @@ type ticket struct {
 	addr    string
 	ready   chan struct{} // closed when the dial may begin, or err is set
 	err     error         // the reason why the dial may not begin
-	class   class         // of its line, or of its place when in flight
-	waiting *list.Element // nil if it is in no line
+	class   class         // class of the line it is in, or in flight of its place
+	waiting *list.Element // its element in the line; nil if it is in no line
 	trying  *pause        // the pause before this dial
 }
 
@@ -57,8 +57,8 @@ func (p *places) leave(t *ticket) {
 	t.waiting = nil
 }
 
-// next removes and returns the next ticket whose dial may begin, or nil. A nonzero wait is the time
-// after which the caller must call next again, unless a dial ends before.
+// next removes and returns the next ticket whose dial may begin, or nil. If wait is not zero, the
+// caller must call next again after this time, or when a dial ends if that is sooner.
 func (p *places) next(now time.Time) (t *ticket, wait time.Duration) {
 	for c := range classes {
 		if p.lines[c].Len() == 0 || !p.room(c) {
@@ -91,7 +91,8 @@ func (p *places) begin(t *ticket, now time.Time) {
 
 func (p *places) end(t *ticket) { p.busy[t.class]-- }
 
-// move sorts the waiting tickets by their current class, and keeps their order.
+// move puts each waiting ticket into the line of its current class, and keeps the order of the
+// tickets.
 func (p *places) move(of func(addr string) class) {
 	for c := range classes {
 		for e := p.lines[c].Front(); e != nil; {
@@ -106,7 +107,7 @@ func (p *places) move(of func(addr string) class) {
 	}
 }
 
-// rate allows a burst of events, and then one event in each interval.
+// rate allows a burst of events, and after it one event in each interval.
 type rate struct {
 	every time.Duration
 	burst int

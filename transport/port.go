@@ -14,7 +14,7 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// linger is the time for sending the data that Send has accepted, when this side ends a link.
+// linger limits the time for sending the data that Send has accepted, when this side ends a link.
 const linger = time.Second
 
 // Port handles all network traffic of one node. New makes one. It is safe for concurrent use.
@@ -27,7 +27,7 @@ type Port struct {
 	counts   counters
 
 	self    atomic.Pointer[Self]
-	boot    [bootBytes]byte // of this process; distinguishes a copied directory from its original
+	boot    [bootBytes]byte // random bytes of this process; they reveal that a directory was copied
 	closing chan struct{}   // closed when Close begins
 	ctx     context.Context // ends when Close closes all connections
 	cancel  context.CancelFunc
@@ -40,12 +40,12 @@ type Port struct {
 
 	mu     sync.Mutex // guards all below; never held across a wait
 	shut   bool
-	number uint64 // of the last hello that began a stream
+	number uint64 // the number in the last hello that began a stream
 	links  map[nodeid.ID]*link
-	dying  map[nodeid.ID]*link // the last ended link to each instance whose Down has not returned
+	dying  map[nodeid.ID]*link // for each instance, the last ended link whose Down has not returned
 	shared map[string]*shared  // by address, for questions and gossip
-	// ends with the incarnation of self, together with the connections for calls that the
-	// incarnation has dialed
+	// ends with the incarnation of self; then the connections for calls that the incarnation has
+	// dialed end too
 	life    context.Context
 	endLife context.CancelFunc
 }
@@ -92,9 +92,10 @@ func New(c Config) (*Port, error) {
 }
 
 // Close ends all connections and goroutines. Data that Send has accepted is sent if the peers read
-// it within a second. Then all connections are closed. Close waits until all goroutines of the port
-// have ended and all calls of the Handler have returned, including a Down for each link. Close may
-// be called repeatedly and concurrently, but not by the Handler. It always returns nil.
+// it within a second. After this time Close closes all connections. Close waits until all
+// goroutines of the port have ended and all calls of the Handler have returned, including a Down
+// for each link. Close may be called repeatedly and concurrently, but not from a method of the
+// Handler. It always returns nil.
 func (p *Port) Close() error {
 	p.mu.Lock()
 	if p.shut {
@@ -111,7 +112,7 @@ func (p *Port) Close() error {
 	for _, l := range p.dying {
 		waits = append(waits, l.done)
 		if l.stream != nil && l.stream.gone != nil {
-			waits = append(waits, l.stream.gone) // the peer closes it when it has read everything
+			waits = append(waits, l.stream.gone) // the peer closes the stream when it has read everything
 		}
 	}
 	p.dials.forget(true)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// probe is a connection for calls that detects when the connection breaks.
+// probe is a connection for calls that detects when it breaks.
 type probe struct {
 	net.Conn
 	gone chan struct{} // closed when a read has failed
@@ -14,7 +14,7 @@ type probe struct {
 	end  error // the first read error
 }
 
-const maxLinger = 100 * time.Millisecond // for the reader, after a failed write
+const maxLinger = 100 * time.Millisecond // time that a failed write waits for the reading goroutine
 
 // Read implements net.Conn.
 func (c *probe) Read(b []byte) (int, error) {
@@ -32,9 +32,10 @@ func (c *probe) ended() error {
 	return nil
 }
 
-// Write implements net.Conn. If writing fails, the peer may have sent the reason, as TLS 1.3 does
-// if it refuses our certificate, so Write waits for the reader to end. After maxLinger it closes
-// the connection: gRPC would retry each new call on it without a pause.
+// Write implements net.Conn. If writing fails, the peer may have sent the reason. For example, with
+// TLS 1.3 it may have refused our certificate. So Write waits until the reading goroutine has
+// ended. After maxLinger it closes the connection, because gRPC would retry each new call on the
+// connection without a pause.
 func (c *probe) Write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)
 	if err != nil {

@@ -162,7 +162,7 @@ func TestOtherInstanceOnlyOnProof(t *testing.T) {
 	})
 }
 
-// A recorded hello is refused on another connection, from a dialer and as an answer.
+// A recorded hello is refused on another connection, both from a dialer and as an answer.
 func TestReplayedHello(t *testing.T) {
 	secured(t, func(t *testing.T, w *world, use func(*Config), forge func(int) *forger) {
 		a, b, evil := w.node("a", 1, use), w.node("b", 2, use), forge(9)
@@ -183,7 +183,7 @@ func TestReplayedHello(t *testing.T) {
 				t.Errorf("%s answers with %v", addr, answer)
 			}
 		}
-		s, binding := evil.dial(w, "b:1") // with its own identity
+		s, binding := evil.dial(w, "b:1") // the attacker uses its own identity
 		own := evil.says(func(*wire.Hello) {})
 		answer := s.greets(t, greeting(evil.key, dialer, binding, own, own))
 		if answer.Hello == nil {
@@ -236,7 +236,7 @@ func TestManInTheMiddle(t *testing.T) {
 }
 
 // Without TLS an attacker can relay the random numbers, so that both sides have the same binding.
-// But the answer to the attacker's own hello is not accepted as an answer to the dialer's.
+// But the dialer does not accept an answer that was given to the attacker's own hello.
 func TestAnswerForAnotherDialer(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, evil := w.node("a", 1), w.node("b", 2), forge(9)

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	frameBytes = 1 << 20  // a frame is filled up to this; a larger piece is sent alone
+	frameBytes = 1 << 20  // a frame is filled up to this size; a larger piece is sent alone
 	slackBytes = 64 << 10 // kept free in a message for the other fields
 	spareBytes = 1 << 20  // the largest buffer kept for the next turn
 )
@@ -18,7 +18,7 @@ const (
 // sender goroutine calls take for each frame.
 type queue struct {
 	config *Config
-	wake   chan struct{} // one slot: data waits, or the queue has ended
+	wake   chan struct{} // capacity 1: data waits, or the queue has ended
 	frame  wire.Frame    // reused by take
 	arena  []byte        // encoded raft messages, reused by take
 	ends   []int         // their ends in arena, reused by take
@@ -26,12 +26,12 @@ type queue struct {
 
 	mu        sync.Mutex // guards all below
 	closed    bool       // push fails
-	ending    bool       // the sender goroutine must stop once empty
+	ending    bool       // the sender goroutine must stop once the queue is empty
 	kinds     [3]batch   // renewals, commands, replies
 	bytes     int        // in kinds
 	raft      []*raftpb.Message
 	raftBytes int               // estimated, in raft
-	lent      []*raftpb.Message // returned by the last take, whose caller reads it
+	lent      []*raftpb.Message // returned by the last call of take, whose caller still reads it
 	spare     []*raftpb.Message // reused for raft
 	turn      int               // the kind that is first after the renewals
 	retired   bool
@@ -104,8 +104,8 @@ func (q *queue) say(s *wire.Standing) {
 	q.notify()
 }
 
-// end makes the sender goroutine stop once everything is sent, the refusal last. push fails from
-// now on.
+// end makes the sender goroutine stop after it has sent all queued data and then the refusal. From
+// then on push fails.
 func (q *queue) end(r *wire.Refusal) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -122,8 +122,8 @@ func (q *queue) drop() {
 	q.notify()
 }
 
-// take returns the next frame: everything that is queued, within the size limit. If nothing is
-// queued, it returns nil, and ended reports whether the queue has ended. The frame is valid until
+// take returns the next frame: all queued data that fits into the size limit. If nothing is queued,
+// take returns a nil frame, and ended reports whether the queue has ended. The frame is valid until
 // the next take. Only the sender goroutine calls it.
 func (q *queue) take() (frame *wire.Frame, ended bool, dropped int) {
 	f := &q.frame
@@ -148,8 +148,8 @@ func (q *queue) cut(f *wire.Frame) (raft []*raftpb.Message, ended bool) {
 	limit := q.config.MessageBytes - slackBytes
 	f.Renewals = q.kinds[0].take(frameBytes, limit)
 	total := len(f.Renewals)
-	// In each frame another kind is first. Only the first kind that has data may exceed the soft
-	// limit. Otherwise a large piece would never be sent.
+	// Each frame begins with another kind. The first kind that has data may exceed the soft limit,
+	// because otherwise a large piece would never be sent.
 	for i := range 3 {
 		soft, hard := max(0, min(frameBytes, limit)-total), limit-total
 		if total > len(f.Renewals) {
@@ -178,8 +178,8 @@ func (q *queue) cut(f *wire.Frame) (raft []*raftpb.Message, ended bool) {
 	return raft, false
 }
 
-// cutRaft removes and returns the first messages that fit into soft bytes, or else the first one if
-// it fits into hard bytes. The caller holds mu.
+// cutRaft removes and returns the first messages that fit into soft bytes. If none fits, it takes
+// the first message if that fits into hard bytes. The caller holds mu.
 func (q *queue) cutRaft(soft, hard int) (taken []*raftpb.Message, size int) {
 	n := 0
 	for n < len(q.raft) {

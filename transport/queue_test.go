@@ -42,7 +42,7 @@ func (l *ledger) push(f Frame) {
 	}
 }
 
-// take takes one frame from the queue. It returns false if there was none.
+// take takes one frame from the queue. It returns false if the queue was empty.
 func (l *ledger) take() bool {
 	f, _, dropped := l.queue.take()
 	if f == nil {
@@ -191,7 +191,7 @@ func TestSlowReader(t *testing.T) {
 		if n := a.Counts().RaftDropped; n != 90 {
 			t.Errorf("%d raft messages dropped", n)
 		}
-		time.Sleep(5 * time.Minute) // nothing ends the link, not even the keepalive
+		time.Sleep(5 * time.Minute) // the keepalive does not end the link either
 		close(gate)
 		synctest.Wait()
 		text, downs := commands(b.seen(), id(1))

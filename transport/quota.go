@@ -19,8 +19,8 @@ func newQuota[K comparable](each, all int) *quota[K] {
 	return &quota[K]{each: each, all: all, held: map[K]int{}}
 }
 
-// take adds n to what k uses, and returns true, unless that exceeds a limit. After true the caller
-// must call give with n.
+// take returns false if n more would exceed a limit. Otherwise it adds n to what k uses and returns
+// true, and the caller must later call give with n.
 func (q *quota[K]) take(k K, n int) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -47,11 +47,13 @@ func (q *quota[K]) total() int {
 	return q.sum
 }
 
-// slowest is the rate in bytes per second below which a transfer is ended. A voter at a distance of
-// 400 ms reaches this rate, because the stream window allows more than twice as much.
+// slowest is the rate in bytes per second below which a transfer is ended. A voter with a
+// round-trip time of 400 ms reaches this rate, because the stream window allows more than twice as
+// much.
 const slowest = 256 << 10
 
-// allowance returns how long a transfer of n bytes may take, if `grace` is allowed in addition.
+// allowance returns how long a transfer of n bytes may take: `grace`, plus the time at the rate
+// `slowest`.
 func allowance(grace time.Duration, n uint64) time.Duration {
 	return grace + time.Duration(n/slowest)*time.Second + time.Duration(n%slowest)*time.Second/slowest
 }

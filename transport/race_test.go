@@ -2,6 +2,6 @@
 
 package transport
 
-// slowly is the divisor for the number of seeds, because the race detector makes the tests ten
-// times as long, and needs only a few seeds.
+// slowly divides the number of seeds. Under the race detector the tests take ten times as long, and
+// a few seeds suffice.
 const slowly = 5

@@ -6,13 +6,13 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Raft messages are encoded with protobuf. Generated code would allocate each number of a message
-// separately and look up each field in a table, which causes a third of all allocations of a lock.
-// So this file encodes and decodes common messages by hand. Protobuf handles everything else:
-// snapshots, responses, fields that a later version of raft adds, and malformed messages. So
-// protobuf alone decides which messages are valid.
+// Raft messages are encoded with protobuf. Generated code allocates each number of a message
+// separately and looks up each field in a table. This would cause a third of all allocations of a
+// lock. So this file encodes and decodes common messages by hand. Protobuf handles everything else:
+// snapshots, responses, fields that a later version of raft adds, and malformed messages. So only
+// protobuf decides which messages are valid.
 
-// Tags: field number and wire type, as in raft.proto.
+// Tags of the fields in raft.proto. A tag contains the field number and the wire type.
 const (
 	tagType       = 1<<3 | uint64(protowire.VarintType)
 	tagTo         = 2<<3 | uint64(protowire.VarintType)

@@ -19,8 +19,8 @@ const (
 	tagRetired  = 6<<3 | uint64(protowire.VarintType)
 )
 
-// received is a decoded frame. A stream reuses one value for all frames. The values that it points
-// to are new for each frame, and share no memory with the read buffer.
+// received is a decoded frame. A stream reuses one received for all frames. The values that the
+// received points to are new for each frame, and share no memory with the read buffer.
 type received struct {
 	standing  *wire.Standing
 	refusal   *wire.Refusal
@@ -32,8 +32,8 @@ type received struct {
 	packed [][]byte // the encoded raft messages in the read buffer; the slice is reused
 }
 
-// packedKept is the number of raft messages above which the slice packed is not reused. Few frames
-// have more.
+// packedKept is the largest number of raft messages for which the slice packed is reused. Few
+// frames have more.
 const packedKept = 1024
 
 func (r *received) decode(b []byte) error {
@@ -50,7 +50,7 @@ func (r *received) decode(b []byte) error {
 		}
 	}
 	r.unpack(r.packed)
-	clear(r.packed) // otherwise the slice would keep the buffer in memory
+	clear(r.packed) // otherwise the slice would keep the read buffer in memory
 	if cap(r.packed) > packedKept {
 		r.packed = nil
 	}
@@ -94,8 +94,8 @@ func (r *received) scan(b []byte) bool {
 	return true
 }
 
-// raftIn counts the raft messages of an arbitrary frame, because they use far more memory when they
-// are decoded.
+// raftIn counts the raft messages of an arbitrary frame, before they are decoded and use far more
+// memory.
 func raftIn(b []byte) (n int, err error) {
 	for len(b) > 0 {
 		number, _, size := protowire.ConsumeField(b)

@@ -28,16 +28,16 @@ import (
 
 var ascending = sync.OnceValue(func() []nodeid.Key { return nodeidtest.Ascending(128) })
 
-// key returns the key of instance n, from 1 to 128. The IDs are in the order of n.
+// key returns the key of instance n, from 1 to 128. A larger n has a larger ID.
 func key(n int) nodeid.Key { return ascending()[n-1] }
 
 func id(n int) nodeid.ID { return key(n).ID() }
 
-// node is a port with a handler that records events. Its address is "<name>:1".
+// node is a port with a handler that records events. The address of the port is "<name>:1".
 type node struct {
 	*Port
 	t        *testing.T
-	self     Self     // to change it, modify it and call identify
+	self     Self     // to change the port's identity, modify self and call identify
 	identity Identity // the identity that its peers see
 	log      *logs
 
@@ -133,7 +133,7 @@ func (d *dialed) Ask(ctx context.Context) (grpc.BidiStreamingClient[wire.Questio
 	return d.question(ctx, echoMethod)
 }
 
-// body returns the encoded question or answer with these bytes.
+// body returns the encoding of a question or answer that contains b.
 func body(b []byte) []byte {
 	encoded, _ := proto.Marshal(wrapperspb.Bytes(b))
 	return encoded
@@ -289,7 +289,7 @@ func (n *node) wantCommands(why string, from *node, want string) {
 	}
 }
 
-// raw opens a connection to a node as a stranger does.
+// raw opens a connection to a node, and proves no identity on it.
 func (w *world) raw(addr string) net.Conn {
 	w.t.Helper()
 	conn, err := w.net.Dialer("stranger")(context.Background(), addr)
@@ -312,7 +312,7 @@ func dialsWith(change func(net.Conn) net.Conn) func(*Config) {
 	}
 }
 
-// begin opens the connection of a link without sending anything.
+// begin opens a connection for a link and sends nothing.
 func (n *node) begin(addr string) *stream {
 	n.t.Helper()
 	raw, err := n.open(context.Background(), addr)
@@ -326,7 +326,7 @@ func (n *node) begin(addr string) *stream {
 	return s
 }
 
-// link opens the connection of a link and exchanges hellos, with the given number in its own hello.
+// link opens a connection for a link and exchanges hellos. The hello of n has the given number.
 func (n *node) link(addr string, to nodeid.ID, number uint64) (*stream, *introduction) {
 	n.t.Helper()
 	s := n.begin(addr)

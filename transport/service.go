@@ -48,7 +48,7 @@ func remoteOf(ctx context.Context) net.Addr {
 func (p *Port) noteRefusal(text string, from Identity, remote net.Addr, r *wire.Refusal) {
 	switch r.Reason {
 	case wire.Refusal_CROSSED, wire.Refusal_FAILED, wire.Refusal_COPY:
-		return // expected, or logged elsewhere
+		return // such a refusal is expected, or logged elsewhere
 	}
 	p.notices.warn(text, "instance", from.Instance, "remote", remote, "says_it_is", clip(from.Addr), "why", r.Text)
 }

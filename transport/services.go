@@ -13,9 +13,9 @@ import (
 )
 
 // Service is a service of generated code and its implementation. Its methods are unary. They are
-// called concurrently, and may block until their context ends, after 30 s at the latest. For an
-// error other than a [*Failure], the caller is only told that there was no answer. The Port owns
-// question and answer once the method has returned.
+// called concurrently, and may block until their context ends, after 30 s at the latest. If a
+// method returns an error other than a [*Failure], its caller only gets ErrSilent. The Port owns
+// the question and the answer once the method has returned.
 type Service struct {
 	Desc *grpc.ServiceDesc
 	Impl any

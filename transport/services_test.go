@@ -12,7 +12,8 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// A refused question does not reach the method, over the network and within the process.
+// A question that Intercept refuses does not reach the method, whether it is sent over the network
+// or within the process.
 func TestTheInterceptorDecides(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		calls, methods := 0, ""

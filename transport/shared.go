@@ -14,14 +14,14 @@ const (
 	sharedCheck = 5 * time.Second
 )
 
-// shared is a connection to an address, for questions to any instance there and for gossip. One
-// goroutine dials, waits until the connection is dead or has been unused for sharedIdle, and closes
-// it.
+// shared is a connection to an address, for gossip and for questions to any instance at the
+// address. One goroutine dials it, waits until the connection is dead or has been unused for
+// sharedIdle, and closes it.
 type shared struct {
 	addr   string
 	self   *Self              // this node's identity on the connection
-	life   context.Context    // ends with the incarnation of this node that dialed
-	turn   context.Context    // ends if no caller waits and the dial has not begun
+	life   context.Context    // ends with the incarnation of this node that dials
+	turn   context.Context    // ends if all callers give up before the dial has begun
 	giveUp context.CancelFunc // ends turn
 	ready  chan struct{}      // closed when the dial has succeeded or failed
 	d      *dialed            // set before ready is closed; nil if the dial failed
@@ -35,9 +35,9 @@ type shared struct {
 
 // borrow returns a live connection to addr, which it dials if necessary. The caller must call
 // release. Concurrent callers share a dial, which does not depend on any of their contexts. During
-// a pause of the address they wait, as far as their contexts allow. ErrRefused, ErrForeign and
-// ErrVersion are returned only to callers that came before the dial began; for others, borrow dials
-// again.
+// a pause of the address the callers wait, unless their contexts end earlier. borrow returns
+// ErrRefused, ErrForeign and ErrVersion only if the dial began after the call of borrow. If the
+// dial began earlier, borrow dials again.
 func (p *Port) borrow(ctx context.Context, addr string) (*shared, error) {
 	for {
 		s, first, err := p.sharedFor(addr)
@@ -85,9 +85,9 @@ func (p *Port) release(s *shared) {
 	}
 }
 
-// sharedFor returns the connection to an address, dialed or not, and counts the caller among its
-// users. first is true if its dial has not begun. During a pause it may return a pausedError
-// instead.
+// sharedFor returns the connection to an address, even if it is not dialed yet, and counts the
+// caller among the users of the connection. first is true if the dial has not begun. During a pause
+// it may return a pausedError instead.
 func (p *Port) sharedFor(addr string) (_ *shared, first bool, _ error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -96,7 +96,7 @@ func (p *Port) sharedFor(addr string) (_ *shared, first bool, _ error) {
 	}
 	s, self := p.shared[addr], p.self.Load()
 	if s != nil && (s.d != nil && isClosed(s.d.probe.gone) || s.self != self) {
-		s = nil // its goroutine will close it
+		s = nil // the goroutine of s will close the connection
 	}
 	if s == nil {
 		if err := p.dials.paused(addr, nodeid.ID{}); err != nil {
@@ -127,7 +127,7 @@ func (p *Port) evict() bool {
 	if oldest == nil {
 		return false
 	}
-	delete(p.shared, oldest.addr) // keep will see that it is gone
+	delete(p.shared, oldest.addr) // keep will find it missing and close it
 	if oldest.d != nil {
 		oldest.d.kill()
 	}
@@ -168,8 +168,8 @@ func (p *Port) keep(s *shared) {
 	}
 }
 
-// wanted reports whether to keep s open. It removes a dead or idle connection from the table. A
-// live connection that was removed is kept while it has users.
+// wanted reports whether to keep s open. If s is dead or idle, wanted removes it from the table. If
+// s was removed earlier but is still alive, it is kept while it has users.
 func (p *Port) wanted(s *shared) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -17,10 +17,10 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// SendSnapshot sends a raft message with a snapshot to a peer, on a separate connection. It returns
-// nil when the peer's handler has accepted it. m is only read. It fails with the errors of
-// Remote.Invoke (with ErrSilent immediately while the address pauses), and with ErrGroup if the
-// peer is in another group or the message is not from this node's raft ID.
+// SendSnapshot sends the raft message m, which has a snapshot, to a peer on a separate connection.
+// It returns nil when the peer's handler has accepted the snapshot. It does not change m. It fails
+// with the errors of Remote.Invoke, and with ErrGroup if the peer is in another group or m is not
+// from this node's raft ID. While the address pauses, it fails immediately with ErrSilent.
 func (p *Port) SendSnapshot(ctx context.Context, to nodeid.Endpoint, m *raftpb.Message) error {
 	if n := len(m.GetSnapshot().GetData()); n > p.config.SnapshotBytes {
 		return fmt.Errorf("%w: a snapshot of %d bytes, the limit is %d", ErrTooLarge, n, p.config.SnapshotBytes)
@@ -82,7 +82,7 @@ func (p *Port) pour(ctx context.Context, d *dialed, m *raftpb.Message) (*wire.Ac
 			chunk.Crc32C = sum
 		}
 		if err := stream.Send(chunk); err != nil || chunk.Last {
-			return stream.CloseAndRecv() // its error is more precise than that of Send
+			return stream.CloseAndRecv() // CloseAndRecv returns a more precise error than Send
 		}
 		chunk = &wire.Chunk{}
 	}
@@ -111,7 +111,7 @@ func shallow(to, from protoreflect.Message, except protoreflect.Name) {
 	})
 }
 
-// poured is the stream of a snapshot on the side that receives it.
+// poured is the stream of a snapshot on the receiving side.
 type poured = grpc.ClientStreamingServer[wire.Chunk, wire.Ack]
 
 // Snapshot implements the Peer service.
@@ -234,8 +234,8 @@ func (p *Port) collect(stream poured, from nodeid.ID, chunk *wire.Chunk) ([]byte
 
 // roomFor returns the capacity of the buffer for a snapshot of size bytes when need bytes of it
 // have arrived. The capacity doubles until a quarter has arrived, so announcing a large size costs
-// no memory. Then the whole buffer is allocated in one step, so that two large buffers never exist
-// simultaneously.
+// no memory. After that, the whole buffer is allocated in one step, so that two large buffers never
+// exist simultaneously.
 func roomFor(need, room, size int) int {
 	switch {
 	case need <= room:

@@ -125,7 +125,8 @@ func TestSnapshotBrokenOff(t *testing.T) {
 	}
 }
 
-// A sender that stalls uses one place for snapshots, and only until chunkPatience has passed.
+// A sender that stalls uses only one of the places for snapshots, and only until chunkPatience has
+// passed.
 func TestSnapshotThatStalls(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, c, d := w.node("a", 1), w.node("b", 2), w.node("c", 3), w.node("d", 4)

@@ -27,7 +27,7 @@ func TestStrangersHaveATimeLimit(t *testing.T) {
 		synctest.Wait()
 		conn := w.raw("a:1")
 		began := time.Now()
-		go func() { // a hello of 4 KiB, a byte at a time
+		go func() { // sends a hello of 4 KiB, one byte at a time
 			for _, b := range []byte(linkPreface + strings.Repeat("n", bindingBytes) + "\x00\x00\x10\x00" +
 				strings.Repeat("x", helloBytes)) {
 				if _, err := conn.Write([]byte{b}); err != nil {
@@ -111,7 +111,8 @@ func TestOversizedPacketsAreDropped(t *testing.T) {
 	})
 }
 
-// False lengths and sizes must not make the receiver allocate memory for data that has not arrived.
+// Announced lengths and sizes that are false must not make the receiver allocate memory for data
+// that has not arrived.
 func TestAnnouncedSizesReserveNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -161,8 +162,8 @@ func TestOversizedFrameEndsTheLink(t *testing.T) {
 	})
 }
 
-// TestHandshakesInLineAreNotDisplaced checks that handshakes that wait for a turn are not closed.
-// Otherwise no handshake would finish after a failover.
+// TestHandshakesInLineAreNotDisplaced checks that connections whose handshakes wait for a turn are
+// not closed. Otherwise no handshake would finish after a failover.
 func TestHandshakesInLineAreNotDisplaced(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a := w.node("a", 1, func(c *Config) { c.Strangers = 2 })
@@ -198,7 +199,7 @@ func TestHandshakesInLineAreNotDisplaced(t *testing.T) {
 	})
 }
 
-// An instance without a vote keeps links to voters that do not lead, and opens a lost link again.
+// An instance without a vote keeps links to voters other than the leader, and reopens a lost link.
 func TestSpareLinks(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		var voters []nodeid.Endpoint

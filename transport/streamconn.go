@@ -13,21 +13,21 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// streamConn is a net.Conn that uses a gRPC stream. The goroutines read and write make the blocking
-// calls, so that the methods can observe deadlines. As with TCP, data that was written before Close
-// is sent.
+// streamConn is a net.Conn that uses a gRPC stream. Only the goroutines read and write make
+// blocking calls, so that the methods can observe deadlines. As with TCP, data that was written
+// before Close is sent.
 type streamConn struct {
 	port   *Port
 	remote gossipAddr
 	send   func(*wire.Bytes) error
 	recv   func() (*wire.Bytes, error)
 
-	in     chan []byte // from read; unbuffered, so that a slow reader slows down the peer
-	out    chan []byte // to write; unbuffered, so that accepted data is sent before the end
-	turn   chan []byte // one slot: the unread rest of a piece, and the right to read
+	in     chan []byte // from the goroutine read; unbuffered, so that a slow reader slows down the peer
+	out    chan []byte // to the goroutine write; unbuffered, so that all accepted data is sent
+	turn   chan []byte // capacity 1: the unread rest of a piece; to hold it is the right to read
 	closed chan struct{}
 	over   chan struct{} // closed when the peer sends no further data
-	dead   chan struct{} // closed when nothing can be written any more
+	dead   chan struct{} // closed when no data can be written any more
 
 	readBy, writeBy deadline
 
@@ -73,7 +73,7 @@ func (c *streamConn) read() {
 	}
 }
 
-// write is a goroutine that sends written pieces until Close is called or the stream ends.
+// write is a goroutine that sends the pieces from Write, until Close is called or the stream ends.
 func (c *streamConn) write(stream context.Context) {
 	for {
 		select {

@@ -47,7 +47,7 @@ func (g *Gossip) hail(ctx context.Context, d *dialed) (stream grpc.BidiStreaming
 	if stream, err = d.Conn(ctx); err != nil {
 		return nil, d.explain(ctx, err)
 	}
-	_ = stream.Send(&wire.Bytes{}) // Recv returns the error
+	_ = stream.Send(&wire.Bytes{}) // if this fails, Recv returns the error
 	first, err := stream.Recv()
 	switch {
 	case err != nil:
@@ -84,7 +84,7 @@ func (g *Gossip) carry(c *streamConn, stream grpc.BidiStreamingClient[wire.Bytes
 	g.port.tasks.Go(c.read)
 	c.write(stream.Context())
 	_ = stream.CloseSend()
-	timer := time.NewTimer(linger) // gives the peer time to read the data in flight
+	timer := time.NewTimer(linger) // gives the peer time to read the data that is in flight
 	defer timer.Stop()
 	select {
 	case <-c.over:

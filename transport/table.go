@@ -9,11 +9,11 @@ import (
 )
 
 // Send queues f for a peer, without blocking. If there is no link and an address is given, Send
-// starts a dial, and f waits for it. A nil error means that f is sent, in order, or that the
-// handler's Down is called later. Raft messages may be dropped if too many are queued, because raft
-// repeats them. The bytes are copied, but raft messages must not be changed afterwards. Errors,
-// after which nothing of f is queued: ErrNoLink, ErrFull, ErrTooLarge, ErrGroup while this node has
-// no group, ErrClosed.
+// starts a dial, and f waits for the dial. After a nil error, either f arrives in order, or the
+// handler's Down is called. Raft messages may be dropped if too many are queued, because raft
+// repeats them. The bytes are copied, but raft messages must not be changed afterwards. Send fails
+// with ErrNoLink, ErrFull, ErrTooLarge, ErrClosed, or ErrGroup while this node has no group. After
+// an error nothing of f is queued.
 func (p *Port) Send(to nodeid.Endpoint, f Frame) error {
 	if f.empty() {
 		return nil
@@ -40,7 +40,7 @@ func (p *Port) Linked(instance nodeid.ID) bool {
 }
 
 // Met returns the identity from an instance's hello at the beginning of the current stream. It
-// returns false without a stream.
+// returns false if no stream is up.
 func (p *Port) Met(instance nodeid.ID) (Identity, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -127,8 +127,8 @@ func (p *Port) cutOff(l *link, reason error) {
 	}
 }
 
-// finalize is the last step of each link, once, after its goroutines and its last frame: it calls
-// Down.
+// finalize calls Down. It is the last step of each link, after its goroutines have ended and its
+// last frame was delivered.
 func (p *Port) finalize(l *link) {
 	if l.before != nil {
 		<-l.before

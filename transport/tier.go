@@ -24,8 +24,9 @@ func (p *Port) tierOf(secure *tls.ConnectionState) (capability.Peer, error) {
 	return p.config.TLS.Peer(*secure)
 }
 
-// serverOf is tierOf for a dialed connection, before any of its data is used. It fails unless the
-// peer is of the root tier: an admin client could pose as an instance.
+// serverOf returns the rights of the peer of a dialed connection, like tierOf. It is called before
+// any data of the connection is used. It fails unless the peer is of the root tier, because an
+// admin client could pose as an instance.
 func (p *Port) serverOf(addr string, secure *tls.ConnectionState) (capability.Peer, error) {
 	peer, err := p.tierOf(secure)
 	if err == nil && peer.Tier != capability.Root {
@@ -41,7 +42,8 @@ func (p *Port) serverOf(addr string, secure *tls.ConnectionState) (capability.Pe
 // proves sets the rights from the certificates of a peer, which its hello cannot change.
 func (i *Identity) proves(peer capability.Peer) {
 	i.Peer = peer
-	// The guard has its own copy. Without NotAfter, identities with the same rights are equal.
+	// The guard has its own copy of NotAfter. Without the field, identities with the same rights
+	// are equal.
 	i.Peer.NotAfter = time.Time{}
 	i.confine()
 }
@@ -53,7 +55,7 @@ func (i *Identity) confine() {
 	}
 }
 
-// serves reports whether the peer is an instance.
+// serves reports whether the peer is an instance and not an admin client.
 func (i *Identity) serves() bool {
 	return i.Peer.Tier == capability.Root
 }

@@ -12,14 +12,15 @@ import (
 	"syscall"
 )
 
-// wentAway reports whether the peer just closed the connection, as dying processes and the health
-// checks of load balancers do.
+// wentAway reports whether err means that the peer closed the connection without a reason, as dying
+// processes and health checks of load balancers do.
 func wentAway(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET)
 }
 
-// brokeOff reports whether the dialer closed the connection during the handshake, as stopping
-// instances do. A peer that does not use TLS, or rejects our certificate, causes other errors.
+// brokeOff reports whether err means that the dialer closed the connection during the handshake, as
+// stopping instances do. A peer that does not use TLS, or rejects our certificate, causes other
+// errors.
 func brokeOff(err error) bool {
 	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.EPIPE)
 }
@@ -48,20 +49,20 @@ func clientTLS(ctx context.Context, raw net.Conn, addr string, config *tls.Confi
 	return conn, nil
 }
 
-// The first byte of a TLS record: a client's handshake, and the alert with which a server refuses
-// it.
+// The first byte of a TLS record: of a client's handshake, and of the alert with which a server
+// refuses the handshake.
 const (
 	tlsHandshake = 0x16
 	tlsAlert     = 0x15
 )
 
-// noTLS is the fatal TLS alert handshake_failure (RFC 8446). It shows a dialer without TLS that
-// this side has TLS.
+// noTLS is the fatal TLS alert handshake_failure (RFC 8446). From it a dialer without TLS learns
+// that this side has TLS.
 const noTLS = "\x15\x03\x03\x00\x02\x02\x28"
 
 // hint answers a dialer whose first byte shows that only one side has TLS, because a connection
-// that just ends proves nothing. A dialer without TLS is sent an alert, and one with TLS our
-// preface in plain text.
+// that just ends proves nothing. It sends an alert to a dialer without TLS, and our preface in
+// plain text to a dialer with TLS.
 func (c *accepted) hint(first byte) {
 	switch {
 	case c.listener.secured && first == linkPreface[0]:
@@ -72,7 +73,7 @@ func (c *accepted) hint(first byte) {
 }
 
 // refusedTLS reports whether a read failed because the peer refuses our certificate. With TLS 1.3 a
-// server does so only after the dialer has finished the handshake.
+// server refuses the certificate only after the dialer has finished the handshake.
 func refusedTLS(err error) bool {
 	op, ok := errors.AsType[*net.OpError](err)
 	return ok && op.Op == "remote error" && !silence(err)

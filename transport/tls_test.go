@@ -100,8 +100,8 @@ func TestTLS(t *testing.T) {
 		}
 		ask("their certificate", a, c, ErrForeign)
 		ask("our certificate", c, a, ErrForeign)
-		// The error names the side without TLS. It does not prove that the other side is of another
-		// cluster.
+		// The error says which side has no TLS. It does not prove that the other side belongs to
+		// another cluster.
 		ask("TLS to plain text", a, d, ErrSilent)
 		ask("TLS to plain text", a, d, ErrPlain)
 		ask("plain text to TLS", d, a, ErrSilent)
@@ -138,8 +138,8 @@ func TestTLS(t *testing.T) {
 	})
 }
 
-// The instance counts as silent, with an error that names the reason. Existing links are not
-// affected.
+// An instance whose certificate has expired counts as silent. The error gives the reason, and
+// existing links are not affected.
 func TestExpiredCertificateIsNoProof(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		ours := newAuthority(t)

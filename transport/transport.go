@@ -10,12 +10,12 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Self is this node's identity on every connection. It is a single value, so that the claimed ID is
-// that of the signing key.
+// Self is this node's identity on every connection. It is a single value, so that the claimed ID
+// and the signing key always match.
 type Self struct {
-	Key   nodeid.Key       // of this incarnation; required
+	Key   nodeid.Key       // the key of this incarnation; required
 	Group uint64           // the group to which it is bound or belongs; zero means none yet
-	Raft  nodeid.ReplicaID // in that group; zero means none
+	Raft  nodeid.ReplicaID // the raft ID in that group; zero means none
 	Addr  string           // host:port where peers reach it; empty means that it cannot be reached
 }
 
@@ -36,9 +36,9 @@ type Identity struct {
 	Peer capability.Peer
 }
 
-// Frame contains what one node sends to another in one turn. Renewals, Commands and Replies are
-// opaque to this package. The bytes of several calls of [Port.Send] are concatenated in order, and
-// the bytes of one call are never split.
+// Frame contains what one node sends to another node in one turn. Renewals, Commands and Replies
+// are opaque to this package. The bytes of several calls of [Port.Send] are concatenated in order,
+// and the bytes of one call are never split.
 type Frame struct {
 	Renewals []byte
 	Commands []byte
@@ -62,22 +62,22 @@ type Handler interface {
 	// Frame receives what a peer of this node's group has sent. The calls for one peer are
 	// sequential, in the order sent, on the goroutine that reads the stream. Frame must not block,
 	// because it delays everything else from that peer. The handler owns f and everything in it.
-	// Duplicates are the exception: another goroutine delivers them, in no order with other frames,
-	// and possibly while Down is called for the peer.
+	// Duplicates are the exception: another goroutine delivers them, in any order relative to other
+	// frames, and possibly while Down is called for the peer.
 	Frame(from Identity, f Frame)
 
-	// Down reports that the stream to a peer has ended, after its last Frame, or that dialing the
-	// peer failed. Anything that was sent before and not answered may be lost. The next Frame of
-	// the instance, if any, arrives on a new stream. Down must not block.
+	// Down reports that dialing a peer failed, or that the stream to the peer has ended and its
+	// last Frame was delivered. Unanswered data that was sent before may be lost. Any further Frame
+	// of the instance arrives on a new stream. Down must not block.
 	Down(peer Identity, err error)
 
-	// MaySendSnapshot returns why the peer may not send the snapshot of message m, whose data is
-	// missing. Nil means that it may. It is called before any data is gathered, and when all has
-	// arrived. The text of an error is sent to the peer. It must not block.
+	// MaySendSnapshot returns nil if the peer may send the snapshot of message m, and otherwise an
+	// error, whose text is sent to the peer. The data of the snapshot is not in m. The method is
+	// called before any data arrives, and when all data has arrived. It must not block.
 	MaySendSnapshot(from Identity, m *raftpb.Message) error
 
-	// Snapshot receives a complete raft snapshot message. The text of an error is sent to the peer.
-	// The handler owns m.
+	// Snapshot receives a complete raft snapshot message. If it returns an error, the text is sent
+	// to the peer. The handler owns m.
 	Snapshot(from Identity, m *raftpb.Message) error
 }
 
@@ -85,11 +85,11 @@ type Handler interface {
 var (
 	// ErrClosed means that the Port was closed.
 	ErrClosed = errors.New("transport: closed")
-	// ErrNoLink means that there is no stream to the instance and none is being dialed: no address
+	// ErrNoLink means that there is no stream to the instance and no dial of a stream: no address
 	// was given, or the last dial failed recently.
 	ErrNoLink = errors.New("transport: not connected")
 	// ErrFull means that a limit of this port or of the peer is reached, such as that of a queue
-	// whose peer reads slowly. Nothing of the call was queued.
+	// whose peer reads slowly. No data of the failed call was queued.
 	ErrFull = errors.New("transport: the queue to the peer is full")
 	// ErrTooLarge means that the data of one call does not fit into one message.
 	ErrTooLarge = errors.New("transport: the message is too large")
@@ -103,26 +103,26 @@ var (
 	// ErrOther means that the instance that answered is not the intended one. [OtherError] names
 	// both instances.
 	ErrOther = errors.New("transport: another instance answered than the intended one")
-	// ErrCopy means that another process with the same key is connected to the peer: one of the two
-	// uses a copied directory.
+	// ErrCopy means that another process with this node's key is connected to the peer: one of the
+	// two processes uses a copied directory.
 	ErrCopy = errors.New("transport: another process has the same identity")
 	// ErrSilent means that there was no answer: the peer was unreachable, closed the connection or
-	// was too slow. It proves nothing about the process at the address.
+	// was too slow. The error proves nothing about the process at the address.
 	ErrSilent = errors.New("transport: no answer")
-	// ErrPlain means that only this side has TLS. It comes with ErrSilent, because the other side
-	// may be an instance of this cluster whose configuration changes at any moment.
+	// ErrPlain means that only this side has TLS. The error also matches ErrSilent, because the
+	// other side may be an instance of this cluster whose configuration is about to change.
 	ErrPlain = errors.New("transport: the other side has no TLS")
-	// ErrSecured means that only the other side has TLS. It comes with ErrSilent.
+	// ErrSecured means that only the other side has TLS. The error also matches ErrSilent.
 	ErrSecured = errors.New("transport: the other side has TLS, and this one has none")
 	// ErrGarbage means that a peer sent something that no correct peer sends. Its stream is ended.
 	ErrGarbage = errors.New("transport: malformed message")
-	// ErrGroup means that a peer of another group, or of none, sent data that only members of the
-	// same group may send each other.
+	// ErrGroup means that a peer of another group, or without a group, sent data that only members
+	// of the same group may send each other.
 	ErrGroup = errors.New("transport: the peer is in another group or in none")
 )
 
-// OtherError means that another instance than the intended one now uses Addr. It matches ErrOther
-// with errors.Is.
+// OtherError means that the address Addr is now used by another instance than the intended one. It
+// matches ErrOther with errors.Is.
 type OtherError struct {
 	Addr     string
 	Asked    nodeid.ID // the intended instance

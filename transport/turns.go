@@ -11,19 +11,20 @@ import (
 )
 
 const (
-	maxAddrs  = 1024             // addresses of instances that are remembered
+	maxAddrs  = 1024             // remembered addresses of instances
 	addrsKept = 10 * time.Minute // how long an address is remembered
 )
 
 var errNoTurn = errors.New("transport: too many handshakes in progress")
 
 // turns limits how many handshakes of accepted connections are computed at a time. The package
-// comment describes their order. A handshake holds a turn after it has read bytes of the peer,
-// until it reads or writes again. Handshakes that have already had a turn come before others of the
-// same line, so that under load some finish in time. It is safe for concurrent use.
+// comment describes the order of the handshakes. After a handshake has read bytes of the peer, it
+// holds a turn until it reads or writes again. In each line, handshakes that have already had a
+// turn come first, so that under load some handshakes finish in time. A turns is safe for
+// concurrent use.
 type turns struct {
 	atOnce int           // simultaneous turns
-	limit  time.Duration // of a handshake, from Accept
+	limit  time.Duration // time of a handshake, counted from Accept
 
 	mu     sync.Mutex // guards all below
 	busy   int
@@ -42,7 +43,7 @@ type turn struct {
 	stood bool // it has waited for a turn
 	held  bool
 
-	busy atomic.Bool // it holds a turn or waits for one, not for the peer
+	busy atomic.Bool // the handshake holds a turn or waits for one, and does not wait for the peer
 }
 
 func (t *turns) begin(conn *accepted) *turn {
@@ -91,7 +92,7 @@ func (t *turn) take() error {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if isClosed(ready) { // it got a turn when the timer fired
+	if isClosed(ready) { // it got a turn just when the timer fired
 		o.pass()
 		return errNoTurn
 	}
@@ -159,7 +160,7 @@ func (t *turns) prefer(addrs []string) {
 	t.voters = hosts
 }
 
-// addrs contains the addresses from which instances have recently proved their keys.
+// addrs contains the addresses of connections on which instances have recently proved their keys.
 type addrs struct {
 	at    map[string]*list.Element
 	order list.List // of seenAt, the oldest first

@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// Thousands of connections are silent from the beginning, silent after a few bytes, or send a byte
-// at a time. An instance that connects among them is linked immediately, although only one
-// handshake is computed at a time.
+// Thousands of connections are silent from the beginning, are silent after a few bytes, or send one
+// byte after another. An instance that connects at the same time is linked immediately, although
+// only one handshake is computed at a time.
 func TestSilenceHoldsNoTurn(t *testing.T) {
 	secured(t, func(t *testing.T, w *world, use func(*Config), forge func(int) *forger) {
 		a, b := w.node("a", 1, use), w.node("b", 2, use)
@@ -31,7 +31,7 @@ func TestSilenceHoldsNoTurn(t *testing.T) {
 			case 1:
 				_, _ = conn.Write(first[:3])
 			case 2:
-				_, _ = conn.Write(first) // sends nothing more
+				_, _ = conn.Write(first) // the connection sends no more bytes
 			case 3:
 				go func() {
 					for _, c := range first {
@@ -90,8 +90,8 @@ func TestHandshakesWaitForTurns(t *testing.T) {
 	})
 }
 
-// The package comment describes the order. A handshake leaves its line if its connection is closed
-// or its time is up.
+// The package comment describes the order of the turns. A handshake leaves its line if its
+// connection is closed or its time is up.
 func TestTurnsComeInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := &turns{atOnce: 1, limit: 5 * time.Second}

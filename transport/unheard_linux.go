@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// Where the options in this file cannot be set, the keepalive detects the silence later.
+// If the options in this file cannot be set, the keepalive detects a silent peer later.
 
 // unheardFor limits how long the other machine may leave bytes of a link unacknowledged. After an
-// outage of a few seconds, TCP would wait as long again before it resends, but a new connection
-// need not.
+// outage of a few seconds, TCP may wait for a few more seconds before it resends. A new connection
+// avoids this wait.
 const unheardFor = 3 * time.Second
 
 // Options of a TCP connection, as in linux/tcp.h.
@@ -23,8 +23,9 @@ func limitUnheard(conn net.Conn) {
 	setOption(conn, tcpUserTimeout, int(unheardFor.Milliseconds()))
 }
 
-// repeatEvenly makes the kernel resend lost packets at equal intervals. TCP would double the
-// interval after each loss, although these connections have few packets in flight.
+// repeatEvenly makes the kernel resend lost packets at equal intervals. By default TCP doubles the
+// interval after each loss, which is unnecessary here, because these connections have few packets
+// in flight.
 func repeatEvenly(conn net.Conn) {
 	setOption(conn, tcpThinLinearTimeouts, 1)
 }

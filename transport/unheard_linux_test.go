@@ -22,8 +22,8 @@ func (l recorded) Accept() (net.Conn, error) {
 	return conn, err
 }
 
-// A link ends when the other machine has not acknowledged its bytes for three seconds, and on any
-// connection both sides resend lost packets at equal intervals.
+// A link ends when the other machine has not acknowledged the link's bytes for three seconds. On
+// every connection both sides resend lost packets at equal intervals.
 func TestUnheardConnectionsEnd(t *testing.T) {
 	var mu sync.Mutex
 	var dialed, accepted []*net.TCPConn

@@ -24,8 +24,8 @@ type packedEntry struct {
 	term, index uint64
 }
 
-// unpack decodes the raft messages of a frame. They share no memory with the frame, because their
-// entries are kept in the log.
+// unpack decodes the raft messages of a frame. The messages share no memory with the frame, because
+// their entries are kept in the log.
 func unpack(packed [][]byte) ([]*raftpb.Message, error) {
 	if len(packed) == 0 {
 		return nil, nil
@@ -62,8 +62,8 @@ func unpack(packed [][]byte) ([]*raftpb.Message, error) {
 	return messages, nil
 }
 
-// errStrange means that raft messages are not encoded as by this program, and are too large to be
-// decoded with protobuf.
+// errStrange means that raft messages are encoded in another way than by this program, and are too
+// large to be decoded with protobuf.
 var errStrange = errors.New("raft messages of an unusual shape")
 
 // blocks allocates n blocks and a list for n pointers to them, in one allocation if n is 1.

@@ -17,8 +17,8 @@ func (p *Port) welcome(raw net.Conn, s *stream, who *introduction) {
 	if c, ok := acceptedOn(raw.RemoteAddr()); ok {
 		s.gone = c.gone
 	}
-	// The peer waits for this side's hello. Its frames are read only after that hello is sent. The
-	// goroutine below notices if the peer closes the connection earlier.
+	// The peer waits for this side's hello. The goroutine below reads frames only after that hello
+	// is sent, and notices if the peer closes the connection earlier.
 	welcomed, heard := make(chan *link, 1), make(chan struct{})
 	p.tasks.Go(func() {
 		defer close(heard)
@@ -47,8 +47,8 @@ func (p *Port) welcome(raw net.Conn, s *stream, who *introduction) {
 	p.finalize(l)
 }
 
-// admit decides whether the stream of a peer becomes a link, answers the hello, and returns the
-// link or nil. If the peer intended another instance, this node's hello shows that.
+// admit decides whether the stream of a peer becomes a link, answers the peer's hello, and returns
+// the link or nil. If the peer intended another instance, it learns that from this node's hello.
 func (p *Port) admit(ctx context.Context, s *stream, who *introduction) *link {
 	self := p.self.Load()
 	if !who.intended.IsZero() && who.intended != self.Instance() {

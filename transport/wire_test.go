@@ -16,8 +16,8 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// The registry path must be unique, because a program that links another file with the same path
-// panics at start.
+// Our .proto file must have a unique path in the registry: a program that also links another file
+// with the same path panics at start.
 func TestProtoFileIsOursAlone(t *testing.T) {
 	file := wire.File_mortise_transport_v1_peer_proto
 	if file.Path() != "mortise/transport/v1/peer.proto" || file.Package() != "mortise.transport.v1" {
@@ -79,8 +79,8 @@ func TestGeneratedCodeIsFresh(t *testing.T) {
 	}
 }
 
-// FuzzFrames checks that arbitrary frames cause no panic, and that nothing from another group and
-// no raft message from another sender is delivered.
+// FuzzFrames checks that arbitrary frames cause no panic, and that data from another group and raft
+// messages from another sender are not delivered.
 func FuzzFrames(f *testing.F) {
 	seed := func(frames ...*wire.Frame) {
 		var all []byte
@@ -125,8 +125,8 @@ func FuzzFrames(f *testing.F) {
 	})
 }
 
-// FuzzFirstBytes checks that arbitrary first bytes cause no panic. The peer must be considered
-// foreign at the first wrong byte and not before.
+// FuzzFirstBytes checks that arbitrary first bytes cause no panic. The error must become ErrForeign
+// at the first wrong byte, and not before.
 func FuzzFirstBytes(f *testing.F) {
 	f.Add([]byte("HTTP/1.1 400"))
 	f.Add([]byte{0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 5, 0, 0, 64, 0})
