@@ -50,7 +50,7 @@ type group struct {
 	charter founding.Charter
 	born    bool
 	front   uint64                 // highest index that any replica has applied
-	newest  *raftlog.Configuration // that any replica has applied
+	newest  *raftlog.Configuration // the newest that any replica has applied
 	acks    check.Acks
 	fifo    check.FIFO
 	delays  check.Delays
