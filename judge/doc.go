@@ -24,7 +24,8 @@
 // unlimited total, and a request for a semaphore takes some permits of a total. Porcupine searches
 // for an order of the operations that is possible with their times. It does not use revisions,
 // indexes or places. From the accounts of the voters it uses only the fact that a lock was granted
-// or ended, and the latest possible time of that. The end of a lock is an operation.
+// or ended, and the latest possible time of the grant or the end. The end of a lock is an
+// operation.
 //
 // # Guarantees
 //
@@ -49,7 +50,7 @@
 //
 // # Refused alternative
 //
-// Only one of the two judges. The first trusts the order of the log, which comes from the code that
-// it judges. The second cannot check the order of requests, and does not find a lock that never
-// ends in the state.
+// Only one of the two judges: the first judge trusts the order of the log, which comes from the
+// code that is judged. The second judge cannot check the order of requests, and does not find a
+// lock that never ends in the state.
 package judge

@@ -46,8 +46,8 @@ type owner struct {
 	share share
 }
 
-// fits reports whether one more request may own the lock together with its owners. All permits
-// together must not exceed the lowest total that any of them names.
+// fits reports whether one more request may own the lock together with its present owners. All
+// permits together must not exceed the lowest total that any of these requests names.
 func (s state) fits(more share) bool {
 	taken, least := more.permits, more.of
 	for _, o := range s.owners {

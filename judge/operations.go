@@ -31,7 +31,7 @@ type call struct {
 	confirmed       int64 // when Unlock returned nil, or MaxInt64
 }
 
-// account is what the voters recorded of one grant.
+// account contains what the voters recorded about one grant.
 type account struct {
 	keys        []string
 	share       share
@@ -93,8 +93,8 @@ func gather(events []history.Event) (*gathered, error) {
 	return g, nil
 }
 
-// endGroups sets the end of grants that never ended in their group. If another group followed, they
-// ended at the first grant of that group at the latest.
+// endGroups sets the end of grants that never ended in their group. If another group followed,
+// these grants ended at the first grant of that group at the latest.
 func (g *gathered) endGroups() {
 	type life struct {
 		group  history.Group
@@ -198,7 +198,7 @@ func operations(events []history.Event, o Options) ([]*key, error) {
 	for _, c := range g.calls {
 		a := g.accounts[c.token]
 		switch {
-		// failed because of a waiter, which holds no lock
+		// The try failed because of a waiter, which holds no lock.
 		case c.outcome == history.Held && c.token == 0:
 		case c.outcome == history.Held:
 			b.add(g.held(c), operation{kind: seen, token: c.token, by: "in call " + c.id.String()}, c.begun, c.returned)

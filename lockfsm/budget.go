@@ -5,13 +5,13 @@ package lockfsm
 //
 // A charge is the memory that one session, entry, lock or value costs a voter in the worst case,
 // not the size of its struct. Each byte of a key is stored in the state, in the last snapshot, and
-// twice in the next snapshot while that is taken. It is also stored in the log after the last
-// snapshot, which can be one and a half times as long as the snapshot. TestChargesCoverTheHeap
+// twice in the next snapshot while that snapshot is taken. It is also stored in the log after the
+// last snapshot, which can be one and a half times as long as the snapshot. TestChargesCoverTheHeap
 // compares the charges with the heap.
 //
 // Each session, entry, key and value is charged to the group's budget once. The budget of a session
-// is charged for its record and its requests as if no other session named the same keys, so it
-// never depends on other sessions. Data is charged only to the group's budget.
+// is charged for its record and its requests as if no other session named the same keys, so this
+// charge never depends on other sessions. Data is charged only to the group's budget.
 //
 // Only commands that make the state grow are refused: Acquire, Open, Put and Detach. A refused
 // Detach ends its hold at once, as it does when there are too many sessions. A budget that shrinks
@@ -29,8 +29,8 @@ const (
 	restCharge    = 192  // the optional fields of a request: see extra
 	dataCharge    = 288  // struct, nonce and revision, and their place in snapshots
 
-	// sessionsReserve is the divisor of the part of the group's budget that is reserved for Open.
-	// Without it an instance that restarts might be unable to open a session.
+	// The group's budget divided by sessionsReserve is reserved for Open. Without this reserve an
+	// instance that restarts could not open a session when locks and data have used up the budget.
 	sessionsReserve = 16
 
 	// maxBudget keeps every sum of charges from overflowing.

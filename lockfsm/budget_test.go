@@ -63,7 +63,8 @@ func shapes() map[string]func(f *filler, n int) Code {
 			return f.acquire(0, Command{Key: key(n, 512), Value: []byte(long)})
 		},
 		"locks with owners": func(f *filler, n int) Code {
-			// not a chain of owners, whose search takes long
+			// Owned requests have the same owner, because the search of a chain of owners takes
+			// long.
 			return f.acquire(0, Command{Key: key(n, 8), Owner: f.numbers[0] * Number(n%2)})
 		},
 		"locks with a delay": func(f *filler,

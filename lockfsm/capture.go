@@ -14,8 +14,8 @@ import (
 // the machine first encodes the unchanged state and keeps it in the overlay until the cursor
 // reaches its place. The field seen of a session or a lock is the number of the last capture that
 // has encoded it. A new session or lock begins with the number of the last capture. So while no
-// capture is under way all have the same number, and a command needs one comparison for each
-// session or lock that it changes.
+// capture is under way, all sessions and locks have the same number, and a command needs one
+// comparison for each session or lock that it changes.
 //
 // Only the goroutine that owns the Machine may use a Capture until Step has returned true. After
 // that the Capture shares nothing with the Machine.
@@ -47,10 +47,10 @@ const (
 	placesOfLocks = 1 << 63
 )
 
-// Capture begins a snapshot of the present state. If another capture is under way, that capture is
-// then done and appends nothing. An unfinished capture keeps its memory until the next call of
-// Capture. The capture of a failed machine is done from the beginning and appends nothing. A
-// capture that began before the failure continues.
+// Capture begins a snapshot of the present state. If another capture is under way, Capture ends it,
+// and it appends nothing. A capture that is not continued to its end keeps its memory until the
+// next call of Capture. The capture of a failed machine is done from the beginning and appends
+// nothing. A capture that began before the failure continues.
 func (m *Machine) Capture() *Capture {
 	if m.failed != nil {
 		return &Capture{}

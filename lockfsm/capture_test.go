@@ -16,7 +16,7 @@ type filming struct {
 	m, plain *Machine
 	c        *Capture
 	want     []byte  // the snapshot of plain at the beginning of c
-	moment   picture // the picture of the twin at that time
+	moment   picture // the picture of the twin at the beginning of c
 	most     int     // items of one step
 	patience int     // on average, a new capture replaces the present one once in this many turns
 	taken    int
@@ -71,7 +71,7 @@ func (f *filming) apply(s step) Result {
 }
 
 // TestCaptureIsOfItsMoment steps captures between random commands, and checks that their bytes are
-// the state at which the capture began. It fails if the state is changed without a call of
+// the state at which the capture began. The test fails if the state is changed without a call of
 // sessionChanges or lockChanges.
 func TestCaptureIsOfItsMoment(t *testing.T) {
 	ran, taken, replaced := 0, 0, 0
@@ -210,8 +210,9 @@ func TestCaptureOfTheFailed(t *testing.T) {
 	}
 }
 
-// TestStepIsSmall checks that a step does no more work than it was asked to, even if the overlay is
-// large, nothing is left to write, or new locks were created. A long queue counts by its length.
+// TestStepIsSmall checks that a step does no more work than its parameter allows, even if the
+// overlay is large, nothing is left to write, or new locks were created. A long queue counts by its
+// length.
 func TestStepIsSmall(t *testing.T) {
 	const waiters = 500
 	for _, released := range []int{0, 400, 1000} {

@@ -61,8 +61,9 @@ const (
 	revisionBits = 21
 	// maxRevision keeps revisions, and with them tokens, positive as int64.
 	maxRevision Revision = 1<<63 - 1
-	// revisionReserve is more revisions than one command can use, which takes one for itself and
-	// one per lock. A machine that has fewer left fails, so that the counter cannot overflow.
+	// revisionReserve exceeds the number of revisions that one command can use: one for itself and
+	// one for each lock. A machine with fewer revisions left fails, so that the counter cannot
+	// overflow.
 	revisionReserve Revision = 1 << 40
 	// maxFoundedUnixMS leaves twice revisionReserve above the first revision.
 	maxFoundedUnixMS = 1<<(63-revisionBits) - 1<<(41-revisionBits)

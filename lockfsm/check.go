@@ -66,8 +66,8 @@ type checker struct {
 // maxComplaints limits the errors that one report lists.
 const maxComplaints = 20
 
-// broken records an error. Callers write it on the right side of ||, so that the message is
-// formatted only when an invariant is broken.
+// broken records an error. Callers write the call of broken on the right side of ||, so that the
+// message is formatted only when an invariant is broken.
 func (c *checker) broken(invariant int, format string, args ...any) bool {
 	if len(c.errs) < maxComplaints {
 		c.errs = append(c.errs, fmt.Errorf("lockfsm: invariant %d: %s", invariant, fmt.Sprintf(format, args...)))

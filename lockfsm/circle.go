@@ -7,12 +7,13 @@ const circleSteps = 10_000
 // maxLinks bounds the links of a circle that a result reports.
 const maxLinks = 64
 
-// A request waits for every request before it in a queue. A hold does not end while a request waits
-// that names it as its owner, directly or through further owners. So a request that waits, through
-// any number of steps, for one of its owners would wait forever. Only a new request adds edges to
-// the wait-for graph, at the ends of its queues. So the machine searches backward from each new
-// request that has an owner, and refuses it if it finds a circle. Requests with the same owner do
-// not wait for each other, since each can end before the others.
+// A request waits for every request before it in a queue. A hold does not end while a waiting
+// request names it as its owner, directly or through further owners. So a request that waits,
+// through any number of steps, for one of its owners would wait forever. Only a new request adds
+// edges to the wait-for graph, at the ends of its queues. So a circle is found when its last
+// request arrives: the machine searches backward from this request, and refuses it if the search
+// finds a circle. Requests with the same owner do not wait for each other, since each can end
+// before the others.
 //
 // An exclusive request waits for all requests before it. A request that is not exclusive waits for
 // the exclusive requests before it, and so for all requests before those. This search cannot decide
@@ -60,7 +61,7 @@ func (f *search) behind(s *session, key []byte, c *view) bool {
 // waits searches the entries of l's queue that a request of session s waits for, and reports
 // whether it has found a circle. e is the last entry before that request, and alone means that the
 // request is exclusive. The search ends at an entry that was visited before, because all entries
-// before that one were visited then.
+// before it were then visited, too.
 func (f *search) waits(s *session, l *lock, e *entry, alone bool) bool {
 	f.path = append(f.path, Link{Session: s.id, Record: s.record, Key: l.key})
 	for ; e != nil && !f.seen[e] && f.steps < circleSteps; e = e.ahead {
@@ -79,8 +80,8 @@ func (f *search) waits(s *session, l *lock, e *entry, alone bool) bool {
 }
 
 // of searches the requests that must end before e's request can end, and reports whether it has
-// found a circle. It searches all queues in which e waits, except the queue of the lock except, and
-// the queues in which the requests with the owner e wait.
+// found a circle. It searches all queues in which e waits, except the queue of the given lock. It
+// also searches the queues in which the requests with the owner e wait.
 func (f *search) of(e *entry, except *lock) bool {
 	if e.token == 0 {
 		for _, each := range e.all(new([1]*entry)) {

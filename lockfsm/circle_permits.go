@@ -16,8 +16,8 @@ const permitSteps = 20_000
 //
 // If the new request does not end, it would wait forever. The simulation then runs a second time,
 // without the owner of the new request. If the new request ends this time, it would have waited for
-// its own end, and is refused. If it does not, a deadlock that existed before keeps it waiting,
-// which is no reason to refuse it.
+// its own end, and is refused. If it does not end this time either, it waits because of a deadlock
+// that existed before, which is no reason to refuse it.
 //
 // The simulation visits the requests in the order of their places, and the set of collected
 // requests does not depend on the order of the search. So every replica gets the same result within
@@ -36,7 +36,7 @@ type player struct {
 	permits, of uint32
 	above       *player // its owner, if the owner is in the game
 	under       int     // the number of players with this owner
-	left        int     // the number of those that have not ended
+	left        int     // the number of those players that have not ended
 	ended       bool
 }
 

@@ -109,8 +109,8 @@ func (m *Machine) players(of SessionID) (all []contestant) {
 	return all
 }
 
-// playOut removes the requests that can end until none is left that can, and returns the others. It
-// uses the same rule as game.
+// playOut removes requests that can end until no more requests can end, and returns the remaining
+// requests. It uses the same rule as game.
 func playOut(all []contestant) []contestant {
 	for {
 		i := slices.IndexFunc(all, func(p contestant) bool {
@@ -155,8 +155,8 @@ func TestPermitCirclesByVersion(t *testing.T) {
 	w.check()
 }
 
-// TestPermitCircleIsBounded checks that the search ends after permitSteps in a longer queue, and
-// then finds no deadlock.
+// TestPermitCircleIsBounded checks that the search of a longer queue ends after permitSteps
+// entries, and then reports no deadlock.
 func TestPermitCircleIsBounded(t *testing.T) {
 	w := newWorld(t)
 	w.do(Command{Kind: Raise, Version: PermitCirclesSince}, Done)

@@ -11,8 +11,8 @@ import "time"
 type Kind uint8
 
 const (
-	// Stamp carries the leader's wall clock in WallUnixMS. The state keeps the largest one, which
-	// only serves to show since when a lock is held.
+	// Stamp carries the leader's wall clock in WallUnixMS. The state keeps the largest WallUnixMS,
+	// which is only used to show since when a lock is held.
 	Stamp Kind = 1
 	// Born founds the group. Every other command is refused before Born.
 	Born Kind = 2
@@ -34,10 +34,10 @@ const (
 	// a Delay stay until Expire is repeated.
 	Expire Kind = 9
 	// Acquire asks for the lock Key as request Number, or for Key and Keys together. With a Token
-	// it instead resumes the hold of Key with this token, of any session, with all keys of the
-	// hold. With Try it never queues. Permits and Of define which requests can share the lock, and
-	// Most bounds how many may wait before it. Owner is the request during whose hold this request
-	// was made. Value is shown to other sessions.
+	// it instead resumes the hold of Key with this token, including all other keys of the hold. The
+	// hold may be of any session. With Try it never queues. Permits and Of define which requests
+	// can share the lock, and Most bounds how many requests may wait before it. Owner is the
+	// request during whose hold this request was made. Value is shown to other sessions.
 	Acquire Kind = 10
 	// Release ends request Number, whether it is granted or waits.
 	Release Kind = 11
@@ -47,8 +47,9 @@ const (
 	// Settings. A field that is zero or empty changes nothing. Existing sessions keep their TTL,
 	// since their clients rely on it. A smaller budget removes nothing that exists.
 	Adopt Kind = 13
-	// Evict ends the request that holds Key with Token, of any session, with all its keys. Record
-	// describes the instance that asks for the eviction, and Value is the reason.
+	// Evict ends the request that holds Key with Token, including all its other keys. The request
+	// may be of any session. Record describes the instance that asks for the eviction, and Value is
+	// the reason. Number is chosen by the sender, and the result returns it.
 	Evict Kind = 14
 	// Detach removes request Number from Session. A hold with a Delay stays as if its session had
 	// expired, until the delay has passed or an Acquire resumes it. Any other request ends. Since

@@ -6,7 +6,7 @@ package lockfsm
 type Data struct {
 	Value    []byte // never changed, so results may share it
 	Revision Revision
-	nonce    Nonce // of the Put, to recognize a repetition
+	nonce    Nonce // nonce of the Put, to recognize a repetition
 }
 
 func (m *Machine) put(c *view, res *Result) {

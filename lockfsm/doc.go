@@ -18,10 +18,10 @@
 //	                                       <- [ 7009 waits, watches 7005 ]
 //
 // Each entry takes a number of permits and names a total number of permits. An exclusive entry
-// takes one of one, a shared entry takes one of an unlimited number, and the request of a semaphore
-// entry names both numbers. Entries fit beside each other if the sum of their permits is at most
-// the lowest total that any of them names (lock.go). So a waiting writer stops later readers, and a
-// small request never passes a large one.
+// takes one permit of one, a shared entry takes one permit of an unlimited number, and the request
+// of a semaphore entry names both numbers. Entries fit beside each other if the sum of their
+// permits is at most the lowest total that any of these entries names (lock.go). So a waiting
+// writer stops later readers, and a small request never passes a large one.
 //
 // A request for several keys has an entry in each of their queues from the beginning. It is
 // granted, with one token, when each of its entries may hold its lock. All its entries have the
@@ -88,7 +88,7 @@
 //     in its queue.
 //   - Each command reports exactly the requests whose state it changes: Result.Fired lists the
 //     requests that the command granted, those whose predecessor changed, and holders that get a
-//     notice.
+//     notice. Fired is computed after all removals of the command.
 //   - Repeating a command has no further effect. A repeated Open is recognized by its nonce as long
 //     as its session exists, and every other command by session, epoch and number. The numbers of a
 //     session rise: a command with a number n >= next sets next = n+1. A number below next is live
@@ -97,8 +97,8 @@
 //     the key.
 //   - Attach synchronizes the client and the machine. Commands of earlier attachments that arrive
 //     later are refused because of their lower epoch. Requests that Attach does not name are
-//     cancelled. Its result lists the number of every live request. Any other number that Attach
-//     named is finished.
+//     cancelled. The result of Attach lists the number of every live request. Any other number that
+//     Attach named is finished.
 //   - Apply returns a result for any bytes and does not panic. Equal logs give equal results and
 //     snapshots, byte for byte, even if a replica was restored from a snapshot on the way.
 //
@@ -113,11 +113,13 @@
 // grace are in the charter, and wall times are in commands.
 //
 // A new version may add kinds of commands, add state for them, and change what existing commands
-// do. Until it is in force, a build that knows it must return the same results and write the same
-// snapshots as the build before. Both builds treat a kind that the version in force does not have
-// as malformed, since the older build cannot know it. rules.go contains the functions for a new
-// version, and rules2.go what version 2 has added. The build tag nextrules makes a build with one
-// more version, for upgrade tests.
+// do. Until the new version is in force, a build that knows it must return the same results and
+// write the same snapshots as the build before. Both builds treat a kind that the version in force
+// does not have as malformed, since the older build cannot know it. The code of a new version
+// begins in rules.go. The build tag nextrules makes a build with one more version, for upgrade
+// tests.
+//
+// rules2.go contains the additions of version 2.
 //
 // # Decisions where the design left room
 //
@@ -167,9 +169,11 @@
 //
 // # Refused alternatives
 //
-// Clients could find out themselves which request is next, as in etcd's recipe, where a client
-// watches the key of its predecessor. Then every client must handle watches that begin too late or
-// are lost with a leader, and predecessors that are cancelled.
+// Clients could determine themselves which request is next, as in etcd's recipe, where a client
+// watches the key of its predecessor. But then every client would have to handle watches that begin
+// too late or are lost with a leader, and predecessors that are cancelled in the middle of the
+// queue. Here the machine decides which request is granted, and the result of the next Attach
+// reports what a client has missed.
 //
 // A set of finished numbers could recognize repetitions, but it grows as long as one old request is
 // live. Rising numbers need one counter per session. If a higher number is applied first, a request
@@ -179,8 +183,12 @@
 // would cost every command an allocation. Copy on write copies only what changes while a snapshot
 // is taken.
 //
-// Events are not in the snapshot, since a watch must handle missed events anyway.
+// A hold that outlives its session could exist without a session, but it would need a second kind
+// of expiry. As part of a gone session it ends by Expire.
 //
-// The deadlines of sessions are not in the state, because every renewal would then cost a log
-// entry. The leader keeps them in memory, and a new leader gives every session its full TTL.
+// Events could be in the snapshot. But every snapshot would have to contain all events that a watch
+// might ask for, and a watch must handle missed events anyway.
+//
+// The deadlines of sessions could be in the state, but then every renewal would cost a log entry.
+// The leader keeps the deadlines in memory, and a new leader starts them anew.
 package lockfsm

@@ -3,10 +3,11 @@ package lockfsm
 import "strings"
 
 // Each change of a hold or of data is an event, which has the same number on every replica. The
-// machine keeps the latest events in memory. A watcher asks for the events after the last one that
-// it has received, and either gets them all or an error. The kept events are not replicated: a
-// restored replica begins without events, but continues the count. The audit log for operators is
-// replicated.
+// machine keeps the latest events in memory. A watcher asks for the events after the last event
+// that it has received, and gets either all of them or an error. The kept events are not
+// replicated: a restored replica begins without events, but continues the count. The audit log is
+// replicated. It lists, for operators, the last holds that ended, or lost their holder, by force or
+// by expiry.
 
 // EventKind is the kind of an event.
 type EventKind uint8
@@ -19,8 +20,8 @@ const (
 	Ended EventKind = 2
 	// Left: the hold lost its holder because of Cause, and stays for its delay.
 	Left EventKind = 3
-	// Wrote: the data of Key is now How.Data. If it has no value, the data was removed at its
-	// revision.
+	// Wrote: the data of Key is now How.Data. If How.Data has no value, the data was removed at the
+	// revision of How.Data.
 	Wrote EventKind = 4
 )
 
@@ -29,15 +30,16 @@ type Cause uint8
 
 // The values are fixed like those of EventKind.
 const (
-	// Released: the holder released it, or did not name it in an Attach.
+	// Released: the holder released the hold, or did not name its request in an Attach.
 	Released Cause = 1
-	// Expired: its session was not renewed in time, or a Detach ended it for How.Reason.
+	// Expired: the session of the hold was not renewed in time, or a Detach ended the hold for
+	// How.Reason.
 	Expired Cause = 2
-	// Closed: its session was closed.
+	// Closed: the session of the hold was closed.
 	Closed Cause = 3
-	// Evicted: it was ended by force.
+	// Evicted: the hold was ended by force.
 	Evicted Cause = 4
-	// Resumed: another session resumed it.
+	// Resumed: another session resumed the hold.
 	Resumed Cause = 5
 )
 
@@ -52,9 +54,9 @@ type Event struct {
 	Key        string
 	Token      Token
 	Session    SessionID
-	Record     []byte // of the session
+	Record     []byte // record of the session
 	WallUnixMS int64  // the group's wall stamp, for display only
-	How        *How   // nil for most
+	How        *How   // nil for most events
 }
 
 // How has the fields that only some events have.
@@ -74,7 +76,7 @@ const (
 // items are small, and are converted to Events when they are read.
 type eventLog struct {
 	events []loggedEvent
-	from   uint64 // the number of events before the first one that was added
+	from   uint64 // the number of events before the first event that was added
 }
 
 type loggedEvent struct {
@@ -170,8 +172,9 @@ func (m *Machine) position(number uint64) uint64 { return uint64(m.charter.first
 func (m *Machine) Position() uint64 { return m.position(m.past) }
 
 // Since returns the events with a position above after whose keys begin with prefix, up to most of
-// them. upTo is the position up to which it has searched. ok is false if the first of the events to
-// search is no longer in the log, or if after is not a position of this group.
+// them. upTo is the position up to which it has searched. It returns false if the event that
+// follows the position after is no longer in the log, or if that position does not belong to this
+// group.
 func (m *Machine) Since(after uint64, prefix string, most int) (events []Event, upTo uint64, ok bool) {
 	first := m.position(0)
 	r := &m.events

@@ -14,12 +14,12 @@ type Revision uint64
 // token. Zero means "not granted".
 type Token uint64
 
-// Number numbers the requests of one session. Numbers rise, gaps are allowed, and none is used
+// Number numbers the requests of one session. Numbers rise, may have gaps, and are never used
 // twice. The first is 1; the largest is [MaxNumber].
 type Number uint64
 
 // Epoch counts the attachments of one session. A session starts at epoch 0, and each Attach must
-// name a higher one.
+// name a higher epoch.
 type Epoch uint64
 
 // Nonce makes Open idempotent. The opener draws it at random and sends the same nonce with each

@@ -5,7 +5,8 @@ import "strings"
 // LockInfo describes one lock for diagnostics.
 type LockInfo struct {
 	Key string
-	// Queue lists requests from the front of the queue, at most as many as the caller asked for.
+	// Queue lists requests from the front of the queue, at most as many as the caller asked for. It
+	// lists fewer requests if they are large.
 	Queue []Standing
 	// Held and Waiting count the holding and the waiting requests of the whole queue.
 	Held, Waiting int
@@ -49,10 +50,9 @@ func (m *Machine) Inspect(key string, most int) (LockInfo, bool) {
 	return l.info(l.first, most, &room), true
 }
 
-// Holders is like Inspect for a part of the queue. Queue begins with the first request after the
-// place behind, and Held counts the holders after that place. Holders returns false if there is no
-// such request, or if that request waits in this queue. A request that waits only for another of
-// its keys can stand before a holder.
+// Holders is like Inspect, but Queue begins with the first request whose place is above the
+// parameter behind, and Held counts only the holders at such places. Holders returns false if there
+// is no such request, or if the first such request waits.
 func (m *Machine) Holders(key string, behind Revision, most int) (LockInfo, bool) {
 	l := m.locks[key]
 	if l == nil {
@@ -118,15 +118,16 @@ func (m *Machine) Holds(key string, token Token) bool {
 // Cursor is a place in the list of all locks, from which a walk continues. The zero value is the
 // beginning.
 type Cursor struct {
-	Key   string // the last lock visited; the walk continues after it if it still exists
-	Place uint64 // otherwise the walk begins at the start and skips the locks up to this place
+	Key   string // key of the last lock visited; the walk continues after that lock if it still exists
+	Place uint64 // if that lock has ended, the walk begins anew and skips the locks up to this place
 }
 
-// Walk lists locks whose keys begin with prefix, in the order in which the locks were created. It
-// lists up to locks locks, each with up to queue requests. It visits about budget locks and then
-// returns, so that a large state does not delay grants. more reports that there may be further
-// locks after next. A lock that exists from the first call to the last is listed once. A lock that
-// is created or removed between these calls may be missing.
+// Walk lists locks whose keys begin with prefix, in the order in which the locks were created. The
+// parameter locks bounds the locks that it lists, and the parameter queue bounds the requests that
+// it lists for each lock. After a visit to about budget locks it returns, so that a large state
+// does not delay grants. The result more reports that there may be further locks after the cursor
+// next. A lock that exists from the first call to the last is listed once. A lock that is created
+// or removed between these calls may be missing.
 func (m *Machine) Walk(c Cursor, prefix string, locks, queue, budget int) (all []LockInfo, next Cursor, more bool) {
 	l := m.firstLock
 	if at := m.locks[c.Key]; at != nil && at.position <= c.Place {

@@ -5,18 +5,18 @@ import "math"
 // lock is the queue and the data of one key. It exists as long as it has an entry or data.
 //
 // The entries at the front of the queue that fit beside each other are inside: they wait for no
-// other entry of this queue. An entry fits if its permits and those of all entries inside are
-// together at most the lowest total that one of them names. The entries after the first one that
-// does not fit are not inside, so a waiting writer stops later readers. An entry stays inside until
-// it is removed.
+// other entry of this queue. An entry fits if its permits and the permits of all entries inside are
+// together at most the lowest total that any of these entries names. The entries after the first
+// one that does not fit are not inside, so a waiting writer stops later readers. An entry stays
+// inside until it is removed.
 type lock struct {
 	key         string
 	first, last *entry
-	boundary    *entry // the first entry that is not inside; nil if all are
+	boundary    *entry // the first entry that is not inside; nil if all entries are inside
 	waiting     uint32 // entries without a token
 	taken       uint32 // permits of the inside entries
 	least       uint32 // the lowest total that an inside entry names
-	leasts      uint32 // how many inside entries name it
+	leasts      uint32 // how many inside entries name that total
 	data        *Data  // nil if there is none; replaced, never changed
 	notices     uint32 // entries that asked for a notice and have not received it
 	seen        uint32 // see Capture

@@ -3,7 +3,8 @@ package lockfsm
 import "slices"
 
 // wanted notifies the holders of the locks that the new entry e waits for, if they asked for a
-// notice and have not received it. It appends them to m.fired in the order of their places.
+// notice and have not received it. It appends these holders to m.fired in the order of their
+// places.
 func (m *Machine) wanted(e *entry) {
 	for _, each := range e.all(new([1]*entry)) {
 		m.wantedAt(each)

@@ -17,7 +17,7 @@ type entry struct {
 	rev          Revision // its place in the queue
 	token        Token    // 0 while it waits
 	sinceUnixMS  int64    // the wall stamp at the grant
-	watch        Revision // as last reported to its session; only in the lead entry
+	watch        Revision // the watch last reported to its session; only in the lead entry
 	permits, of  uint32   // see shares
 	holding      bool     // see lock.boundary
 	notice       bool     // it asks for a notice when a request waits for it
@@ -137,7 +137,7 @@ func (m *Machine) removeOne(e *entry) {
 	m.recycleEntry(e)
 }
 
-// touch adds e's request to those whose state fire checks.
+// touch adds e's request to the requests whose state fire checks.
 func (m *Machine) touch(e *entry) { m.touched = append(m.touched, e.lead()) }
 
 // all returns the entries of e's request. If there is only one entry, all returns a slice of room,
@@ -153,8 +153,9 @@ func (e *entry) all(room *[1]*entry) []*entry {
 func (e *entry) lead() *entry { return e.all(new([1]*entry))[0] }
 
 // fire completes a command that removed entries or ended the grace. It visits the touched requests
-// that still exist in the order of their places, grants those that need not wait any more, and
-// appends all whose state has changed to m.fired. The order determines the tokens.
+// that still exist in the order of their places, grants the requests that need not wait any more,
+// and appends all requests whose state has changed to m.fired. The order is part of the rules,
+// since it determines the tokens.
 func (m *Machine) fire() {
 	live := m.touched[:0]
 	for _, e := range m.touched {

@@ -66,7 +66,7 @@ func (r *locksReader) data(l *lock) {
 	r.m.bulk += content(len(l.data.Value))
 }
 
-// entry reads an entry and adds it to l's queue. The entry of a request that is read first is also
+// entry reads an entry and adds it to l's queue. The first entry of a request to be read is also
 // added to its session's map by number.
 func (r *locksReader) entry(l *lock, before uint64) *entry {
 	m := r.m
@@ -129,8 +129,8 @@ func (r *locksReader) terms(e *entry) {
 	}
 }
 
-// part adds an entry to its request. known is the entry of the request that was read first, or nil
-// if that is e.
+// part adds an entry to its request. known is the entry of that request that was read first, or nil
+// if e is read first.
 func (r *locksReader) part(e, known *entry, flags byte) {
 	want := int(r.positive(MaxKeys, "several"))
 	speaks := flags&(entryOwnerFlag|entryValueFlag|entryDelayFlag) != 0

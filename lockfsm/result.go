@@ -65,7 +65,7 @@ type Change struct {
 	Number  Number
 	Token   Token
 	Watch   Revision
-	// Wanted reports that the request holds its lock, has asked for a notice, and that another
+	// Wanted reports that the request holds its lock and has asked for a notice, and that another
 	// request has waited for the lock since then.
 	Wanted bool
 }
@@ -113,19 +113,20 @@ type Result struct {
 	// Watch is set with Waiting, see [Change].
 	Watch Revision
 	// TTL is, for Open, the TTL of the session: the TTL that the command asked for, but at most the
-	// group's. For Expire it is how much longer locks of the session stay taken. After that time
-	// Expire must be proposed again. Zero means that no locks of the session stay taken.
+	// group's TTL. For Expire it is the further time for which locks of the session stay taken.
+	// After that time Expire must be proposed again. Zero means that no locks of the session stay
+	// taken.
 	TTL time.Duration
 	// Holder is set with Held, and with Waiting unless only the grace keeps the request waiting.
 	Holder *Holder
-	// Detached is set with Done if a Detach leaves its hold. It is the session that now has the
-	// hold. That session is gone, as after Expire, and has the hold for TTL.
+	// Detached is set with Done if the hold stays after a Detach. It is the session that now has
+	// the hold. That session is gone, as after Expire, and has the hold for TTL.
 	Detached SessionID
-	// Evicted is set with Done of an Evict, and with Granted if an Acquire resumes a hold. It
-	// describes the request that was ended.
+	// Evicted is set with the Done of an Evict, and with the Granted of an Acquire that resumes a
+	// hold. It describes the request that was ended.
 	Evicted *Eviction
-	// Data is set with Done of a Put and with Changed. It is the present data of the key, or zero
-	// if there is none. It stays valid and must not be changed.
+	// Data is set with the Done of a Put, and with Changed. It is the present data of the key, or
+	// zero if there is none. It stays valid and must not be changed.
 	Data *Data
 	// Circle is set with Deadlock. Its first link is the refused request. The key of its last link
 	// belongs to an owner of that request. A circle of more than 64 links is cut off at its end.

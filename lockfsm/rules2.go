@@ -3,9 +3,9 @@ package lockfsm
 // This file contains what version 2 of the rules has added.
 
 // LapsesSince is the version since which the Value of a Detach can give the reason why a hold ends,
-// or loses its holder, although the holder has not released it. Such a reason is that the client of
-// an agent has died, or that the hold has lasted as long as its request allows. The cause of the
-// event is Expired, and the audit log keeps the event.
+// or loses its holder, although the holder has not released it. For example, the client of an agent
+// has died, or the hold has lasted as long as its request allows. The cause of the event is
+// Expired, and the audit log keeps the event.
 const LapsesSince = 2
 
 // PermitCirclesSince is the version since which a request is also refused with Deadlock if it would

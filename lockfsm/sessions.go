@@ -14,12 +14,12 @@ type session struct {
 	opener       Opener
 	epoch        Epoch
 	next         Number        // every number below it is live or finished; starts at 1
-	ttl          time.Duration // of a gone session: the delay that the leader measures at present
+	ttl          time.Duration // if the session is gone, the delay that the leader measures at present
 	leaving      bool
 	gone         bool // it has expired; its holds with a delay stay for a while
 	first, last  *entry
 	requests     map[Number]*entry
-	owned        map[Number][]*entry // requests by their owner, if they have one; nil until one has
+	owned        map[Number][]*entry // requests that have an owner, by that owner; nil until there is one
 	entries      uint32              // the number of keys of its requests
 	held         uint32              // the number of those keys that it holds
 	charged      uint64              // see budget.go
@@ -30,8 +30,8 @@ type session struct {
 // SessionInfo describes a session to the leader and to operators.
 type SessionInfo struct {
 	ID      SessionID
-	Nonce   Nonce  // of its Open
-	Opener  Opener `json:"-"` // the only one that may use the session
+	Nonce   Nonce  // nonce of its Open
+	Opener  Opener `json:"-"` // the only opener that may use the session
 	Epoch   Epoch
 	TTL     time.Duration
 	Leaving bool
@@ -58,8 +58,8 @@ func (m *Machine) Sessions() []SessionInfo {
 // SessionCursor is a place in the list of all sessions, from which a walk continues. The zero value
 // is the beginning. To begin after a session, set both fields to its ID.
 type SessionCursor struct {
-	At   SessionID // the last session visited; the walk continues after it if it still exists
-	Past SessionID // otherwise the walk begins at the start and skips the sessions up to this one
+	At   SessionID // the last session visited; the walk continues after that session if it still exists
+	Past SessionID // if that session has ended, the walk begins anew and skips the sessions up to this one
 }
 
 // WalkSessions lists up to most sessions after the cursor c, the oldest first, without their
@@ -108,7 +108,7 @@ func (s *session) info() SessionInfo {
 		Opener: s.opener}
 }
 
-// open creates a session. For a repeated Open it returns the session that the first one has
+// open creates a session. For a repeated Open it returns the session that the first Open has
 // created.
 func (m *Machine) open(c *view, res *Result) {
 	s := m.nonces[c.nonce]

@@ -54,7 +54,7 @@ const (
 
 // Snapshot appends the whole state to b. Equal logs give equal bytes on every replica, even if a
 // replica was restored from a snapshot on the way. A failed machine appends nothing, because its
-// state is not that of the log.
+// state lacks the effects of later log entries.
 //
 // The bytes are those of a [Capture] that begins now. Snapshot does not affect a capture that is
 // under way.

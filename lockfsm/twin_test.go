@@ -521,8 +521,8 @@ func (t *twin) acquire(s *twinSession, c Command, r *Result) {
 	}
 }
 
-// holder returns the request that holds a key, or the first in its queue if none holds it. During
-// the grace it returns nil.
+// holder returns the request that holds a key, or the first request in the queue of the key if no
+// request holds it. During the grace it returns nil.
 func (t *twin) holder(key string) *Holder {
 	var found *Holder
 	waiting := 0
@@ -635,7 +635,7 @@ func (t *twin) waitsForOneOf(e twinEntry) bool {
 				continue
 			}
 			for _, o := range row {
-				if e.of == 1 || o.of == 1 { // otherwise a third request may return enough permits
+				if e.of == 1 || o.of == 1 { // if neither is exclusive, a third request may return enough permits
 					waits[o.place] = true
 				}
 			}

@@ -73,8 +73,9 @@ func on(t *testing.T, m *Machine, supported uint32) *Machine {
 }
 
 // TestUpgradeInAnyOrder checks that replicas of old and new builds are equal, byte for byte, up to
-// the Raise, and replicas of new builds after it. A build that is too old must fail exactly at the
-// Raise. One replica that changes its build at every entry covers all orders of an upgrade.
+// the Raise, and that replicas of new builds are equal after it. A build that is too old must fail
+// exactly at the Raise. Replicas share only the log and snapshots, so one replica that changes its
+// build at every entry of the log covers all orders of an upgrade.
 func TestUpgradeInAnyOrder(t *testing.T) {
 	for seed := range uint64(12) {
 		to := 2 + uint32(seed%2)

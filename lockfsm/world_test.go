@@ -54,8 +54,8 @@ func (w *world) check() {
 	}
 }
 
-// crowded returns a world with two sessions. They share queues of several entries, and each also
-// holds one lock for which no other request waits.
+// crowded returns a world with two sessions, queues of several entries, and, for each session, one
+// lock that only this session holds.
 func crowded(t testing.TB) (w *world, a, b SessionID) {
 	w = newWorld(t)
 	a, b = w.session(1), w.session(2)

@@ -33,7 +33,7 @@ type step struct {
 	index uint64
 	seq   uint32
 	event int32
-	at    int64 // when the first voter recorded it
+	at    int64 // time at which the first voter recorded the event
 }
 
 func (s step) compare(o step) int {
@@ -82,7 +82,7 @@ func (j *judge) readState(accounts map[Group]*account, s *stream, i int32, e *Ev
 // joinAccounts merges the accounts of the voters of each group, and returns an error if a part of
 // the log is in no account.
 func (j *judge) joinAccounts() error {
-	// most of them were never founded
+	// Most groups without a hold were never founded.
 	j.groups = slices.DeleteFunc(j.groups, func(a *account) bool { return a.silent() })
 	slices.SortFunc(j.groups, func(a, b *account) int {
 		return cmp.Or(cmp.Compare(a.first, b.first),
@@ -102,7 +102,7 @@ func (j *judge) joinAccounts() error {
 		for _, r := range a.runs {
 			runs = append(runs, r.steps)
 		}
-		for len(runs) > 1 { // in pairs, so that many short runs cost no more than few long ones
+		for len(runs) > 1 { // merge in pairs, so that many short runs cost no more than few long runs
 			half := runs[:0]
 			for i := 0; i < len(runs); i += 2 {
 				if i+1 == len(runs) {

@@ -96,9 +96,9 @@ func (j *judge) others() (failed []int32, pending []bool) {
 	return failed, pending
 }
 
-// late reports whether the absence of an event that must follow the time at is a violation. It is
-// one if the recording is complete, or if the voters recorded for long enough after that time, but
-// never in a group that was followed by another group.
+// late reports whether the absence of an event that must follow the time at is a violation. The
+// absence is a violation if the recording is complete, or if the voters recorded for long enough
+// after that time. It is never a violation in a group that was followed by another group.
 func (j *judge) late(g *grant, at int64) bool {
 	return int(g.group) == len(j.groups)-1 && (j.settled || j.groups[g.group].last > at+j.settle+j.uncertain)
 }

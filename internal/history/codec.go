@@ -12,11 +12,11 @@ import (
 	"unicode/utf8"
 )
 
-// maxLine is the longest line of a history. It has the largest number of keys, each of the greatest
-// length and with every byte escaped.
+// maxLine is the longest line of a history. Such a line has the largest number of keys, each of the
+// greatest length and with every byte escaped.
 const maxLine = 2 << 20
 
-// appendLine appends the line of an event, without the newline. It writes the same as
+// appendLine appends the line of an event, without the newline. It writes the same bytes as
 // encoding/json, but is faster.
 func appendLine(b []byte, e Event) []byte {
 	b = append(b, `{"k":"`...)
@@ -118,8 +118,8 @@ func appendString(b []byte, text string) []byte {
 }
 
 // Read reads a file, or several concatenated files, and appends the events to the given ones. Each
-// event gets the node and the stream of the header before it. Read ignores an incomplete last line
-// of a file, which a crash may leave.
+// event gets the node and the stream of the last header before the event. Read ignores an
+// incomplete last line of a file, which a crash may leave.
 func Read(events []Event, r io.Reader) ([]Event, error) {
 	stream, node := 0, ""
 	if n := len(events); n > 0 {

@@ -77,9 +77,10 @@ func (v *Violation) Error() string {
 //
 // It also computes the earliest possible time of each grant and each end. That time is not before
 // any earlier entry of the log, not before the beginning of the call that requested the lock, and
-// not before the end of the belief of a holder that must have ended. If a caller observed the grant
-// or the end before this time, that is a violation (rules Real and Belief). A try that returned the
-// token of a holder has observed that the token was granted and that it had not ended.
+// not before the end of the belief of a holder whose hold must have ended. If a caller observed the
+// grant or the end before this time, that is a violation (rules Real and Belief). A try that
+// returned the token of a holder has observed that the token was granted and that the hold had not
+// ended.
 //
 // Finally it searches for missing grants and ends (rules Phantom, Kept, Zombie).
 //

@@ -80,7 +80,7 @@ func TestHistoriesHaveEverything(t *testing.T) {
 }
 
 func TestPlantedViolationsAreFound(t *testing.T) {
-	// want has the rule that must find each planted violation.
+	// The map want has, for each planted violation, the rule that must find it.
 	want := map[string][]history.Rule{
 		"double grant":                        {history.Overlap},
 		"duplicate token":                     {history.Tokens},

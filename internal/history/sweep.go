@@ -10,14 +10,15 @@ import (
 type grant struct {
 	set   int32 // the granted set
 	event int32
-	// when the first voter recorded the grant, and when the first voter recorded its end
+	// at is the time at which the first voter recorded the grant. ended is the time at which the
+	// first voter recorded the end of the grant.
 	at, ended int64
 	end       int32 // the End event; -1 if none
 	group     int32 // index in judge.groups
 
 	owner *call // the call that returned its token, or nil
-	// These describe the tries that returned its token, so that they ran after the grant and before
-	// the end.
+	// These fields describe the tries that returned the token of the grant. So the lock was held at
+	// some time during each of these tries.
 	seenBy, heldBy     int32 // the earliest return of such a try; the latest call of such a try
 	seenAt, heldBehind int64
 }
@@ -135,8 +136,8 @@ func (j *judge) tell(g *grant, c *call, e *Event) error {
 }
 
 // goesBack reports whether a grant resumes the hold with that token, directly or through a chain of
-// grants that each resume the one before. A client makes such a chain when its lease is short. For
-// token zero goesBack reports whether the grant resumes no hold.
+// grants that each resume the grant before. A client makes such a chain when its lease is short.
+// For token zero goesBack reports whether the grant resumes no hold.
 func (j *judge) goesBack(g *grant, token lockfsm.Token) bool {
 	for at := g; ; {
 		resumes := j.events[at.event].Resumes
@@ -207,15 +208,15 @@ func (j *judge) sweep() error {
 	return nil
 }
 
-// sweeper is the state of sweep. point is the earliest time at which the present step can have
-// happened. because is the event that implies this time.
+// sweeper is the state of sweep. The field point is the earliest time at which the present step can
+// have happened. The field because is the event that implies this time.
 type sweeper struct {
 	*judge
 	keys    []held
 	live    []int32 // keys that were granted at least once
 	point   int64
 	because int32
-	belief  bool // whether because is the end of a belief
+	belief  bool // the event because is the end of a belief
 }
 
 func (w *sweeper) notBefore(at int64, because int32, belief bool) {
@@ -328,7 +329,8 @@ func (w *sweeper) eventsOf(grants ...int32) (events []int32) {
 	return events
 }
 
-// ends removes a grant from the holders of its keys, and reports whether it held all of them.
+// ends removes a grant from the holders of its keys, and reports whether the grant held all these
+// keys.
 func (w *sweeper) ends(i int32) bool {
 	g := &w.grants[i]
 	permits := w.sets[g.set].permits

@@ -10,7 +10,7 @@ import (
 // Trail records events for the commands that one replica applies. It keeps all requests, because
 // the results of the state machine name requests but not their keys. It must be used only on the
 // goroutine that applies the log. It tracks requests with its own code, so that a fault of the
-// state machine does not hide itself.
+// state machine can be detected.
 type Trail struct {
 	// Queue, if not nil, is called with each request that joins the queues of its keys, before the
 	// request may be granted. It is called again when the request leaves the queues, whether it was
@@ -66,7 +66,7 @@ func (t *Trail) Start(index uint64, m *lockfsm.Machine) {
 	}
 	for _, q := range order {
 		h := t.live[q]
-		if len(h.keys) > 0 { // the machine lists them in its own order
+		if len(h.keys) > 0 { // the machine lists the keys in its own order
 			all := slices.Sorted(slices.Values(append(h.keys, h.key)))
 			h.key, h.keys = all[0], all[1:]
 			t.live[q] = h
@@ -81,7 +81,7 @@ func (t *Trail) Start(index uint64, m *lockfsm.Machine) {
 }
 
 // Mark records the index up to which the account is complete. It must be called when a snapshot is
-// taken, so that an account that begins with that snapshot can be merged with this one.
+// taken, so that an account that begins with that snapshot can be merged with this account.
 func (t *Trail) Mark() {
 	t.emit(Event{Kind: Mark, Group: t.group, Index: t.index, Rev: t.rev})
 }
@@ -140,7 +140,7 @@ func (t *Trail) asked(raw []byte, r lockfsm.Result) {
 	if err != nil {
 		return
 	}
-	place := t.rev // the revision of the request; a grant in the same command takes the next one
+	place := t.rev // the revision of the request; a grant in the same command takes the next revision
 	if r.Code == lockfsm.Granted {
 		place--
 	}
@@ -170,8 +170,8 @@ func (t *Trail) taken(q request, r lockfsm.Result) {
 	t.say(e)
 }
 
-// detached tracks a Detach. If the hold moves to another session, there is no event. Otherwise the
-// hold is canceled.
+// detached tracks a Detach. If the hold moves to another session, there is no event. If the hold
+// does not move, it is canceled.
 func (t *Trail) detached(r lockfsm.Result) {
 	q := request{r.Session, r.Number}
 	switch h, known := t.live[q]; {

@@ -97,8 +97,8 @@ func (p *proc) put(addr string, to nodeid.ID, q query, then func(time.Duration, 
 	})
 }
 
-// answer answers a query. If the answer binds this instance, the state of founding is stored
-// before.
+// answer answers a query. If the answer binds this instance, the state of founding is stored before
+// the answer is sent.
 func (p *proc) answer(from founding.Asker, q query, then func(reply)) {
 	if p.insider != nil {
 		p.insider.answer(from, q, then)

@@ -20,7 +20,8 @@ type call struct {
 	stage stage
 	hold  time.Duration // for how long the caller will hold the lock
 
-	// the call under whose lock this one was made; the call under this one's lock
+	// outer is the call under whose lock this call was made. inner is the call that was made under
+	// the lock of this call.
 	outer, inner *call
 
 	ends   clock.Time // when the handle ends the hold by itself. Zero means never

@@ -18,7 +18,7 @@ type Config struct {
 	// and no group that has a majority may be given up.
 	Quiet    bool
 	Machines int
-	Late     int // number of machines, the last ones, that start later; only with Founders
+	Late     int // number of machines, at the end of the list, that start later; only with Founders
 	Zones    int
 	Voters   int
 	Founders []string // by name. Empty means that the setting Replicas is used, with all machines
@@ -105,7 +105,7 @@ func Draw(seed uint64) Config {
 			c.Founders = append(c.Founders, fmt.Sprintf("n%d", i))
 		}
 		c.Late = r.IntN(c.Machines - len(c.Founders) + 1)
-		c.JoinAll = seed%3 == 0 // by the seed, not by a random number
+		c.JoinAll = seed%3 == 0 // depends on the seed, not on a random number
 	}
 	c.Trouble = Trouble{
 		Every: pick(2*time.Second, 5*time.Second, 15*time.Second, 60*time.Second), Jitter: share(0, 0, 0.0005, 0.005),
@@ -118,18 +118,19 @@ func Draw(seed uint64) Config {
 	if c.Quiet = r.IntN(5) == 0; c.Quiet {
 		c.Trouble = Trouble{Every: pick(5*time.Second, 15*time.Second, 60*time.Second)}
 	}
-	// By the seed, so that half of the runs of each campaign have only mutexes.
+	// This depends on the seed and not on a random number, so that half of the runs of each
+	// campaign have only mutexes.
 	if seed/2%2 == 1 {
 		c.Kinds, c.Nest = share(0.3, 0.6), share(0.1, 0.3, 0.6)
 	}
-	if (seed+1)/2%2 == 0 { // by the seed: four consecutive seeds have four combinations
+	if (seed+1)/2%2 == 0 { // depends on the seed: four consecutive seeds have four combinations
 		c.Options, c.Steps = share(0.2, 0.6), pick(time.Second, 3*time.Second, 10*time.Second)
 	}
 	if seed/8%2 == 0 { // by the seed
 		c.Retold = pick(20*time.Second, 2*time.Minute)
 	}
 	c.Step = int(seed % 5) // by the seed
-	// By the seed, so that all combinations above occur with an insider.
+	// This depends on the seed, so that all combinations above occur with an insider.
 	c.Insider = seed/4%4 == 1
 	return c
 }

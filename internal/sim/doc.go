@@ -77,12 +77,13 @@
 // election timeouts from it. The checkers observe the run from outside, in one global time that no
 // core can read, and do not trust what a core reports about itself.
 //
-// In every other pair of runs callers also use shared locks, permits of semaphores and requests for
+// In two of every four runs callers also use shared locks, permits of semaphores and requests for
 // several keys, and make calls while they hold a lock, so that deadlocks occur.
 //
-// In two of every four runs callers also request holds that end by themselves, holds with an expiry
-// delay, and notices of waiters. Operators end holds by force, including some that have already
-// ended. A holder must be notified when its hold was ended by force or has ended by itself.
+// In two of every four runs, partly the same ones, callers also request holds that end by
+// themselves, holds with an expiry delay, and notices of waiters. Operators end holds by force,
+// including some that have already ended. A holder must be notified when its hold was ended by
+// force or has ended by itself.
 //
 // In four of every sixteen runs, and in every fourth founding, an insider sends false messages to
 // the instances that have a group. The judges require the same as without an insider.

@@ -118,8 +118,8 @@ func (n *nemesis) flap(m *machine) {
 }
 
 // scale stops a machine, or starts it if it was stopped by scale. With the setting Founders it
-// stops only machines that are no founders, until scale starts them. With Replicas a machine starts
-// again after a while, because a new group needs all of them.
+// stops only machines that are no founders. They stay stopped until scale starts them. With
+// Replicas a machine starts again after a while, because a new group needs all of them.
 func (n *nemesis) scale(m *machine) {
 	w := n.w
 	lasting := len(w.cfg.Founders) > 0
@@ -216,8 +216,8 @@ func (n *nemesis) pounce(first *machine) {
 	}
 }
 
-// disk wipes the disk of a machine. It does nothing if the group could lose its majority by that in
-// a run without a grace, because without a grace no group may be given up.
+// disk wipes the disk of a machine. In a run without a grace it does nothing if the group could
+// lose its majority by that, because without a grace no group may be given up.
 func (n *nemesis) disk(m *machine) {
 	if m.disk == nil || n.wipes == 0 || m.needed() || n.w.cfg.Grace == 0 &&
 		!n.w.watch.foundings.MaySpare(nodeidtest.Number(m.instance)) {
@@ -228,8 +228,8 @@ func (n *nemesis) disk(m *machine) {
 }
 
 // needed reports whether the machine's disk has a removed replica whose vote may still be needed.
-// Such a disk counts as that of a voter. The judges of groups do not count it, because they use the
-// newest configuration.
+// Such a disk counts as the disk of a voter. The judges of groups do not count it as such, because
+// they use the newest configuration.
 func (m *machine) needed() bool { return m.disk.state != nil && m.disk.state.Lingers != 0 }
 
 func (n *nemesis) wipe(m *machine) {

@@ -108,8 +108,8 @@ func (i *insider) addr() string {
 	return i.p.m.addr
 }
 
-// configuration returns a false configuration for an instance: that of the group with voters
-// replaced, changed or left out, and with a higher number.
+// configuration returns a false configuration for an instance: the configuration of the group, but
+// with voters replaced, changed or left out, and with a higher number.
 func (i *insider) configuration(to *proc) (at uint64, voters []founding.Voter) {
 	w := i.w
 	for _, v := range to.core.Voters() {
@@ -129,8 +129,8 @@ func (i *insider) configuration(to *proc) (at uint64, voters []founding.Voter) {
 	return max(to.core.At(), 1) + uint64(w.rng.Int64N([]int64{1, 5, 1 << 50}[w.rng.IntN(3)])), voters
 }
 
-// liar returns the founding core that the insider pretends to have: that of a member of the group
-// or, before healing, sometimes of a member of another group that supersedes it.
+// liar returns the founding core that the insider pretends to have: the core of a member of the
+// group or, before healing, sometimes the core of a member of another group that supersedes it.
 func (i *insider) liar(to *proc) *founding.Core {
 	w := i.w
 	group, supersedes := to.group, []uint64(nil)

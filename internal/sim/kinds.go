@@ -27,7 +27,7 @@ func (w *world) draw(outer *call) client.Request {
 	cfg := &w.cfg
 	r := client.Request{Key: lockName(w.rng.IntN(cfg.Keys)), Try: w.chance(cfg.Try)}
 	if outer != nil {
-		// fewer deadlocks of one call with itself, so that longer ones occur
+		// This makes deadlocks of a call with itself rarer, so that longer deadlocks occur.
 		if r.Key == outer.req.Key {
 			r.Key = lockName(w.rng.IntN(cfg.Keys + 1))
 		}

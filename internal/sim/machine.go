@@ -18,7 +18,7 @@ type machine struct {
 	name string
 	addr string
 	zone string
-	dns  string // the address to which its name resolves; later than addr after a move
+	dns  string // the address to which its name resolves; after a move it changes later than addr
 
 	rate   float64       // rate of its boot-time clock
 	origin clock.Time    // time of that clock at the beginning of the run

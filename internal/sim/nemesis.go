@@ -15,7 +15,7 @@ type nemesis struct {
 	slowDisk float64
 	wipes    int
 	rolling  bool // a rolling restart is under way
-	lurking  int  // number of further changes of the voters at which it crashes machines
+	lurking  int  // number of further changes of the voters at which the nemesis crashes machines
 }
 
 func (w *world) unleash() {
@@ -152,7 +152,7 @@ func (n *nemesis) cutLeader(l, m *machine) {
 	}
 }
 
-// breakStreams closes the streams of a machine at its end.
+// breakStreams closes all streams of a machine, at the ends on that machine.
 func (n *nemesis) breakStreams(m *machine) {
 	if m.proc != nil {
 		n.w.note("the streams of %s are reset", m.name)

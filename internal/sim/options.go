@@ -28,7 +28,7 @@ func (w *world) options(c *call) {
 	if w.chance(0.5) {
 		t.Delay = w.between(time.Millisecond, longestDelay*w.cfg.TTL).Round(time.Millisecond)
 		c.detaches = w.chance(0.2)
-		if w.chance(0.4) { // long enough for its process to crash meanwhile
+		if w.chance(0.4) { // long enough that the caller's process may crash meanwhile
 			c.hold = max(c.hold, w.between(0, w.cfg.TTL))
 		}
 	}

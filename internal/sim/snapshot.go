@@ -27,8 +27,8 @@ func (r *ownReplica) Take(order raftlog.Take) error {
 	return err
 }
 
-// stepSnapshot schedules the next step of a snapshot. The step is not taken if a Restore has ended
-// the snapshot before.
+// stepSnapshot schedules the next step of a snapshot. The step is skipped if a Restore has ended
+// the snapshot by then.
 func (r *ownReplica) stepSnapshot(c raftlog.Capture) {
 	r.aside(0, func() {
 		switch {

@@ -25,7 +25,7 @@ type Stats struct {
 	// holders that were notified of a waiter, and Delayed holds that ended after an expiry delay.
 	Forced, Overdue, Wanted, Delayed int
 
-	Checked int // answered queries whether a lock is held
+	Checked int // answered queries about whether a lock is held
 	Adopted int // changes of the settings of a group
 	// Changes counts configurations, Replaced configurations that replace a voter, Leaves instances
 	// that were allowed to stop while others remained, and Recovered calls of Recover by operators.

@@ -38,7 +38,7 @@ type watch struct {
 	// for each key, the calls whose caller believes that it holds the lock
 	believers map[string][]*call
 	leaders   int // number of replicas that lead now, in any group
-	// since when no voter leads, if leaders is 0. Zero means that none has led yet
+	// time since which no voter leads, if leaders is 0. Zero means that no voter has led yet
 	leaderless time.Duration
 	gaveUp     map[uint64]bool      // groups that operators gave up
 	gone       gone                 // the last confirmed release
@@ -50,7 +50,7 @@ type group struct {
 	charter founding.Charter
 	born    bool
 	front   uint64                 // highest index that any replica has applied
-	newest  *raftlog.Configuration // that any replica has applied
+	newest  *raftlog.Configuration // the newest that any replica has applied
 	acks    check.Acks
 	fifo    check.FIFO
 	delays  check.Delays
@@ -235,7 +235,7 @@ func (o *watch) lapse(key string) {
 }
 
 // extended observes that a client publishes a new deadline. It checks that no lock that has ended
-// by the clock is held again.
+// by the caller's clock is held again.
 func (o *watch) extended(p *proc) {
 	for _, c := range p.calls {
 		if c.lapsed && c.believes() {

@@ -134,7 +134,7 @@ func (o *watch) ended(g *group, e *history.Event) {
 func (o *watch) resumed(e *history.Event) {
 	o.stats.Resumed++
 	if delay := o.handed[e.Resumes]; delay > 0 {
-		if own := o.shorter[e.Resumes]; own > 0 { // which request was granted is not known here
+		if own := o.shorter[e.Resumes]; own > 0 { // the watch cannot see which request was granted
 			delay = min(delay, own)
 		}
 		o.delayed[e.Token] = delay
@@ -166,7 +166,7 @@ func (o *watch) wanted(c *call) {
 }
 
 // renewed observes that a process has handled a renewal of its lease and everything that was sent
-// with it.
+// together with the renewal.
 func (o *watch) renewed(p *proc) {
 	if o.w.cfg.Options == 0 {
 		return

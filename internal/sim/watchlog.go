@@ -148,7 +148,7 @@ func (o *watch) trail(r *ownReplica, e history.Event) {
 		switch e.Kind {
 		case history.Grant:
 			o.w.must(o.tokens.Grant(key, e.Token))
-			if e.Resumes == 0 { // a resumed hold has the place of the old one
+			if e.Resumes == 0 { // a resumed hold has the place of the old hold
 				o.w.must(g.fifo.Granted(key, e.Place))
 			}
 		case history.End:

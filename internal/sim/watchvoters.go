@@ -83,8 +83,8 @@ func (o *watch) configured(r *ownReplica, c *raftlog.Configuration) {
 	o.w.note("group %x at %d: voters %x, outgoing %x, learners %x", r.Group, c.Index, c.Voters, c.Outgoing, c.Learners)
 }
 
-// parts observes the answer to an instance that is leaving. If it may stop while others remain, its
-// replica must not vote in the newest configuration that any replica has applied.
+// parts observes the answer to an instance that is leaving. If the instance may stop while others
+// remain, its replica must not vote in the newest configuration that any replica has applied.
 func (o *watch) parts(p *proc, raft uint64, said *cluster.VoterStatus) {
 	if said == nil || said.AllLeaving || !said.MayStop {
 		return

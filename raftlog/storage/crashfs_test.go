@@ -20,8 +20,8 @@ type crashFS struct {
 	ops   []op
 	made  int
 
-	// before runs before each operation, which returns the error of before. half makes a failing
-	// write write the first half of its data.
+	// before runs before each operation. If before returns an error, the operation returns it. If
+	// half is set, a failing write writes the first half of its data.
 	before func(o op) error
 	half   bool
 	// beside runs before each operation, in the role of another goroutine. It may use the FS.
@@ -220,7 +220,7 @@ func sometimes(r *rand.Rand, p float64) chance {
 	return func() bool { return r.Float64() < p }
 }
 
-// image returns possible files after a power loss that follows the first n operations.
+// image returns files that may exist after a power loss that follows the first n operations.
 func (c *crashFS) image(n int, on chance) map[string][]byte {
 	ops := c.ops[:n]
 	synced, dirSynced := map[int]int{}, 0
@@ -237,7 +237,7 @@ func (c *crashFS) image(n int, on chance) map[string][]byte {
 	for i, name := range slices.Sorted(maps.Keys(c.base)) {
 		names[name], files[i+1] = i+1, slices.Clone(c.base[name])
 	}
-	lost := map[string]bool{} // names whose later changes are lost, as an earlier one is
+	lost := map[string]bool{} // names whose later changes are lost, because an earlier change is lost
 	for i, o := range ops {
 		durable := i < synced[o.inode]
 		switch o.kind {

@@ -18,8 +18,8 @@ import (
 
 // Config configures a Dir. A zero field means its documented default.
 type Config struct {
-	// Path of the directory. Required. Open creates the directory if it does not exist; its parent
-	// must exist. No other program may put files into it.
+	// Path is the path of the directory. Required. Open creates the directory if it does not exist;
+	// its parent must exist. No other program may put files into it.
 	Path string
 
 	// Files does the file operations of the log. Default OSFS().
@@ -63,14 +63,15 @@ const (
 // Dir refuses each of the following with a message that explains what to do:
 //
 //   - a second process
-//   - a copy of the directory, which it recognizes by the inode number of a file; not on Windows,
-//     FUSE and 9p, nor if a whole disk or volume was restored
+//   - a copy of the directory, which Dir recognizes by the inode number of a file; a copy is not
+//     recognized on Windows, FUSE and 9p, or if a whole disk or volume was restored
 //   - files of two directories in one
 //   - a log whose files are missing
 //   - damage that a crash cannot have caused
 //
-// If the whole directory was restored to an earlier state of itself, Dir cannot detect it. The
-// other members of the group do: this replica lacks data that it has acknowledged to them.
+// Dir cannot detect that the whole directory was restored to one of its earlier states. The other
+// members of the group detect this, because this replica lacks data that it has acknowledged to
+// them.
 type Dir struct {
 	cfg  Config
 	lock io.Closer
@@ -225,7 +226,7 @@ func (d *Dir) Close() error {
 	d.mu.unlock()
 	var err error
 	if log != nil {
-		err = log.Close() // the log's Close calls back and locks mu
+		err = log.Close() // the log's Close calls a function of d that locks mu
 	}
 	if !d.mu.lockWithin(maxCloseWait) {
 		return hangs

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestLinksInADirAreNotFollowed checks that another user who may write to the directory cannot have
-// files of this user truncated or written, by means of links.
+// TestLinksInADirAreNotFollowed checks that another user who may write to the directory cannot use
+// links to have files of this user truncated or written.
 func TestLinksInADirAreNotFollowed(t *testing.T) {
 	const text = "a file of this user, which is none of ours"
 	for _, name := range []string{originName + ".tmp", metaName + ".tmp", tempFile, lockName, metaName, originName} {

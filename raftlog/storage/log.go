@@ -115,7 +115,7 @@ func (d *Dir) files() (listing, error) {
 	return l, nil
 }
 
-// admit makes the record durable that this log, and no other, is in the directory.
+// admit durably records that this log, and no other, is in the directory.
 func (d *Dir) admit(want raftlog.Identity, l listing) error {
 	rec := d.meta.find(want.ID)
 	switch {

@@ -34,14 +34,15 @@ func (d *Dir) Look(within time.Duration, write bool) (View, error) {
 		err  error
 	}
 	done := make(chan result, 1)
-	go func() { // Look does not wait for it, because a hanging system call cannot be ended
+	go func() { // Look does not wait for the goroutine, because a hanging system call cannot be ended
 		var r result
 		r.err = d.stillThere()
 		r.view.FreeBytes, r.view.FreeKnown = d.cfg.Files.Free(d.cfg.Path)
 		if r.err == nil && write {
 			r.err = d.tryWrite()
 		}
-		// first, because the caller may call Look again as soon as it has the answer
+		// This comes before the answer is sent, because the caller may call Look again as soon as
+		// it has the answer.
 		d.looking.Store(false)
 		done <- r
 	}()

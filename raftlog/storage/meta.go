@@ -28,8 +28,8 @@ const metaTimeout = 2 * time.Second
 //   - Every access runs in guarded.
 //   - Each change is committed twice. If the newer of bbolt's two meta pages is damaged, bbolt uses
 //     the older one, so both must contain the change.
-//   - The free list is kept in the file. bbolt rebuilds a missing one on a goroutine whose panic
-//     cannot be recovered.
+//   - The free list is kept in the file. bbolt rebuilds a missing free list on a goroutine whose
+//     panic cannot be recovered.
 //   - The file is created under another name and renamed, because a power loss during bbolt's own
 //     creation leaves an unusable file.
 //   - The first error is final.

@@ -236,7 +236,7 @@ func commitImage(r *rand.Rand, before, after []byte, n int) []byte {
 	return out
 }
 
-// TestMetaBegunAnew checks that an interrupted creation of meta.db does not prevent the next one.
+// TestMetaBegunAnew checks that meta.db can be created after an interrupted creation.
 func TestMetaBegunAnew(t *testing.T) {
 	whole := readFile(t, testMeta(t))
 	for _, left := range [][]byte{{}, whole[:5000], make([]byte, 32<<10), whole} {

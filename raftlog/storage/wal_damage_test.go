@@ -45,7 +45,8 @@ func harmless(files map[string][]byte, want raftlog.State) error {
 	return nil
 }
 
-// damageRounds returns how many damages a test tries: n, or more if MORTISE_DAMAGE multiplies it.
+// damageRounds returns how many damages a test tries: n multiplied by MORTISE_DAMAGE, or n divided
+// by slowly if that variable is not set.
 func damageRounds(n int) int {
 	if m, err := strconv.Atoi(os.Getenv("MORTISE_DAMAGE")); err == nil {
 		return n * m
@@ -187,7 +188,7 @@ func TestTruncatedAndMissing(t *testing.T) {
 }
 
 // TestOlderSegments replaces the newest of several segments by an older version of it. The log must
-// be refused unless nothing was lost.
+// be refused if data was lost.
 func TestOlderSegments(t *testing.T) {
 	caught := 0
 	for seed := range uint64(20) {
@@ -291,7 +292,7 @@ func TestSegmentsMustFit(t *testing.T) {
 	} {
 		h := h
 		change(&h)
-		// without frames, which would be refused anyway
+		// The file has no frames, because frames would be refused anyway.
 		files[last] = extend(h.encode(), int64(h.size))
 		_, _, err := openCrash(newCrashFS(files), 5)
 		if good := name == "as it is"; good != (err == nil) || !good && !errors.Is(err, raftlog.ErrCorrupt) {

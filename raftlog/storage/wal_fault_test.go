@@ -104,8 +104,8 @@ func TestFailedSyncIsNotTrusted(t *testing.T) {
 }
 
 // TestNothingIsWrittenBehindWhatIsNotDurable checks that each frame is synced before the next one
-// is written, during open too. Otherwise a crash could leave a mark after a lost frame, which
-// counts as damage.
+// is written, during open too. If it were written earlier, a crash could leave a mark after a lost
+// frame, which counts as damage.
 func TestNothingIsWrittenBehindWhatIsNotDurable(t *testing.T) {
 	h := newHistory(1, nil, raftlog.State{})
 	if err := h.run(10); err != nil {
@@ -232,8 +232,8 @@ func foundedCrash(t *testing.T, fs *crashFS) *wal {
 	return w
 }
 
-// TestCommitAlone checks that a new commit index alone is durable. The log saves one only if it
-// must be durable.
+// TestCommitAlone checks that a new commit index alone is durable. The log saves a commit index
+// alone only if it must be durable.
 func TestCommitAlone(t *testing.T) {
 	fs := newCrashFS(nil)
 	w := foundedCrash(t, fs)

@@ -64,9 +64,10 @@ func list(fsys FS, dir string) (l listing, err error) {
 	return l, nil
 }
 
-// retire turns segments into spares until the number of spares is kept, removes the remaining
-// segments and the others, and syncs the directory. Before that sync a spare must not be used,
-// because after a crash its old name could return with the header of the new use.
+// retire turns segments into spares until there are as many spares as the parameter kept says. It
+// removes the remaining segments and the files in others, and syncs the directory. Before that sync
+// a spare must not be used, because after a crash the file could again have its old name, but with
+// the header of the new use.
 func retire(fsys FS, dir string, spares *[]string, kept int, segments, others []string) error {
 	if len(segments)+len(others) == 0 {
 		return nil

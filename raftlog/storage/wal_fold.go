@@ -53,8 +53,8 @@ func (f *replay) base() uint64 {
 	return f.snapshot.index
 }
 
-// install applies a snapshot. It drops the entries that the snapshot covers, or all if keeps is not
-// set.
+// install applies a snapshot. It drops the entries that the snapshot covers, or all entries if
+// keeps is not set.
 func (f *replay) install(m snapshotMark, keeps bool) {
 	f.snapshot = &m
 	if !keeps || m.index >= f.lastIndex {

@@ -92,10 +92,10 @@ type verdict uint8
 
 const (
 	frameWhole verdict = iota // the expected frame
-	// no part of it: not written, or no byte of the write reached the disk
+	// no part of the expected frame: it was not written, or no byte of the write reached the disk
 	frameAbsent
-	frameTorn    // a part of it: the write did not completely reach the disk
-	frameDamaged // it was written completely and has changed since
+	frameTorn    // a part of the expected frame: the write did not completely reach the disk
+	frameDamaged // the expected frame was written completely and has changed since
 )
 
 // readFrame reads the frame with this number from b, the rest of a segment. It returns a copy of

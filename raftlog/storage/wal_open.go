@@ -43,8 +43,8 @@ func (w *wal) resume(s *scanned) error {
 			last.path, "offset", last.end)
 	}
 	if n := len(s.segments); n > 1 && s.segments[n-2].sealed == 0 {
-		// The crash happened after the header of the new segment and before the seal of the old
-		// one.
+		// The crash happened after the header of the new segment was written and before the seal of
+		// the old segment was written.
 		if err := w.use(&s.segments[n-2]); err != nil {
 			return err
 		}
@@ -131,8 +131,8 @@ func (w *wal) release(old, now *snapshotMark) error {
 }
 
 // sparesFor returns the number of spares to keep: as many as the log needs until the next snapshot.
-// That snapshot is made after the log has grown by one to one and a half times the size of this
-// one. So a log of any size reuses the same files, and its space stays reserved.
+// The next snapshot is made after the log has grown by one to one and a half times the size of the
+// snapshot now. So a log of any size reuses the same files, and its space stays reserved.
 func (w *wal) sparesFor(now *snapshotMark) int {
 	if now == nil {
 		return sparesKept
@@ -140,8 +140,8 @@ func (w *wal) sparesFor(now *snapshotMark) int {
 	return sparesKept + int(now.length/2*3/uint64(w.segment))
 }
 
-// reserve ensures that the current segment has space for a frame of n bytes and the seal. Otherwise
-// it begins a new segment.
+// reserve ensures that the current segment has space for a frame of n bytes and the seal. If the
+// space is too small, reserve begins a new segment.
 func (w *wal) reserve(n int64) error {
 	n += frameAlign
 	if w.file != nil && w.at+n+sealBytes <= int64(w.header.size) {

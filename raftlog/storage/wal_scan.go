@@ -153,7 +153,7 @@ func (s *scanned) complete() error {
 	if n > 1 && s.segments[n-2].sealed == 0 && last.tail != 0 {
 		return fmt.Errorf("%s has lost its end although it had been acknowledged", s.segments[n-2].path)
 	}
-	// Entries up to the snapshot are not needed. All entries after it are.
+	// Entries up to the snapshot are not needed. All entries after the snapshot are needed.
 	if s.floor > s.base() {
 		return fmt.Errorf("the entries from %d to %d are missing, with the segments that held them", s.base()+1,
 			s.floor)
