@@ -9,7 +9,7 @@ import (
 )
 
 // isCore reports whether a file belongs to a core. In a package with a core and a shell, only the
-// files of the shell are listed here, so that a new file must be pure unless it is listed.
+// files of the shell are listed here, so that a new file belongs to the core unless it is listed.
 func isCore(s source) bool {
 	if s.test || s.generated {
 		return false
@@ -30,12 +30,12 @@ func isCore(s source) bool {
 	return false
 }
 
-// impure are the packages that a core may not import: they access a clock, random numbers, or the
-// world outside the process.
+// impure lists packages that a core may not import, because they access a clock, random numbers, or
+// the world outside the process.
 var impure = []string{"os", "net", "math/rand", "math/rand/v2", "crypto/rand", "sync", "sync/atomic", "runtime",
 	"io/fs", "log", "context", "unsafe"}
 
-// clocks are the names in package time that read or wait for a clock.
+// clocks lists the names in package time that read a clock or wait for it.
 var clocks = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "NewTimer", "NewTicker", "Tick"}
 
 // coreFaults returns everything in a file that a core may not contain, by position.
@@ -110,7 +110,7 @@ func stateless(spec *ast.ValueSpec) bool {
 			if !strings.HasPrefix(value.Sel.Name, "Err") {
 				return false
 			}
-		case *ast.CompositeLit: // [...]string{...}, which Go cannot declare as a constant
+		case *ast.CompositeLit: // [...]string{...}: Go has no constants of this type
 			array, ok := value.Type.(*ast.ArrayType)
 			if !ok || array.Len == nil {
 				return false

@@ -54,7 +54,7 @@ func TestEverythingExportedIsDocumented(t *testing.T) {
 	}
 }
 
-// obvious are methods whose meaning is defined by a well-known interface.
+// obvious lists methods whose meaning is defined by a well-known interface.
 var obvious = map[string]bool{"Error": true, "String": true, "Unwrap": true, "Is": true}
 
 func exportedReceiver(d *ast.FuncDecl) bool {
@@ -83,8 +83,8 @@ func specDoc(spec ast.Spec) (*ast.Ident, *ast.CommentGroup) {
 }
 
 // TestRootNamesNoDependency checks that the root's exported API contains only types of the standard
-// library and of this module's root. So no user depends on raft, gRPC or memberlist, and we can
-// replace them.
+// library and of this module's root. So no user depends on raft, gRPC or memberlist, and these can
+// be replaced.
 func TestRootNamesNoDependency(t *testing.T) {
 	set, files := sources(t)
 	for _, s := range files {
@@ -116,8 +116,8 @@ func TestRootNamesNoDependency(t *testing.T) {
 	}
 }
 
-// exportedSignatures returns the types that a user of the file sees, which are those in signatures
-// and exported fields.
+// exportedSignatures returns the types that a user of the file sees: the types in exported
+// signatures and fields.
 func exportedSignatures(file *ast.File) []ast.Node {
 	var parts []ast.Node
 	for _, decl := range file.Decls {
@@ -229,9 +229,9 @@ func TestComingFromSnippetsRun(t *testing.T) {
 	}
 }
 
-// TestTutorialIsItsProgram checks docs/TUTORIAL.md against examples/tutorial, which a test runs.
-// The Go blocks of the page, in their order, are the program, and the page shows the program's
-// output.
+// TestTutorialIsItsProgram checks docs/TUTORIAL.md against the program examples/tutorial, which
+// another test runs. The Go blocks of the page, in their order, must be the program, and the page
+// must show the program's output.
 func TestTutorialIsItsProgram(t *testing.T) {
 	page := readPage(t, "TUTORIAL.md")
 	program, err := os.ReadFile(filepath.Join(root, "examples", "tutorial", "main.go"))

@@ -11,8 +11,8 @@ import (
 )
 
 var (
-	// featureTest finds a test that docs/GUARANTEES.md names, and featureName an exported name of
-	// the root.
+	// featureTest finds the name of a test in docs/GUARANTEES.md, and featureName finds an exported
+	// name of the root.
 	featureTest = regexp.MustCompile("`([a-z0-9/]+)\\.((?:Test|Example|Fuzz)[A-Za-z0-9_]*)`")
 	featureName = regexp.MustCompile("`([A-Z][A-Za-z]*)(?:\\.([A-Z][A-Za-z]*))?`")
 )
@@ -27,8 +27,8 @@ func featureRows() []string {
 	return rows
 }
 
-// featureFaults returns the faults of the page: a test or a name that does not exist, a missing
-// row, a feature without a test.
+// featureFaults returns the faults of the page: tests and names that do not exist, missing rows,
+// and features without a test.
 func featureFaults(page string, tests, names map[string]bool) []string {
 	var faults, rows []string
 	for _, match := range featureTest.FindAllStringSubmatch(page, -1) {

@@ -67,8 +67,8 @@ var allowed = map[string][]string{
 		"raftlog", "raftlog/storage", "session", "session/client", "session/keeper", "transport",
 		"transport/wire/mortise/query/v1",
 	},
-	// This package translates between the types of other packages and messages, so that neither
-	// these packages nor transport import each other.
+	// This package translates between messages and the types of other packages, so that package
+	// transport and these packages do not import each other.
 	"internal/queries": {
 		"cluster", "cluster/voters", "internal/capability", "internal/nodeid", "internal/replica", "lockfsm",
 		"session", "transport", "transport/wire/...",
@@ -118,8 +118,8 @@ var allowed = map[string][]string{
 	"internal/publish": {},
 }
 
-// onlyIn names the one file or package that may import a package, so that the imported package can
-// be replaced.
+// onlyIn names, for some packages, the only file or package that may import it, so that the
+// imported package can be replaced.
 var onlyIn = map[string]string{
 	"github.com/hashicorp/memberlist": "cluster/gossip",
 	"go.etcd.io/bbolt":                "raftlog/storage/meta.go",

@@ -16,9 +16,9 @@ import (
 	"testing"
 )
 
-// uses records which file of a package uses which other file. A file uses another one if it
-// contains a name of a type, function, variable, constant or method that the other file declares.
-// Receivers and fields do not count.
+// uses records which files of a package each file uses. A file uses another file if it contains the
+// name of a type, function, variable, constant or method that the other file declares. Receivers
+// and fields do not count.
 type uses map[string]map[string]bool
 
 func (u uses) files() []string { return slices.Sorted(maps.Keys(u)) }
@@ -36,9 +36,9 @@ func (u uses) mutual() (pairs int) {
 }
 
 // against returns the number of uses against the layering. A layering is an order of a package's
-// files in which each file uses only later ones. Since no order may fit all uses, against moves one
-// file at a time to its best place until no move improves the order, and counts the uses of earlier
-// files. The result is the same in every run, and never less than mutual.
+// files in which each file uses only later files. Possibly no order fits all uses. So against moves
+// one file at a time to its best place until no move improves the order, and then counts the uses
+// of earlier files. The result is the same in every run, and is never less than mutual returns.
 func (u uses) against() (least int) {
 	order := u.files()
 	for improved := true; improved; {
@@ -46,7 +46,7 @@ func (u uses) against() (least int) {
 		for _, file := range u.files() {
 			at := slices.Index(order, file)
 			others := slices.Delete(slices.Clone(order), at, at+1)
-			costs := make([]int, len(order)) // cost of each place, relative to the first
+			costs := make([]int, len(order)) // cost of each place, relative to the first place
 			for i, other := range others {
 				costs[i+1] = costs[i] + one(u[file][other]) - one(u[other][file])
 			}
@@ -70,9 +70,10 @@ func one(b bool) int {
 	return 0
 }
 
-// knot returns the largest set of files that all lead to each other by uses, which is a strongly
-// connected component. To understand one of them, a reader has to read all. Sets in which each file
-// uses each other directly are much smaller, and less useful.
+// knot returns the largest set of files in which uses lead from every file to every other file, a
+// strongly connected component. To understand one of these files, a reader has to read all of them.
+// Sets in which every file uses every other file directly are much smaller, and less useful to
+// find.
 func (u uses) knot() (largest []string) {
 	reach := map[string]map[string]bool{}
 	for a := range u {
@@ -164,8 +165,8 @@ func usesByPackage(t *testing.T) map[string]uses {
 }
 
 const (
-	maxAgainst     = 314 // current value for all packages together
-	maxRootAgainst = 7   // for the root's files, which other packages and users read
+	maxAgainst     = 314 // the current value for all packages together
+	maxRootAgainst = 7   // for the root's files, which users and readers of other packages read
 	maxKnot        = 12  // files
 )
 

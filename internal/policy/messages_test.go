@@ -14,8 +14,8 @@ import (
 // said finds a quoted part of a message in a page.
 var said = regexp.MustCompile("`([^`]+)`")
 
-// quoteFaults returns the quotes in the first column of the tables below the heading that no
-// message contains, and the number of rows.
+// quoteFaults looks at the quotes in the first column of the tables below the heading. It returns
+// the quotes that no message contains, and the number of rows.
 func quoteFaults(page, heading string, literals []string) (faults []string, rows int) {
 	_, section, found := strings.Cut(page, "\n## "+heading+"\n")
 	if !found {
@@ -43,8 +43,8 @@ func quoteFaults(page, heading string, literals []string) (faults []string, rows
 	return faults, rows
 }
 
-// quotedSentences returns the code spans of a page, outside tables, that quote a message. These
-// have four words or more and are not commands.
+// quotedSentences returns the code spans of a page, outside tables, that quote a message: code
+// spans of four words or more that are not commands.
 func quotedSentences(page string) (quotes []string) {
 	var text strings.Builder
 	for line := range strings.Lines(fenced.ReplaceAllString(page, "")) {

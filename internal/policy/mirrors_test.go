@@ -13,16 +13,16 @@ import (
 	"testing"
 )
 
-// maxCopied is the maximum number of consecutive statements, including nested ones, that a function
-// of the simulation may share with one of the product. Any two programs share two. When the
-// simulation contained copies of shells, the number was ten.
+// maxCopied is the maximum number of consecutive statements, including nested statements, that a
+// function of the simulation may share with a function of the product. Any two programs share two
+// consecutive statements. When the simulation contained copies of shells, it shared ten.
 const maxCopied = 2
 
 // stretch is a list of statements of a function: its body, or the body of a block or case in it.
 type stretch struct {
 	of     string   // file and function
 	shapes []uint64 // a hash of the form of each statement
-	counts []int    // number of statements in each, including itself
+	counts []int    // number of statements in each statement, including itself
 }
 
 // shapeOf hashes the form of some code: its syntax, its operators, and the selected fields and
@@ -142,8 +142,8 @@ func TestTheSimulationMirrorsNoShell(t *testing.T) {
 	t.Logf("the largest copy has %d statements: %s", largest, where)
 }
 
-// TestCopiesAreSeen checks that five equal statements of seven are found, whatever the variable
-// names.
+// TestCopiesAreSeen checks that five equal statements among seven are found, even if variables have
+// other names.
 func TestCopiesAreSeen(t *testing.T) {
 	var lists [2]stretch
 	for i, text := range []string{

@@ -31,8 +31,8 @@ func modOf(t *testing.T, pkg string) (mod goMod) {
 }
 
 // TestInstalledModulesStandAlone checks the modules for replace directives. The go command ignores
-// them in a required module, and refuses to install a module with one. scripts/publish-check
-// installs all.
+// these directives in a required module, and refuses to install a module that contains one.
+// scripts/publish-check installs all modules.
 func TestInstalledModulesStandAlone(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "doc.go"))
 	if err != nil {
@@ -61,8 +61,8 @@ func TestInstalledModulesStandAlone(t *testing.T) {
 	}
 }
 
-// TestTheRootsModules checks the list of required modules, which every user of the library gets
-// too. To add one, add it to testdata/root-modules.
+// TestTheRootsModules checks the list of modules that the root requires, because every user of the
+// library requires them too. To add a module, add it to testdata/root-modules.
 func TestTheRootsModules(t *testing.T) {
 	var got []string
 	for _, r := range modOf(t, ".").Require {

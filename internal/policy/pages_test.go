@@ -15,7 +15,8 @@ import (
 
 var (
 	// pageTest finds a test with its directory, as in GUARANTEES.md. pageSymbol finds an exported
-	// name with its package, and pageMember a field or a method of an exported type of the root.
+	// name with its package, and pageMember finds a field or a method of an exported type of the
+	// root.
 	pageTest   = featureTest
 	pageSymbol = regexp.MustCompile("`([a-z][a-z0-9]*)\\.([A-Z][A-Za-z]*)(?:\\.([A-Z][A-Za-z]*))?`")
 	pageMember = regexp.MustCompile("`([A-Z][A-Za-z]*)\\.([A-Za-z]+)`")
@@ -25,13 +26,13 @@ var (
 	pageFile    = regexp.MustCompile(`(?:^|[^\w./-])((?:[a-z0-9_-]+/)*[a-z0-9_-]+\.(?:go|pml|sh|proto|service))\b`)
 	pagePackage = regexp.MustCompile("`((?:[a-z0-9_-]+/)+)`")
 
-	// foreign finds text about other repositories: their addresses and code.
+	// foreign finds web addresses, and code for other systems.
 	foreign = regexp.MustCompile("https?://[^\\s)]+|(?s:```(?:golang|java)\n.*?```)")
 )
 
-// tellingPages returns the pages that are checked, and whether each contains only names of this
-// repository. CHOOSING.md also contains names of other systems. There a name is checked only if its
-// package or type is one of ours.
+// tellingPages returns the pages that are checked, and whether each page contains only names of
+// this repository. CHOOSING.md also contains names of other systems, so in that page a name is
+// checked only if its package or type belongs to this repository.
 func tellingPages() map[string]bool {
 	return map[string]bool{"GUARANTEES.md": true, "OPERATION.md": true, "ARCHITECTURE.md": true, "TUTORIAL.md": true,
 		"CHOOSING.md": false}
@@ -94,7 +95,7 @@ func whatIsThere(t *testing.T) known {
 // testFunc finds the tests in a file that is not parsed.
 var testFunc = regexp.MustCompile(`(?m)^func ((?:Test|Example|Fuzz)\w*)\(`)
 
-// nestedTests adds the tests of the modules below the root, which a page may name.
+// nestedTests adds the tests of the modules below the root, because a page may name these tests.
 func nestedTests(t *testing.T, tests map[string]bool) {
 	t.Helper()
 	nested := ""
@@ -143,8 +144,8 @@ func errOrSkip(err error) error {
 	return filepath.SkipDir
 }
 
-// symbolsOf returns the declared names of a file: functions, types, values, "Type.Method" and
-// "Type.Field", including those of interfaces.
+// symbolsOf returns the names that a file declares: functions, types, values, "Type.Method" and
+// "Type.Field", including the methods of interfaces.
 func symbolsOf(file *ast.File) map[string]bool {
 	found := map[string]bool{}
 	for _, decl := range file.Decls {
@@ -214,7 +215,8 @@ func pageFaults(page string, k known, oursAlone bool) []string {
 	return faults
 }
 
-// begins reports whether any known symbol begins with the name, which is a package with a dot.
+// begins reports whether any known symbol begins with name, which is the name of a package followed
+// by a dot.
 func (k known) begins(name string) bool {
 	for symbol := range k.symbols {
 		if strings.HasPrefix(symbol, name) {
@@ -224,8 +226,8 @@ func (k known) begins(name string) bool {
 	return false
 }
 
-// anywhere reports whether any package declares a member with that name. Pages write "Log.Propose"
-// if the package is clear.
+// anywhere reports whether any package declares the given member. Pages omit the package if it is
+// clear, as in "Log.Propose".
 func (k known) anywhere(member string) bool {
 	for symbol := range k.symbols {
 		if _, name, _ := strings.Cut(symbol, "."); name == member {

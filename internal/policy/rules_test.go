@@ -77,8 +77,8 @@ func TestFunctionsAndFilesStayReadable(t *testing.T) {
 	}
 }
 
-// isTable reports whether a function only returns one literal. Such a function is data and may be
-// long.
+// isTable reports whether a function only returns one literal. Such a function contains only data,
+// so it may be long.
 func isTable(body *ast.BlockStmt) bool {
 	if len(body.List) != 1 {
 		return false

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestSample prints sentences for a reader, who marks those that must be read twice: 100 from
-// comments, 60 from documents, and 40 errors and log messages.
+// TestSample prints sentences for a reader, who marks each sentence that must be read twice: 100
+// from comments, 60 from documents, and 40 errors and log messages.
 //
 //	MORTISE_SAMPLE=1 go test -v -run TestSample ./internal/policy     1 is the seed
 func TestSample(t *testing.T) {

@@ -19,7 +19,7 @@ const root = "../.."
 // source is one Go file of the module.
 type source struct {
 	path      string // from the root, with slashes
-	pkg       string // its directory from the root, "" for the root itself
+	pkg       string // the directory of the file, relative to the root; "" for the root itself
 	test      bool
 	generated bool
 	lines     int

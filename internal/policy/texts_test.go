@@ -21,7 +21,7 @@ var notProduct = regexp.MustCompile(`^(internal/(sim|mutants|proctest|attack|che
 	`history/historytest)|examples|bench)(/|$)`)
 
 // textKinds determines the kind of a text by the function that receives the text. The first pattern
-// that matches applies. The kind "-" is left out of the table, and "" means the kind of the
+// that matches applies. The table omits texts of the kind "-". The kind "" means the kind of the
 // enclosing call.
 var textKinds = []struct {
 	function *regexp.Regexp
@@ -41,8 +41,8 @@ var textKinds = []struct {
 	{regexp.MustCompile(`\.(Error|panicked)$`), "error log"},
 }
 
-// collect calls add with each text below a node and its kind. A text is a literal with at least two
-// words, the message of a log, or a sum in which "…" replaces each variable.
+// collect calls add with each text below a node and the kind of the text. A text is a literal with
+// at least two words, the message of a log, or a sum in which "…" replaces each variable.
 func collect(n ast.Node, kind string, add func(kind, text string)) {
 	ast.Inspect(n, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -62,7 +62,7 @@ func collect(n ast.Node, kind string, add func(kind, text string)) {
 			}
 			for i, arg := range n.Args {
 				if text, ok := joined(arg); ok && i == 0 && inside != "status" && inside != "error" {
-					add(inside, text) // also a single word, such as the log message "leading"
+					add(inside, text) // even if it is a single word, such as the log message "leading"
 				} else {
 					collect(arg, inside, add)
 				}
@@ -88,7 +88,8 @@ func addText(kind, text string, add func(kind, text string)) {
 	}
 }
 
-// sum returns the text of a sum, and calls variable with each operand that is not a literal.
+// sum returns the text of a sum of strings, and calls variable with each operand that is not a
+// literal.
 func sum(e ast.Expr, variable func(ast.Expr)) string {
 	if b, is := e.(*ast.BinaryExpr); is && b.Op == token.ADD {
 		return sum(b.X, variable) + sum(b.Y, variable)
@@ -138,8 +139,8 @@ other texts of two words, such as a state, a reason or an answer. "…" stands f
 table is written by ` + "`MORTISE_TEXTS_KEEP=1 go test -run TestTextsAreListed ./internal/policy`" + `.
 `
 
-// TestTextsAreListed compares the texts in product code with the table in testdata/texts.md, where
-// all of them can be read together.
+// TestTextsAreListed compares the texts in product code with the table in testdata/texts.md, in
+// which a reader can read all texts together.
 func TestTextsAreListed(t *testing.T) {
 	_, files := sources(t)
 	path, table := filepath.Join("testdata", "texts.md"), textIntro+textTable(files)

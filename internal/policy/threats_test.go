@@ -13,7 +13,8 @@ import (
 // threats is the section of docs/GUARANTEES.md with a row for each attack.
 const threats = "What an attacker can do"
 
-// attackers are the parties of the trust model. SECURITY.md explains each of them in a row.
+// attackers are the parties of the trust model. SECURITY.md explains each party in a row of a
+// table.
 var attackers = []string{"stranger", "local user", "guest", "member", "instance", "voter", "operator"}
 
 // threatFaults returns the faults of the table of attacks: rows with an unknown attacker, without a
@@ -76,8 +77,8 @@ func TestAttacksAreShown(t *testing.T) {
 	}
 }
 
-// TestSecurityPageKnowsTheParties checks that SECURITY.md has a row for each party, and that its
-// names exist.
+// TestSecurityPageKnowsTheParties checks that SECURITY.md has a row for each party, and that the
+// names in the page exist.
 func TestSecurityPageKnowsTheParties(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "SECURITY.md"))
 	if err != nil {
@@ -98,7 +99,7 @@ func TestSecurityPageKnowsTheParties(t *testing.T) {
 var bareTest = regexp.MustCompile(`\bTest[A-Z]\w*`)
 
 // TestCorrectnessNamesTests checks that the tests in docs/CORRECTNESS.md exist. The page names
-// tests as for go test -run, so the beginning of a name is sufficient.
+// tests as arguments for go test -run, so the beginning of a name is sufficient.
 func TestCorrectnessNamesTests(t *testing.T) {
 	k := whatIsThere(t)
 	exists := func(name string) bool {

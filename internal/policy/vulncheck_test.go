@@ -46,8 +46,8 @@ func database(t *testing.T) string {
 	return "MORTISE_VULNDB=file://" + dir
 }
 
-// TestVulnerabilitiesFailTheBuild checks the outcomes of scripts/vulncheck. It skips the search
-// only if something cannot be fetched, and a skip hides no finding.
+// TestVulnerabilitiesFailTheBuild checks the outcomes of scripts/vulncheck. The script may skip the
+// search only if it cannot fetch something, and a skip must not hide a finding.
 func TestVulnerabilitiesFailTheBuild(t *testing.T) {
 	for _, tool := range []string{"bash", "curl"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -78,7 +78,7 @@ func TestVulnerabilitiesFailTheBuild(t *testing.T) {
 		}
 	}
 
-	// The search is skipped before anything is scanned.
+	// In these cases, the search is skipped before any module is scanned.
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections and never answers
 	if err != nil {
 		t.Fatal(err)

@@ -19,7 +19,7 @@ import (
 )
 
 // A marker is a habit of prose that a native reader notices as wrong. A review counted these
-// markers in this repository and in model code bases, which do not have them.
+// markers in this repository and in model code bases, which do not contain such markers.
 type marker struct {
 	name    string
 	habit   *regexp.Regexp
@@ -51,7 +51,7 @@ const (
 	maxCode  = 120
 )
 
-// A finding is one place that breaks a rule of this file.
+// A finding is one place in a text that breaks a rule of this file.
 type finding struct {
 	path    string
 	line    int
@@ -104,8 +104,8 @@ func judge(path string, of []marker, p prose) (found []finding, count int) {
 	return found, count
 }
 
-// proseOf returns the comments, the strings and the names of tests of a Go file. It leaves out
-// constant regular expressions, whose parts are not sentences.
+// proseOf returns the comments, the strings and the names of tests of a Go file. It omits constant
+// regular expressions, because their parts are not sentences.
 func proseOf(set *token.FileSet, file *ast.File) (comments, others []prose) {
 	for _, group := range file.Comments {
 		var text strings.Builder
@@ -152,7 +152,7 @@ func words(name string) string {
 }
 
 // widths returns the lines that are too wide. It ignores table rows, links and lines for tools,
-// which cannot be broken.
+// because such lines cannot be broken.
 func widths(path, text string) (found []finding) {
 	code, number := filepath.Ext(path) == ".go", 0
 	block := false
@@ -224,8 +224,8 @@ type survey struct {
 	inComment int // number of findings in comments
 }
 
-// surveyOf reads all texts below a directory. It leaves out generated files, recorded files and
-// nested modules of others.
+// surveyOf reads all texts below a directory, except generated files, recorded files and nested
+// modules of others.
 func surveyOf(dir string, of []marker) (survey, error) {
 	var s survey
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
@@ -301,8 +301,8 @@ var exceptions = []exception{
 
 const maxExceptions = 20
 
-// without splits findings into those without an exception and the others. An exception applies to
-// one finding. It also returns the exceptions that apply to none.
+// without splits findings into those that have no exception and those that have one. An exception
+// applies to only one finding. without also returns the exceptions that apply to no finding.
 func without(excused []exception, found []finding) (left, stay []finding, unused []exception) {
 	used := map[exception]bool{}
 	for _, f := range found {

@@ -14,10 +14,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// air is a network that delays and loses packets. Not every kernel has netem, so each machine has a
-// TUN device, and this process carries the packets. The kernel's TCP retransmits lost packets.
+// air is a network that delays and loses packets. Because not every kernel has netem, each machine
+// has a TUN device, and this process carries the packets between these devices. The kernel's TCP
+// retransmits lost packets.
 type air struct {
-	mu      sync.Mutex // guards all below
+	mu      sync.Mutex // guards the fields below
 	ports   map[netip.Addr]chan packet
 	calm    netip.Addr // packets from and to this machine are neither delayed nor lost
 	delay   time.Duration
@@ -33,15 +34,15 @@ type packet struct {
 	data []byte
 }
 
-// queuePackets limits the packets that are under way to one machine. Further packets are lost.
+// queuePackets is the maximum number of packets that are under way to one machine. Further packets
+// are lost.
 const queuePackets = 4096
 
 func newAir(seed uint64) *air {
 	return &air{ports: map[netip.Addr]chan packet{}, cut: map[netip.Addr]bool{}, random: rand.New(rand.NewPCG(seed, 0))}
 }
 
-// weather sets the delay of each packet, in one direction, and the fraction of packets that are
-// lost.
+// weather sets the delay of each packet on its way, and the fraction of packets that are lost.
 func (a *air) weather(delay time.Duration, loss float64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -72,7 +73,8 @@ func (a *air) plug(t *testing.T, m *machine) {
 			unix.Close(fd)
 			return err
 		}
-		// Reads can wait, because the descriptor does not block.
+		// Because the descriptor is nonblocking, the Go runtime waits for reads, and Close ends
+		// them.
 		device = os.NewFile(uintptr(fd), "tun")
 		return nil
 	})

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// parts lists the ways to separate n instances, by the sizes of the parts. Which instance is in
-// which part does not matter, since none has a role in the founding before.
+// parts lists the ways to separate n instances, by the sizes of the parts. It does not matter which
+// instances are in which part, since no instance has a role before the founding.
 var parts = [...]struct {
 	n     int
 	sizes [][]int
@@ -46,8 +46,8 @@ func TestBirths(t *testing.T) {
 }
 
 // births starts n instances in parts that do not reach each other, and connects the parts a few
-// seconds later. The last flag means that no part contains all founders of a group: no instance
-// may then be granted a lock before the parts are connected.
+// seconds later. nobody means that no part contains all founders of a group, so that no instance
+// may be granted a lock before the parts are connected.
 func (w *world) births(n int, sizes []int, nobody bool) {
 	w.t.Helper()
 	machines := w.machinesFor(n)

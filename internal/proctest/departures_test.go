@@ -13,7 +13,8 @@ const (
 	byKill  = "SIGKILL"
 )
 
-// These are the goals: the longest time in which no free lock is granted because an instance ends.
+// These are the goals for the longest time in which no free lock is granted because an instance
+// ends.
 const (
 	leaveGoal = 300 * time.Millisecond
 	killGoal  = 2 * time.Second
@@ -26,14 +27,15 @@ const exit = 30 * time.Second
 type departure struct {
 	who  *instance
 	how  string
-	role string    // its role before the end: leads, votes or member
-	at   time.Time // when it was killed, or asked to leave
+	role string    // the role of the instance before its end: leads, votes or member
+	at   time.Time // when the instance was killed, or asked to leave
 	// End of the time whose gaps are attributed to this departure: the next departure, or the end.
 	until time.Time
 	took  time.Duration
 }
 
-// goal returns the longest time in which no lock may be granted after such a departure.
+// goal returns the goal for the longest time in which no lock is granted after a departure of the
+// kind how.
 func (w *world) goal(how string) time.Duration {
 	if how == byLeave && !w.fleet {
 		return leaveGoal
@@ -89,7 +91,7 @@ func (w *world) kill(victims ...*instance) {
 	w.departures = append(w.departures, records...)
 }
 
-// goes begins the record of a departure, and ends the time of the departure before it.
+// goes begins the record of a departure, and ends the time of the previous departure.
 func (w *world) goes(in *instance, how string) departure {
 	role := "member"
 	switch s := in.status(); {
@@ -102,7 +104,7 @@ func (w *world) goes(in *instance, how string) departure {
 	return departure{who: in, how: how, role: role}
 }
 
-// close ends the time whose gaps are attributed to the departures up to now.
+// close ends the time whose gaps are attributed to the departures that have begun.
 func (w *world) close() {
 	for i := range w.departures {
 		if w.departures[i].until.IsZero() {

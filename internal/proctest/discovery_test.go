@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// TestNamesOfOneself has the name server return only the address of the asking instance, like a
-// service that lists ready instances. No instance may found a group alone, and all must found one
-// when they get all addresses.
+// In TestNamesOfOneself the name server returns only the address of the instance that asks, like a
+// service that lists ready instances. No instance may found a group alone, and all instances must
+// found a group together when they get all addresses.
 func TestNamesOfOneself(t *testing.T) {
 	begin(t, always)
 	w := newWorld(t, settings{replicas: 3})
@@ -24,9 +24,9 @@ func TestNamesOfOneself(t *testing.T) {
 	w.verdict(slack * readyTime)
 }
 
-// TestNamesOfNoneUntilReady has the name server list an instance only when it is ready. None
-// becomes ready, so no group is founded: the documentation requires the list before. Once there is
-// a group, new instances join it although they are not listed.
+// In TestNamesOfNoneUntilReady the name server lists an instance only when the instance is ready.
+// Without a list no group is founded, as the documentation says, so no instance becomes ready. Once
+// there is a group, new instances join it although they are not listed.
 func TestNamesOfNoneUntilReady(t *testing.T) {
 	begin(t, whole)
 	w := newWorld(t, settings{replicas: 3})
@@ -45,8 +45,8 @@ func TestNamesOfNoneUntilReady(t *testing.T) {
 	w.verdict(slack * readyTime)
 }
 
-// TestStaleNames has the name server list machines that no longer exist, in addition to those that
-// do.
+// In TestStaleNames the name server lists machines that no longer exist, in addition to the
+// machines that exist.
 func TestStaleNames(t *testing.T) {
 	t.Run("no process listens there", func(t *testing.T) {
 		begin(t, whole)
@@ -70,7 +70,7 @@ func TestStaleNames(t *testing.T) {
 		together(fleet, func(in *instance) { w.notGranted(in, 5*time.Second) })
 		w.unlist(stale[0])
 		w.waitReady(slack*readyTime, fleet...)
-		w.list(slices.Concat(stale, machines)...) // the list does not matter any more
+		w.list(slices.Concat(stale, machines)...) // once there is a group, a stale address does no harm
 		newcomer := w.machine()
 		w.net.cut(stale, []*machine{newcomer})
 		w.waitReady(slack*readyTime, w.start("d", newcomer))

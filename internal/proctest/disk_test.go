@@ -20,7 +20,7 @@ import (
 const (
 	disksEnv = "MORTISE_DISKS" // rounds for each fault; default 2
 
-	// From a fault until Status names it, if something is written meanwhile.
+	// The time within which Status names a fault, if data is written after the fault.
 	diskNoticed = 5 * time.Second
 	growFor     = time.Second / 4 // how long one request to grow runs
 	noRoom      = "no space left on device"
@@ -39,9 +39,10 @@ type diskFault struct {
 	state       mortise.DiskState
 	make        func(d *disk)
 	spoil, mend func(d *disk)
-	restart     bool   // the instance must be restarted, as its Status says
+	restart     bool   // whether the instance must be restarted, as its Status says
 	cause       string // part of the text of Status
-	// Put data and spoil the disk repeatedly until the instance has noticed the fault.
+	// grow means to put data and spoil the disk repeatedly until the instance has noticed the
+	// fault.
 	grow bool
 }
 
@@ -59,9 +60,9 @@ var diskFaults = []diskFault{
 		restart: true},
 }
 
-// TestDisks breaks the disk of one of three voters in each way. The others must continue, all must
-// name the faulty disk, and the instance must get its vote back as its Status says: by itself, or
-// after a restart.
+// TestDisks breaks the disk of one of three voters in each way. The other voters must continue, all
+// three must name the faulty disk, and the instance must get its vote back as its Status says: by
+// itself, or after a restart.
 func TestDisks(t *testing.T) {
 	begin(t, whole)
 	for _, f := range diskFaults {
@@ -80,9 +81,9 @@ func TestDisks(t *testing.T) {
 	}
 }
 
-// TestAllDisksFull fills the disks of all voters. When two have noticed that, no lock is granted.
-// Every instance must then name both disks, and say that both instances have to be restarted when
-// there is room.
+// TestAllDisksFull fills the disks of all voters. When two voters have noticed that, no lock is
+// granted. Every instance must then name both disks, and say that both voters have to be restarted
+// when there is room.
 func TestAllDisksFull(t *testing.T) {
 	begin(t, whole)
 	w, disks, fleet := diskWorld(t, (*disk).small)
@@ -130,7 +131,7 @@ func TestAllDisksFull(t *testing.T) {
 func diskWorld(t *testing.T, make func(*disk)) (*world, map[string]*disk, []*instance) {
 	w := newWorld(t, settings{replicas: 3, durable: true, ttl: 2 * time.Second})
 	disks := map[string]*disk{}
-	// Makes an unmount in this process take effect for all processes.
+	// Because of this mount, an unmount in this process takes effect for all processes.
 	shared := &disk{t: t, dir: w.dir}
 	shared.run("mount", "--bind", w.dir, w.dir)
 	t.Cleanup(func() { _ = exec.Command("umount", "-l", w.dir).Run() })
@@ -203,7 +204,7 @@ func (w *world) diskRound(f diskFault, d *disk, ill *instance, fleet []*instance
 	return fleet
 }
 
-// keepFull has an instance put new data, and fills all free room on the disks, until the returned
+// keepFull lets an instance put new data, and fills all free room on the disks, until the returned
 // function is called. Each new snapshot is larger than the old one, so a write fails within
 // seconds.
 func (w *world) keepFull(in *instance, disks ...*disk) (stop func()) {
@@ -222,7 +223,7 @@ func (w *world) keepFull(in *instance, disks ...*disk) (stop func()) {
 			}
 		})
 	}
-	goOn(func() { _, _ = in.ask("grow", prefix, growFor) }) // fails in a group without a leader
+	goOn(func() { _, _ = in.ask("grow", prefix, growFor) }) // fails while the group has no leader
 	goOn(func() {
 		for _, d := range disks {
 			d.fill()
@@ -235,8 +236,8 @@ func (w *world) keepFull(in *instance, disks ...*disk) (stop func()) {
 	})
 }
 
-// faulty reports whether an instance says that its own disk is in that state with an error that
-// contains cause, and says what to do.
+// faulty reports whether the Status of an instance says that its own disk is in the given state,
+// contains an error with the text cause, and names a remedy.
 func (in *instance) faulty(state mortise.DiskState, cause string) bool {
 	d := in.status().Disk
 	return d != nil && d.State == state && d.Cause != "" && strings.Contains(d.Cause, cause) && d.Remedy != ""
@@ -273,12 +274,13 @@ func (d *disk) small() {
 	d.t.Cleanup(func() { _ = exec.Command("umount", "-l", d.dir).Run() })
 }
 
-// device makes a file system on its own device, which becomes read-only when it detects an error.
+// device makes a file system on a device of its own. The file system becomes read-only when it
+// detects an error.
 func (d *disk) device() {
 	d.format()
 	d.loop = d.run("losetup", "-f", "--show", d.image)
 	d.t.Cleanup(func() {
-		// A process on a frozen file system could not end.
+		// Thaw the file system, because a process that uses a frozen one cannot end.
 		_ = exec.Command("fsfreeze", "-u", d.dir).Run()
 		_ = exec.Command("umount", "-l", d.dir).Run()
 		_ = exec.Command("losetup", "-d", d.loop).Run()

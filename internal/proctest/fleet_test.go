@@ -19,8 +19,9 @@ const (
 	fleetBorn = 45 * time.Second
 )
 
-// TestFleet tests a service with many instances: all start simultaneously, the leader is killed, a
-// deployment replaces all, a third is cut off for a while, and the new leader is killed.
+// TestFleet tests a service with many instances: all instances start simultaneously, the leader is
+// killed, a deployment replaces all instances, a third of them is cut off for a while, and the new
+// leader is killed.
 func TestFleet(t *testing.T) {
 	begin(t, whole)
 	size := 200
@@ -57,14 +58,13 @@ func TestFleet(t *testing.T) {
 	t.Logf("deployment: %d instances replaced, %d at a time and each founder alone, in %v", size, fleetStep,
 		time.Since(began).Round(time.Second))
 
-	// The third that is cut off contains two voters, so the leader and the majority remain with the
-	// others.
+	// Two voters are in the third that is cut off, so the leader and a majority remain in the rest.
 	leader := w.leader(fleet[:fleetCrew]...)
 	cut := without(fleet[:fleetCrew], leader)[:2]
 	cut = append(cut, fleet[size-size/3+2:]...)
 	w.lose(cut...)
 	w.net.part(machinesOf(cut))
-	time.Sleep(25 * time.Second) // longer than the TTL and the LockDelay of their holds
+	time.Sleep(25 * time.Second) // longer than the TTL and the LockDelay of the holds that are cut off
 	for _, in := range cut[:3] {
 		w.notGranted(in, time.Second)
 	}
@@ -79,11 +79,11 @@ func TestFleet(t *testing.T) {
 }
 
 // TestManyBirths starts many instances simultaneously. Three of them found the group, and Join
-// names only these.
+// names only these three.
 func TestManyBirths(t *testing.T) {
 	for _, c := range []struct {
 		n    int
-		goal time.Duration // from the last start until all are ready, on two processors
+		goal time.Duration // goal for the time from the last start until all are ready, on two processors
 	}{{64, 15 * time.Second}, {100, 30 * time.Second}} {
 		t.Run(fmt.Sprint(c.n), func(t *testing.T) {
 			begin(t, whole)

@@ -12,12 +12,12 @@ import (
 	"github.com/mortise-lock/mortise/internal/history"
 )
 
-// gap describes how long no free locks were granted after a departure. It covers the instances that
-// ran during that whole time.
+// gap describes how long no free locks were granted after a departure. Only instances that ran
+// during that whole time are considered.
 type gap struct {
-	nobody time.Duration // the longest time in which none of them was granted one
-	worst  time.Duration // the longest time in which a single instance was granted none
-	by     string        // the instance of worst
+	nobody time.Duration // the longest time in which none of the instances was granted a lock
+	worst  time.Duration // the longest time in which one of the instances was granted no lock
+	by     string        // the name of this instance
 }
 
 // gaps prints how long no free locks were granted after each departure, and compares the times with
@@ -61,8 +61,8 @@ func (w *world) gaps(events []history.Event) {
 	w.t.Logf("departures:\n%s", text.String())
 }
 
-// probes returns, by stream, the times at which each life was granted an uncontended key, in
-// ascending order.
+// For each stream, probes returns in ascending order the times at which the process was granted an
+// uncontended key.
 func (w *world) probes(events []history.Event) [][]int64 {
 	times := make([][]int64, len(w.lives)+1)
 	probing := make([]map[uint64]bool, len(w.lives)+1)
@@ -80,8 +80,8 @@ func (w *world) probes(events []history.Event) [][]int64 {
 	return times
 }
 
-// gap measures the time of a departure, with the probes of those instances that ran during all of
-// it.
+// gap measures the gap of a departure, with the probes of the instances that ran during the whole
+// time of the departure.
 func (d departure) gap(w *world, probes [][]int64) gap {
 	var g gap
 	var all []int64
@@ -125,12 +125,12 @@ func between(times []int64, from, until int64) []int64 {
 	return slices.Clone(times[first:min(last+1, len(times))])
 }
 
-// open is how long a gap must have lasted before the next departure to be attributed, with its
-// whole length, to the departure before it.
+// open is the time that a gap must last before the next departure. If it lasts that long, its whole
+// length is attributed to the previous departure.
 const open = 100 * time.Millisecond
 
-// longestGap returns the longest time between events, among the gaps that began between from and
-// until.
+// longestGap returns the length of the longest gap between events, among the gaps that began
+// between from and until.
 func longestGap(times []int64, from, until int64) time.Duration {
 	longest, last := int64(0), from
 	for _, at := range times {

@@ -27,14 +27,14 @@ type instance struct {
 	cmd     *exec.Cmd
 	in      io.WriteCloser
 	began   time.Time
-	ready   chan struct{} // closed when it has reported that it can be granted locks, or has ended
+	ready   chan struct{} // closed when the process has reported that it can be granted locks, or has ended
 	ended   chan struct{} // closed when the process has ended
 
-	mu      sync.Mutex // guards all below
+	mu      sync.Mutex // guards the fields below
 	next    int
 	pending map[int]chan event
 	left    *event
-	readyAt time.Time // the zero time means that it has not been ready
+	readyAt time.Time // the zero time means that the process has not been ready
 }
 
 // request and event are the lines that the process reads and writes. proctest/instance describes
@@ -60,7 +60,7 @@ func newInstance(w *world, name, life string, m *machine) *instance {
 }
 
 // run starts the process in its machine's namespace, with the world's name server. The program
-// replaces the shell.
+// replaces the shell that starts it.
 func (in *instance) run(program string, environment []string) {
 	t := in.w.t
 	t.Helper()
@@ -129,7 +129,7 @@ func (in *instance) gone() bool {
 	}
 }
 
-// ask sends a request and waits for the answer, for the given time and a little longer.
+// ask sends a request and waits for the answer a little longer than the given time.
 func (in *instance) ask(op, key string, within time.Duration) (event, error) {
 	reply := make(chan event, 1)
 	in.mu.Lock()
@@ -174,7 +174,7 @@ func (in *instance) signal(s syscall.Signal) {
 	}
 }
 
-// stopNow kills the process in whatever state it is, and waits for its end.
+// stopNow kills the process, in whatever state it is, and waits for its end.
 func (in *instance) stopNow() {
 	if in.cmd.Process == nil {
 		return

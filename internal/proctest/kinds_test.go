@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// behindForwarder is the port at which an instance listens if a forwarder has the usual port.
+// behindForwarder is the port on which an instance listens if a forwarder listens on the usual
+// port.
 const behindForwarder = ":7948"
 
 // kind is the purpose of a connection, which its first request shows. All kinds share a port, but
@@ -22,15 +23,15 @@ type kind int
 
 const (
 	unknown kind = iota // there was no request
-	links               // links, which carry sessions and raft
+	links               // links, which carry messages of sessions and raft
 	gossip              // gossip, and requests about founding, leaving and changes of voters
 )
 
 // Without TLS each side begins a connection with the preface, 32 random bytes, the length of its
-// greeting in four bytes, and the greeting. Then follow the frames of a link, or HTTP/2, whose
-// first request names its method in the Huffman code of HPACK. The constants are results of
-// hpack.AppendHuffmanString, in hexadecimal: for "/mortise.transport.v1.Peer/Snapshot", and for
-// "/mortise.", the beginning of every method, without its last bits.
+// greeting in four bytes, and the greeting. After the greeting come the frames of a link, or
+// HTTP/2, whose first request names its method in the Huffman code of HPACK. The constants are
+// results of hpack.AppendHuffmanString, in hexadecimal: for "/mortise.transport.v1.Peer/Snapshot",
+// and for "/mortise.", the beginning of every method, without its last bits.
 const (
 	preface        = "mortise\n"
 	randomBytes    = 32
@@ -62,12 +63,12 @@ func kindOf(opening []byte) kind {
 	return unknown
 }
 
-// forwarders accept the connections to all instances of a world. A connection that they hold is
-// neither refused nor closed, as if its packets were lost.
+// forwarders accept the connections to all instances of a world. A held connection is neither
+// refused nor closed, as if its packets were lost.
 type forwarders struct {
-	mu   sync.Mutex // guards all below
+	mu   sync.Mutex // guards the fields below
 	hold func(k kind, from, to string) bool
-	free chan struct{} // closed and replaced when hold changes
+	free chan struct{} // closed and replaced when the function hold changes
 	seen map[kind]int
 }
 
@@ -76,7 +77,7 @@ func newForwarders() *forwarders {
 		seen: map[kind]int{}}
 }
 
-// cut sets which connections are held, including those that exist.
+// cut sets which connections are held, including connections that already exist.
 func (f *forwarders) cut(hold func(k kind, from, to string) bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -87,7 +88,7 @@ func (f *forwarders) cut(hold func(k kind, from, to string) bool) {
 
 func (f *forwarders) heal() { f.cut(func(kind, string, string) bool { return false }) }
 
-// pass waits until a connection is not held, or has ended.
+// pass waits until a connection is no longer held, or has ended.
 func (f *forwarders) pass(k kind, from, to string, over <-chan struct{}) bool {
 	for {
 		f.mu.Lock()
@@ -147,7 +148,7 @@ type carried struct {
 	f        *forwarders
 	from, to string
 
-	mu      sync.Mutex // guards all below
+	mu      sync.Mutex // guards the fields below
 	opening []byte     // bytes from the dialing instance, kept until the kind is known
 	kind    kind
 	over    chan struct{}
@@ -155,7 +156,7 @@ type carried struct {
 }
 
 // carry copies the data of one direction until either connection ends. While the connection is
-// held, it does not notice that an end has closed it.
+// held, carry does not notice that one end has closed it.
 func (c *carried) carry(from, to net.Conn) {
 	defer c.end(from, to)
 	buffer := make([]byte, 64<<10)
@@ -175,7 +176,8 @@ func (c *carried) carry(from, to net.Conn) {
 	}
 }
 
-// look returns the kind of the connection if the bytes up to now show it, and unknown otherwise.
+// look returns the kind of the connection, or unknown if the bytes received so far do not show the
+// kind.
 func (c *carried) look(from net.Conn, chunk []byte) kind {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -203,8 +205,8 @@ func (c *carried) end(conns ...net.Conn) {
 	}
 }
 
-// TestKindsOfConnections cuts gossip while sessions and raft continue, and the reverse. Each cut
-// lasts longer than all timeouts.
+// TestKindsOfConnections cuts gossip while sessions and raft continue, and then cuts sessions and
+// raft while gossip continues. Each cut lasts longer than all timeouts.
 func TestKindsOfConnections(t *testing.T) {
 	const cutFor = 30 * time.Second
 	t.Run("gossip", func(t *testing.T) {
@@ -229,7 +231,7 @@ func TestKindsOfConnections(t *testing.T) {
 			return k == links && (from == leader.machine.ip || to == leader.machine.ip)
 		})
 		others := without(fleet, leader)
-		w.leader(others...) // although gossip reports all instances as running
+		w.leader(others...) // a new leader is elected although gossip reports that the old one runs
 		w.keepsGranting(cutFor, others...)
 		w.notGranted(leader, 2*time.Second)
 		w.forwarders.heal()
@@ -238,7 +240,8 @@ func TestKindsOfConnections(t *testing.T) {
 	})
 }
 
-// bothKindsSeen checks that the forwarders have seen both kinds. Otherwise nothing was cut.
+// bothKindsSeen checks that the forwarders have seen connections of both kinds. If a kind was not
+// seen, no connection of this kind was cut.
 func (w *world) bothKindsSeen() {
 	w.t.Helper()
 	w.forwarders.mu.Lock()

@@ -12,13 +12,13 @@ const (
 	lossyEnv  = "MORTISE_LOSSY"       // number of leaders lost on each network; default 3
 	airDelay  = 50 * time.Millisecond // in one direction
 	cutFor    = 8 * time.Second
-	lossyRest = 5 * time.Second // from the return of one leader to the end of the next
+	lossyRest = 5 * time.Second // the time from the return of one leader to the loss of the next
 )
 
 // TestLossyNetwork cuts off, or kills and restarts, one leader after the other on a network that
-// delays each packet and loses some. It limits how long no other instance is granted a free lock. A
-// network that loses a fifth of all packets sometimes delivers nothing for half a second, so the
-// goal rises with the loss.
+// delays each packet and loses some packets. It limits the time in which no other instance is
+// granted a free lock. A network that loses a fifth of all packets sometimes delivers nothing for
+// half a second, so the goal rises with the loss.
 func TestLossyNetwork(t *testing.T) {
 	for _, c := range []struct {
 		loss float64

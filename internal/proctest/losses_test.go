@@ -96,8 +96,8 @@ func (w *world) restart(n int, how string) {
 	w.verdict(slack * readyTime)
 }
 
-// TestSoleVoterOfTwo kills the only voter of two instances. The other cannot know whether the voter
-// runs, so it is granted nothing until the voter returns and the two found a new group.
+// TestSoleVoterOfTwo kills the only voter of two instances. The other instance cannot know whether
+// the voter runs, so it is granted no lock until the voter returns and the two found a new group.
 func TestSoleVoterOfTwo(t *testing.T) {
 	begin(t, always)
 	w := newWorld(t, settings{replicas: 2, ttl: 2 * time.Second, grace: true, groups: 2})
@@ -112,8 +112,8 @@ func TestSoleVoterOfTwo(t *testing.T) {
 	w.verdict(slack * readyTime)
 }
 
-// TestFlapping cuts off, or kills, one of four instances repeatedly for two minutes, every five or
-// ten seconds. The other instances must be granted locks all the time.
+// For two minutes, TestFlapping cuts off or kills one of four instances every five or ten seconds.
+// The other instances must be granted locks all the time.
 func TestFlapping(t *testing.T) {
 	const flaps, every = 12, 5 * time.Second
 	t.Run("cut off", func(t *testing.T) {
@@ -150,8 +150,8 @@ func TestFlapping(t *testing.T) {
 	})
 }
 
-// TestScale grows a group from one instance to nine and shrinks it to one, the oldest leaving
-// first.
+// TestScale grows a group from one instance to nine, and then shrinks it to one instance. The
+// oldest instances leave first.
 func TestScale(t *testing.T) {
 	begin(t, whole)
 	const most = 9

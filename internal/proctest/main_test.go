@@ -11,8 +11,8 @@ import (
 
 // scripts/proctest sets these variables.
 const (
-	// "part" runs the scenarios of every merge, and "all" runs all. Without a value no scenario
-	// runs, because scenarios take minutes.
+	// "part" runs the scenarios that run on every merge, and "all" runs all scenarios. Without a
+	// value no scenario runs, because scenarios take minutes.
 	wantEnv     = "MORTISE_PROCTEST"
 	programsEnv = "MORTISE_PROCTEST_INSTANCES" // directory of the programs below
 )
@@ -20,7 +20,7 @@ const (
 // The programs that instances run.
 const (
 	present = "instance"
-	next    = "instance-next" // built with the tag nextrules, as the version after this one
+	next    = "instance-next" // built with the tag nextrules, as the next version
 )
 
 func TestMain(m *testing.M) {
@@ -38,8 +38,8 @@ const (
 	whole               // only in runs of all scenarios
 )
 
-// begin skips a scenario that is not selected, or that this machine cannot run. Otherwise it lets
-// the scenario run in parallel with others.
+// begin skips a scenario that is not selected, or that this machine cannot run. It lets every other
+// scenario run in parallel.
 func begin(t *testing.T, s scope) {
 	t.Helper()
 	switch want := os.Getenv(wantEnv); {

@@ -23,7 +23,7 @@ const service = "orders.test"
 type names struct {
 	conn net.PacketConn
 
-	mu     sync.Mutex                          // guards all below
+	mu     sync.Mutex                          // guards the fields below
 	answer func(asker netip.Addr) []netip.Addr // nil means that the server does not answer
 }
 
@@ -43,11 +43,12 @@ func serveNames(t *testing.T, m *machine) *names {
 }
 
 // inSpace runs f, which may open sockets, in a machine's namespace. It uses a new thread, which
-// ends afterwards.
+// ends after f has returned.
 func inSpace(m *machine, f func() error) error {
 	done := make(chan error)
 	go func() {
-		// Never unlocked: a thread in another namespace must not run other goroutines.
+		// The thread is never unlocked, because a thread in another namespace must not run other
+		// goroutines.
 		runtime.LockOSThread()
 		space, err := os.Open("/run/netns/" + m.space)
 		if err == nil {
@@ -62,7 +63,8 @@ func inSpace(m *machine, f func() error) error {
 	return <-done
 }
 
-// say sets the addresses that the service's name resolves to, for each asking machine.
+// say sets the function that returns, for each machine that asks, the addresses to which the
+// service's name resolves.
 func (s *names) say(answer func(asker netip.Addr) []netip.Addr) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,8 +118,8 @@ func respond(packet []byte, asker netip.Addr, answer func(netip.Addr) []netip.Ad
 	return reply
 }
 
-// question returns the name in a query, and the offset at which the query's question ends. The
-// offset is 0 if there is none.
+// question returns the name in a query, and the offset at which the question of the query ends. The
+// offset is 0 if there is no question.
 func question(packet []byte) (name string, end int) {
 	if len(packet) < 12 || binary.BigEndian.Uint16(packet[4:]) != 1 {
 		return "", 0

@@ -17,16 +17,16 @@ type network struct {
 	t        *testing.T
 	name     string // prefix of the names of its namespaces
 	machines []*machine
-	air      *air // nil means that a bridge carries the packets
+	air      *air // if nil, a bridge carries the packets
 }
 
 type machine struct {
 	space string
 	ip    string
-	cut   map[*machine]bool // the machines to which packets from this one are lost
+	cut   map[*machine]bool // the machines to which packets from this machine are lost
 }
 
-// Counts the networks of this process. Each number is part of a name.
+// worlds counts the networks of this process. The count is part of the name of each network.
 var worlds atomic.Int64
 
 // newNetwork makes a network without machines. The network and its machines are removed when the
@@ -69,7 +69,8 @@ func (n *network) add() *machine {
 	return m
 }
 
-// cutOneWay loses everything that the first machine sends to the second. The sender gets no error.
+// After cutOneWay, everything that the first machine sends to the second is lost. The sender gets
+// no error.
 func (n *network) cutOneWay(from, to *machine) {
 	n.t.Helper()
 	from.cut[to] = true
@@ -99,8 +100,8 @@ func (n *network) heal() {
 	}
 }
 
-// neighborTable limits the neighbor addresses in all namespaces together. The usual 1,024 are too
-// few for two hundred machines, each of which communicates with a few others.
+// neighborTable is the limit of neighbor addresses in all namespaces together. The default of 1,024
+// is too low for two hundred machines that each communicate with a few others.
 const neighborTable = 65536
 
 // roomForNeighbors sets the limit to neighborTable until the test ends.
@@ -119,8 +120,8 @@ func (n *network) roomForNeighbors() {
 	}
 }
 
-// part cuts some machines off from all others, in both directions, with two commands for each. It
-// moves them to their own bridge, so they reach each other.
+// part cuts some machines off from all other machines, in both directions, with two commands for
+// each machine. It moves the machines to a bridge of their own, so they still reach each other.
 func (n *network) part(some []*machine) {
 	n.t.Helper()
 	n.ip(fmt.Sprintf("-n %s link add name bridge1 type bridge", n.bridge()), fmt.Sprintf("-n %s link set bridge1 up",
@@ -162,7 +163,7 @@ func (n *network) remove() {
 
 func spaces() []string {
 	var names []string
-	entries, _ := os.ReadDir("/run/netns") // without the directory there are no names
+	entries, _ := os.ReadDir("/run/netns") // without the directory there are no namespaces
 	for _, entry := range entries {
 		names = append(names, entry.Name())
 	}

@@ -13,8 +13,8 @@ import (
 type shape struct {
 	name string
 	in   scope
-	// cut cuts links, and returns the instances that must be granted locks after it and those that
-	// must not. Any other instance may be granted locks or not.
+	// cut cuts links. It returns the instances that must then be granted locks, and the instances
+	// that must not be granted locks. Any other instance may be granted locks or not.
 	cut func(w *world, leader *instance, rest []*instance) (granted, refused []*instance)
 }
 
@@ -45,19 +45,19 @@ var shapes = [...]shape{
 		}
 		return rest, []*instance{leader}
 	}},
-	// The leader is the only instance that reaches both halves, which do not reach each other.
-	// Together with the leader, either half is a majority, so the leader continues.
+	// The two halves do not reach each other, and only the leader reaches both halves. Together
+	// with the leader, either half is a majority, so the leader continues.
 	{"leader is the bridge", whole, func(w *world, leader *instance, rest []*instance) (granted, refused []*instance) {
 		w.net.cut(machinesOf(rest[:2]), machinesOf(rest[2:]))
 		return append(rest, leader), nil
 	}},
-	// Another instance reaches both halves. The leader's half and that instance are a majority, and
-	// the other half reaches no leader.
+	// Only another instance reaches both halves. The leader's half and that instance are a
+	// majority, and the other half does not reach the leader.
 	{"follower is the bridge", whole, func(w *world, leader *instance, rest []*instance) (granted,
 		refused []*instance) {
 		near, bridge, far := []*instance{leader, rest[0]}, rest[1], rest[2:]
 		w.net.cut(machinesOf(near), machinesOf(far))
-		// Either half may have the leader, but the bridge always reaches it.
+		// The leader may be in either half, but the bridge always reaches it.
 		return []*instance{bridge}, nil
 	}},
 }
@@ -84,7 +84,8 @@ func TestPartitions(t *testing.T) {
 			for _, in := range granted {
 				w.granted(in, slack*(ttl+failover))
 			}
-			// After two leases, each instance that must not be granted anything knows that.
+			// After two leases, each instance that must not be granted locks knows that its lease
+			// has expired.
 			time.Sleep(2 * ttl)
 			for _, in := range refused {
 				w.notGranted(in, ttl)

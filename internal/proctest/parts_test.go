@@ -17,7 +17,7 @@ import (
 func TestLongestGap(t *testing.T) {
 	const ms = int64(time.Millisecond)
 	for _, c := range []struct {
-		times []int64 // in milliseconds, as are from and until
+		times []int64 // in milliseconds, like from and until
 		want  int64
 	}{
 		{[]int64{1020, 1200, 1990}, 790},
@@ -64,7 +64,7 @@ func TestRespond(t *testing.T) {
 	ask := func(name string, kind byte) []byte {
 		packet := []byte{7, 7, 1, 0, 0, 1, 0, 0, 0, 0, 0, 1}
 		packet = append(append(packet, name...), 0, 0, kind, 0, 1)
-		// A record that resolvers append, which is not answered.
+		// Resolvers append this record, and respond does not answer it.
 		return append(packet, 0, 0, 41, 2, 0, 0, 0, 0, 0, 0, 0)
 	}
 	here := netip.MustParseAddr("10.77.0.9")

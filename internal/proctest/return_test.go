@@ -17,7 +17,7 @@ import (
 const (
 	returnsEnv = "MORTISE_RETURNS" // number of leaders stopped and continued; default 3
 	stoppedFor = 15 * time.Second
-	// A gap within this time after a leader continues is attributed to its return.
+	// A gap within this time after a leader continues is attributed to the leader's return.
 	returnTime = 6 * time.Second
 
 	// returnGoal is the longest time in which no free lock is granted because a leader continues,
@@ -27,9 +27,9 @@ const (
 
 // TestReturn stops the process of the leader of a durable group for longer than a lease, and then
 // lets the process continue. All directories are on one disk, as on a machine with several
-// containers: the writes of the returning voter, which catches up, delay the others' syncs. The
-// group has then elected a new leader, which must keep its leadership, and locks must be granted
-// all the time.
+// containers. So the writes of the returning voter, which catches up, delay the syncs of the other
+// voters. The group has then elected a new leader, which must keep its leadership, and locks must
+// be granted all the time.
 func TestReturn(t *testing.T) {
 	begin(t, whole)
 	rounds := times(t, returnsEnv, 3)
@@ -42,7 +42,7 @@ func TestReturn(t *testing.T) {
 		rest := without(fleet, leader)
 		w.lose(leader)
 		before := time.Now()
-		time.Sleep(returnTime + apart) // measures the gaps that occur without a return
+		time.Sleep(returnTime + apart) // this time shows the gaps that occur without a return
 		stopped := time.Now()
 		leader.signal(syscall.SIGSTOP)
 		successor := w.leader(rest...)
@@ -77,19 +77,20 @@ func times(t *testing.T, name string, standard int) int {
 	return n
 }
 
-// apart is the time between the end of one outage and the next: the grant that ends a gap may come
-// after the end of its outage.
+// apart is the time between the end of one outage and the beginning of the next, because the grant
+// that ends a gap may come after the end of the outage.
 const apart = time.Second
 
-// spell is a period in which the test did something to some instances.
+// spell is a period in which the test disturbed some instances.
 type spell struct {
 	what     string
 	from, to time.Time
 	rest     []*instance // the other instances
 }
 
-// spells prints for each spell the longest time in which none of the other instances was granted a
-// free lock, and the same for a single one. It compares the former with the goals.
+// For each spell, spells prints the longest time in which none of the other instances was granted a
+// free lock, and the longest time in which one of them was granted no free lock. It compares the
+// first of these times with the goals.
 func (w *world) spells(list []spell, goals map[string]time.Duration) {
 	w.t.Helper()
 	probes := w.probes(w.recorded())

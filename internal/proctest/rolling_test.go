@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestRolling deploys a fleet again, one instance after the other, each when the one before it is
-// ready.
+// TestRolling deploys a fleet again, one instance after the other. It replaces each instance when
+// the previous one is ready.
 func TestRolling(t *testing.T) {
 	for _, n := range []int{3, 5, 9} {
 		for _, how := range []string{byLeave, byKill} {

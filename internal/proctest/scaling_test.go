@@ -7,7 +7,7 @@ import (
 )
 
 // TestScaling scales a group from one founder to three, to five and back, by the steps of
-// docs/OPERATION.md. No survivor may lose a lock, and the group must remain the same.
+// docs/OPERATION.md. No remaining instance may lose a lock, and the group must remain the same.
 func TestScaling(t *testing.T) {
 	for _, durable := range []bool{false, true} {
 		t.Run(map[bool]string{false: "memory", true: "dir"}[durable], func(t *testing.T) {
@@ -62,7 +62,8 @@ func (w *world) shrink(fleet []*instance, founders int) []*instance {
 	return fleet[:founders]
 }
 
-// renew restarts the first instances of a fleet on their machines, the last of them first.
+// renew restarts the given number of first instances of a fleet on their machines, in reverse
+// order.
 func (w *world) renew(fleet []*instance, first int) {
 	w.t.Helper()
 	for i := first - 1; i >= 0; i-- {

@@ -14,13 +14,13 @@ import (
 	"github.com/mortise-lock/mortise/internal/history"
 )
 
-// clocks limits the difference between the clocks of two histories. Each clock is set once, by
-// readings of the common wall clock and the boot clock, between which the process may lose the
-// processor.
+// clocks limits the difference between the clocks of two histories. Each clock is set once, from a
+// reading of the common wall clock and a reading of the boot clock. Between the two readings the
+// process may lose the processor.
 const clocks = 200 * time.Millisecond
 
-// verdict ends a scenario. It waits until all running instances are ready, within the given time,
-// makes them release all locks and stop, and judges the histories of all instances.
+// verdict ends a scenario. It waits until all running instances are ready, at most for the given
+// time. Then it makes them release all locks and stop, and judges the histories of all instances.
 func (w *world) verdict(readyWithin time.Duration) {
 	w.t.Helper()
 	w.close()
@@ -40,7 +40,7 @@ func (w *world) verdict(readyWithin time.Duration) {
 		}
 	})
 	together(living, func(in *instance) {
-		_ = in.in.Close() // the process ends when its input ends
+		_ = in.in.Close() // this ends the process
 		select {
 		case <-in.ended:
 		case <-time.After(time.Minute):
@@ -55,8 +55,8 @@ func (w *world) judge() {
 	w.t.Helper()
 	w.judged = true
 	events := w.recorded()
-	// This is longer than any lease, and longer than a group may be without a leader after the
-	// faults of a scenario have ended.
+	// The time settle is longer than any lease, and longer than a group may be without a leader
+	// after the faults of a scenario have ended.
 	settle := 2*cmp.Or(w.ttl, 10*time.Second) + 15*time.Second
 	if err := history.Judge(events, history.Options{Uncertainty: clocks, Settle: settle}); err != nil {
 		w.t.Errorf("the history of this world is not right: %v", err)
@@ -67,7 +67,7 @@ func (w *world) judge() {
 }
 
 // census logs the number of recorded events, and the groups that have granted locks. No second
-// group may be founded, except if the scenario removes the majority.
+// group may be founded unless the scenario removes the majority.
 func (w *world) census(events []history.Event) {
 	w.t.Helper()
 	told := 0
@@ -115,7 +115,7 @@ func (w *world) recorded() []history.Event {
 	return events
 }
 
-// losses reports locks that were lost by instances to which the test did nothing.
+// losses reports locks that were lost by instances that the test has not disturbed.
 func (w *world) losses(events []history.Event) {
 	w.t.Helper()
 	keys := map[int]map[uint64]string{} // by stream and by call

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestVersions deploys the next version of the rules over this one, one instance at a time, and the
-// reverse. Until every instance runs the next version, the group uses the version that all know, so
-// that a deploy can be reversed before its end.
+// TestVersions replaces the present version of the rules by the next version, one instance at a
+// time, and reverses that. Until every instance runs the next version, the group uses the version
+// that all instances support, so that a deploy can be reversed before its end.
 func TestVersions(t *testing.T) {
 	begin(t, always)
 	if _, err := os.Stat(filepath.Join(os.Getenv(programsEnv), next)); err != nil {

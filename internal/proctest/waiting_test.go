@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// readyTime is how long an instance of a healthy group takes to be ready. In that time the group
-// finds the instance, opens its session, and finishes a change of voters that is due.
+// readyTime is the time that an instance of a healthy group needs to become ready. In that time the
+// group finds the instance, opens a session for it, and finishes a change of voters that is due.
 const readyTime = 12 * time.Second
 
 // failover is the longest time that a group with a majority has no leader.
 const failover = 2 * time.Second
 
-// gossipTime is the longest time until every instance knows the members, because gossip removes and
-// finds members with timeouts of its own.
+// gossipTime is the longest time until every instance knows the members. It is long because gossip
+// has its own timeouts for removing and finding members.
 const gossipTime = 3 * time.Minute
 
 // waitReady waits until the instances have reported that they are ready for the first time, as a
@@ -72,8 +72,8 @@ func (w *world) until(within time.Duration, what string, holds func() bool) {
 	}
 }
 
-// waitVoters waits until all of these instances report as many voters as a group of that size
-// should have.
+// waitVoters waits until each of these instances reports the number of voters that a group of their
+// number should have.
 func (w *world) waitVoters(within time.Duration, living ...*instance) {
 	w.t.Helper()
 	candidates := len(living)
@@ -130,7 +130,7 @@ func (w *world) waitMembers(within time.Duration, living ...*instance) {
 	}
 }
 
-// granted checks that an instance is granted a free lock within a time, and releases the lock.
+// granted checks that an instance is granted a free lock within a time. It then releases the lock.
 func (w *world) granted(in *instance, within time.Duration) {
 	w.t.Helper()
 	key := fmt.Sprintf("asked/%s/%d", in.life, time.Now().UnixNano())
@@ -151,7 +151,7 @@ func (w *world) notGranted(in *instance, during time.Duration) {
 	}
 }
 
-// keepsGranting checks for a time that each of some instances is granted free locks without a
+// keepsGranting checks for a time that each of the given instances is granted free locks without a
 // noticeable break.
 func (w *world) keepsGranting(during time.Duration, instances ...*instance) {
 	w.t.Helper()

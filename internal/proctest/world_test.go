@@ -17,7 +17,7 @@ import (
 // measured figures.
 const slack = 5
 
-// settings are common to all instances of a world, except to those that are started with other
+// settings apply to all instances of a world, except instances that are started with other
 // variables.
 type settings struct {
 	replicas int
@@ -27,10 +27,11 @@ type settings struct {
 	grace    bool          // false disables the grace: no group may follow another
 	durable  bool          // each instance has a directory, named after it
 	groups   int           // number of groups that may grant locks in turn; zero means one
-	// There are far more instances than processors, and all of them connect to a new leader
-	// simultaneously.
+	// fleet means that there are far more instances than processors, and that all of them connect
+	// to a new leader simultaneously.
 	fleet bool
-	// Each instance is reached through a forwarder, which can cut some kinds of connections.
+	// kinds means that each instance is reached through a forwarder, which can cut some kinds of
+	// connections.
 	kinds   bool
 	air     *air // nil means that no packet is delayed or lost
 	callers int  // goroutines of each instance that lock and unlock their own key all the time
@@ -45,10 +46,10 @@ type world struct {
 	dir        string
 	resolv     string // the file resolv.conf of all machines
 
-	lives      []*instance // all instances that were ever started, in that order
+	lives      []*instance // all instances that were ever started, in the order of their starts
 	listed     []*machine  // the machines to which the service's name resolves
 	departures []departure
-	// The instance was cut off, stopped or without a majority, so it may lose its locks.
+	// Instances that were cut off, stopped or without a majority, and so may lose their locks.
 	mayLose map[*instance]bool
 	judged  bool
 }
@@ -72,7 +73,7 @@ func newWorld(t *testing.T, s settings) *world {
 	return w
 }
 
-// end stops all instances that still run. If the test has failed it first prints their state.
+// end stops all instances that still run. If the test has failed, end first prints their state.
 func (w *world) end() {
 	if w.t.Failed() {
 		w.tell()
@@ -108,14 +109,14 @@ func (w *world) unlist(m *machine) {
 	w.list(slices.DeleteFunc(slices.Clone(w.listed), func(other *machine) bool { return other == m })...)
 }
 
-// startAll starts n instances simultaneously, each on its own machine, all of them listed. Their
-// names are a, b, c, …
+// startAll starts n instances simultaneously, each on its own machine. The name server lists all of
+// these machines. The names of the instances are a, b, c, …
 func (w *world) startAll(n int) []*instance {
 	w.t.Helper()
 	return w.startOn(w.machinesFor(n)...)
 }
 
-// machinesFor makes n machines, and lists them in addition to those that are listed.
+// machinesFor makes n machines, and adds them to the list of the name server.
 func (w *world) machinesFor(n int) []*machine {
 	w.t.Helper()
 	var machines []*machine
@@ -141,8 +142,8 @@ func (w *world) start(name string, m *machine, more ...string) *instance {
 	return w.startProgram(present, name, m, more...)
 }
 
-// startProgram starts an instance that runs the given program. The variables in more replace others
-// of the same name.
+// startProgram starts an instance that runs the given program. The variables in more replace other
+// variables of the same name.
 func (w *world) startProgram(program, name string, m *machine, more ...string) *instance {
 	w.t.Helper()
 	life := fmt.Sprintf("%s-%d", name, len(w.lives))

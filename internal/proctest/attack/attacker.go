@@ -25,7 +25,8 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// tally counts the attempts of one kind of attack, and those that the target refused or believed.
+// tally counts the attempts of one kind of attack, the attempts that the target refused, and the
+// attempts that it believed.
 type tally struct {
 	Tried, Refused, Believed int64
 }
@@ -42,7 +43,7 @@ type attacker struct {
 	speaker *attack.Speaker
 	targets []known
 
-	mu  sync.Mutex // guards all below
+	mu  sync.Mutex // guards the fields below
 	all map[string]tally
 }
 
@@ -50,7 +51,7 @@ type attacker struct {
 // the tally.
 type kind struct {
 	name  string
-	lanes int           // how many goroutines run it
+	lanes int           // number of goroutines that run the attack
 	pause time.Duration // between two attempts of a goroutine
 	each  func(a *attacker, ctx context.Context, target known) tally
 }
@@ -79,7 +80,7 @@ func kinds() (names []string) {
 
 // beAttacker reads the plan from standard input and runs the attacks.
 func beAttacker(ctx context.Context, f flags) error {
-	// A real attacker would have its own processors, so this one runs at a low priority.
+	// A real attacker would have its own processors, so this process runs at a low priority.
 	if err := syscall.Setpriority(syscall.PRIO_PROCESS, 0, 10); err != nil {
 		return err
 	}
@@ -159,8 +160,8 @@ func (a *attacker) meet(ctx context.Context, addr string) (known, error) {
 	return k, proto.Unmarshal(answer.Hello, k.hello)
 }
 
-// enter connects under an identity of the attacker's own. It returns an error if the target refuses
-// the connection.
+// enter connects with an identity that the attacker has made. It returns an error if the target
+// refuses the connection.
 func (a *attacker) enter(ctx context.Context, addr string, key nodeid.Key, kind wire.Hello_Kind,
 	change func(*wire.Hello)) (*attack.Conn, *wire.Greeting, error) {
 	c, err := a.speaker.Open(ctx, addr)
@@ -178,7 +179,7 @@ func (a *attacker) enter(ctx context.Context, addr string, key nodeid.Key, kind 
 	return c, answer, nil
 }
 
-// join opens a link to the target as enter does, in the target's group.
+// join opens a link to the target, as enter opens a connection, in the target's group.
 func (a *attacker) join(ctx context.Context, target known, key nodeid.Key, raft uint64) (*attack.Conn, error) {
 	c, _, err := a.enter(ctx, target.addr, key, wire.Hello_LINK, func(h *wire.Hello) {
 		h.Group, h.Raft = target.hello.Group, raft

@@ -21,8 +21,8 @@ import (
 // pieceBytes is the number of bytes that a call sends at a time.
 const pieceBytes = 64 << 10
 
-// questions begins sixty requests on one connection and never ends them. Each is as large as the
-// target permits.
+// questions begins sixty requests on one connection and never ends them. Each request is as large
+// as the target permits.
 func (a *attacker) questions(ctx context.Context, target known) (t tally) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

@@ -32,7 +32,7 @@ type siege struct {
 	victims []*victim
 	first   []picture // state of each instance at the beginning
 
-	mu     sync.Mutex // guards all below
+	mu     sync.Mutex // guards the fields below
 	faults []string
 	terms  map[uint64]bool
 	tried  map[string]tally
@@ -74,7 +74,7 @@ func campaign(ctx context.Context, f flags) (err error) {
 	watching.Go(func() { s.watch(watched, sampleEvery, s.sampleAll) })
 	err = s.attackFor(ctx, f.length)
 	attackTo := time.Now()
-	wait(ctx, 2*time.Second) // the effects of the attacks become visible
+	wait(ctx, 2*time.Second) // time for the effects of the attacks to become visible
 	stopWatching()
 	watching.Wait()
 	s.lookAround()
@@ -129,7 +129,7 @@ func freeAddrs(n int) (addrs []string, err error) {
 		if err != nil {
 			return nil, err
 		}
-		defer l.Close() // closed when all are chosen, so that all differ
+		defer l.Close() // closed when all addresses are chosen, so that all differ
 		addrs = append(addrs, l.Addr().String())
 	}
 	return addrs, nil
@@ -145,7 +145,7 @@ func (s *siege) endVictims() error {
 	return errors.Join(errs...)
 }
 
-// watch calls do, and waits for the time every between two calls, until ctx ends.
+// watch calls the function do repeatedly until ctx ends, with the pause every between two calls.
 func (s *siege) watch(ctx context.Context, every time.Duration, do func()) {
 	for ctx.Err() == nil {
 		do()
@@ -153,7 +153,7 @@ func (s *siege) watch(ctx context.Context, every time.Duration, do func()) {
 	}
 }
 
-// lookAround compares the voters that each instance reports with those at the beginning, and
+// lookAround compares the voters that each instance reports with the voters at the beginning, and
 // records the terms.
 func (s *siege) lookAround() {
 	for i, v := range s.victims {
@@ -216,7 +216,7 @@ func (s *siege) attackFor(ctx context.Context, length time.Duration) error {
 	return nil
 }
 
-// hear reads the tallies of the attacker. Each line contains the totals up to its time.
+// hear reads the tallies that the attacker prints. Each line contains the totals at that time.
 func (s *siege) hear(out io.Reader) {
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, 1<<20)

@@ -16,8 +16,8 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// impostor greets one instance in the name of each other instance, in every way that needs no
-// private key.
+// impostor greets one instance in the name of each other instance, in every way that is possible
+// without a private key.
 func (a *attacker) impostor(ctx context.Context, target known) (t tally) {
 	kind := []wire.Hello_Kind{wire.Hello_LINK, wire.Hello_CALLS}[rand.IntN(2)]
 	for _, victim := range a.others(target) {
@@ -77,7 +77,7 @@ func (a *attacker) ask(ctx context.Context, target known, key nodeid.Key, bodies
 			_ = stream.CloseSend()
 			_, err = stream.Recv()
 		}
-		if err != nil && err != io.EOF { //nolint:errorlint // gRPC returns it as it is
+		if err != nil && err != io.EOF { //nolint:errorlint // gRPC returns io.EOF unwrapped
 			t.Refused++
 		}
 	}
@@ -146,7 +146,7 @@ func (a *attacker) gossip(ctx context.Context, target known) (t tally) {
 	return t
 }
 
-// gossipMembers returns the names of the instances in gossip, which it asks for.
+// gossipMembers asks the target for the members in gossip, and returns the names of the instances.
 func (a *attacker) gossipMembers(ctx context.Context, client *attack.Client) (members []attack.Member) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -169,8 +169,8 @@ func (a *attacker) gossipMembers(ctx context.Context, client *attack.Client) (me
 	return members[:min(len(members), 16)]
 }
 
-// identities makes links in the names of many instances that never existed. Each link reports that
-// its instance has retired, and ends.
+// identities opens links in the names of many instances that never existed. Each link reports that
+// its instance has retired, and then ends.
 func (a *attacker) identities(ctx context.Context, target known) (t tally) {
 	for _, victim := range a.targets {
 		c, err := a.join(ctx, target, nodeid.NewKey(random), victim.hello.Raft)

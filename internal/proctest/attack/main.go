@@ -1,8 +1,8 @@
 //go:build linux
 
-// Attack is a campaign against three instances that run as processes with a secret. One more
-// process has that secret and attacks the instances in all ways simultaneously, while their callers
-// take locks and record the results. ../../../scripts/attack builds and runs it.
+// Attack is a campaign against three instances that run as processes with a secret. Another process
+// has the same secret and attacks the instances in all ways simultaneously, while callers on the
+// instances take locks and record the results. ../../../scripts/attack builds and runs it.
 //
 //	attack -instance PROGRAM [-t 1h] [-keep DIR] [-rss 512] [-p99 1s] [-ratio 0] [-only TEXT]
 //
@@ -18,17 +18,18 @@
 //     p99 without attacks. The ratio is meaningful with -only impostors: all attacks together also
 //     use much of the CPU time.
 //
-// It prints how often each attack was tried, refused and believed, the locks that were granted and
-// lost, the latency with and without attacks, and the largest resident memory.
+// The campaign prints how often each attack was tried, refused and believed, the locks that were
+// granted and lost, the latency with and without attacks, and the largest resident memory.
 //
-// Guarantees: it ends only processes that it has started. Concurrency: one process for the
-// campaign, three for the instances, and one for the attacker, which runs the same program.
-// Failure: exit status 1, with one line for each exceeded limit; -keep keeps logs and histories.
-// Limits: it needs Linux, because it reads /proc. All processes share one machine, so the CPU time
-// of the attacker adds to the latency under attack, although the attacker runs at a lower priority.
-// The load of a long campaign is smaller, so that its history, about a million events, fits into
-// memory. Refused alternative: an attacker in the process of the campaign, whose memory and pauses
-// would distort the measurements.
+// Guarantees: the campaign ends only processes that it has started. Concurrency: there is one
+// process for the campaign, three for the instances, and one for the attacker, which runs the
+// program of the campaign. Failure: the exit status is 1, and the campaign prints one line for each
+// exceeded limit; -keep keeps logs and histories. Limits: the campaign needs Linux, because it
+// reads /proc. All processes share one machine, so the CPU time of the attacker adds to the latency
+// under attack, although the attacker runs at a lower priority. The load of a long campaign is
+// smaller, so that its history, about a million events, fits into memory. Refused alternative: an
+// attacker in the process of the campaign, because its memory and pauses would distort the
+// measurements.
 package main
 
 import (

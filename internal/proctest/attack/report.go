@@ -104,8 +104,8 @@ type call struct {
 	op     uint64
 }
 
-// latencies returns how long calls took that began in the given time, for keys that only one caller
-// requests.
+// latencies returns the durations of calls that began in the given time. It considers only keys
+// that only one caller requests.
 func latencies(events []history.Event, from, to time.Time) spread {
 	began := map[call]int64{}
 	var took []time.Duration
@@ -127,8 +127,8 @@ func latencies(events []history.Event, from, to time.Time) spread {
 	return spread{len(took), took[len(took)/2], took[len(took)*99/100], took[len(took)-1]}
 }
 
-// outcomes counts the results of calls in the given time. A call that its caller has canceled has
-// not failed.
+// outcomes counts the results of calls in the given time. A call that its caller has canceled does
+// not count as failed.
 func outcomes(events []history.Event, from, to time.Time) (granted, failed, lost int) {
 	for _, e := range events {
 		switch {

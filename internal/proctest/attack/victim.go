@@ -22,13 +22,13 @@ import (
 
 type victim struct {
 	name, addr string
-	dir        string // contains its log and history
+	dir        string // the directory of the log and the history
 	cmd        *exec.Cmd
 	in         io.WriteCloser
 	ready      chan struct{} // closed when the instance is ready for the first time
 	ended      chan struct{} // closed when the process has ended
 
-	mu      sync.Mutex // guards all below
+	mu      sync.Mutex // guards the fields below
 	next    int
 	pending map[int]chan event
 	limit   int // largest resident memory seen, in KiB
@@ -49,8 +49,8 @@ type event struct {
 	Status *mortise.Status
 }
 
-// start starts the process. addrs are the addresses of all instances. The pauses of its load are
-// longer by the factor slower.
+// start starts the process. addrs are the addresses of all instances. slower is a factor of the
+// pauses of its load.
 func (v *victim) start(program, secret string, addrs []string, slower int) error {
 	v.ready, v.ended, v.pending = make(chan struct{}), make(chan struct{}), map[int]chan event{}
 	log, err := os.Create(filepath.Join(v.dir, v.name+".log"))
@@ -176,7 +176,7 @@ func (v *victim) look() (picture, error) {
 
 func (v *victim) end() error {
 	_, err := v.ask("quiet", time.Minute)
-	_ = v.in.Close() // the process ends when its input ends
+	_ = v.in.Close() // this ends the process
 	select {
 	case <-v.ended:
 		return err

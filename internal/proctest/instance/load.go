@@ -51,11 +51,11 @@ func (l *load) stop() {
 	l.all.Wait()
 }
 
-// hold takes a lock and keeps it until it is lost, the node leaves, or the load ends.
+// hold takes a lock and keeps it until the lock is lost, the node leaves, or the load ends.
 func (l *load) hold(key string) {
 	for l.goesOn(nil) {
 		lock, err := l.node.Lock(l.ctx, key)
-		if err == nil { // release it also if the load has just ended
+		if err == nil { // release the lock even if the load has just ended
 			<-lock.Context(l.ctx).Done()
 			l.unlock(lock)
 		}
@@ -68,7 +68,7 @@ func (l *load) hold(key string) {
 func (l *load) take(key string, hold, pause time.Duration) {
 	for l.goesOn(nil) {
 		lock, err := l.node.Lock(l.ctx, key)
-		if err == nil { // release it also if the load has just ended
+		if err == nil { // release the lock even if the load has just ended
 			l.sleep(hold)
 			l.unlock(lock)
 		}
@@ -79,7 +79,7 @@ func (l *load) take(key string, hold, pause time.Duration) {
 	}
 }
 
-// try calls TryLock on the contended lock repeatedly, so it never waits.
+// try calls TryLock on the contended lock repeatedly.
 func (l *load) try() {
 	for l.goesOn(nil) {
 		lock, err := l.node.TryLock(l.ctx, "hot")
@@ -110,8 +110,8 @@ func (l *load) giveUp() {
 	}
 }
 
-// probe takes and releases an uncontended key, a new one each time. The gaps between its grants
-// show how long no free lock could be granted.
+// probe takes and releases an uncontended key, a new one each time. The gaps between these grants
+// show how long no free lock was granted.
 func (l *load) probe(pause time.Duration) {
 	for n := 0; l.goesOn(nil); n++ {
 		lock, err := l.node.Lock(l.ctx, fmt.Sprintf("probe/%s/%d/%d", l.name, l.life, n))
@@ -126,8 +126,8 @@ func (l *load) probe(pause time.Duration) {
 	}
 }
 
-// unlock releases a lock. It stops waiting for the confirmation when the node ends, or after five
-// seconds, since there may be no leader.
+// unlock releases a lock. It stops waiting for the confirmation when the node ends, and after five
+// seconds, since the group may have no leader.
 func (l *load) unlock(lock *mortise.Lock) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()

@@ -29,7 +29,7 @@ import (
 )
 
 // leaveWithin limits the duration of Leave. It is the time that an orchestrator gives a process by
-// default, minus some time for the rest of the shutdown.
+// default to end, minus some time for the rest of the shutdown.
 const leaveWithin = 25 * time.Second
 
 func main() {
@@ -43,7 +43,7 @@ type instance struct {
 	node *mortise.Node
 	load *load
 
-	mu   sync.Mutex // guards all below
+	mu   sync.Mutex // guards the fields below
 	out  *json.Encoder
 	held map[string]*mortise.Lock // by the ID of the request
 }
@@ -95,15 +95,15 @@ func run() error {
 	}
 }
 
-// ready reports when the node can be granted locks for the first time. A rolling deploy waits for
-// that report.
+// ready waits until the node can be granted locks for the first time, and then reports it. A
+// rolling deploy waits for that report.
 func (i *instance) ready() {
 	if err := i.node.Ready(context.Background()); err == nil {
 		i.tell(event{Kind: "ready"})
 	}
 }
 
-// leave leaves the group as a service does on SIGTERM: the load continues meanwhile, and ends
+// leave leaves the group as a service does on SIGTERM. Meanwhile the load continues; it ends
 // because the node leaves.
 func (i *instance) leave() error {
 	ctx, cancel := context.WithTimeout(context.Background(), leaveWithin)

@@ -12,7 +12,7 @@ type request struct {
 	ID     int
 	Op     string // lock, unlock, ready, status, members, health, grow or quiet
 	Key    string
-	Within time.Duration // the longest time that it waits
+	Within time.Duration // the time limit of lock, ready and other requests that wait
 }
 
 // event is a line of the instance's output. Its kinds are "ready", written once, "answer" to a
