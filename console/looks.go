@@ -37,7 +37,7 @@ type look struct {
 	seen   time.Time // when the leader last returned the keys; zero means never
 	keys   []mortise.KeyInfo
 	more   bool            // whether there are keys that were not read
-	health *mortise.Health // only in the answer for all keys; nil: the leader has not answered
+	health *mortise.Health // only in the answer for all keys; nil if the leader has not answered
 	ends   []mortise.Event // only in the answer for all keys: the abnormal ends of holds
 
 	sessions []mortise.SessionInfo // only in the answer for all keys

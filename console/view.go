@@ -96,7 +96,7 @@ type key struct {
 	Held    int        `json:"held"`
 	Waiting int        `json:"waiting"`
 	For     float64    `json:"held_seconds"`      // the age of the oldest hold; 0 means not held
-	Long    bool       `json:"long"`              // requests wait, and the key is held for longer than Options.Long, not by design
+	Long    bool       `json:"long"`              // held for longer than Options.Long while others wait
 	Purpose string     `json:"purpose,omitempty"` // the label mortise.purpose of the first request in the queue
 	Data    []byte     `json:"data,omitempty"`    // only if this key was asked for
 	Rev     uint64     `json:"data_revision,string,omitempty"`

@@ -141,7 +141,7 @@ func TestAGoroutineThatStaysFailsTheTest(t *testing.T) {
 	New(t, 1) // the goroutines of this cluster must not fail the other cluster
 	got := record(t, func(t testing.TB) {
 		c := New(t, 1)
-		pprof.Do(context.Background(), pprof.Labels(label, c.label), func(context.Context) { // Cluster.start sets the same label
+		pprof.Do(context.Background(), pprof.Labels(label, c.label), func(context.Context) {
 			go func() { <-stop }()
 		})
 	})

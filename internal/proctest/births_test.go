@@ -46,9 +46,9 @@ func TestBirths(t *testing.T) {
 }
 
 // births starts n instances in parts that do not reach each other, and connects the parts a few
-// seconds later. nobody means that no part contains all founders of a group, so that no instance
+// seconds later. If apart is true, no part contains all founders of a group, so that no instance
 // may be granted a lock before the parts are connected.
-func (w *world) births(n int, sizes []int, nobody bool) {
+func (w *world) births(n int, sizes []int, apart bool) {
 	w.t.Helper()
 	machines := w.machinesFor(n)
 	rest := machines
@@ -58,7 +58,7 @@ func (w *world) births(n int, sizes []int, nobody bool) {
 	}
 	fleet := w.startOn(machines...)
 	time.Sleep(3 * time.Second)
-	if nobody {
+	if apart {
 		together(fleet, func(in *instance) { w.notGranted(in, 3*time.Second) })
 	}
 	w.net.heal()
