@@ -29,7 +29,7 @@ func TestCopyIsRefused(t *testing.T) {
 					t.Fatalf("life %d: the copy sees %+v", life+1, events)
 				}
 				if _, _, err := copied.Ask(t.Context(), "a:1", id(1), nil); err != nil {
-					t.Errorf("life %d: a question of the copy: %v", life+1, err) // questions are answered, because the copy has the key
+					t.Errorf("life %d: a question of the copy: %v", life+1, err) // the copy has the key
 				}
 				copied.anew()
 				time.Sleep(time.Second)
