@@ -40,7 +40,7 @@ func (l *link) deliver(f *received) *wire.Refusal {
 		}
 		p.counts.framesForeign.Add(1)
 		text := fmt.Sprintf("this node is in group %x, the peer in %x", self.Group, l.peer.Group)
-		if self.Group == 0 || l.peer.Group == 0 { // one side has no group: it has just started, or will restart in place
+		if self.Group == 0 || l.peer.Group == 0 { // a side that has just started, or will restart in place
 			p.config.Logger.Debug("transport: dropped a frame that came before both sides had a group",
 				"addr", l.peer.Addr, "instance", l.instance, "why", text)
 		} else {

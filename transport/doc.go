@@ -168,7 +168,8 @@
 //	same boot, higher number        the peer has lost the existing stream, which first ends with Down
 //	other boot, higher life         the peer's process has started again: the existing stream first
 //	                                ends with Down
-//	other boot, life not higher     a copy of the directory: refused with ErrCopy, the link stays
+//	other boot, life not higher     a copy of the directory runs: refused with ErrCopy, the existing
+//	                                link is kept
 //
 // Replaced links and refused copies are logged with both addresses.
 //

@@ -60,7 +60,7 @@ func (p *Port) serverOptions() []grpc.ServerOption {
 
 func (p *Port) clientOptions() []grpc.DialOption {
 	return []grpc.DialOption{
-		grpc.WithTransportCredentials(insecure.NewCredentials()), // Port.connect does the TLS handshake
+		grpc.WithTransportCredentials(insecure.NewCredentials()), // Port.connect performs TLS
 		grpc.WithStaticStreamWindowSize(clientWindow),
 		grpc.WithStaticConnWindowSize(connWindow),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout,

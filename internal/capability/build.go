@@ -8,9 +8,9 @@ import (
 )
 
 // Build makes a capability for name from the words of a command line. Each word is a right, such as
-// "lock cron/*" or "member". The order does not matter, words may be repeated, and bytes may be
-// written literally or as %XX. until is truncated to whole seconds. A zero until means that there
-// is no end.
+// "lock cron/*" or "member". The order of the words does not matter, words may be repeated, and
+// bytes may be written literally or as %XX. until is truncated to whole seconds. A zero until means
+// that there is no end.
 func Build(name string, until time.Time, words ...string) (*Capability, error) {
 	if !validName(name) {
 		return nil, fmt.Errorf("capability: %w", ErrName)
@@ -54,8 +54,8 @@ func rightOf(word string) (string, error) {
 	return verb.String() + " " + r.spelled(), nil
 }
 
-// For makes the capability that a configuration assigns to a name. text is either a canonical text,
-// or only the rights, one a line in any order.
+// For makes the capability that a configuration assigns to a name. The argument text is either a
+// canonical text, or only the rights, one on each line, in any order.
 func For(name, text string) (*Capability, error) {
 	if strings.HasPrefix(text, "mortise-capability/") {
 		return Parse(text)

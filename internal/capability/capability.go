@@ -82,8 +82,8 @@ func (c *Capability) For() string {
 	return c.name
 }
 
-// Until returns the end of the capability in UTC, in whole seconds. Zero means that there is no
-// end.
+// Until returns the end of the capability in UTC, in whole seconds. The zero time means that there
+// is no end.
 func (c *Capability) Until() time.Time {
 	if c == nil {
 		return time.Time{}
@@ -91,8 +91,8 @@ func (c *Capability) Until() time.Time {
 	return c.until
 }
 
-// Member reports whether c may embed the library and appear in the session table. It returns false
-// for nil, which has more rights than a member.
+// Member reports whether the holder of c may embed the library and appear in the session table. It
+// returns false for nil, which has more rights than a member.
 func (c *Capability) Member() bool { return c != nil && c.member }
 
 // Allows reports whether verb is granted on the given key. Nil allows everything.

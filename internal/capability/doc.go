@@ -1,5 +1,5 @@
-// Package capability describes which operations on keys the holder of a derived secret, or of a
-// certificate with a listed name, may perform. It defines a short canonical text, and the checks
+// Package capability describes which operations on keys a peer may perform that has a derived
+// secret or a certificate with a listed name. It defines a short canonical text, and the checks
 // against it.
 //
 //	mortise-capability/1
@@ -18,11 +18,11 @@
 // # Guarantees
 //
 // A combination of rights, name and end has exactly one text, because [Parse] refuses every other
-// spelling. So the hash of the text identifies the rights. A nil [*Capability] belongs to a full
-// instance (a holder of the root secret) and allows everything. No text causes a panic.
+// spelling. So the hash of the text identifies the capability. A nil [*Capability] belongs to a
+// full instance (a holder of the root secret) and allows everything. No text causes a panic.
 //
-// A member has the rights read, write and lock on every key, so these rights are refused as
-// redundant next to the word member. Force is never implied. Other overlaps (lock a and lock a*)
+// A member has the rights read, write and lock on every key. So a text with the word member must
+// not contain these rights. The right force is never implied. Other overlaps (lock a and lock a*)
 // are allowed and mean the union of the rights.
 //
 // # Concurrency
@@ -33,6 +33,6 @@
 // # Limits
 //
 // A text has at most 64 lines and 4 KiB. The checks compare the key with each granted pattern in
-// turn. This package does not check the end: it is also the NotAfter of the certificate that
-// contains the text, which crypto/x509 checks.
+// turn. This package does not check the end of a capability, because crypto/x509 checks it: the end
+// is also the NotAfter of the certificate that contains the text.
 package capability

@@ -7,8 +7,8 @@ import (
 
 var errEscape = errors.New("a percent sign must be followed by two hexadecimal digits")
 
-// plain reports whether a byte is written literally. The space is not, because an editor or a shell
-// could change spaces unnoticed.
+// plain reports whether a byte is written literally. A space is not written literally, because an
+// editor or a shell could change it unnoticed.
 func plain(b byte) bool { return b > ' ' && b <= '~' && b != '%' && b != '*' }
 
 // encode returns the canonical spelling of text.
@@ -25,7 +25,7 @@ func encode(text string) string {
 	return out.String()
 }
 
-// decode decodes any spelling. It accepts more spellings than encode returns. Parse compares its
+// decode decodes any spelling, including spellings that encode never returns. So Parse compares its
 // input with the canonical spelling afterwards.
 func decode(text string) (string, error) {
 	var out strings.Builder

@@ -39,8 +39,8 @@ var (
 	ErrNoRight   = errors.New("a capability grants at least one right")
 )
 
-// Parse parses a canonical text. A text that [Build] would spell differently is refused with one of
-// the errors of this package.
+// Parse parses a canonical text. Parse refuses a text that [Build] would spell differently, with
+// one of the errors of this package.
 func Parse(text string) (*Capability, error) {
 	c, err := parse(text)
 	if err != nil {

@@ -2,16 +2,16 @@ package capability
 
 import "time"
 
-// Tier is the kind of secret or certificate that a peer has proved. The zero Tier is none, and
-// allows nothing.
+// Tier is the kind of secret or certificate that a peer has proved. The zero Tier is not a tier,
+// and allows nothing.
 type Tier uint8
 
 // The tiers. Only peers of the tier Root may found a group, vote, answer questions and accept
 // connections.
 const (
 	Root   Tier = iota + 1 // the root secret, or a name in TLSPeers
-	Member                 // with the word member: locks every key, embeds the library, only dials
-	Guest                  // with any other capability: only dials
+	Member                 // a capability with the word member: may lock every key; only dials
+	Guest                  // any other capability; only dials
 )
 
 // String returns the name of t.
@@ -39,20 +39,20 @@ func TierOf(c *Capability) Tier {
 }
 
 // Peer describes what a verified certificate chain proves about the other side of a connection. The
-// zero Peer has proved nothing and has no rights, although its Capability is nil: check the Tier
-// first, or call Allowed.
+// zero Peer has proved nothing and has no rights, although its Capability is nil. So check the Tier
+// before the Capability, or call Allowed.
 type Peer struct {
 	// Tier is the tier that the chain proves.
 	Tier Tier
 	// Capability contains the rights of the peer. It is nil for Root, which may do everything.
 	Capability *Capability
-	// Name is for audit logs: the name in the capability, or the listed name. It is empty for a
-	// root secret.
+	// Name is shown in audit logs. It is the name in the capability, or the listed name, or empty
+	// for a root secret.
 	Name string
 	// NotAfter is the time when the chain expires and the connection should end.
 	NotAfter time.Time
 }
 
-// Allowed returns the capability with which the peer's requests must be checked. It returns false
-// if the peer has proved nothing.
+// Allowed returns the capability against which the peer's requests must be checked. It returns
+// false if the peer has proved nothing.
 func (p Peer) Allowed() (*Capability, bool) { return p.Capability, p.Tier != 0 }

@@ -19,24 +19,24 @@ const (
 	salt         = "mortise credentials v2"
 	authorityUse = "ed25519 authority key\x00" // followed by the label of the cluster
 
-	// domain is the suffix of the DNS names in certificates made from a secret. It is reserved for
-	// private use, and the names are never looked up.
+	// domain is the suffix of the DNS names in certificates made from a secret. The top-level
+	// domain "internal" is reserved for private use, and the names are never looked up.
 	domain = ".mortise.internal"
 
-	// anyAuthority is the label in the server name that a dialer requests if it trusts several
-	// authorities.
+	// A dialer that trusts several authorities requests a server name with the label anyAuthority.
 	anyAuthority = "node"
 )
 
 // authority is derived from one root secret for one cluster. Its key signs the certificates of the
-// nodes. Every full instance has the key. The holder of a derived secret has only the certificate.
+// nodes. Every full instance has the key. The holder of a derived secret has only the certificate
+// of the authority.
 type authority struct {
 	key  ed25519.PrivateKey // nil if the authority only verifies peers
 	cert *x509.Certificate
 }
 
-// newAuthority depends only on its arguments. The certificates of an authority may differ between
-// nodes, because peers never exchange them. Only its key and name must be the same.
+// newAuthority depends only on its arguments. The key and the name of an authority must be the same
+// on all nodes. The certificates may differ, because peers never exchange them.
 func newAuthority(secret, cluster string) (*authority, error) {
 	from, err := keying(secret, cluster)
 	if err != nil {
@@ -55,8 +55,8 @@ func newAuthority(secret, cluster string) (*authority, error) {
 }
 
 // authorityCert makes the certificate of an authority. Any key may sign it, because only the key,
-// the name and the constraints of a trust anchor matter. It sets the key identifier, because Go's
-// default has changed.
+// the name and the constraints of a trust anchor matter. authorityCert sets the key identifier
+// itself, because Go's default has changed.
 func authorityCert(public ed25519.PublicKey, signer ed25519.PrivateKey, cluster string) (*x509.Certificate, error) {
 	id := sha256.Sum256(public)
 	template := &x509.Certificate{
@@ -66,7 +66,7 @@ func authorityCert(public ed25519.PublicKey, signer ed25519.PrivateKey, cluster 
 		NotBefore:    always(), NotAfter: never(),
 		BasicConstraintsValid:       true,
 		IsCA:                        true,
-		MaxPathLen:                  1, // for one derived secret between the authority and a leaf
+		MaxPathLen:                  1, // for the certificate of one derived secret between the authority and a leaf
 		KeyUsage:                    x509.KeyUsageCertSign,
 		PermittedDNSDomainsCritical: true,
 		PermittedDNSDomains:         []string{zone(cluster)},
@@ -83,8 +83,9 @@ func authorityCert(public ed25519.PublicKey, signer ed25519.PrivateKey, cluster 
 	return cert, nil
 }
 
-// always and never return times before and after all times that a clock can show. So a machine
-// whose clock is wrong gets an error about its own certificate, not about the authority's.
+// always and never return a time before and a time after all times that a clock can show. So a
+// machine whose clock is wrong gets an error about a leaf certificate, not about the authority's
+// certificate.
 func always() time.Time { return time.Date(1960, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 func never() time.Time { return time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC) }
@@ -92,17 +93,17 @@ func never() time.Time { return time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 // id identifies the authority in log lines and server names.
 func (a *authority) id() string { return hex.EncodeToString(a.cert.SubjectKeyId[:8]) }
 
-// zone returns the DNS name of a cluster. It is a hash, because a label may be any text, and the
-// name crosses the network in clear text.
+// zone returns the DNS name of a cluster. The name is a hash, because a label may be any text, and
+// because the name crosses the network in clear text.
 func zone(cluster string) string {
 	sum := sha256.Sum256([]byte("mortise server name v1\x00" + cluster))
 	return hex.EncodeToString(sum[:16]) + domain
 }
 
-// leafName returns the only DNS name in the certificates of a cluster. It matches all server names.
-// Their first label identifies the authority that the dialer trusts.
+// leafName returns the only DNS name in the certificates of a cluster. It matches all server names
+// of the cluster. The first label of a server name identifies the authority that the dialer trusts.
 func leafName(cluster string) string { return "*." + zone(cluster) }
 
-// serverName returns the server name that a dialer requests and checks. The label is the ID of an
-// authority, or anyAuthority.
+// serverName returns the server name that a dialer requests and checks. The first label of the name
+// is the ID of an authority, or anyAuthority.
 func serverName(label, cluster string) string { return label + "." + zone(cluster) }

@@ -9,9 +9,10 @@ import (
 	"testing"
 )
 
-// TestAuthorityIsPinned checks that the key of an authority never changes, because other builds
-// would refuse another key. It also compares the certificate, to detect changes in new versions of
-// Go. Peers never exchange the certificate, so such a change alone would do no harm.
+// TestAuthorityIsPinned checks that the key of an authority never changes, because builds with
+// different keys would refuse each other. It also compares the certificate, to detect changes in
+// new versions of Go. A change of the certificate alone would do no harm, because peers never
+// exchange it.
 func TestAuthorityIsPinned(t *testing.T) {
 	a, err := newAuthority(secretA, "orders")
 	if err != nil {

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// peer returns what a finished handshake proves. crypto/tls provides the verified chains of
-// accepted connections. For dialed connections, which crypto/tls has not verified, peer computes
-// the chains.
+// peer returns what a finished handshake proves. For accepted connections crypto/tls provides the
+// verified chains. Dialed connections were not verified by crypto/tls, so peer computes their
+// chains.
 func (n *names) peer(state tls.ConnectionState, roots *x509.CertPool, now time.Time) (Peer, error) {
 	chains := state.VerifiedChains
 	if len(chains) == 0 {
@@ -50,9 +50,9 @@ func (n *names) accepts(own func(tls.ConnectionState) error) func(tls.Connection
 	}
 }
 
-// dials makes this package verify dialed connections. crypto/tls would compare a single ServerName,
-// but there may be several names, or a URI. The new VerifyConnection checks the same as crypto/tls:
-// the chain, the time, the key usage, and the user's own functions.
+// dials makes this package verify dialed connections. crypto/tls would compare only a single
+// ServerName, but several names, or a URI, may be listed. Like crypto/tls, the new VerifyConnection
+// checks the chain, the time and the key usage, and calls the user's own functions.
 func (n *names) dials(config *tls.Config, now func() time.Time) {
 	raw, own, roots := config.VerifyPeerCertificate, config.VerifyConnection, config.RootCAs
 	config.InsecureSkipVerify, config.VerifyPeerCertificate = true, nil

@@ -36,7 +36,8 @@ var (
 )
 
 // textID returns the identifier of the certificate extension that contains the text of a
-// capability. The arc 2.25 is for UUIDs, and no UUID of any version is as small as this number.
+// capability. The arc 2.25 is for UUIDs, and this number is smaller than every UUID that has a
+// version.
 func textID() asn1.ObjectIdentifier { return asn1.ObjectIdentifier{2, 25, 1836020324} }
 
 type derived struct {
@@ -46,11 +47,11 @@ type derived struct {
 	capability *capability.Capability
 }
 
-// DeriveSecret returns a secret whose holder has exactly the rights of the canonical capability
-// text, in the cluster with the given label: an intermediate certificate with its key, signed by
-// the root secret's authority. It is not stored anywhere. It is valid until the end of the
-// capability, as long as the instances have the root secret in Secret or OldSecrets. DeriveSecret
-// is safe for concurrent use.
+// DeriveSecret returns a derived secret for the cluster with the given label. Its holder has
+// exactly the rights of the canonical capability text. The derived secret is an intermediate
+// certificate with its key, signed by the authority of the root secret, and is not stored anywhere.
+// It is valid until the end of the capability, provided that the instances have the root secret in
+// Secret or OldSecrets. DeriveSecret is safe for concurrent use.
 func DeriveSecret(secret, cluster, text string) (string, error) {
 	secret = strings.TrimSpace(secret)
 	if IsDerived(secret) {

@@ -43,7 +43,7 @@ func accepted(t testing.TB, server, client *Source) (Peer, error) {
 	return server.Peer(seen)
 }
 
-// watched returns a copy of config that records the states that it checks.
+// watched returns a copy of config that records the connection states that it verifies.
 func watched(config *tls.Config, seen *tls.ConnectionState) *tls.Config {
 	config = config.Clone()
 	if check := config.VerifyConnection; check != nil {
@@ -112,7 +112,8 @@ func TestGuestPosesAsAServer(t *testing.T) {
 	}
 }
 
-// The rights must be those of the certificate that the root secret has signed.
+// The peer must have the rights in the certificate that the root secret has signed, not those in
+// the leaf.
 func TestTextInALeafMeansNothing(t *testing.T) {
 	server := source(t, SecretConfig{})
 	guest, err := parseDerived(derive(t, secretA, time.Time{}, "read a"), "orders")
@@ -137,8 +138,8 @@ func TestTextInALeafMeansNothing(t *testing.T) {
 	}
 }
 
-// bent returns the certificate of a derived secret. change modifies it before the authority signs
-// it.
+// bent returns the certificate of a derived secret. The function change modifies the certificate
+// before the authority signs it.
 func bent(t testing.TB, change func(*x509.Certificate)) tls.Certificate {
 	t.Helper()
 	a, err := newAuthority(secretA, "orders")
@@ -194,8 +195,8 @@ func TestIntermediateSignsAnIntermediate(t *testing.T) {
 	}
 }
 
-// Only derived secrets made by mortise secret are accepted, even if the root secret has signed
-// others.
+// Only texts that the command "mortise secret" writes are accepted, even if the root secret has
+// signed another text.
 func TestTextsThatAreNotCanonical(t *testing.T) {
 	server := source(t, SecretConfig{})
 	with := func(text string) func(*x509.Certificate) {
@@ -251,7 +252,7 @@ func TestDerivedSecretsAndRotation(t *testing.T) {
 	dropped := source(t, steps[3])
 	wantRefused(t, "after the rotation", dropped.ServerTLS(), ofA.ClientTLS(), "refuses our certificate",
 		"has another secret")
-	deaf := ofA.ClientTLS() // accepts every server, so the server itself must refuse
+	deaf := ofA.ClientTLS() // accepts every server, so the server itself must refuse the connection
 	deaf.InsecureSkipVerify, deaf.VerifyConnection = true, nil
 	wantRefused(t, "after the rotation, an unchecking client", dropped.ServerTLS(), deaf, "not trusted here",
 		"does not trust the authority")
@@ -276,7 +277,7 @@ func TestDerivedSecretsEnd(t *testing.T) {
 		t.Error(err)
 	}
 	clock.set(until.Add(time.Second))
-	slow := source(t, SecretConfig{Secret: secret}) // its clock is slow
+	slow := source(t, SecretConfig{Secret: secret}) // the clock of slow is behind
 	wantRefused(t, "after its end", server.ServerTLS(), slow.ClientTLS(),
 		"derived secret ended at 2030-05-17T15:00:00Z", "expired")
 	if _, err := FromSecret(SecretConfig{Secret: secret, Cluster: "orders", Now: clock.Now}); err == nil ||
@@ -314,7 +315,7 @@ func TestDerivedSecretsAreChecked(t *testing.T) {
 	}
 }
 
-// FuzzParseDerived checks that another authority cannot be combined with a certificate.
+// FuzzParseDerived checks that a certificate is not accepted together with another authority.
 func FuzzParseDerived(f *testing.F) {
 	secret, err := DeriveSecret(secretA, "orders", "mortise-capability/1\nfor x\nlock a\n")
 	if err != nil {

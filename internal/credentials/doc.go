@@ -1,11 +1,12 @@
 // Package credentials makes the TLS configurations of a node, and determines the rights of a
-// verified peer. Its input is a root secret that all instances share, a secret derived from it, the
-// user's own TLS configuration, or files that may be replaced while the node runs.
+// verified peer. Its input is one of four: a root secret that all instances share, a secret derived
+// from a root secret, the user's own TLS configuration, or files that may be replaced while the
+// node runs.
 //
 // # What it is
 //
-// A [Source] returns two configurations, one for accepted and one for dialed connections, and the
-// [Peer] at the other end of a connection. [FromSecret] needs no PKI:
+// A [Source] returns two configurations, one for accepted and one for dialed connections. It also
+// determines the [Peer] at the other end of a connection. [FromSecret] needs no PKI:
 //
 //	root secret, Config.Cluster
 //	    --HKDF-SHA256--> Ed25519 key: the cluster's authority, the same on every instance
@@ -31,14 +32,15 @@
 //
 // A certificate made from a secret has one name, a hash of the cluster's label. Peers check this
 // name, so host names and addresses do not matter. [FromTLS] checks and hardens the user's
-// configuration. [FromFiles] reads a certificate, a key and authorities, and reads them again when
-// they change. With both, [Names] lists which names in certificates belong to instances (Root), and
-// which to guests, with their rights. Both sides check the names. [Explain] describes why a
-// handshake failed.
+// configuration. [FromFiles] reads a certificate, a key and authorities from files, and reads the
+// files again when they change. For both functions, [Names] lists the names in the certificates of
+// instances (Root), and the names in the certificates of guests with their rights. Both sides check
+// the names. [Explain] describes why a handshake failed.
 //
 // # How a secret is replaced
 //
-// A secret is replaced in three rolling deploys. Each must be complete before the next begins:
+// A secret is replaced in three rolling deploys. Each deploy must be complete before the next
+// begins:
 //
 //	        Secret   OldSecrets
 //	start   old      -
@@ -46,14 +48,15 @@
 //	2.      new      old         the instances use the new secret, one after the other
 //	3.      new      -           the old secret, and all derived from it, is worthless
 //
-// Only instances in the same step or in neighboring steps are guaranteed to connect, in both
-// directions. If a secret has leaked, only step 3 excludes it.
+// Only instances in the same step or in neighboring steps are guaranteed to accept each other. If
+// the old secret has leaked, its holders are excluded only by step 3.
 //
-// The holder of a derived secret trusts only the authority of its own root secret, and names it in
-// the server name (SNI). An instance has a certificate of that authority as long as the root secret
-// is in Secret or OldSecrets. So secrets derived from the old secret work until step 3, and secrets
-// derived from the new secret from step 1 on. Replace them in between. Equal rights have an equal
-// hash, before and after.
+// The holder of a derived secret trusts only the authority of its root secret, and names this
+// authority in the server name (SNI). An instance has a certificate of that authority as long as
+// the root secret is in Secret or OldSecrets. So secrets derived from the old secret work until
+// step 3, and secrets derived from the new secret work from step 1 on. Replace derived secrets
+// between these steps. A new derived secret with the same capability text has the same hash of
+// rights as the old one.
 //
 // # Guarantees
 //
@@ -62,16 +65,18 @@
 //   - With a secret, an accepted peer has the root secret, an old secret or a secret derived from
 //     one of them, and uses the same cluster label.
 //   - Tier and rights depend only on the verified chain. A capability text in a leaf certificate is
-//     ignored, and a derived certificate cannot sign another one. A dialer refuses every server
-//     that is not of the root tier, so no guest can pose as an instance.
-//   - With the user's own certificates, an accepted peer has a listed name. Both sides check this,
-//     also with the configurations that GetConfigForClient returns. The only exception is a
-//     Config.TLS with a VerifyConnection and without a list: then VerifyConnection decides.
+//     ignored, and a derived certificate cannot sign another derived certificate. A dialer refuses
+//     every server that is not of the root tier, so no guest can pose as an instance.
+//   - With the user's own certificates, an accepted peer has a listed name. Both sides check the
+//     names, also with the configurations that GetConfigForClient returns. The only exception is a
+//     Config.TLS that has a VerifyConnection, without a list of names: then VerifyConnection
+//     decides.
 //   - The key of the authority depends only on the secret and the cluster, never on the version of
 //     Go or of this package. Tests check this.
-//   - A certificate in use is valid for at least six more days, and was valid 23 hours ago, so
-//     instances accept each other if their clocks differ by less. A node whose clock is set back
-//     makes a new one. No certificate is valid longer than the derived secret that has signed it.
+//   - A certificate made from a secret that is in use is valid for at least six more days, and was
+//     already valid 23 hours ago. So instances accept each other if their clocks differ by less
+//     than 23 hours. A node whose clock is set back makes a new certificate. No certificate is
+//     valid longer than the derived secret that has signed it.
 //   - [Source] and [SecretConfig] never print or log secrets and keys, whatever the formatting
 //     verb.
 //
@@ -79,45 +84,47 @@
 //
 // Everything is safe for concurrent use. There are no goroutines: certificates are renewed, and
 // files are checked, during a handshake or a call of ClientTLS, Peer or Recheck. No mutex is held
-// during I/O. While one handshake reads files, which may hang, the others use the previous content.
-// Stretched secrets are cached for the process (stretch.go).
+// during I/O. While one handshake reads files, which may hang, the other handshakes use the
+// previous content of the files. All nodes of a process share a cache of stretched secrets
+// (stretch.go).
 //
 // # Failure
 //
-// The constructors report all mistakes in the configuration, by field. A file that is broken or
-// missing later is reported once through slog, and retried at most once a second. Meanwhile the
-// last usable set of files is used, expired or not.
+// The constructors report all mistakes in the configuration, and name the wrong fields. If a file
+// is broken or missing later, this is logged once, and the file is read again at most once a
+// second. Meanwhile the last usable set of files is used, even if it has expired.
 //
 // # Limits
 //
 // An attacker that can reach the port sees a certificate, and can use it to try guesses of the
-// secret offline. So a secret must be random. A generated secret is random. Others are refused if
-// their estimated strength (estimate.go) is below 128 bits. The estimate finds common mistakes and
-// proves nothing.
+// secret offline. So a secret must be random. A generated secret is random. Other secrets are
+// refused if their estimated strength (estimate.go) is below 128 bits. The estimate finds common
+// mistakes and proves nothing.
 //
 // A certificate proves tier and rights, never which instance a process is. All instances may share
 // a certificate, and the key of an instance ID is proved on the connection after TLS
 // (internal/nodeid, transport). Every holder of the root secret can claim any name, become a voter
-// by the group's rules, and derive secrets unnoticed. It cannot claim the ID of another instance.
+// by the group's rules, and derive secrets unnoticed. But a holder cannot claim the ID of another
+// instance.
 //
-// A derived secret can be revoked before its end only by replacing the root secret. A connection
-// does not end with its certificates and authorities, so the caller must call [Source.Recheck].
-// Go's TLS client sends the alert "bad certificate" for every cause, so only the client can tell
-// whether the secret, the cluster or the clock is the cause.
+// A derived secret can be revoked before its end only by replacing the root secret. An open
+// connection does not end when a certificate expires or an authority is removed, so the caller must
+// call [Source.Recheck]. Go's TLS client sends the alert "bad certificate" for every cause, so only
+// the client can tell whether the secret, the cluster or the clock is the cause.
 //
 // For dialed connections of FromFiles, and of FromTLS with names, InsecureSkipVerify is set,
 // because crypto/tls can compare only a single host name, and no URI. VerifyConnection performs all
 // checks of crypto/tls, and checks the names. Only one check is not repeated: with
-// GODEBUG=fips140=on crypto/tls restricts the keys in chains to approved kinds and sizes. It still
-// does so for accepted connections, for signatures, and for everything made from a secret: Ed25519,
-// HKDF and PBKDF2 with SHA-256. The tests of this package pass with fips140=on, with fips140=only,
-// and with the frozen module of GOFIPS140=v1.0.0.
+// GODEBUG=fips140=on crypto/tls restricts the keys in chains to approved kinds and sizes. This
+// restriction still applies to accepted connections, to signatures, and to everything made from a
+// secret: Ed25519, HKDF and PBKDF2 with SHA-256. The tests of this package pass with fips140=on,
+// with fips140=only, and with the frozen module of GOFIPS140=v1.0.0.
 //
 // # Refused alternative
 //
 // Pre-shared keys of TLS 1.3 are not supported by crypto/tls. A common certificate for all nodes,
-// or one derived from the secret, would never expire. With authorities derived from secret and
-// capability text, an unverified leaf certificate would choose the authority, and two guests with
-// the same text could pose as servers to each other. A list of guests on the instances would be
-// state to agree on.
+// or a certificate derived from the secret, would never expire. If authorities were derived from
+// the secret and the capability text, an unverified leaf certificate would choose the authority,
+// and two guests with the same text could pose as servers to each other. With a list of guests on
+// the instances, all instances would have to agree on the list.
 package credentials

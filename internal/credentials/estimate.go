@@ -11,9 +11,9 @@ const (
 	minSecret = 16  // bytes
 	minBits   = 128 // bits of the estimate
 
-	estimated = 512 // bytes that the estimate considers
-	wordBits  = 11  // for a word, which is one of 2,048
-	leastRun  = 6   // bytes of a repetition or sequence that counts as one character
+	estimated = 512 // the estimate considers only this many bytes
+	wordBits  = 11  // estimate for a word, as if chosen from 2,048
+	leastRun  = 6   // smallest length of a repetition or sequence that counts as one character
 
 	howToMake = "make one with `mortise secret` (or `openssl rand -hex 32`), and give the same to every instance"
 )
@@ -34,17 +34,18 @@ func judge(secret string) error {
 	return nil
 }
 
-// estimate returns an upper bound of a secret's strength in bits. It is the lower result of two
-// methods.
+// estimate returns an upper bound of a secret's strength in bits. There are two methods, and the
+// lower result counts.
 //
-// The first method counts characters. Each counts the logarithm of the alphabet's size (10 digits,
-// 16 hexadecimal digits, 26 letters of one case, 32 others), which is at most twice the number of
-// different characters. Six or more bytes that repeat earlier bytes, or form a sequence such as
-// 12345678, count as one character.
+// The first method counts characters. Each character counts as the binary logarithm of the
+// alphabet's size. The alphabet consists of 10 digits, 16 hexadecimal digits, 26 letters of one
+// case, or 32 others. Its size is limited to twice the number of different characters in the
+// secret. Six or more bytes that repeat earlier bytes, or form a sequence such as 12345678, count
+// as one character.
 //
-// The second method counts words: 11 bits a word, 3 a digit, 1 a separator. It applies if the text
-// contains white space, or if three quarters of it are pronounceable words of five or more letters
-// of one case.
+// The second method counts words: 11 bits for a word, 3 for a digit, 1 for a separator. It applies
+// if the secret contains white space, or if three quarters of the secret are pronounceable words of
+// five or more letters of one case.
 //
 // The estimate finds common mistakes and proves nothing. It refuses about one in 100,000 outputs of
 // openssl rand -base64 24.
@@ -88,7 +89,8 @@ func byCharacters(text string) float64 {
 	return float64(folded(text)) * math.Log2(float64(max(alphabet, 2)))
 }
 
-// folded counts characters. A repetition or a sequence of at least leastRun bytes counts as one.
+// folded counts characters. A repetition or a sequence of at least leastRun bytes counts as one
+// character.
 func folded(text string) int {
 	count := 0
 	for i := 0; i < len(text); count++ {
@@ -101,8 +103,8 @@ func folded(text string) int {
 	return count
 }
 
-// sequence returns how many bytes at the beginning of text form a sequence: each is one higher than
-// the last, one lower, or equal.
+// sequence returns how many bytes at the beginning of text form a sequence. From byte to byte, a
+// sequence always increases by one, always decreases by one, or is constant.
 func sequence(text string) int {
 	if len(text) < 2 {
 		return len(text)
@@ -118,8 +120,8 @@ func sequence(text string) int {
 	return n
 }
 
-// repeated returns the length of the longest text at i that also begins before i. The two may
-// overlap.
+// repeated returns the length of the longest piece of text at index i that also occurs at a lower
+// index. The two occurrences may overlap.
 func repeated(text string, i int) int {
 	longest := 0
 	for from := range i {
@@ -161,8 +163,8 @@ func byWords(text string) float64 {
 	return bits
 }
 
-// firstWord returns the letters of one case at the beginning of text. Only the first may be a
-// capital.
+// firstWord returns the letters of one case at the beginning of text. Only the first letter may be
+// a capital.
 func firstWord(text string) string {
 	small := func(r rune) bool { return unicode.IsLetter(r) && !unicode.IsUpper(r) }
 	large := func(r rune) bool { return unicode.IsUpper(r) }
@@ -173,7 +175,8 @@ func firstWord(text string) string {
 	return text[:len(text)-len(strings.TrimLeftFunc(text[capitals:], small))]
 }
 
-// spoken reports whether the word has no four consecutive consonants. Random text soon has them.
+// spoken reports whether the word has no four consecutive consonants. Random text soon contains
+// four.
 func spoken(word string) bool {
 	run := 0
 	for _, r := range strings.ToLower(word) {

@@ -14,9 +14,10 @@ import (
 )
 
 // Explain returns one sentence about the cause of a failed TLS handshake and what to do, or "" for
-// nil. err is the error of the handshake, wrapped or not, or of a client's first Read, because TLS
-// 1.3 refuses a client only after the client has finished the handshake. Text from the peer is
-// quoted and shortened. The sentence contains no prefix and no address.
+// nil. err is the error of the handshake, wrapped or not. It may also be the error of a client's
+// first Read, because with TLS 1.3 a server refuses a client only after the client has finished the
+// handshake. Text from the peer is quoted and shortened. The sentence contains no prefix and no
+// address.
 func Explain(err error) string {
 	if err == nil {
 		return ""
@@ -81,8 +82,9 @@ func explainUnknown(cert *x509.Certificate) string {
 		"other, or RootCAs and ClientCAs of Config.TLS lack the issuer", subjectOf(cert), clip(cert.Issuer.String()))
 }
 
-// explainInvalid returns the times of both clocks if the certificate was made from a secret. Its
-// validity begins at the time when it was made, by the clock of its maker, minus backdate.
+// explainInvalid returns the times of both clocks if the certificate was made from a secret. The
+// validity of such a certificate begins at the duration backdate before its creation, by the clock
+// of its maker.
 func explainInvalid(invalid x509.CertificateInvalidError) string {
 	cert := invalid.Cert
 	switch {
@@ -152,7 +154,7 @@ func plainHTTP(head string) bool {
 	return false
 }
 
-// These are the alerts of RFC 8446 that refuse a certificate or a version.
+// These are the alerts of RFC 8446 with which a side refuses a certificate or a version.
 const (
 	badCertificate      tls.AlertError = 42
 	certificateExpired  tls.AlertError = 45
@@ -201,8 +203,8 @@ func silent(err error) bool {
 	return ok && timeout.Timeout()
 }
 
-// ours reports whether a certificate looks as if it was made from a secret. Any process can make
-// such a certificate.
+// ours reports whether a certificate looks as if it was made from a secret. This proves nothing,
+// because any process can make such a certificate.
 func ours(cert *x509.Certificate) bool {
 	return len(cert.DNSNames) == 1 && strings.HasSuffix(cert.DNSNames[0], domain)
 }

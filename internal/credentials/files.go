@@ -26,14 +26,14 @@ type FilesConfig struct {
 	// has no peers. Empty means the dialed host.
 	ServerName string
 	Names      Names            // the names of the peers that are accepted
-	Logger     *slog.Logger     // logs new sets of files, and each unusable set once; nil discards
+	Logger     *slog.Logger     // gets a line for each new set of files and each unusable set; nil discards
 	Now        func() time.Time // wall clock, safe for concurrent use; nil means time.Now
 }
 
 // FromFiles reads a certificate, its key and the authorities, and reads them again when their
 // modification time, size or identity changes. This is checked when a connection is made, at most
-// once a second. An unusable set is reported once, and the last usable one is used. FromFiles fails
-// if the first set is unusable.
+// once a second. An unusable set of files is logged once, and the last usable set stays in use.
+// FromFiles fails if the first set is unusable.
 func FromFiles(cfg FilesConfig) (*Source, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -114,14 +114,14 @@ type files struct {
 	mu       sync.Mutex // guards the fields below; never held while files are checked
 	current  *material
 	looked   time.Time
-	looking  bool           // a goroutine checks the files, and alone uses the fields below
+	looking  bool           // a goroutine checks the files; only this goroutine uses the fields below
 	stats    [3]os.FileInfo // the state of the files before they were read last
-	failed   bool           // the last set was unusable: read again even without a change
+	failed   bool           // the last set was unusable: the files are read again even without a change
 	reported string         // text of the failure that was reported last
 }
 
-// latest returns the set of files to use now. Only one caller makes a check that is due; the others
-// do not wait for it.
+// latest returns the set of files to use now. If a check of the files is due, one caller makes the
+// check, and the other callers do not wait for it.
 func (f *files) latest() *material {
 	now := f.config.Now().Round(0)
 	f.mu.Lock()
@@ -142,7 +142,7 @@ func (f *files) latest() *material {
 }
 
 // look returns a new set of files, or nil if there is none. It logs a new failure. Only the caller
-// that has set looking may call it.
+// of latest that has set the field looking may call look.
 func (f *files) look() *material {
 	stats, err := f.stat()
 	if err == nil {

@@ -37,7 +37,8 @@ func newFolder(t *testing.T) *folder {
 
 func (f *folder) write(name string, text []byte) {
 	f.t.Helper()
-	// The file is renamed, so that it is another file even with the same size and time.
+	// The new text is renamed to the file, so that the file's identity changes even if size and
+	// time do not.
 	if err := os.WriteFile(name+".new", text, 0o600); err != nil {
 		f.t.Fatal(err)
 	}
@@ -95,7 +96,7 @@ func TestFilesAreReloaded(t *testing.T) {
 	f.writeAuthorities(ca)
 	s := f.open()
 	peer := fromTLS(t, given(t, ca))
-	server := s.ServerTLS() // kept, as by a listener
+	server := s.ServerTLS() // used for the whole test, as by a listener
 	shown := func() string { return peerSerial(t, server, peer.ClientTLS()) }
 	byTime := func(minutes int) func(*x509.Certificate) {
 		return func(c *x509.Certificate) { c.NotAfter = noon.Add(time.Duration(minutes) * time.Minute) }
@@ -121,7 +122,7 @@ func TestFilesAreReloaded(t *testing.T) {
 	}
 	f.wantLines("unchanged", 0, 1)
 
-	// First both authorities are trusted, then the new one signs.
+	// First both authorities are trusted, then the new authority signs.
 	newPeer := fromTLS(t, given(t, next))
 	wantRefused(t, "not trusted yet", server, newPeer.ClientTLS(), "refuses our certificate", "not trusted here")
 	f.writeAuthorities(ca, next)
@@ -181,14 +182,14 @@ func TestBrokenFilesKeepTheOldOnes(t *testing.T) {
 }
 
 // A disk that hangs must delay only one handshake: the goroutine that checks the files holds no
-// lock, and other handshakes do not wait for it.
+// lock, and other handshakes do not wait for this goroutine.
 func TestASlowDiskHoldsUpOne(t *testing.T) {
 	ca := newSigner(t, "ca")
 	f := newFolder(t)
 	f.writePair(ca.pair(t))
 	f.writeAuthorities(ca)
 	inside, release := make(chan struct{}), make(chan struct{})
-	// The test can stop a check only when the check logs a line.
+	// The test can block a check of the files only when the check logs a line.
 	f.cfg.Logger = slog.New(hanging{slog.DiscardHandler, t, new(atomic.Int32), inside, release})
 	s := f.open()
 	peer := fromTLS(t, given(t, ca))
@@ -198,7 +199,7 @@ func TestASlowDiskHoldsUpOne(t *testing.T) {
 	all.Go(func() { s.ClientTLS() })
 	<-inside
 	f.writePair(ca.pair(t))
-	f.look() // a second check is due, but must not run concurrently
+	f.look() // a second check is due, but must not begin during the first
 	wantTalk(t, "while another handshake looks", s.ServerTLS(), peer.ClientTLS())
 	close(release)
 	all.Wait()

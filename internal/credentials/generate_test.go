@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// outputs of openssl rand -hex 32 and -base64 24
+// outputs of "openssl rand -hex 32" and of "openssl rand -base64 24"
 const (
 	opensslHex    = "7cf2a1f3b1c5d0a96e4b1b7f0e55d2c8934fa6c01be77d23f4e59ab06c1d8e3f"
 	opensslBase64 = "pW3kZq0vXn8+Jt5RbYcU/fGh2LaSdE7M"
@@ -58,7 +58,8 @@ func TestWeakSecretsAreRefused(t *testing.T) {
 	}
 }
 
-// The secrets that the documentation recommends must be accepted. The sample is always the same.
+// The secrets that the documentation recommends must be accepted. The random source has a fixed
+// seed.
 func TestRandomSecretsPass(t *testing.T) {
 	least, random := map[string]int{}, rand.NewChaCha8([32]byte{1})
 	for range 2000 {

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// FromTLS returns a Source for the user's own configuration, which it clones, and for the names of
-// the accepted peers. The callbacks of the configuration must be safe for concurrent use.
-// GetCertificate (accepted connections) and GetClientCertificate (dialed ones) return certificates
-// that are renewed while the node runs. FromTLS enforces TLS 1.3, client certificates and full
-// handshakes. Names are checked on both sides, also with the configurations that GetConfigForClient
-// returns. Without names, VerifyConnection is required: every peer that it accepts is an instance,
-// and the certificate of a dialed peer must contain ServerName or, if that is empty, the dialed
-// host. The error lists all mistakes, by field.
+// FromTLS returns a Source for a clone of the user's own configuration and for the names of the
+// accepted peers. The callbacks of the configuration must be safe for concurrent use. If
+// certificates are renewed while the node runs, GetCertificate must return them for accepted
+// connections, and GetClientCertificate for dialed connections. FromTLS enforces TLS 1.3, client
+// certificates and full handshakes. Both sides check the names, also if GetConfigForClient has
+// returned the configuration. Without names, VerifyConnection is required, and every peer that it
+// accepts is an instance. The certificate of a dialed peer must then contain ServerName or, if
+// ServerName is empty, the dialed host. The error lists all mistakes and names the wrong fields.
 func FromTLS(config *tls.Config, list Names) (*Source, error) {
 	if config == nil {
 		return nil, errors.New("Config.TLS: is nil")
@@ -65,7 +65,7 @@ func (g *provided) now() time.Time {
 	return time.Now()
 }
 
-// accepting returns config for accepted connections. The names are checked before the
+// accepting returns a copy of config for accepted connections. The names are checked before the
 // VerifyConnection of config is called.
 func (g *provided) accepting(config *tls.Config) *tls.Config {
 	config = harden(config.Clone())

@@ -17,15 +17,15 @@ import (
 // Names defines which names in the certificates of the user's own authority are accepted. It is
 // copied.
 type Names struct {
-	Peers  []string          // of instances: DNS names or SPIFFE IDs; if empty, ServerName
-	Guests map[string]string // of guests; values are capability texts, or only the rights
+	Peers  []string          // names of instances: DNS names or SPIFFE IDs; if empty, ServerName
+	Guests map[string]string // by name of a guest: a capability text, or only its rights
 }
 
 const spiffe = "spiffe://"
 
 // names decides about a peer by the names in its certificate. It is immutable.
 type names struct {
-	listed map[string]*capability.Capability // by lower-case name or SPIFFE ID; nil for an instance
+	listed map[string]*capability.Capability // by name in lower case, or SPIFFE ID; an instance has a nil capability
 }
 
 // newNames reports all mistakes in one error. If there are no peers, the error contains errNoPeers.
@@ -72,7 +72,7 @@ var errNoPeers = errors.New("Config.TLSPeers: is empty, so every certificate of 
 	"name that all of them carry " +
 	"(with Config.TLS, VerifyConnection may decide instead)")
 
-// checkName returns a name in the form in which names are compared.
+// checkName checks a name and returns it in the form in which names are compared.
 func checkName(name string) (string, error) {
 	if rest, ok := strings.CutPrefix(name, spiffe); ok {
 		u, err := url.Parse(name)
@@ -104,7 +104,7 @@ func (u unlisted) Error() string {
 }
 
 // find returns the peer that the names in a certificate identify. Names are compared literally: a
-// wildcard in a certificate counts only if the same wildcard is listed. If one of the names belongs
+// wildcard in a certificate matches only the same wildcard in the list. If one of the names belongs
 // to an instance, the peer is an instance. A certificate with the names of several guests is
 // refused, because their rights may differ.
 func (n *names) find(leaf *x509.Certificate) (Peer, error) {

@@ -24,7 +24,8 @@ func uris(list ...string) func(*x509.Certificate) {
 	}
 }
 
-// users returns sources for the same pair: from TLS, from GetConfigForClient, and from files.
+// users returns three sources for the same pair: one from a TLS configuration, one from a
+// configuration with GetConfigForClient, and one from files.
 func users(t *testing.T, ca *signer, pair tls.Certificate, list Names) map[string]*Source {
 	t.Helper()
 	plain := given(t, ca)
@@ -46,7 +47,8 @@ func users(t *testing.T, ca *signer, pair tls.Certificate, list Names) map[strin
 	return map[string]*Source{"TLS": a, "GetConfigForClient": b, "TLSFiles": f.open()}
 }
 
-// Other services of the same authority have valid certificates, and must be refused as instances.
+// Other services have valid certificates of the same authority, and must not be accepted as
+// instances.
 func TestOthersOfTheSameAuthorityAreRefused(t *testing.T) {
 	ca := newSigner(t, "ca")
 	list := Names{Peers: []string{"Orders.internal", "orders-new.internal"},
@@ -119,7 +121,7 @@ func fromPair(t *testing.T, ca *signer, pair tls.Certificate, list Names) *Sourc
 	return s
 }
 
-// A SPIFFE ID is a URI. The certificate contains no host name, so none is compared.
+// A SPIFFE ID is a URI. The certificate contains no host name, so no host name is compared.
 func TestSPIFFE(t *testing.T) {
 	ca := newSigner(t, "ca")
 	const id = "spiffe://example.org/orders"
@@ -191,7 +193,7 @@ func TestNamesAreRequired(t *testing.T) {
 	}
 }
 
-// The user's own VerifyConnection may decide instead of a list, and in addition to a list.
+// The user's own VerifyConnection may decide instead of a list of names, or in addition to a list.
 func TestUsersOwnCheck(t *testing.T) {
 	ca := newSigner(t, "ca")
 	errOwn := errors.New("revoked")

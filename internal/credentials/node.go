@@ -17,8 +17,8 @@ import (
 const (
 	backdate   = 24 * time.Hour     // validity before its creation, for peers whose clocks are behind
 	lifetime   = 7 * 24 * time.Hour // validity after its creation
-	renewAfter = 24 * time.Hour     // leaves six days, for peers whose clocks are ahead
-	stepBack   = time.Hour          // a clock set back by more requires a new certificate
+	renewAfter = 24 * time.Hour     // six days are left, for peers whose clocks are ahead
+	stepBack   = time.Hour          // if the clock is set back by more, a new certificate is made
 )
 
 var (
@@ -26,14 +26,14 @@ var (
 	errAuthority  = errors.New("credentials: the peer presents the certificate of an authority as its own")
 )
 
-// node makes the certificates of this process, all for one key, which is never stored or sent.
+// node makes the certificates of this process. All are for one key, which is never stored or sent.
 type node struct {
 	issuers []*issuer // the first one signs, unless a dialer requests another
 }
 
 // issuer makes certificates that one authority or one derived secret has signed.
 type issuer struct {
-	label   string            // in the server name of a dialer that trusts only this authority
+	label   string            // label in the server name of a dialer that trusts only this authority
 	cert    *x509.Certificate // the certificate of the key that signs
 	by      ed25519.PrivateKey
 	between [][]byte // certificates between the leaf and the authority
@@ -46,8 +46,8 @@ type issuer struct {
 	made    time.Time
 }
 
-// certificate returns a certificate that is valid for six more days or longer. It makes a new one
-// if necessary.
+// certificate returns a certificate that is valid for at least six more days. It makes a new
+// certificate if necessary.
 func (i *issuer) certificate() (*tls.Certificate, error) {
 	now := i.now().Round(0) // wall clock, because the monotonic clock stops during sleep
 	i.mu.Lock()
@@ -64,8 +64,8 @@ func (i *issuer) certificate() (*tls.Certificate, error) {
 }
 
 // dialed chooses the certificate for a dialer. The holder of a derived secret trusts only the
-// authority of its own root secret, and requests it by name. It gets a certificate of that
-// authority as long as the root secret is in Secret or OldSecrets.
+// authority of its root secret, and requests this authority by name. The holder gets a certificate
+// of that authority as long as the root secret is in Secret or OldSecrets.
 func (n *node) dialed(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if hello != nil {
 		label, _, _ := strings.Cut(hello.ServerName, ".")
@@ -78,8 +78,8 @@ func (n *node) dialed(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return n.issuers[0].certificate()
 }
 
-// dials chooses the certificate for a server. It is always signed with the secret in use, not with
-// an old secret.
+// dials chooses the certificate for a server. The certificate is always signed with the secret in
+// use, not with an old secret.
 func (n *node) dials(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 	return n.issuers[0].certificate()
 }

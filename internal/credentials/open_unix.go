@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// OpenToOthers reports whether users that should not read a secret file can access it. If the file
-// belongs to root, read access by its group is considered intended.
+// OpenToOthers reports whether a secret file is accessible to users other than its owner. If the
+// file belongs to root, read access by the file's group is considered intended.
 func OpenToOthers(info fs.FileInfo) bool {
 	perm := info.Mode().Perm()
 	owner, known := info.Sys().(*syscall.Stat_t)

@@ -58,18 +58,19 @@ type checker interface {
 
 // Peer returns what the certificates of the other side prove, after a finished handshake with a
 // configuration of s. Only the verified chain counts. After an error the connection must be
-// refused. It was then made with another configuration, because those of s refuse such a peer in
-// the handshake.
+// refused. An error means that the connection was made with another configuration, because the
+// configurations of s already refuse such a peer in the handshake.
 func (s *Source) Peer(state tls.ConnectionState) (Peer, error) { return s.checker.peer(state) }
 
-// Recheck returns why an open connection would no longer be accepted: a certificate of its chain
-// has expired, its authority was removed from the files, or its name is not listed. Nil means that
-// it may continue. Recheck may read files, at most once a second, and costs about as much as the
-// verification in a handshake.
+// Recheck returns nil if an open connection would still be accepted. Otherwise the error says that
+// a certificate of the peer's chain has expired, that its authority was removed from the files, or
+// that its name is not listed. Recheck may read files, at most once a second, and costs about as
+// much as the verification in a handshake.
 func (s *Source) Recheck(state tls.ConnectionState) error { return s.checker.recheck(state) }
 
-// Own returns how peers see the certificates of s. With a user's own certificates, an error means
-// that no list has their names; then instances with the same lists refuse s.
+// Own returns what the certificates of s prove to peers. With a user's own certificates, an error
+// means that Names lists no name of these certificates. Then instances with the same Names refuse
+// s.
 func (s *Source) Own() (Peer, error) { return s.checker.own() }
 
 func leafOf(state tls.ConnectionState) (*x509.Certificate, error) {
@@ -82,8 +83,8 @@ func leafOf(state tls.ConnectionState) (*x509.Certificate, error) {
 	return nil, errAuthority
 }
 
-// verify returns the chains from the peer's certificate to one of the roots that are valid at the
-// given time.
+// verify returns the chains from the peer's certificate to the roots. Only chains that are valid at
+// the given time are returned.
 func verify(state tls.ConnectionState, roots *x509.CertPool, now time.Time,
 	use x509.ExtKeyUsage) ([][]*x509.Certificate, error) {
 	leaf, err := leafOf(state)
@@ -98,8 +99,8 @@ func verify(state tls.ConnectionState, roots *x509.CertPool, now time.Time,
 		KeyUsages: []x509.ExtKeyUsage{use}})
 }
 
-// end returns the time when the last of the chains expires. A chain expires with the first of its
-// certificates.
+// end returns the time when the last of the chains expires. A chain expires when any of its
+// certificates expires.
 func end(chains [][]*x509.Certificate) (latest time.Time) {
 	for _, chain := range chains {
 		until := never()

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// generated secrets, which are not stretched
+	// these are generated secrets, which are not stretched
 	secretA = "msk1_a2bfff9c6250151c2086c5b899140b6f977fb1d9f63fc3653490576867a23bdeaa83737c"
 	secretB = "msk1_8b06eff9d884aff3122f597b40e3466123db53891ce2e1a68c79c6caa5f890b828caa9a0"
 	secretC = "msk1_fce38e2945acdb01a2ca7c0c20c34be2f27fa601311077694fe6df60ff5e074f18f593d1"
@@ -112,7 +112,7 @@ func wantTalk(t testing.TB, why string, server, client *tls.Config) {
 	}
 }
 
-// wantRefused checks that both ends fail, with explanations that contain the given words.
+// wantRefused checks that both ends fail, and that their explanations contain the given words.
 func wantRefused(t testing.TB, why string, server, client *tls.Config, serverSays, clientSays string) {
 	t.Helper()
 	s, c := meet(t, server, client)

@@ -16,7 +16,7 @@ import (
 
 // SecretConfig is the input of [FromSecret]. It is copied, and its secrets are not kept.
 type SecretConfig struct {
-	Secret string // a root secret or a derived one; white space around it is removed
+	Secret string // a root secret or a derived secret; white space around it is removed
 	// Old contains further root secrets that are accepted while the secret is being replaced:
 	// Config.OldSecrets.
 	Old []string
@@ -27,7 +27,7 @@ type SecretConfig struct {
 	Random  func([]byte)     // fills a slice with random bytes; called once; nil means crypto/rand
 }
 
-// Format prints c without its secrets, whatever the verb.
+// Format prints c without its secrets for every verb.
 func (c SecretConfig) Format(out fmt.State, _ rune) {
 	fmt.Fprintf(out, "secret of cluster %q (%d old)", c.Cluster, len(c.Old))
 }
@@ -80,8 +80,8 @@ func (c SecretConfig) trimmed() SecretConfig {
 }
 
 // FromSecret derives the cluster's authorities, and makes this node's key and first certificate.
-// With a derived secret, the credentials can only dial. The error names the wrong fields and
-// describes how to make a good secret.
+// With a derived secret, the credentials can only dial. The error names the wrong fields, and says
+// how to make a good secret.
 func FromSecret(cfg SecretConfig) (*Source, error) {
 	cfg = cfg.trimmed()
 	if err := cfg.validate(); err != nil {
@@ -141,8 +141,8 @@ func (c SecretConfig) leafKey() ed25519.PrivateKey {
 var errServes = errors.New("credentials: this instance has a derived secret and accepts no connections; " +
 	"only those with the root secret do")
 
-// newSource makes the first certificate and the two configurations. The label is that of the
-// requested authority.
+// newSource makes the first certificate and the two configurations. The label identifies the
+// authority that dialers request.
 func newSource(n *node, t *trust, label, about string) (*Source, error) {
 	if _, err := n.issuers[0].certificate(); err != nil {
 		return nil, err

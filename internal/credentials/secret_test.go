@@ -15,7 +15,7 @@ const saysRefused = "refuses our certificate: Config.Secret or Config.Cluster di
 
 func TestOneSecretIsEnough(t *testing.T) {
 	a, b := source(t, SecretConfig{}), source(t, SecretConfig{Secret: " " + secretA + "\n"})
-	for i := range 2 { // the second time with the same certificates
+	for i := range 2 { // the second round uses the same certificates
 		wantTalk(t, fmt.Sprint("a to b, ", i), b.ServerTLS(), a.ClientTLS())
 		wantTalk(t, fmt.Sprint("b to a, ", i), a.ServerTLS(), b.ClientTLS())
 	}
@@ -54,7 +54,7 @@ func TestStrangersAreRefused(t *testing.T) {
 		"belongs to another cluster")
 	wantRefused(t, "other cluster is dialed", other.ServerTLS(), ours.ClientTLS(), saysRefused, cluster)
 
-	// Without a check by the client, the server itself must refuse it.
+	// If the client does not check the server, the server itself must refuse the client.
 	heedless := func(s *Source) *tls.Config {
 		c := s.ClientTLS()
 		c.InsecureSkipVerify, c.VerifyConnection = true, nil
@@ -92,7 +92,7 @@ func TestForgedCertificates(t *testing.T) {
 		SubjectKeyId: authority.cert.SubjectKeyId}, key: stolen}).pair(t, named)
 	posing.Certificate = append(posing.Certificate, authority.cert.Raw)
 
-	// The owner of a member's certificate tries to sign others.
+	// The owner of a node's certificate tries to sign other certificates.
 	n := &issuer{cert: authority.cert, by: authority.key, cluster: "orders", key: stolen, now: at(noon)}
 	member, err := n.sign(noon)
 	if err != nil {
@@ -106,7 +106,8 @@ func TestForgedCertificates(t *testing.T) {
 		pair tls.Certificate
 		says string
 	}{
-		// It looks as if it was made from another secret, which is the most likely cause.
+		// The certificate looks as if it was made from another secret, which is the most likely
+		// cause.
 		"self-made":         {selfMade, "another secret"},
 		"foreign authority": {foreign.pair(t, named), "another secret"},
 		"poses as ours":     {posing, "another secret"},

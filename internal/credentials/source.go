@@ -17,19 +17,19 @@ type Source struct {
 }
 
 // ServerTLS returns a configuration for accepted connections. The caller owns it and sets
-// NextProtos. It is cheap to make, and can be used as long as the node runs, because each handshake
-// looks up everything that may change.
+// NextProtos. It can be used as long as the node runs, because each handshake looks up everything
+// that may change.
 func (s *Source) ServerTLS() *tls.Config { return s.server() }
 
 // ClientTLS returns a configuration for dialed connections. The caller owns it and sets NextProtos.
-// Make one for each dial, which is cheap: it contains the authorities of [FromFiles] at the time of
-// the call. With a secret, ServerName is set and must not be changed. Otherwise, if ServerName is
-// empty, the caller must set it to the dialed host. With a user's own certificates,
-// VerifyConnection verifies the peer and must not be changed, and InsecureSkipVerify is set so that
-// crypto/tls does not compare ServerName.
+// Call ClientTLS for each dial, because with [FromFiles] the configuration contains the authorities
+// at the time of the call. The call is cheap. With a secret, ServerName is set and must not be
+// changed. Without a secret, the caller must set an empty ServerName to the dialed host. With a
+// user's own certificates, VerifyConnection verifies the peer and must not be changed, and
+// InsecureSkipVerify is set so that crypto/tls does not compare ServerName.
 func (s *Source) ClientTLS() *tls.Config { return s.client() }
 
-// Format prints the kind of source, whatever the verb, because the fields contain keys.
+// Format prints the kind of source for every verb, because the fields contain keys.
 func (s *Source) Format(out fmt.State, _ rune) {
 	if s == nil {
 		fmt.Fprint(out, "no credentials")

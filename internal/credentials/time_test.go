@@ -21,7 +21,7 @@ func TestClocksMayDiffer(t *testing.T) {
 			continue
 		}
 		_, err := meet(t, there.ServerTLS(), here.ClientTLS())
-		if skew < 0 && skew > -6*24*time.Hour { // only our certificate is not yet valid
+		if skew < 0 && skew > -6*24*time.Hour { // the only error: our certificate is not yet valid
 			if got := Explain(err); !strings.Contains(got, "expired or not yet valid: compare the clocks") {
 				t.Errorf("skew %v: %q from %v", skew, got, err)
 			}
@@ -72,7 +72,7 @@ func peerSerial(t *testing.T, server, client *tls.Config) string {
 func TestRenewalInHandshakes(t *testing.T) {
 	clock := &wall{now: noon}
 	a, b := source(t, SecretConfig{Now: clock.Now}), source(t, SecretConfig{Now: clock.Now})
-	server, client := b.ServerTLS(), a.ClientTLS() // kept, as by a listener
+	server, client := b.ServerTLS(), a.ClientTLS() // both are used for the whole test, as a listener does
 	first := peerSerial(t, server, client)
 	clock.set(noon.Add(renewAfter - time.Second))
 	if again := peerSerial(t, server, client); again != first {
@@ -100,7 +100,7 @@ func TestRenewalInHandshakes(t *testing.T) {
 }
 
 func TestRenewalInABubble(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // in the year 2000, with time.Now as the clock
+	synctest.Test(t, func(t *testing.T) { // starts in the year 2000; the clock is time.Now
 		var sources [2]*Source
 		for i := range sources {
 			var err error
@@ -123,7 +123,7 @@ func TestHandshakesAtOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
-			for range 8 { // 64 hours in all; several find the certificate old simultaneously
+			for range 8 { // 64 hours in all; several goroutines find that the certificate is old
 				clock.pass(time.Hour)
 				wantTalk(t, "at once", server, client)
 				wantTalk(t, "at once, fresh", b.ServerTLS(), a.ClientTLS())

@@ -17,8 +17,8 @@ type trust struct {
 }
 
 // peer is called on both sides after crypto/tls has found a chain to a trusted authority.
-// crypto/tls compares only the name of the server, which clients of the cluster have as well. The
-// first check can fail only because of a bug in this package.
+// crypto/tls compares only the name of a server, and the clients of the cluster have certificates
+// with the same name. The first check can fail only because of a bug in this package.
 func (t *trust) peer(state tls.ConnectionState) (Peer, error) {
 	if len(state.VerifiedChains) == 0 {
 		return Peer{}, errUnverified
@@ -44,9 +44,9 @@ func (t *trust) peer(state tls.ConnectionState) (Peer, error) {
 	return p, nil
 }
 
-// byChain returns what one verified chain proves. A leaf and the authority prove the root tier. The
-// text of one derived certificate between them determines the rights. A text in a leaf is ignored,
-// because its holder has signed it.
+// byChain returns what one verified chain proves. A leaf and the authority prove the root tier. If
+// there is one derived certificate between them, its text determines the rights. A text in the leaf
+// is ignored, because the peer itself has signed the leaf.
 func byChain(chain []*x509.Certificate) (Peer, error) {
 	switch len(chain) {
 	case 2:

@@ -5,18 +5,18 @@
 // # What it is
 //
 // A [Guest] sends questions to the service Admin of one reachable instance, or of all instances
-// ([Guest.Survey]). A question that needs no leader works without one. A [Session] takes locks. It
-// uses the same client.Client as every instance, over a port that only dials. It asks an instance
-// for the group and the voters, and then communicates with the voters.
+// ([Guest.Survey]). A question that needs no leader is answered even if the group has no leader. A
+// [Session] takes locks. Like an instance it uses a client.Client, but with a port that only dials.
+// It asks an instance for the group and the voters, and then communicates with the voters.
 //
 // # Why not a whole node
 //
-// A node that runs for seconds disturbs a cluster. With Replicas it is one instance more than
-// configured, and could help to found a second group. If a voter has just left, the node is given a
-// replica, and stops soon afterwards. Its joins and leaves are gossiped, and its settings count in
-// the settings agreement. A guest's record marks it as a guest, so the leader counts it neither as
-// a possible voter nor in the settings agreement. A guest costs one session, one log entry at its
-// beginning and one at its end.
+// A node that runs for seconds disturbs a cluster. If Replicas is configured, the node is one
+// instance too many, and could help to found a second group. If a voter has just left, the node may
+// get its place, and stops soon afterwards. Its joins and leaves are gossiped, and its settings
+// count in the settings agreement. The record of a guest marks the guest, so the leader does not
+// count it as a possible voter or in the settings agreement. A guest costs one session, one log
+// entry at its beginning and one at its end.
 //
 // # Guarantees
 //
@@ -28,9 +28,10 @@
 // # Security
 //
 // The security is that of the cluster: the root secret, a secret derived from it, or certificates,
-// over mutual TLS 1.3. A process without them is rejected during the handshake. If a derived secret
-// does not grant an operation, the operation fails with mortise.ErrNotAllowed. Without TLS, only
-// loopback addresses are dialed unless Config.Insecure is set.
+// over mutual TLS 1.3. A process without such a secret or certificate is rejected during the
+// handshake. If a derived secret does not grant an operation, the operation fails with
+// mortise.ErrNotAllowed. Without TLS, only loopback addresses are dialed unless Config.Insecure is
+// set.
 //
 // # Concurrency
 //
@@ -39,8 +40,9 @@
 //
 // # Failure
 //
-// If an instance does not answer, a survey contains the reason. A session continues across changes
-// of the leader and of the voters as long as one voter or one address of Join answers.
+// If an instance does not answer, the report of a survey contains the reason. A session continues
+// across changes of the leader and of the voters as long as one voter or one address of Join
+// answers.
 //
 // # Limits
 //
@@ -49,6 +51,7 @@
 //
 // # Refused alternative
 //
-// Instead, Config could have a field for nodes that never vote. But then instances could be
-// misconfigured in one more way, and a wrong number of instances can violate mutual exclusion.
+// Instead of this package, Config could have a field for nodes that never vote. But a wrong value
+// of this field would change the number of instances that can vote, and a wrong number can violate
+// mutual exclusion.
 package guest

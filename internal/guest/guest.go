@@ -36,7 +36,7 @@ type Guest struct {
 	key      nodeid.Key
 	port     *transport.Port
 	sessions atomic.Pointer[client.Client] // the client of the Session; nil means none
-	asking   sync.WaitGroup                // questions whose answers are no longer needed
+	asking   sync.WaitGroup                // counts questions whose answers are no longer needed
 }
 
 // Open makes a guest of the cluster that config describes. It uses the fields Name, Cluster, Join,
@@ -53,7 +53,7 @@ func Open(config mortise.Config) (*Guest, error) {
 	if err = errors.Join(check(config), err); err != nil {
 		return nil, err
 	}
-	config.Secret, config.OldSecrets, config.TLS = "", nil, nil // source has what is needed
+	config.Secret, config.OldSecrets, config.TLS = "", nil, nil // source contains the security that is needed
 	g := &Guest{config: config, source: source, key: nodeid.NewKey(random)}
 	settings := transport.Config{
 		Cluster: config.Cluster, Self: transport.Self{Key: g.key},
@@ -90,8 +90,8 @@ func check(c mortise.Config) error {
 	return errors.Join(errs...)
 }
 
-// secure makes the credentials for the configured kind of security, as an instance does. It returns
-// nil for plain text.
+// secure makes the same credentials as an instance with this configuration. It returns nil for
+// plain text.
 func secure(c mortise.Config) (*credentials.Source, error) {
 	chosen := 0
 	for _, set := range [...]bool{c.Secret != "", c.TLS != nil, c.TLSFiles != mortise.TLSFiles{}, c.Insecure} {
@@ -121,8 +121,8 @@ var errOpen = errors.New("it is on another machine and nothing protects the conn
 	"give the cluster's secret (-secret-file, or MORTISE_SECRET) or certificates (-tls-cert and so on), " +
 	"or -insecure if it has neither")
 
-// These texts describe an instance that rejects this program, or is rejected, most likely because
-// only one of the two has a secret or certificates.
+// These texts describe an instance that rejects this program, or that this program rejects. The
+// likely cause is that only one of the two has a secret or certificates.
 const (
 	needsSecret = "the instance has a secret, and this program was given none: " +
 		"give the cluster's secret (-secret-file, or MORTISE_SECRET) or certificates (-tls-cert and so on)"
@@ -142,7 +142,7 @@ func elsewhere(address string) bool {
 	return ip != nil && !ip.IsLoopback()
 }
 
-// dial refuses plain text to other machines unless Insecure allows it.
+// dial dials an address. It refuses plain text to other machines unless Insecure allows it.
 func (g *Guest) dial(ctx context.Context, address string) (net.Conn, error) {
 	open := g.open()
 	if open && elsewhere(address) {
@@ -163,7 +163,7 @@ func (g *Guest) dial(ctx context.Context, address string) (net.Conn, error) {
 type Method[Q, A any] = queries.Method[query.AdminClient, Q, A]
 
 // Ask sends one question to the instance at addr. If the instance could not do what the question
-// asks, the error is a *queries.Failed with the escaped text of the instance. If a right is
+// asks for, the error is a *queries.Failed with the instance's text, escaped. If a right is
 // missing, the error is a *mortise.NotAllowedError. Any other error explains why there is no
 // answer.
 func Ask[Q, A any](ctx context.Context, g *Guest, addr string, method Method[Q, A], q *Q) (*A, error) {
@@ -216,8 +216,8 @@ func (g *Guest) explain(addr string, err error) error {
 	return err
 }
 
-// random fills b with random bytes of the operating system. It cannot fail: on an error the process
-// would end.
+// random fills b with random bytes of the operating system. It cannot fail, because on an error the
+// process ends.
 func random(b []byte) { _, _ = rand.Read(b) }
 
 // inbound implements transport.Handler. A guest accepts only replies for its session.

@@ -19,7 +19,7 @@ import (
 
 const patience = 30 * time.Second
 
-// town is a cluster of one instance, with the file that Join names.
+// town is a cluster of one instance, and the file that Join names.
 type town struct {
 	t     *testing.T
 	peers string
@@ -72,8 +72,8 @@ func (c *town) guest(change func(*mortise.Config)) *Guest {
 	return g
 }
 
-// A session loses its locks when its group ends, and then takes locks of the next group at another
-// address.
+// A session loses its locks when its group ends. Then it takes locks in the next group, which is at
+// another address.
 func TestASessionGoesOverToTheNextGroup(t *testing.T) {
 	c := newTown(t)
 	first := c.node()
@@ -161,7 +161,7 @@ func TestGuestWithoutTheSecretGetsNothing(t *testing.T) {
 			t.Errorf("%s: gets a session", what)
 		}
 		cancel()
-		// Put asks repeatedly, and the address pauses in between.
+		// Put asks repeatedly, and the transport pauses the address after each failure.
 		ctx, cancel = context.WithTimeout(t.Context(), 700*time.Millisecond)
 		if _, err := Put(ctx, g, query.AdminClient.List, &query.ListRequest{}); !errors.Is(err, transport.ErrForeign) {
 			t.Errorf("%s: it is told %v", what, err)
@@ -176,7 +176,8 @@ func TestGuestWithoutTheSecretGetsNothing(t *testing.T) {
 	}
 }
 
-// The secret is as from mortise secret -allow. If a right is missing, the error must name it.
+// The secret is like a secret from "mortise secret -allow". If a right is missing, the error must
+// name the right.
 func TestADerivedSecretLocksWhatItGrants(t *testing.T) {
 	c := newTown(t)
 	n := c.node()

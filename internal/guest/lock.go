@@ -14,13 +14,14 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// Lock is a lock that a guest holds. It has a part of the methods of mortise.Lock.
+// Lock is a lock that a guest holds. It has some of the methods of mortise.Lock.
 type Lock struct{ hold client.Hold }
 
 // Acquire waits for a lock. With Try it does not wait for other holders. It uses the fields Key,
-// Try, Shared, Permits, Of, MaxWaiting, Value and LockDelay of r. The errors are those of
+// Try, Shared, Permits, Of, MaxWaiting, Value and LockDelay of r. It returns the errors of
 // mortise.Node.Acquire: *mortise.HeldError, mortise.ErrNotReady, mortise.ErrBadKey and so on. If
-// ctx ends, the error is that of ctx, and names the holder at the time when the request was queued.
+// ctx ends, it returns an error that wraps the error of ctx, and names the holder at the time when
+// the request was queued.
 func (s *Session) Acquire(ctx context.Context, r mortise.Request) (*Lock, error) {
 	if wrong := r.Permits < 0 || r.Permits > r.Of || r.Permits == 0 && r.Of != 0; wrong || r.Shared && r.Of != 0 {
 		return nil, fmt.Errorf("%w: Request.Permits is %d and Of is %d; want 1 <= Permits <= Of, without Shared",
@@ -66,17 +67,18 @@ func (l *Lock) Err() error {
 // Done returns a channel that is closed when the lock is no longer held.
 func (l *Lock) Done() <-chan struct{} { return l.hold.Done() }
 
-// Unlock releases the lock, even if ctx has ended. ctx only limits the wait for the confirmation.
+// Unlock releases the lock, even if ctx has ended, because ctx only limits the wait for the
+// confirmation.
 func (l *Lock) Unlock(ctx context.Context) error { return l.hold.Release(ctx) }
 
-// UnlockSoon releases the lock without waiting for a confirmation. It returns nil, or an error that
-// matches mortise.ErrLost if the lock was lost before.
+// UnlockSoon releases the lock without waiting for a confirmation. If the lock was lost before, it
+// returns an error that matches mortise.ErrLost, and otherwise nil.
 func (l *Lock) UnlockSoon() error { return l.hold.ReleaseSoon() }
 
 // Lapse gives up the lock on behalf of a holder that no longer exists: see mortise.Lock.Lapse.
 func (l *Lock) Lapse(why string) error { return l.hold.Lapse(why) }
 
-// explain converts an error of package session to one of package mortise.
+// explain converts an error of package session to an error of package mortise.
 func (s *Session) explain(key string, err error) error {
 	var held *client.HeldError
 	var wait *client.WaitError

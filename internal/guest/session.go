@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	followEvery = 5 * time.Second        // between questions for the voters while attached
-	askEvery    = 250 * time.Millisecond // between questions while not attached
+	followEvery = 5 * time.Second        // between questions for the list of voters, while attached to a leader
+	askEvery    = 250 * time.Millisecond // between these questions while not attached
 )
 
 // Session takes locks. Guest.Session makes one, and Close ends it. A guest can have one Session at
@@ -34,9 +34,9 @@ type Session struct {
 	voters []nodeid.Endpoint // owned like group
 }
 
-// Session finds the group and begins a guest's session in it. It returns when a group is found,
-// even if the group has no leader. If ctx ends first, it fails with ErrNotReady and a description
-// of the instances that it has found.
+// Session finds the group and begins a guest's session in it. It returns as soon as a group is
+// found, even if the group has no leader. If ctx ends earlier, it fails with ErrNotReady, and the
+// error describes the instances that were found.
 func (g *Guest) Session(ctx context.Context) (*Session, error) {
 	s := &Session{guest: g}
 	s.client = client.New(client.Config{
@@ -78,7 +78,7 @@ func (s *Session) send(to nodeid.Endpoint, renewals, commands []byte) error {
 	return s.guest.port.Send(to, transport.Frame{Renewals: renewals, Commands: commands})
 }
 
-// follow keeps the list of voters current, and switches to another group if the session's group has
+// follow keeps the list of voters current. It switches to another group if the session's group has
 // ended.
 func (s *Session) follow(ctx context.Context) {
 	for {
@@ -112,8 +112,8 @@ func (s *Session) refresh(ctx context.Context) bool {
 	return s.group != 0
 }
 
-// take processes the reports. The session remains in its group while it is attached or an answering
-// instance belongs to the group.
+// take processes the reports. The session stays in its group while it is attached to a leader, or
+// while an instance that has answered belongs to the group.
 func (s *Session) take(reports []Report) {
 	voters := map[uint64][]nodeid.Endpoint{}
 	var led uint64
@@ -144,7 +144,7 @@ func (s *Session) take(reports []Report) {
 	case led != 0:
 		s.bind(led, voters[led])
 	case s.group == 0:
-		for group, list := range voters { // any group, because no group has a leader
+		for group, list := range voters { // takes any group, because no group has a leader
 			s.bind(group, list)
 			return
 		}
@@ -178,7 +178,7 @@ func (s *Session) bind(group uint64, voters []nodeid.Endpoint) {
 	s.prefer()
 	g := s.guest
 	g.port.Identify(transport.Self{Key: g.key, Group: group})
-	record, err := json.Marshal(struct { // the fields of mortise's own record that a guest has
+	record, err := json.Marshal(struct { // those fields of an instance's record that a guest has
 		Name  string `json:"name"`
 		Guest bool   `json:"guest"`
 		Since int64  `json:"since"`
@@ -189,7 +189,7 @@ func (s *Session) bind(group uint64, voters []nodeid.Endpoint) {
 	s.client.Rebind(record, slices.Clone(voters))
 }
 
-// prefer makes the port reserve dials for the voters.
+// prefer makes the port reserve some of its dials for the voters.
 func (s *Session) prefer() {
 	addrs := make([]string, 0, len(s.voters))
 	for _, v := range s.voters {
@@ -198,8 +198,8 @@ func (s *Session) prefer() {
 	s.guest.port.Prefer(addrs)
 }
 
-// Close ends the session. If no lock is held, the leader ends the session, provided that it can be
-// reached before ctx ends. Otherwise the session expires together with its locks.
+// Close ends the session. If no lock is held and the leader can be reached before ctx ends, the
+// leader ends the session immediately. Otherwise the session and its locks expire.
 func (s *Session) Close(ctx context.Context) error {
 	err := s.client.CloseSession(ctx)
 	s.cancel()

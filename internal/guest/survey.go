@@ -36,7 +36,7 @@ const (
 	Answered     Outcome = "answered"
 	Refused      Outcome = "refused" // no process accepts connections at the address
 	Silent       Outcome = "silent"  // there was no answer
-	Foreign      Outcome = "foreign" // it has another secret, or only one side has a secret
+	Foreign      Outcome = "foreign" // the two sides have different secrets, or only one has a secret
 	OtherVersion Outcome = "version" // it has no protocol version in common with this program
 )
 
@@ -47,15 +47,15 @@ type Report struct {
 	// the address.
 	From    string
 	Status  *mortise.Status   // nil if there is no answer
-	Answer  *query.HereAnswer // the other fields of the answer, if Status is set
+	Answer  *query.HereAnswer // the rest of the answer; set if Status is set
 	Outcome Outcome
 	Err     error // why there is no answer
 	Took    time.Duration
-	Skew    time.Duration // the instance's wall clock minus this one's, accurate to half of Took
+	Skew    time.Duration // wall clock there minus wall clock here, accurate to half of Took
 }
 
-// Places resolves Join and JoinFunc. It returns the addresses, each with the entry from which it
-// was resolved. errs describes the entries that cannot be resolved.
+// Places resolves Join and JoinFunc. It returns the addresses, each with the entry that was
+// resolved to it. errs describes the entries that cannot be resolved.
 func (g *Guest) Places(ctx context.Context) (places []Report, errs []error) {
 	add := func(entry string, addrs []string, err error) {
 		if err != nil {
@@ -90,10 +90,11 @@ func (g *Guest) Places(ctx context.Context) (places []Report, errs []error) {
 	return places, errs
 }
 
-// Survey asks all instances that it can find: those at the addresses of Join, the voters that the
-// answers name, and then the members on the first page of the leader's list. It needs no leader. It
-// asks at most 128 addresses, always including the voters. If it leaves out addresses, an error has
-// their number. ctx limits the survey, and each question takes at most a second.
+// Survey asks all instances that it can find: first those at the addresses of Join, then the voters
+// that the answers name, and then the members on the first page of the leader's list. It needs no
+// leader. It asks at most 128 addresses, always including the voters. If it leaves out addresses,
+// one of the errors contains their number. ctx limits the survey, and each question takes at most a
+// second.
 func (g *Guest) Survey(ctx context.Context) (reports []Report, errs []error) {
 	places, errs := g.Places(ctx)
 	s := survey{todo: places[:min(len(places), maxJoin)], known: map[string]bool{}}
@@ -128,7 +129,7 @@ type survey struct {
 	known map[string]bool // addresses that were asked, are in todo or were left out
 }
 
-// name adds the addresses that the answers name.
+// name adds the addresses that the answers name to the survey.
 func (s *survey) name(answers []Report, whom func(*mortise.Status) []mortise.Member) {
 	for _, r := range answers {
 		if r.Status != nil {
@@ -171,7 +172,7 @@ func (r Report) name() string {
 	return r.Status.Name + r.Status.Instance
 }
 
-// visit asks all places concurrently. It returns when each has answered or failed.
+// visit asks all places concurrently. It returns when each question is answered or has failed.
 func (g *Guest) visit(ctx context.Context, places []Report) []Report {
 	reports := slices.Clone(places)
 	free := make(chan struct{}, maxAsks)
@@ -222,7 +223,7 @@ func outcome(err error) Outcome {
 }
 
 // Put finds an instance that has a leader and sends it a question, until there is an answer or ctx
-// ends. An error that a retry cannot change is returned immediately. ErrNotReady means that no
+// ends. If a retry cannot succeed, Put returns the error immediately. ErrNotReady means that no
 // instance has answered, or that none of them has a leader.
 func Put[Q, A any](ctx context.Context, g *Guest, method Method[Q, A], q *Q) (*A, error) {
 	var last error
@@ -236,8 +237,8 @@ func Put[Q, A any](ctx context.Context, g *Guest, method Method[Q, A], q *Q) (*A
 				return a, err
 			}
 		}
-		// The error about a foreign instance is kept, because it explains the failure. Later such
-		// an instance counts as silent until it is dialed again.
+		// An error about a foreign instance is kept, because it explains the failure. While the
+		// transport does not dial this instance again, later errors only say that it is silent.
 		known := errors.Is(last, transport.ErrForeign) && !errors.Is(err, transport.ErrForeign)
 		if last == nil || ctx.Err() == nil && !known {
 			last = err
@@ -265,7 +266,7 @@ func (g *Guest) led(ctx context.Context) (string, error) {
 	return r.Addr, err
 }
 
-// Leader returns the name of the leader, from the first instance that knows one.
+// Leader returns the name of the leader, from the first instance that answers and knows the leader.
 func (g *Guest) Leader(ctx context.Context) (string, error) {
 	r, err := g.first(ctx, knowsLeader)
 	if err != nil {
@@ -279,8 +280,8 @@ func knowsLeader(r Report) bool {
 	return r.Status != nil && r.Status.Leader != "" && r.Status.Session == mortise.SessionAttached
 }
 
-// first asks all addresses of Join concurrently and returns the first suitable answer. Questions
-// that are still in progress end by themselves.
+// first asks all addresses of Join concurrently and returns the first answer for which wanted is
+// true. The other questions end by themselves.
 func (g *Guest) first(ctx context.Context, wanted func(Report) bool) (Report, error) {
 	places, errs := g.Places(ctx)
 	asking, cancel := context.WithCancel(ctx)

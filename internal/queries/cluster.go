@@ -17,7 +17,7 @@ import (
 
 // These are the limits of an answer about the voters.
 const (
-	maxListed    = 64 // entries of a list
+	maxListed    = 64 // maximum number of entries of a list
 	maxTextBytes = 1024
 	maxNameBytes = 128
 	maxAddrBytes = 200
@@ -35,9 +35,9 @@ type DiskServer interface {
 	Disks(ctx context.Context, q *query.DisksRequest) (*query.DisksAnswer, error)
 }
 
-// Cluster returns the service for questions of other instances about the group. The function of
-// returns the cluster of this instance. It is not called until the [Guard] reports that the
-// instance has started.
+// Cluster returns the service for questions of other instances about the group. The function passed
+// as `of` returns the cluster of this instance. It is called only after the [Guard] has reported
+// that the instance has started.
 func Cluster(of func() *cluster.Cluster, disks DiskServer) transport.Service {
 	return transport.Service{Desc: &query.Cluster_ServiceDesc, Impl: group{DiskServer: disks, of: of}}
 }
@@ -48,7 +48,7 @@ type group struct {
 	of func() *cluster.Cluster
 }
 
-var _ query.ClusterServer = group{} // otherwise gRPC would check this only when the instance starts
+var _ query.ClusterServer = group{} // gRPC would check this only when the instance starts
 
 // Found passes a question to package founding. A question from a node with a member's secret
 // changes nothing.
@@ -103,8 +103,8 @@ func Probe(ctx context.Context, at *transport.Remote) error {
 	return err
 }
 
-// voterStatusOf returns the message for a VoterStatus. Of the next step, the message contains only
-// the kind and the reason. Long lists and texts are shortened.
+// voterStatusOf returns the message for a VoterStatus. The message contains the kind and the reason
+// of the next step, but not the rest of the step. Long lists and texts are shortened.
 func voterStatusOf(c *cluster.VoterStatus) *query.VoterStatus {
 	r := &c.Report
 	m := &query.VoterStatus{
@@ -139,7 +139,7 @@ func statusReply(a *query.VoterStatusAnswer) (cluster.StatusReply, error) {
 		Remarks: m.Remarks}
 	c.Report = voters.Report{
 		Quorum: m.Quorum, Due: m.Due, Eligible: int(m.Eligible), Target: int(m.Target), CannotSurvive: m.CannotSurvive,
-		Next: voters.Step{Kind: voters.Kind(m.Next), Why: m.Why}, // a later version may have others
+		Next: voters.Step{Kind: voters.Kind(m.Next), Why: m.Why}, // a later version may have other kinds
 	}
 	for _, each := range m.Missing {
 		is, ok := instance(each.Instance)
@@ -166,7 +166,7 @@ func bounded(m *query.VoterStatus) bool {
 	return ok
 }
 
-// instance decodes an instance ID, or an empty slice as zero.
+// instance decodes an instance ID. An empty slice is decoded as zero.
 func instance(b []byte) (nodeid.ID, bool) { return ID(b), len(b) == 0 || len(b) == nodeid.Size }
 
 // short makes a text valid UTF-8 and shortens it to limit bytes, without splitting a character.

@@ -31,7 +31,7 @@ func (f *Failed) Unwrap() error {
 	return f.denied
 }
 
-// Conflict returns the failure of a Put whose revision differs from that of the data.
+// Conflict returns the failure of a Put whose revision differs from the revision of the data.
 func Conflict(err error) *Failed { return &Failed{Kind: query.Failure_CONFLICT, text: err.Error()} }
 
 // failure encodes an error for the sender of the question.
@@ -53,7 +53,7 @@ func failure(err error) error {
 	return &transport.Failure{Body: body}
 }
 
-// DeniedOf returns the message for a missing right.
+// DeniedOf returns the message that describes a missing right.
 func DeniedOf(e *session.NotAllowedError) *query.Denied {
 	return &query.Denied{Verb: e.Verb, Key: []byte(e.Key), For: e.For}
 }

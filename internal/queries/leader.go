@@ -10,7 +10,7 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// LeaderAnswer answers a question with the replica of this instance, if the replica leads.
+// LeaderAnswer answers a question from the replica of this instance, if that replica leads.
 type LeaderAnswer func(ctx context.Context, q replica.Question) (*replica.Answer, error)
 
 // Query returns the service for questions to the leader.
@@ -23,7 +23,7 @@ type leader struct {
 	answer LeaderAnswer
 }
 
-var _ query.QueryServer = leader{} // otherwise gRPC would check this only when the instance starts
+var _ query.QueryServer = leader{} // gRPC would check this only when the instance starts
 
 var errNonce = errors.New("mortise: a nonce has 16 bytes")
 

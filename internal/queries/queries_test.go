@@ -27,7 +27,8 @@ type called struct {
 	query.UnimplementedQueryServer
 }
 
-// rig has all services with one Guard. Each method is replaced by one that counts its calls.
+// rig has all services with one Guard. Every method is replaced by a function that only counts how
+// often it was called.
 type rig struct {
 	Guard
 	services transport.Services
@@ -134,8 +135,8 @@ func questions() map[string]rule {
 	}
 }
 
-// TestAskersAndRights calls every method as a peer of every tier: with exactly the right that the
-// question needs, with other rights, and with none.
+// TestAskersAndRights calls every method as a peer of every tier, with exactly the right that the
+// question needs, with other rights, and without rights.
 func TestAskersAndRights(t *testing.T) {
 	r := newRig()
 	all := questions()
@@ -231,7 +232,7 @@ func TestAnOriginIsProvedOrForwarded(t *testing.T) {
 	}
 }
 
-// leads returns the service of a leader that answers every question with a.
+// leads returns the service of a leader that answers every question with the answer a.
 func leads(a *replica.Answer, err error, last *replica.Question) transport.Services {
 	look := func(_ context.Context, q replica.Question) (*replica.Answer, error) {
 		*last = q
@@ -241,7 +242,8 @@ func leads(a *replica.Answer, err error, last *replica.Question) transport.Servi
 	return transport.Services{List: []transport.Service{Query(look)}, Intercept: guard.Intercept}
 }
 
-// A program gets only the keys of a request that it may see, and the number of the others.
+// For a request for several keys, a program gets only the keys that it may see, and the number of
+// the other keys.
 func TestOtherKeysAreCounted(t *testing.T) {
 	answer := &replica.Answer{
 		Locks: []lockfsm.LockInfo{{Key: "a", Queue: []lockfsm.Standing{{Session: 3, Keys: []string{"a", "b", "c"}},
@@ -275,8 +277,8 @@ func TestOtherKeysAreCounted(t *testing.T) {
 	}
 }
 
-// A hold is ended under the authenticated name. The name that a program gives for itself is shown
-// as a claim.
+// If a program ends a hold, its authenticated name is recorded. The name that the program gives
+// itself is shown as a claim.
 func TestWhatEndsAHoldIsNamedAsProved(t *testing.T) {
 	var last replica.Question
 	services := leads(&replica.Answer{Held: true}, nil, &last)

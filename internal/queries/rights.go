@@ -37,8 +37,9 @@ func RightsOf(ctx context.Context) *capability.Capability {
 	return c
 }
 
-// Intercept calls the method if the sender may ask the question. The Origin of the question is then
-// the authenticated sender, or the program for which an instance forwards the question.
+// Intercept calls the method if the sender may ask the question. In the called method, the Origin
+// of the question is the authenticated sender or, if an instance forwards the question, the program
+// that has asked.
 func (g *Guard) Intercept(ctx context.Context, q any, info *grpc.UnaryServerInfo, method grpc.UnaryHandler) (any,
 	error) {
 	from := transport.AskerOf(ctx)
@@ -86,8 +87,8 @@ func serves(method string, tier capability.Tier) bool {
 }
 
 // settle returns the rights of a question and sets its origin. An instance may forward the question
-// of a program to the service Query, with that program as the origin. Any other sender has the
-// rights that its connection proves.
+// of a program to the service Query. Then the origin is that program. In all other cases the
+// question has the rights that the sender's connection proves.
 func settle(method string, from transport.Identity, q any) (*capability.Capability, error) {
 	m := q.(proto.Message).ProtoReflect()
 	field := m.Descriptor().Fields().ByName("origin")
@@ -159,7 +160,7 @@ func proved(by *query.Origin, rights *capability.Capability, says string) string
 	asker := ID(by.GetAsker())
 	switch {
 	case asker.IsZero():
-		return says // from Node.ForceUnlock of an instance, which uses its own name
+		return says // from Node.ForceUnlock of an instance, which gives its own name
 	case rights == nil:
 		return fmt.Sprintf("%s (instance %v)", says, asker)
 	}

@@ -8,13 +8,13 @@ import (
 )
 
 const (
-	adminTime   = 3 * time.Second  // for an answer of Admin that needs a leader
-	clusterTime = 30 * time.Second // for an answer of Cluster; package cluster has separate limits
+	adminTime   = 3 * time.Second  // limit for an answer of Admin that needs a leader
+	clusterTime = 30 * time.Second // limit for an answer of Cluster; package cluster has separate limits
 )
 
-// Time returns the time limit of one attempt to answer a question of the service Query. A watch for
-// which no event occurs is answered before the limit, because a connection is closed if no answer
-// arrives in time.
+// Time returns the time limit of one attempt to answer a question of the service Query. If no event
+// occurs, a watch is answered shortly before the limit, because the connection is closed if no
+// answer arrives in time.
 func Time(q any) time.Duration {
 	if _, ok := q.(*query.WatchRequest); ok {
 		return replica.WatchTime + replica.QuestionTime

@@ -8,14 +8,14 @@ import (
 )
 
 // Watch asks the leader for the events of the keys that begin with a prefix. It passes every event
-// to Tell exactly once and in order. It begins with the current state, and does so again if the
-// leader no longer has the events after the last one.
+// to Tell exactly once and in order. It first passes the current state. If the leader no longer has
+// the events that follow the last passed event, it passes the current state again.
 type Watch struct {
 	Origin *query.Origin // nil for questions of this instance
 	Prefix string
 	Tell   func(WatchItem) bool // returns false to end the watch
 
-	// These functions ask a question. Each waits for a leader.
+	// Each of these functions asks one question, and waits for a leader.
 	Events  func(*query.WatchRequest) (*query.EventList, error)
 	Walk    func(*query.ListRequest) (*query.LockList, error)
 	Holders func(*query.HoldersRequest) (*query.LockList, error)
@@ -25,7 +25,7 @@ type Watch struct {
 
 // WatchItem is one item that a Watch passes to Tell.
 type WatchItem struct {
-	Reset    bool         // discard all earlier items; the current state follows
+	Reset    bool         // the receiver must discard all earlier items; the current state follows
 	Current  bool         // everything up to Position was passed
 	Position uint64       // zero until the whole state was passed
 	Event    *query.Event // nil with Reset and with Current
@@ -34,8 +34,9 @@ type WatchItem struct {
 // errStopped means that Tell has returned false.
 var errStopped = errors.New("queries: the watch was stopped")
 
-// Run passes the events after a position, or first the current state if the position is zero. It
-// returns nil when Tell has returned false, and otherwise the error of a question.
+// Run passes the events after the position `after`. If `after` is zero, Run first passes the
+// current state. It returns nil when Tell has returned false, and otherwise the error of a
+// question.
 func (w *Watch) Run(after uint64) error {
 	w.after = after
 	if err := w.run(); err != errStopped {
@@ -86,9 +87,9 @@ func (w *Watch) since(after uint64) (*query.EventList, error) {
 }
 
 // begin passes the current state. It reads the state page by page. After each page it passes the
-// events that have occurred since, as far as they change the state that was passed. It starts again
-// if two leaders have answered, because their lists have different orders, or if the leader no
-// longer has the events.
+// events that have occurred meanwhile and change the state that was passed. It starts again if two
+// leaders have answered, because their lists have different orders. It also starts again if the
+// leader no longer has the events.
 func (w *Watch) begin() error {
 	for {
 		r := reading{held: map[holdID]bool{}, left: map[holdID]bool{}, data: map[string]uint64{}}
@@ -106,7 +107,7 @@ func (w *Watch) begin() error {
 	}
 }
 
-// read passes a reset and the current state.
+// read passes an item with Reset and then the current state.
 func (w *Watch) read(r *reading) (whole bool, err error) {
 	if err := w.tell(WatchItem{Reset: true}); err != nil {
 		return false, err
@@ -130,7 +131,7 @@ func (w *Watch) read(r *reading) (whole bool, err error) {
 	return true, nil
 }
 
-// catchUp passes the events between the positions of the reading and of the last page.
+// catchUp passes the events after the position of the reading, up to the position of the last page.
 func (w *Watch) catchUp(r *reading) (whole bool, err error) {
 	r.more = false
 	for r.from < r.upTo {
@@ -151,8 +152,8 @@ func (w *Watch) catchUp(r *reading) (whole bool, err error) {
 	return true, nil
 }
 
-// tellLock passes the state of one key. If a page does not contain all its holders, tellLock asks
-// for the others.
+// tellLock passes the state of one key. If a page does not contain all holders of the key, tellLock
+// asks for the other holders.
 func (w *Watch) tellLock(l *query.Lock, r *reading) (whole bool, err error) {
 	if revision := l.Data.GetRevision(); revision > r.data[string(l.Key)] {
 		r.data[string(l.Key)] = revision
@@ -187,7 +188,7 @@ func (w *Watch) tellLock(l *query.Lock, r *reading) (whole bool, err error) {
 	return true, nil
 }
 
-// tellHold passes a hold, unless its beginning has been passed.
+// tellHold passes a hold, unless the event of its beginning has been passed.
 func (w *Watch) tellHold(key []byte, st *query.Standing, r *reading) error {
 	hold := holdID{string(key), st.Token}
 	if !r.held[hold] {
@@ -211,7 +212,7 @@ func (w *Watch) tellHold(key []byte, st *query.Standing, r *reading) error {
 // reading is the state that was passed, from one leader.
 type reading struct {
 	leader     uint64
-	from, upTo uint64 // positions of the passed state, and of the last page
+	from, upTo uint64 // the positions of the passed state and of the last page
 	more       bool   // there are more events after position from
 	held, left map[holdID]bool
 	data       map[string]uint64
@@ -222,7 +223,7 @@ type holdID struct {
 	token uint64
 }
 
-// page adds a page. It returns false if another leader has answered than before.
+// page adds a page. It returns false if the page is from another leader than the pages before it.
 func (r *reading) page(s *query.LockList) bool {
 	if r.leader == 0 {
 		r.leader, r.from = s.Leader, s.Position

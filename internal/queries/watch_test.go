@@ -12,7 +12,8 @@ import (
 
 var errNoMore = errors.New("the script is over")
 
-// watched runs a Watch with the answers of a script, and returns the items that the Watch passes.
+// watched runs a Watch whose questions get the given answers, and returns the items that the Watch
+// passes to Tell.
 func watched(after uint64, pages []*query.LockList, events []*query.EventList) (told []string) {
 	w := Watch{
 		Walk: func(*query.ListRequest) (*query.LockList, error) {
@@ -63,8 +64,9 @@ func event(position uint64, what lockfsm.EventKind, key string, token uint64) *q
 	return &query.Event{Position: position, What: uint32(what), Key: []byte(key), Token: token}
 }
 
-// An event during a reading is passed once. A reading by two leaders, or beyond the leader's event
-// log, begins again. A continued watch begins again only if events were missed.
+// An event that occurs while the state is read is passed once. The reading begins again if two
+// leaders have answered, or if the leader's event log no longer has the needed events. A continued
+// watch reads the state again only if events were missed.
 func TestAWatchLeavesNothingOut(t *testing.T) {
 	began, ended := lockfsm.Began, lockfsm.Ended
 	for name, c := range map[string]struct {
