@@ -12,8 +12,8 @@ import (
 
 // against compares this build with another build of this program, o.against, and writes a section
 // of docs/SPEED.md. In each round the two builds measure one peer directly after each other, in an
-// order that changes with every round. So the machine changes as little as possible between the two
-// runs of a pair. Each ratio is computed from one pair.
+// order that changes with every round. So the state of the machine changes as little as possible
+// between the two runs of a pair. Each ratio is computed from one pair.
 func against(ctx context.Context, o options, progress, out io.Writer) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -60,10 +60,11 @@ func against(ctx context.Context, o options, progress, out io.Writer) error {
 	return err
 }
 
-// pair is the results of one workload of one peer with the other build and with this build.
+// pair contains the results of one workload of one peer with the other build and with this build.
 type pair struct{ old, new Result }
 
-// ratios returns the median, the lowest and the highest ratio of a figure, new to old.
+// ratios returns the median, the lowest and the highest ratio of the new to the old value of a
+// figure.
 func ratios(pairs []pair, figure func(Result) float64) (middle, least, most float64) {
 	var all []float64
 	for _, p := range pairs {

@@ -140,7 +140,7 @@ func startProfiles(base string) (stop func() error, err error) {
 }
 
 func writeAllocs(path string) error {
-	runtime.GC() // the profile is as of the last collection
+	runtime.GC() // the profile shows the state at the last collection
 	f, err := os.Create(path)
 	if err != nil {
 		return err

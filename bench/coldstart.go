@@ -10,8 +10,8 @@ import (
 )
 
 // coldstart starts n instances in this process at the same time; three of them found the group. The
-// field Took is the time until all instances are ready. Here the group has no grace, which would be
-// added to this time.
+// field Took is the time until all instances are ready. The group has no grace, because a grace
+// would be added to this time.
 func coldstart(n int) func(ctx context.Context, r *Run) (Result, error) {
 	return func(ctx context.Context, r *Run) (Result, error) {
 		n := r.scaled(n)
@@ -57,7 +57,7 @@ func openAtOnce(ctx context.Context, p Peer, n int) ([]*mortise.Node, error) {
 }
 
 // beside runs one caller on a group of three members and n idle instances. The field Least is the
-// ratio of the 99th percentile of Lock to that without the n instances.
+// ratio of the 99th percentile of Lock to the same percentile without the n instances.
 func beside(n int) func(ctx context.Context, r *Run) (Result, error) {
 	return func(ctx context.Context, r *Run) (Result, error) {
 		n := r.scaled(n)
@@ -78,7 +78,7 @@ func aloneBeside(ctx context.Context, r *Run, n int) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	time.Sleep(2*time.Second + time.Duration(n)*10*time.Millisecond) // until the work of the start is done
+	time.Sleep(2*time.Second + time.Duration(n)*10*time.Millisecond) // time for the work of the start to end
 	var l loop
 	return l.run(ctx, 1, r.Duration, func(ctx context.Context, _, turn int) error {
 		return l.pair(ctx, mortiseMember{nodes[turn%2]}, "beside")

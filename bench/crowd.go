@@ -37,7 +37,7 @@ func openCrowd(ctx context.Context, g groupAnswer, encrypted bool, first, n int)
 	c = &crowd{lights: make([]*light, n)}
 	c.reset()
 	var next atomic.Int64
-	// 16 at a time, because the processors can set up about as many connections concurrently
+	// open 16 at a time, because the processors can set up about 16 connections concurrently
 	err = together(16, func(int) error {
 		for i := int(next.Add(1)) - 1; i < n && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
 			l, err := openLight(g, security, first+i, func(p client.Phase) { c.changed(i, p) })

@@ -6,13 +6,14 @@
 //
 // measures everything and prints a page like docs/SPEED.md, or writes the page and a picture to
 // DIR. A full run takes about half an hour, and -quick about three minutes. It needs Linux. A peer
-// that is not installed is reported and left out; -install, as root, installs the peers from
-// Debian.
+// that is not installed is reported and omitted. With -install, as root, the benchmark first
+// installs the peers from Debian.
 //
 //	go run . -against PROGRAM [-named TEXT] [-rounds N] [-only REGEXP] [-peers NAME,...]
 //
 // compares this build with PROGRAM, which is the benchmark built at another commit. In each round
-// the two builds measure a peer directly after each other. The ratios are printed (see against.md).
+// the two builds measure a peer directly after each other. The benchmark prints the ratios of their
+// results (see against.md).
 //
 // # How it measures
 //
@@ -21,38 +22,38 @@
 // instances: three nodes of mortise, three embedded members of etcd with a client each, or three
 // clients of external servers. A workload (workload.go) is measured for some time after a warm-up.
 // A round runs all workloads of one peer, then those of the next peer; there are several rounds
-// (rounds.go). A cell of a table is the median of the rounds, field by field.
+// (rounds.go). A cell of a table contains the median of the rounds, field by field.
 //
 // Before it begins, the benchmark waits up to a minute until other processes use little processor
-// time. During every run it measures the processor time of others: that of the whole machine
-// without that of the child and its servers. The page shows the results of both.
+// time. During every run it measures the processor time of other processes: the time of the whole
+// machine minus the time of the child and its servers. The page shows both results.
 //
 // The rows about many instances (coldstart, beside, sessions, storm, line) exist for mortise only.
 // Ten thousand sessions run in separate processes with 4,000 sessions each (crowd.go). Such a
 // session is a client and a port that does not listen, with its own connection and ID (light.go).
-// To the leader it looks like a member. Each of the three members is a process too, so that the
-// leader's memory and processor time can be measured (storm.go). These rows need 3 GB of memory,
-// and 20,000 open files in a process.
+// To the leader it looks like a member. Each of the three members is also a separate process, so
+// that the leader's memory and processor time can be measured (storm.go). These rows need 3 GB of
+// memory, and 20,000 open files in a process.
 //
-// If two callers hold one key at the same time, the workload ends with an error. Every workload in
-// which callers share keys checks that.
+// Every workload in which callers share keys checks that no two callers hold one key at the same
+// time. If they do, the workload ends with an error.
 //
-// The tests start every installed peer. They are not part of test.sh, because building etcd takes
-// long: cd bench && go test ./...
+// The tests start every installed peer. The tests are not part of test.sh, because building etcd
+// takes long. To run them: cd bench && go test ./...
 //
 // # What is fair
 //
-// Only ratios within one run are meaningful, because all peers share the processors with the
-// callers and with their own servers. etcd is measured in process, as mortise runs, and by gRPC, as
-// most users run it. A durable mortise (Dir) is compared with an etcd that syncs, and mortise in
-// memory with an etcd that does not sync. Redis is polled every 5 ms, far more often than redsync's
-// default, which is in its favour. No call locks a key on the instance that has just unlocked it,
+// Only ratios within one run are meaningful, because every peer shares the processors with its
+// callers and its servers. etcd is measured in process, as mortise runs, and by gRPC, as most users
+// run it. A durable mortise (Dir) is compared with an etcd that syncs, and mortise in memory with
+// an etcd that does not sync. Redis is polled every 5 ms, which favours Redis, because redsync's
+// default interval is much longer. No call locks a key on the instance that has just unlocked it,
 // except in the workload relock, so no instance can profit from a cache.
 //
 // # Limits
 //
 // Everything runs on one machine: the network takes no time, and three members share one disk. From
-// outside one cannot see whether a waiter is in the queue, so the waiters get two seconds to get
-// there. In the workload line, each waiter is in the queue of its key before the next request for
-// that key is sent.
+// outside one cannot see whether a waiter is in the queue, so the workload gives the waiters two
+// seconds to enter the queue. In the workload line, each waiter is in the queue of its key before
+// the next request for that key is sent.
 package main

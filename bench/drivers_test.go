@@ -24,7 +24,8 @@ func TestDriversLockAndExclude(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			// not t.TempDir, because PostgreSQL runs as another user that may not read it
+			// not t.TempDir, because PostgreSQL runs as another user, which may not read that
+			// directory
 			dir, err := os.MkdirTemp("", "mortise-bench-")
 			if err != nil {
 				t.Fatal(err)
@@ -51,7 +52,7 @@ func TestDriversLockAndExclude(t *testing.T) {
 }
 
 // exclude fails the test if two of six callers hold one key at the same time, or if a held lock
-// blocks the lock of another key.
+// blocks a call for another key.
 func exclude(t *testing.T, ctx context.Context, cluster Cluster) {
 	callers, err := callersOf(ctx, cluster, 6, true)
 	if err != nil {
@@ -110,8 +111,8 @@ func TestWorkloadsNoticeTwoInside(t *testing.T) {
 	for _, name := range []string{"handover64", "zipf", "waiters"} {
 		w, _ := workloadNamed(name)
 		var err error
-		// repeat it, because two callers hold the key at the same instant only if two cores are
-		// free
+		// repeat the workload, because two callers hold the key at the same instant only if two
+		// cores are free
 		for tries := 0; err == nil && tries < 20; tries++ {
 			_, err = w.Run(t.Context(), r)
 		}
@@ -121,8 +122,8 @@ func TestWorkloadsNoticeTwoInside(t *testing.T) {
 	}
 }
 
-// TestMemberAnswers checks the commands that a member process of the workload kill answers, without
-// processes.
+// TestMemberAnswers checks, without starting a process, the commands that a member process of the
+// workload kill answers.
 func TestMemberAnswers(t *testing.T) {
 	p, _ := peerNamed("mortise")
 	addresses, err := freeAddresses(membersOf * addressesEach)

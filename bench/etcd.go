@@ -16,7 +16,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// etcdPeer is three embedded members of etcd, used in process or by gRPC over loopback TCP.
+// etcdPeer returns a peer of three embedded members of etcd, which callers use in process or by
+// gRPC over loopback TCP.
 func etcdPeer(name string, durable, remote bool) Peer {
 	p := Peer{
 		Name: name, Kind: "etcd", Durable: durable,
@@ -106,7 +107,7 @@ func (m *etcdMember) Caller(_ context.Context, shared bool) (Locker, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	select {
-	case <-m.session.Done(): // the session has expired in an earlier overload
+	case <-m.session.Done(): // an earlier overload has let the session expire
 		session, err := m.newSession()
 		if err != nil {
 			return nil, err

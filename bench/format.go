@@ -21,7 +21,8 @@ func shortTime(d time.Duration) string {
 	return threeDigits(d.Seconds()) + " s"
 }
 
-// shortNumber formats a number with about three digits, large ones in thousands as in 12.3K.
+// shortNumber formats a number with about three digits. It writes large numbers in thousands, as in
+// 12.3K.
 func shortNumber(v float64) string {
 	switch {
 	case v >= 999_500:

@@ -46,8 +46,8 @@ func handover(n int) func(ctx context.Context, r *Run) (Result, error) {
 	}
 }
 
-// waiters measures a long queue: one caller holds the key while all others queue, and then each of
-// them holds it once.
+// waiters measures a long queue: one caller holds the key while all other callers enter the queue,
+// and then each of these callers holds the key once.
 func waiters(ctx context.Context, r *Run) (Result, error) {
 	n := r.scaled(10_000)
 	callers, err := callersOf(ctx, r.Cluster, n+1, true)
@@ -82,7 +82,7 @@ func waiters(ctx context.Context, r *Run) (Result, error) {
 			return hold.Unlock(ctx)
 		})
 	}()
-	time.Sleep(2 * time.Second) // enough for all to be in the queue, which cannot be seen from outside
+	time.Sleep(2 * time.Second) // enough time for all to enter the queue, which cannot be seen from outside
 	start := time.Now()
 	began.Store(int64(time.Since(clock)))
 	if err := first.Unlock(ctx); err != nil {
@@ -97,7 +97,7 @@ func waiters(ctx context.Context, r *Run) (Result, error) {
 		return Result{}, err
 	}
 	cancel()
-	select { // with a limit, because the calls of some peers ignore the context
+	select { // the wait has a limit, because the calls of some peers ignore the context
 	case <-ended:
 	case <-time.After(5 * time.Second):
 	}

@@ -8,8 +8,8 @@ import (
 )
 
 // held takes n locks, or as many as r.patience allows, and then unlocks them. The measured heap is
-// that of this process. It contains the handles, and the three replicas if they run in this
-// process.
+// the heap of this process. It contains the handles and, if the three replicas run in this process,
+// also the replicas.
 func held(ctx context.Context, r *Run) (Result, error) {
 	n := r.scaled(100_000)
 	callers, err := callersOf(ctx, r.Cluster, len(r.Cluster.Instances()), false)

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// histogram counts durations in buckets that are 3% wide. add takes one atomic addition and no
-// memory, so that it does not influence the measurement.
+// histogram counts durations in buckets that are 3% wide. Its method add makes one atomic addition
+// and allocates no memory, so that it does not influence the measurement.
 type histogram struct {
 	buckets [64 * subBuckets]atomic.Uint32
 }
@@ -16,8 +16,8 @@ const subBuckets = 32
 
 func (h *histogram) add(d time.Duration) { h.buckets[bucketOf(uint64(max(d, 0)))].Add(1) }
 
-// bucketOf returns the bucket of n. Buckets are linear up to subBuckets; then there are subBuckets
-// for each power of two.
+// bucketOf returns the bucket of n. Up to subBuckets, buckets are linear. Above subBuckets, there
+// are subBuckets buckets for each power of two.
 func bucketOf(n uint64) int {
 	if n < subBuckets {
 		return int(n)

@@ -30,7 +30,7 @@ func idle(n int) func(ctx context.Context, r *Run) (Result, error) {
 		if err != nil {
 			return Result{}, err
 		}
-		time.Sleep(2*time.Second + time.Duration(n)*100*time.Millisecond) // until the work of the start is done
+		time.Sleep(2*time.Second + time.Duration(n)*100*time.Millisecond) // time for the work of the start to end
 		cpu, wire, began := used(syscall.RUSAGE_SELF), loopbackBytes(), time.Now()
 		time.Sleep(max(5*time.Second, r.Duration))
 		took := time.Since(began)
@@ -43,8 +43,8 @@ func idle(n int) func(ctx context.Context, r *Run) (Result, error) {
 	}
 }
 
-// openSockets returns the number of sockets of this process. The two ends of a connection between
-// instances are both in this process, so half of these sockets belong to each side.
+// openSockets returns the number of sockets of this process. Both ends of each connection between
+// instances are in this process, so half of the sockets belong to each side.
 func openSockets() (n int) {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -91,15 +91,16 @@ func openIdle(ctx context.Context, p Peer, n int) ([]*mortise.Node, error) {
 	return nodes, nil
 }
 
-// The sockets and the memory of a member without locks, at most. The limits are twice the goals for
-// such a member. It has a link to the leader and connections for queries to a few other members;
+// The limits for the sockets and the memory of a member without locks. The limits are twice the
+// goals. Such a member has a link to the leader and connections for queries to a few other members;
 // only founders have links to each other.
 const (
 	memberSockets = 20
 	memberBytes   = 2400 << 10
 )
 
-// roomFor returns an error if this process cannot get so many more sockets and bytes.
+// roomFor returns an error if this process cannot get the given numbers of additional sockets and
+// bytes.
 func roomFor(sockets, bytes uint64) error {
 	if free, ok := availableBytes(); ok && free < bytes {
 		return fmt.Errorf("this needs some %s of memory, and %s are free", shortBytes(float64(bytes)),

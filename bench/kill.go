@@ -34,7 +34,7 @@ func kill(ctx context.Context, r *Run) (Result, error) {
 	}
 	result := median(gaps)
 	for _, g := range gaps {
-		result.P99 = max(result.P99, g.P99) // the maximum, because there are so few
+		result.P99 = max(result.P99, g.P99) // the maximum, because there are so few values
 	}
 	result.Count = float64(times)
 	return result, nil
@@ -62,7 +62,7 @@ func killOnce(ctx context.Context, p Peer, dir string) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	time.Sleep(time.Second) // until all members have finished starting
+	time.Sleep(time.Second) // time for all members to finish starting
 	var leader *memberProcess
 	var others []*memberProcess
 	for _, m := range processes {
@@ -144,7 +144,7 @@ func (m *memberProcess) kill() {
 		return
 	}
 	_ = m.cmd.Process.Kill()
-	_ = m.cmd.Wait() // the error is that it was killed
+	_ = m.cmd.Wait() // Wait fails, because the process was killed
 }
 
 // serveMember is the main function of a member process. It opens member i and executes the commands
@@ -193,7 +193,7 @@ func answerAsMember(ctx context.Context, m Member, question string) (string, err
 		return "locked", hold.Unlock(ctx)
 	case "group":
 		return describeGroup(m)
-	case "heap": // with stacks, because a connection has goroutines
+	case "heap": // includes stacks, because a connection has goroutines
 		bytes := heap()
 		var stats runtime.MemStats
 		runtime.ReadMemStats(&stats)
@@ -206,9 +206,8 @@ func answerAsMember(ctx context.Context, m Member, question string) (string, err
 	return "", fmt.Errorf("what is %q?", question)
 }
 
-// probe starts a call for a new key every 50 ms until one of them is granted. A call that starts
-// while there is no leader may hang or fail for much longer than it takes until a new call is
-// granted.
+// probe starts a call for a new key every 50 ms until one of them is granted. It makes new calls
+// because a call that starts while there is no leader may wait long after new calls are granted.
 func probe(ctx context.Context, m Member, key string) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()

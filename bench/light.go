@@ -20,10 +20,10 @@ import (
 )
 
 // lightBytes is a generous limit for the memory of a light session in this process. The session
-// takes about as much in the leader's process.
+// takes about as much memory in the leader's process.
 const lightBytes = 200 << 10
 
-// lightTTL is the TTL of a light session, the default of a node.
+// lightTTL is the TTL of a light session. It equals the default TTL of a node.
 const lightTTL = 10 * time.Second
 
 // A light is an instance that consists of a session only: a client, and a port that does not
@@ -102,7 +102,7 @@ func openLight(g groupAnswer, security transport.Security, i int, changed func(c
 
 func (l *light) send(to nodeid.Endpoint, renewals, commands []byte) error {
 	if len(renewals) > 0 {
-		l.port.Spare(to.ID, l.voters, 2) // as a node does
+		l.port.Spare(to.ID, l.voters, 2) // a node also keeps two spare links
 	}
 	return l.port.Send(to,
 		transport.Frame{Renewals: renewals, Commands: commands})

@@ -16,8 +16,8 @@ const (
 )
 
 // line measures many waiters on many keys. The waiters of a key enter its queue one after the
-// other, so the order of grants is known. Then every waiter is granted the key once. The workload
-// fails if a waiter is granted the key in a wrong order.
+// other, so the order of grants is known. Then every waiter is granted its key once. The workload
+// fails if waiters are granted a key in a wrong order.
 func line(n int) func(ctx context.Context, r *Run) (Result, error) {
 	return func(ctx context.Context, r *Run) (Result, error) {
 		rounds := r.scaled(n) / lineKeys
@@ -53,7 +53,7 @@ func line(n int) func(ctx context.Context, r *Run) (Result, error) {
 				wait.join(by, &holds[k], k, int64(round), &turns[k])
 			}
 			for k := range holds {
-				for holds[k].Behind() == nil { // until it is in the queue
+				for holds[k].Behind() == nil { // until the request is in the queue
 					if err := wait.failed(); err != nil {
 						return Result{}, err
 					}
@@ -89,8 +89,8 @@ func newLine(ctx context.Context, n int) *waitingLine {
 	return w
 }
 
-// join makes a waiter enter the queue of key k. turn counts the grants of the key: it must be equal
-// to place when the waiter is granted the key.
+// join makes a waiter enter the queue of key k. turn counts the grants of the key. When the waiter
+// is granted the key, turn must be equal to place.
 func (w *waitingLine) join(by *client.Client, h *client.Hold, k int, place int64, turn *atomic.Int64) {
 	go func() {
 		err := by.AcquireInto(w.ctx, h, client.Request{Key: lineKey(k)})

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// loop runs callers repeatedly, and measures from the end of a warm-up for some time.
+// loop runs callers repeatedly, and measures for some time after a warm-up.
 type loop struct {
 	measuring atomic.Bool // set between the warm-up and the end of the measurement
-	stopping  atomic.Bool // callers must not start another call
+	stopping  atomic.Bool // set when callers must not start another call
 	pairs     atomic.Int64
 	latency   histogram
 	failure   atomic.Pointer[error]

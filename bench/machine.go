@@ -20,9 +20,9 @@ type Machine struct {
 	Kernel, Go string
 	Disk       string        // the kind of the file system of the directories
 	Sync       time.Duration // the median time of an fdatasync of 256 bytes in that file system
-	Quiet      bool          // others used at most quietCores when the benchmark began
-	Busy       float64       // the number of cores that others used then
-	Waited     time.Duration // the time until it was quiet, or until the limit
+	Quiet      bool          // other processes used at most quietCores when the benchmark began
+	Busy       float64       // the number of cores that other processes used when the benchmark began
+	Waited     time.Duration // the time that the benchmark waited for a quiet machine
 }
 
 func look(dir string) Machine {
@@ -72,8 +72,8 @@ func disk(dir string) (kind string, sync time.Duration) {
 	return kind, times[len(times)/2]
 }
 
-// busy returns the processor time that all processes on this machine have used. It includes the
-// time that the hypervisor gave to other machines.
+// busy returns the processor time that all processes on this machine have used, plus the time that
+// the hypervisor gave to other machines.
 func busy() time.Duration {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {
@@ -99,8 +99,8 @@ func used(who int) time.Duration {
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
-// othersMeter measures the number of cores that other processes use. The time of a child of this
-// process counts as that of others until the child has ended.
+// othersMeter measures the number of cores that other processes use. Until a child of this process
+// has ended, its time counts as the time of another process.
 type othersMeter struct {
 	began       time.Time
 	busy, owned time.Duration
@@ -116,7 +116,7 @@ func (m othersMeter) cores() float64 {
 	return max(0, float64(busy()-m.busy-owned)/float64(time.Since(m.began)))
 }
 
-// quietCores is the number of cores that others may use on a quiet machine.
+// quietCores is the number of cores that other processes may use on a quiet machine.
 const quietCores = 0.1
 
 // awaitQuiet waits until other processes use at most quietCores, but not longer than atMost.

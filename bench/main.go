@@ -47,7 +47,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if o.out != "" { // now, because an error after half an hour would be too late
+	if o.out != "" { // check this now, because an error after half an hour would be too late
 		if err := os.MkdirAll(o.out, 0o755); err != nil {
 			return err
 		}
@@ -59,8 +59,8 @@ func run(ctx context.Context, args []string) error {
 			return err
 		}
 		if c.Profile != "" {
-			// often enough to attribute allocations to functions, and rarely enough not to slow the
-			// program down
+			// sample allocations often enough to attribute them to functions, and rarely enough not
+			// to slow the program down
 			runtime.MemProfileRate = 16 << 10
 		}
 		result, err := measure(ctx, c)

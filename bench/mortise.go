@@ -10,10 +10,10 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// used only by the benchmark, on loopback
+// benchSecret is used only by the benchmark, on loopback addresses
 const benchSecret = "msk1_a2bfff9c6250151c2086c5b899140b6f977fb1d9f63fc3653490576867a23bdeaa83737c"
 
-// mortisePeer is mortise in memory or on disk, with or without TLS.
+// mortisePeer returns the peer mortise, in memory or on disk, with or without TLS.
 func mortisePeer(name string, durable, encrypted bool) Peer {
 	p := Peer{
 		Name: name, Kind: "mortise", Durable: durable,

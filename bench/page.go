@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// page returns docs/SPEED.md, the record as a text for readers.
+// page returns the text of docs/SPEED.md, which shows the record to readers.
 func page(r Record) string {
 	var b strings.Builder
 	b.WriteString("# How fast it is, beside others\n\n")
@@ -73,8 +73,8 @@ func writeFailures(b *strings.Builder, r Record) {
 	}
 }
 
-// wrapped breaks a text into lines of the width of the page. The first line begins with mark, the
-// others with margin.
+// wrapped breaks a text into lines of the width of the page. The first line begins with mark, and
+// each further line begins with margin.
 func wrapped(mark, margin, text string) string {
 	const width = 100
 	var b strings.Builder

@@ -9,8 +9,8 @@ import (
 type Peer struct {
 	Name    string // the name in tables and flags
 	Kind    string // peers of one kind have the same colour
-	Durable bool   // a lock is on disk before it is granted
-	Promise string // which failures it survives, in which order it grants, how a loss is noticed
+	Durable bool   // whether a lock is on disk before it is granted
+	Promise string // which failures the peer survives, in which order it grants locks, and how a loss is noticed
 	Missing func() string
 	Open    func(ctx context.Context, dir string) (Cluster, error)
 
@@ -30,11 +30,11 @@ type Cluster interface {
 	Close() error
 }
 
-// An Instance stands for one process of a user. The peer treats it as such.
+// An Instance stands for one process of a user. The peer treats the instance as a separate process.
 type Instance interface {
 	// Caller returns the Locker of one goroutine. shared means that other goroutines of this
-	// instance lock the same keys at the same time. It matters because some peers exclude only
-	// whole connections or sessions from each other.
+	// instance lock the same keys at the same time. This matters because with some peers, two locks
+	// exclude each other only if they belong to different connections or sessions.
 	Caller(ctx context.Context, shared bool) (Locker, error)
 }
 

@@ -11,11 +11,11 @@ import (
 const (
 	namesWidth = 132
 	panelWidth = 188
-	barsWidth  = 132 // of a panel; the rest is for the figure beside the longest bar
+	barsWidth  = 132 // the width of the bars in a panel; the rest is for the figure beside the longest bar
 	rowHeight  = 22
 	headHeight = 66
 	footHeight = 58
-	gapHeight  = 16 // between durable peers and others
+	gapHeight  = 16 // between durable peers and other peers
 	axisFrom   = 10.0
 	axisTo     = 1e6
 )

@@ -18,8 +18,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// postgresPeer is advisory locks on one PostgreSQL server. It uses no tables, and no lock is on
-// disk.
+// postgresPeer returns the peer that uses advisory locks of one PostgreSQL server. It uses no
+// tables, and no lock is on disk.
 func postgresPeer() Peer {
 	const connection = "a connection for each"
 	return Peer{
@@ -50,7 +50,7 @@ func postgresPrograms() string {
 }
 
 // postgresUser returns the user of the server, because PostgreSQL refuses to run as root. Nil means
-// the user of this process.
+// that the server runs as the user of this process.
 func postgresUser() (*syscall.Credential, string) {
 	if os.Getuid() != 0 {
 		return nil, ""
@@ -72,8 +72,8 @@ type postgresCluster struct {
 	instances []Instance
 }
 
-// connectionsEach is the maximum number of connections of one instance's pool, a usual limit of
-// servers.
+// connectionsEach is the maximum number of connections of one instance's pool. Servers often have
+// such a limit.
 const connectionsEach = 32
 
 func openPostgres(ctx context.Context, dir string) (_ Cluster, err error) {

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// A Result is the figures of one workload for one peer: of one run, or the medians of several runs.
+// A Result contains the figures of one workload for one peer, either of one run or as medians of
+// several runs.
 type Result struct {
 	Peer     string
 	Workload string
@@ -16,8 +17,8 @@ type Result struct {
 	P50, P99   time.Duration `json:",omitempty"` // of Lock; in hand-overs, of the time from Unlock to the next grant
 	Least      float64       `json:",omitempty"` // the turns of the waiter that had the fewest
 	Most       float64       `json:",omitempty"` // the turns of the waiter that had the most
-	CPU        time.Duration `json:",omitempty"` // of this process for a pair; in the workload idle, for a second
-	Allocs     float64       `json:",omitempty"` // of this process for a pair
+	CPU        time.Duration `json:",omitempty"` // of this process, for each pair or, in the workload idle, for each second
+	Allocs     float64       `json:",omitempty"` // of this process, for each pair
 	Heap       float64       `json:",omitempty"` // bytes for each lock that is held
 	Count      float64       `json:",omitempty"` // the number of locks, waiters, instances or sessions
 	Took       time.Duration `json:",omitempty"` // the duration of the whole workload
@@ -25,7 +26,7 @@ type Result struct {
 	Sockets    float64       `json:",omitempty"` // per instance; the sockets at both ends of a connection are counted
 	Runs       int           // the number of runs
 	Others     float64       // cores that other processes used during the run
-	OthersMost float64       // the maximum of the runs
+	OthersMost float64       // the maximum of Others over the runs
 	Failed     string        `json:",omitempty"` // the reason why there is no result
 }
 
@@ -56,8 +57,8 @@ func median(runs []Result) Result {
 	return m
 }
 
-// middleOf returns the median of a field. Of an even number of values it is the lower of the middle
-// two.
+// middleOf returns the median of a field. If the number of values is even, it returns the lower of
+// the two middle values.
 func middleOf[T cmp.Ordered](runs []Result, field func(Result) T) T {
 	values := make([]T, len(runs))
 	for i, r := range runs {
@@ -67,14 +68,14 @@ func middleOf[T cmp.Ordered](runs []Result, field func(Result) T) T {
 	return values[(len(values)-1)/2]
 }
 
-// A Record is the results of one run of the benchmark; docs/speed.json contains one.
+// A Record contains the results of one run of the benchmark; docs/speed.json contains a Record.
 type Record struct {
 	Machine  Machine
 	Peers    []PeerRecord
 	Results  []Result
 	Rounds   int
 	Duration time.Duration // the duration of each measurement
-	Quick    bool          // with fewer held locks and waiters than the goals require
+	Quick    bool          // whether there were fewer held locks and waiters than the goals require
 	Warnings []string
 }
 
@@ -82,7 +83,7 @@ type Record struct {
 type PeerRecord struct {
 	Name, Kind, Version, Promise string
 	Durable                      bool
-	Missing                      string `json:",omitempty"` // the reason why it was not measured
+	Missing                      string `json:",omitempty"` // the reason why the peer was not measured
 	Lacks                        map[string]string
 }
 

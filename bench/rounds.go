@@ -158,7 +158,7 @@ func install(ctx context.Context) error {
 	for _, args := range [][]string{{"update"}, {"install", "-y", "--no-install-recommends", "redis-server",
 		"zookeeper", "default-jre-headless", "postgresql"}} {
 		cmd := exec.CommandContext(ctx, "apt-get", args...)
-		// in run level 1 no service is started
+		// in run level 1 the installation starts no service
 		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "RUNLEVEL=1")
 		cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 		if err := cmd.Run(); err != nil {

@@ -72,7 +72,7 @@ func writeCounts(b *strings.Builder, r Record) {
 	if len(r.measured("held", "waiters", "kill")) == 0 {
 		return
 	}
-	peers := r.measured("serial", "held", "waiters", "kill") // also peers that can run none of the last three
+	peers := r.measured("serial", "held", "waiters", "kill") // includes peers that cannot run the last three workloads
 	b.WriteString("Locks that are taken and kept, and by how much the heap of all three members and the handles grows\n" +
 		"for each; a queue for one key; kill -9 of the leading process to the next grant in another (median,\n" +
 		"worst):\n\n")
@@ -188,7 +188,7 @@ func writeCosts(b *strings.Builder, r Record) {
 	var rows [][]string
 	for _, p := range r.measured(columns...) {
 		if p.Kind != "mortise" && p.Kind != "etcd" {
-			continue // its servers are other processes
+			continue // the peer's servers are other processes
 		}
 		row := []string{p.Name}
 		for _, c := range columns {

@@ -10,8 +10,8 @@ type Workload struct {
 	Name  string
 	About string
 	Run   func(ctx context.Context, r *Run) (Result, error)
-	Alone bool // it opens its own clusters
-	Fleet bool // it concerns many instances or sessions of mortise
+	Alone bool // the workload opens its own clusters
+	Fleet bool // the workload is about many instances or sessions of mortise
 	Only  func(p Peer) bool
 }
 
@@ -31,7 +31,7 @@ func (r *Run) scaled(n int) int {
 	return n
 }
 
-// patience is the time limit of a workload that makes a fixed number of calls.
+// patience returns the time limit of a workload that makes a fixed number of calls.
 func (r *Run) patience() time.Duration {
 	if r.Quick {
 		return 5 * time.Second

@@ -78,8 +78,8 @@ func openZookeeper(ctx context.Context, dir string) (_ Cluster, err error) {
 	return c, nil
 }
 
-// startZookeeper starts server i. Of addresses, the first three are for clients, the next three for
-// the log, and the last three for elections.
+// startZookeeper starts server i. The first three elements of addresses are for clients, the next
+// three are for the log, and the last three are for elections.
 func startZookeeper(dir string, addresses []string, i int) (*server, error) {
 	_, port, _ := net.SplitHostPort(addresses[i])
 	var b strings.Builder

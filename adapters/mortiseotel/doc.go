@@ -13,11 +13,11 @@
 // The example uses Prometheus.
 //
 // The package is a separate module, so that programs that do not use it do not depend on
-// OpenTelemetry. It uses only the API: the program chooses an SDK, which decides what is measured
-// and where the values are sent. The command go run ./generate makes dashboard.json (Grafana) and
-// alerts.yml (Prometheus) from the same table as the metrics. A test checks that both files are
-// current, and that every metric and label in them exists. docs/OPERATION.md of mortise describes
-// what to do when an alert fires.
+// OpenTelemetry. It uses only the API of OpenTelemetry: the program chooses an SDK, which decides
+// what is measured and where the values are sent. The command go run ./generate makes
+// dashboard.json (Grafana) and alerts.yml (Prometheus) from the same table as the metrics. A test
+// checks that both files are current, and that every metric and label in them exists.
+// docs/OPERATION.md of mortise describes what to do when an alert fires.
 //
 // # Metrics
 //
@@ -29,23 +29,24 @@
 //
 // # Spans
 //
-// The span "mortise.wait" is one call for a lock, in the trace of its caller. It is created when
-// the call ends, with the call's duration, so a sampler decides only then. The span "mortise.hold"
-// lasts from the grant until the lock is unlocked or lost. Both spans have the key and the token.
+// The span "mortise.wait" describes one call for a lock, in the trace of the caller. It is created
+// when the call ends, with the call's duration, so a sampler decides about it only at the end of
+// the call. The span "mortise.hold" lasts from the grant until the lock is unlocked or lost. Both
+// spans have the key and the token.
 //
-// A wait has a link to the hold that held the lock when the request was queued, and no links to the
-// requests that were queued before. If that hold is in this process, the link is to its span
+// A wait has a link to the hold that the lock had when the request was queued, but no links to
+// requests that were queued earlier. If that hold is in this process, the link is to its span
 // (mortise.link is "hold"). If the hold is on another instance, the link is to the span in which
 // that instance requested the lock (mortise.link is "caller"). Hooks.Mark attaches that span to the
 // request, as 25 bytes, because the span of the hold does not exist yet when the request is sent.
-// For such a link both instances must use this package with a TracerProvider, and the caller on the
-// other instance must have a span. The attributes mortise.behind.holder and mortise.behind.token
+// Such a link exists only if both instances use this package with a TracerProvider and the caller
+// on the other instance has a span. The attributes mortise.behind.holder and mortise.behind.token
 // always identify the hold; no two holds have the same token.
 //
 // # Guarantees
 //
-// On the goroutines that call a node, this package only calls the SDK's instruments. Everything
-// else runs on a goroutine for which no call waits. See mortise.Hooks.
+// On the goroutines that call a node, this package only calls the SDK's instruments. All other work
+// runs on a goroutine for which no call waits. See mortise.Hooks.
 //
 // # Concurrency
 //
@@ -54,16 +55,17 @@
 //
 // # Failure
 //
-// New returns the error of an instrument that cannot be created. A span whose end was dropped
-// because hooks were too slow is never exported.
+// New returns the error of an instrument that cannot be created. If hooks are too slow, the event
+// that ends a span can be dropped. Such a span is never exported.
 //
 // # Limits
 //
-// The package remembers at most 16,384 current holds of this process and the last 1,024 that have
-// ended. A wait has no link to other holds.
+// The package remembers at most 16,384 current holds of this process, and the last 1,024 holds that
+// have ended. A wait has no link to holds that are not remembered.
 //
 // # Refused alternative
 //
-// Using OpenTelemetry in the core was rejected, because its modules would be in every build.
-// Prometheus's client library was rejected, because it is useless to programs without Prometheus.
+// Using OpenTelemetry in package mortise was rejected, because the modules of OpenTelemetry would
+// then be in every build. Prometheus's client library was rejected, because it is useless to
+// programs without Prometheus.
 package mortiseotel

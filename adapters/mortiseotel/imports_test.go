@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestOnlyTheAPIIsImported checks which packages a program needs for this package besides mortise.
+// TestOnlyTheAPIIsImported checks which packages, besides mortise, a program that uses this package
+// depends on.
 func TestOnlyTheAPIIsImported(t *testing.T) {
 	may := []string{
 		"go.opentelemetry.io/otel/attribute", "go.opentelemetry.io/otel/codes", "go.opentelemetry.io/otel/metric",

@@ -47,8 +47,8 @@ func (m *meter) make(from metric.Meter, attributes []attribute.KeyValue) (err er
 	return nil
 }
 
-// zero sets every counter to 0. Otherwise an alert rule for an increase would miss the first event
-// of a new series.
+// zero sets every counter to 0, because an alert rule for an increase misses the first event of a
+// new series.
 func (m *meter) zero() {
 	for _, row := range table.Metrics() {
 		if row.Kind != table.Counter {
@@ -169,8 +169,8 @@ func figures(s mortise.Status) map[string]float64 {
 	if s.Leading {
 		f[table.Members] = float64(s.MembersTotal)
 	}
-	// A removed voter that has no replacement also counts as missing, although the group no longer
-	// waits for it.
+	// A removed voter that has not been replaced counts as missing too, although the group no
+	// longer waits for it.
 	if s.Health != nil {
 		f[table.Missing] = float64(max(len(s.Health.Missing), s.VotersWanted-voters, 0))
 	}

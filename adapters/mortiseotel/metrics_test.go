@@ -74,10 +74,11 @@ func TestKeysAreNoLabels(t *testing.T) {
 	}
 }
 
-// TestFiguresAreThoseOfTheNode checks that counters and gauges agree with what the node did.
+// TestFiguresAreThoseOfTheNode checks that counters and gauges agree with the events and the Status
+// of the node.
 func TestFiguresAreThoseOfTheNode(t *testing.T) {
 	r := newRig(t)
-	// An alert rule sees an increase only if the series existed before.
+	// An alert rule notices an increase only if the series existed before the increase.
 	for _, reason := range []string{"lease", "overdue", "forced", "expired"} {
 		if f := r.gather(t)["mortise_lock_losses_total"]; len(f.GetMetric()) != 8 ||
 			r.value(t, "mortise_lock_losses_total", "reason", reason) != 0 {
@@ -139,7 +140,7 @@ func TestFiguresAreThoseOfTheNode(t *testing.T) {
 }
 
 // TestHistogramsAreInSeconds checks that a hold of a few milliseconds is recorded as a few
-// thousandths.
+// thousandths of a second.
 func TestHistogramsAreInSeconds(t *testing.T) {
 	r := newRig(t)
 	r.live(t)

@@ -43,14 +43,14 @@ var (
 	grouped = regexp.MustCompile(`by \(([^)]*)\)`)
 )
 
-// TestPagesAskForWhatIsThere checks that the metric of every query exists, and has the labels in
-// the query, when the exporter runs with a node.
+// TestPagesAskForWhatIsThere checks, with an exporter and a node that run, that the metric of every
+// query exists and has the labels in the query.
 func TestPagesAskForWhatIsThere(t *testing.T) {
 	r := newRig(t)
 	r.live(t)
 	labels := map[string][]string{}
 	for name, f := range r.gather(t) {
-		of := []string{"job", "instance"} // Prometheus adds these
+		of := []string{"job", "instance"} // Prometheus adds these labels
 		for _, m := range f.GetMetric() {
 			for _, l := range m.GetLabel() {
 				of = append(of, l.GetName())

@@ -19,15 +19,16 @@ import (
 	"github.com/mortise-lock/mortise/adapters/mortiseotel"
 )
 
-// rig is a group of one node with a directory. The metrics of the node go to a Prometheus registry
-// and its spans to memory.
+// rig is a group of one node with a directory. The metrics of the node go to a Prometheus registry,
+// and the spans of the node are kept in memory.
 type rig struct {
 	node     *mortise.Node
 	registry *prometheus.Registry
 	spans    *tracetest.SpanRecorder
 }
 
-// newRig starts a node with a directory that is a group by itself, and waits until it is ready.
+// newRig starts a node with a directory, which is a group by itself, and waits until the node is
+// ready.
 func newRig(t *testing.T, change ...func(*mortiseotel.Options)) *rig {
 	t.Helper()
 	dir := t.TempDir() + "/d"

@@ -98,8 +98,8 @@ func (t *Telemetry) hold(ctx context.Context, e mortise.LockEvent) *hold {
 	return &hold{token: e.Token, span: span}
 }
 
-// release ends the span of a lock. It may be called twice, because Unlock and the loss of the lock
-// both call it.
+// release ends the span of a lock. It can be called twice for one lock, by Unlock and by the loss
+// of the lock.
 func (t *Telemetry) release(e mortise.LockEvent) {
 	h, ok := e.Tag.(*hold)
 	if !ok {
@@ -138,7 +138,7 @@ func linkTo(span trace.SpanContext, what string) []trace.Link {
 }
 
 // mark implements Hooks.Mark: it encodes the caller's span in 25 bytes. It cannot encode the span
-// of the hold, which begins with the grant.
+// of the hold, because that span begins only with the grant.
 func (t *Telemetry) mark(ctx context.Context) []byte {
 	span := trace.SpanContextFromContext(ctx)
 	if !span.IsValid() {
@@ -148,7 +148,7 @@ func (t *Telemetry) mark(ctx context.Context) []byte {
 	return append(append(traceID[:], spanID[:]...), byte(span.TraceFlags()))
 }
 
-// decodeMark is the inverse of mark. It returns an invalid span for data of another length.
+// decodeMark is the inverse of mark. For data of a wrong length it returns an invalid span.
 func decodeMark(mark []byte) trace.SpanContext {
 	var c trace.SpanContextConfig
 	if len(mark) != len(c.TraceID)+len(c.SpanID)+1 {

@@ -25,7 +25,7 @@ func attr(s sdktrace.ReadOnlySpan, key string) string {
 	return s.Attributes()[at].Value.Emit()
 }
 
-// span waits until a span with this name has ended whose attribute key has the value.
+// span waits until a span has ended that has this name, and whose attribute key has the value.
 func (r *rig) span(t *testing.T, name, key, value string) sdktrace.ReadOnlySpan {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
@@ -111,7 +111,7 @@ func TestALossEndsTheHold(t *testing.T) {
 }
 
 // TestAWaitLinksToAnotherInstance checks that a wait for a hold of another instance has a link to
-// the span in which the lock was requested on that instance.
+// the span in which that instance requested the lock.
 func TestAWaitLinksToAnotherInstance(t *testing.T) {
 	var addresses []string
 	for range 2 {

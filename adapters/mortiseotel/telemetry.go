@@ -11,10 +11,10 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// scope is the name of the instrumentation.
+// scope is the name of this instrumentation for OpenTelemetry.
 const scope = "github.com/mortise-lock/mortise/adapters/mortiseotel"
 
-// Options configure a Telemetry. With the zero value it measures nothing.
+// Options configure a Telemetry. With the zero value, a Telemetry measures nothing.
 type Options struct {
 	// MeterProvider provides the instruments. Nil means no metrics.
 	MeterProvider metric.MeterProvider
@@ -55,8 +55,9 @@ func New(o Options) (*Telemetry, error) {
 	return t, nil
 }
 
-// Hooks returns the value for Config.Hooks. The caller may change the value, for example wrap
-// functions or set them to nil. If Leaked is nil, mortise does not spend time on detecting leaks.
+// Hooks returns the value for Config.Hooks. The caller may change the value, for example to wrap
+// functions or to set functions to nil. If Leaked is nil, mortise does not spend time on detecting
+// leaks.
 func (t *Telemetry) Hooks() *mortise.Hooks {
 	h := &mortise.Hooks{Acquired: t.acquired, Unlocked: t.unlocked, Lost: t.lost, Leaked: t.leaked}
 	if t.tracer != nil {

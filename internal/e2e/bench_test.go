@@ -87,7 +87,8 @@ func crowd(b *testing.B, nodes []*mortise.Node, callers int) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "pairs/s")
 }
 
-// runPairs runs callers on all nodes, which lock and unlock until they have made that many pairs.
+// runPairs runs callers on all nodes. The callers lock and unlock until they have made the given
+// number of pairs.
 func runPairs(b testing.TB, nodes []*mortise.Node, callers, pairs int) {
 	var left atomic.Int64
 	left.Store(int64(pairs))
@@ -95,7 +96,8 @@ func runPairs(b testing.TB, nodes []*mortise.Node, callers, pairs int) {
 	for i := range callers {
 		all.Go(func() {
 			key, node := fmt.Sprintf("key/%d", i), nodes[i%len(nodes)]
-			// A context that all callers share would be a contended lock.
+			// Each caller has its own context, because callers would contend for the mutex of a
+			// shared one.
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
 			for left.Add(-1) >= 0 {
@@ -113,8 +115,8 @@ func runPairs(b testing.TB, nodes []*mortise.Node, callers, pairs int) {
 	all.Wait()
 }
 
-// TestAllocationsOfAPair limits the allocations of a lock and its release on all three nodes: to
-// the figure of docs/SPEED.md plus a third, for other work of the process.
+// TestAllocationsOfAPair limits the allocations of all three nodes for a lock and its release. The
+// limit is the figure of docs/SPEED.md plus a third, for other work of the process.
 func TestAllocationsOfAPair(t *testing.T) {
 	if underRace {
 		t.Skip("the race detector allocates too")

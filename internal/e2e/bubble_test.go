@@ -18,8 +18,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/outside"
 )
 
-// fleet is a set of whole nodes on a network in memory, inside a synctest bubble: gossip, gRPC and
-// raft are real, the time is fake.
+// fleet is a set of whole nodes on a network in memory, inside a synctest bubble. Gossip, gRPC and
+// raft are real, and the time is fake.
 type fleet struct {
 	t     *testing.T
 	net   *memnet.Network
@@ -40,7 +40,8 @@ func bubble(t *testing.T, f func(t *testing.T)) {
 func host(i int) string    { return fmt.Sprintf("10.0.0.%d", i+1) }
 func address(i int) string { return host(i) + ":7947" }
 
-// newFleet makes an empty fleet, which is closed and judged at the end of the test.
+// newFleet makes an empty fleet. At the end of the test the fleet is closed and its histories are
+// judged.
 func newFleet(t *testing.T) *fleet {
 	f := &fleet{t: t, net: memnet.New()}
 	t.Cleanup(func() {
@@ -135,14 +136,15 @@ func (f *fleet) close(i int) {
 	}
 }
 
-// crash ends node i as the end of its process would: its connections are reset, and no message
+// crash ends node i like the end of its process: its connections are reset, and no message
 // announces its end.
 func (f *fleet) crash(i int) {
 	f.net.Crash(host(i))
 	f.close(i)
 }
 
-// isolate cuts a node off from all others by losing all packets between them. rejoin ends the cut.
+// isolate cuts a node off from all other nodes: all packets between them are lost. rejoin ends the
+// cut.
 func (f *fleet) isolate(i int) { f.each(i, f.net.Cut) }
 func (f *fleet) rejoin(i int)  { f.each(i, f.net.Heal) }
 
@@ -198,8 +200,8 @@ func unlock(t *testing.T, l *mortise.Lock) {
 	}
 }
 
-// leftover counts what a node keeps of calls that have ended: requests of its client and, on a
-// voter, the queues of the replicated state.
+// leftover counts the data that a node keeps of calls that have ended: requests of its client and,
+// on a voter, the queues of the replicated state.
 func (n *node) leftover() int {
 	left := n.Client.Status().Requests
 	if r := n.Replica(); r != nil {
@@ -209,10 +211,10 @@ func (n *node) leftover() int {
 	return left
 }
 
-// nothingLeft fails if a running node keeps anything of calls that have ended.
+// nothingLeft fails the test if a running node keeps data of calls that have ended.
 func (f *fleet) nothingLeft() {
 	f.t.Helper()
-	time.Sleep(30 * time.Second) // all cancels have been applied
+	time.Sleep(30 * time.Second) // all cancelled requests have been removed
 	synctest.Wait()
 	for i, n := range f.nodes {
 		if n == nil {
@@ -239,7 +241,7 @@ func (f *fleet) living() int {
 	return living
 }
 
-// tapeFile is a history in memory, which is read when its node is closed.
+// tapeFile is a history in memory. It is read after its node was closed.
 type tapeFile struct{ bytes.Buffer }
 
 // judge checks the histories of all nodes against the rules of package history.

@@ -7,9 +7,10 @@ import (
 	"github.com/mortise-lock/mortise/internal/outside"
 )
 
-// TestCertificatesAreRenewedUnderALock runs nine days, in which all first certificates expire, and
-// renews every connection every 20 hours. One lock is held all the time, others are taken and
-// released, and an instance that starts on the last day must join.
+// TestCertificatesAreRenewedUnderALock runs for nine days of fake time, in which all first
+// certificates expire, and renews every connection every 20 hours. One lock must remain held all
+// the time, other locks are taken and released, and an instance that starts on the last day must
+// join.
 func TestCertificatesAreRenewedUnderALock(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, machines := startMachines(t, withSecret(secretA))
@@ -27,7 +28,7 @@ func TestCertificatesAreRenewedUnderALock(t *testing.T) {
 			unlock(t, f.lock(hours%3, "k"))
 		}
 		f.alter = func(e *outside.World) { e.Wall = machines[0].wall }
-		f.unjudged = true // its history is days ahead of the others'
+		f.unjudged = true // the clock of its history is days ahead of the other clocks
 		late := f.config(3, 3)
 		withSecret(secretA)(&late)
 		f.start(3, late)

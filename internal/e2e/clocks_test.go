@@ -19,7 +19,7 @@ import (
 // machine has the clocks of one machine: a boot-time clock that can run fast or slow, stop and
 // leap, and a wall clock that can be set.
 type machine struct {
-	mu     sync.Mutex // guards all below
+	mu     sync.Mutex // guards the fields below
 	since  time.Time
 	base   clock.Time // value of the boot-time clock at since
 	rate   float64
@@ -38,7 +38,7 @@ func (m *machine) now() clock.Time {
 	return m.base.Add(time.Duration(float64(time.Since(m.since)) * m.rate))
 }
 
-// run makes the boot-time clock leap, and then run at a rate. The rate 0 stops it.
+// run makes the boot-time clock leap, and then run at the given rate. The rate 0 stops the clock.
 func (m *machine) run(leap time.Duration, rate float64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -79,8 +79,8 @@ func startMachines(t *testing.T, change ...func(*mortise.Config)) (*fleet, []*ma
 }
 
 // suspend stops a machine while the function during runs: no packet reaches the machine, and its
-// boot-time clock stops. Afterwards that clock jumps ahead by the missed time, unless counts is
-// false: then it behaves as a monotonic clock that does not count sleep.
+// boot-time clock stops. Afterwards that clock jumps ahead by the missed time if counts is true. If
+// counts is false, the clock behaves as a monotonic clock that does not count sleep.
 func (f *fleet) suspend(m *machine, i int, counts bool, during func()) {
 	began := time.Now()
 	m.run(0, 0)
@@ -121,8 +121,8 @@ func TestHolderSleeps(t *testing.T) {
 	}
 }
 
-// TestLeaderSleeps suspends the leader's machine. The other nodes must continue without it. When it
-// wakes, it must report its own lock as lost, and end no other lock.
+// TestLeaderSleeps suspends the leader's machine. The other nodes must continue without the leader.
+// When the leader wakes, it must report its own lock as lost, and end no other lock.
 func TestLeaderSleeps(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, machines := startMachines(t)
@@ -146,8 +146,8 @@ func TestLeaderSleeps(t *testing.T) {
 }
 
 // TestLeadersClockLeaps lets the leader's clock leap before a follower starts an election, so that
-// all leases look expired. The leader must not end them, because it has not yet read the renewals
-// of that time. A crashed instance must still lose its locks.
+// all leases look expired. The leader must not end these leases, because it has not yet read the
+// renewals of that time. A crashed instance must still lose its locks.
 func TestLeadersClockLeaps(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, machines := startMachines(t)
@@ -175,10 +175,10 @@ func TestLeadersClockLeaps(t *testing.T) {
 	})
 }
 
-// TestClocksDrift holds a lock for an hour while the clocks of holder and leader run 1 % apart, in
+// TestClocksDrift holds locks for an hour while the clocks of holder and leader run 1 % apart, in
 // both directions, and cuts the holder off repeatedly. The holder must know that its lock is lost
-// before the next caller is granted it. At 10 % it must not know, or the test could not detect a
-// failure.
+// before the next caller is granted the lock. With clocks 10 % apart, it must happen that the
+// holder does not know it, or the test could not detect the failure.
 func TestClocksDrift(t *testing.T) {
 	for _, apart := range []float64{0.01, 0.1} {
 		t.Run(fmt.Sprint(apart), func(t *testing.T) {
@@ -220,8 +220,8 @@ func TestClocksDrift(t *testing.T) {
 	}
 }
 
-// TestWallClockIsSet sets the wall clock by an hour, forward and back, on the leader, a holder, and
-// all nodes. Leases must not change, and tokens must rise.
+// TestWallClockIsSet sets the wall clock forward and back by an hour, on the leader, on a holder,
+// and on all nodes. Leases must not change, and tokens must rise.
 func TestWallClockIsSet(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, machines := startMachines(t, withSecret(secretA))
@@ -262,9 +262,9 @@ func TestWallClockIsSet(t *testing.T) {
 }
 
 // TestUnlockIsTheFirstToNotice checks an Unlock that is the first to notice that a lock was lost
-// while its holder slept. The hook for lost locks must be called, and the history must record since
-// when the lock is lost. Otherwise it would appear as held until the Unlock, together with the next
-// hold.
+// while its holder slept. The hook for lost locks must be called, and the history must record when
+// the lock was lost. Without that time, the lock would appear as held until the Unlock, together
+// with the next hold.
 func TestUnlockIsTheFirstToNotice(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var ear heard

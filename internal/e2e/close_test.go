@@ -11,7 +11,7 @@ import (
 )
 
 // TestCloseInEveryState closes nodes at many moments of their start and of the founding. The bubble
-// fails if a goroutine is left.
+// fails the test if a goroutine is left.
 func TestCloseInEveryState(t *testing.T) {
 	for _, after := range []time.Duration{
 		0, time.Millisecond, 10 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond,
@@ -83,8 +83,8 @@ func TestCloseEndsWaitsAndLocks(t *testing.T) {
 	})
 }
 
-// TestCloseDoesNotFreeWhatIsHeld checks that locks expire after Close and are not released by it,
-// because code under a lock may still run.
+// TestCloseDoesNotFreeWhatIsHeld checks that Close does not release locks, so that they expire
+// later, because code under a lock may still run.
 func TestCloseDoesNotFreeWhatIsHeld(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -155,8 +155,8 @@ func TestLeaveWithALockThatIsNotUnlocked(t *testing.T) {
 	})
 }
 
-// TestLeaveEndsWaitingCalls checks that Leave ends calls that wait. Such a call could otherwise be
-// granted a lock that Leave does not release.
+// TestLeaveEndsWaitingCalls checks that Leave ends calls that wait. If Leave did not end such a
+// call, the call could be granted a lock that Leave does not release.
 func TestLeaveEndsWaitingCalls(t *testing.T) {
 	for _, who := range []string{"leader", "follower"} {
 		t.Run(who, func(t *testing.T) {

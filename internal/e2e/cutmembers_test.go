@@ -26,8 +26,8 @@ func (f *fleet) healAll(n int) {
 }
 
 // TestAMinuteApart makes partitions of every shape for a minute. The side with the majority must
-// continue and replace lost voters. Afterwards there must be one group, the same as before, with
-// the right number of voters.
+// continue and replace lost voters. Afterwards there must be only the group from before, with the
+// right number of voters.
 func TestAMinuteApart(t *testing.T) {
 	for name, shape := range map[string]func(f *fleet, leader int){
 		"a follower alone": func(f *fleet, l int) { f.isolate((l + 1) % 5) },
@@ -57,7 +57,7 @@ func TestAMinuteApart(t *testing.T) {
 				time.Sleep(time.Minute)
 				f.healAll(5)
 				f.ready()
-				time.Sleep(30 * time.Second) // gossip finds all members again
+				time.Sleep(30 * time.Second) // time for gossip to find all members again
 				f.wantVotes(3)
 				for i, n := range f.nodes {
 					if got := n.Status().Group; got != group {

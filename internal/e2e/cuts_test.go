@@ -8,7 +8,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// farApart is longer than gossip remembers a lost member, which is about 40 s.
+// farApart is longer than the time for which gossip remembers a lost member, about 40 s.
 func farApart() time.Duration {
 	if underRace {
 		return 75 * time.Second
@@ -19,7 +19,7 @@ func farApart() time.Duration {
 // startFour starts three voters and, as node 3, an instance without a vote.
 func startFour(t *testing.T, change ...func(*mortise.Config)) *fleet {
 	t.Helper()
-	// Before node 3, because the charter lists all instances that answer.
+	// These start before node 3, because the charter lists all instances that answer.
 	f := startFleet(t, 3, change...)
 	c := f.config(3, 3)
 	for _, apply := range change {
@@ -89,9 +89,9 @@ func TestLongCutHeals(t *testing.T) {
 	})
 }
 
-// TestDeafWaiterIsPassedOver cuts the direction from the leader to a waiter, which is then granted
-// the lock without knowing it. The next waiter must be granted the lock after at most twice the
-// lease of the first.
+// TestDeafWaiterIsPassedOver cuts the direction from the leader to a waiter, so that the waiter is
+// granted the lock without knowing it. The next waiter must be granted the lock after at most twice
+// the lease of the first waiter.
 func TestDeafWaiterIsPassedOver(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFour(t)
@@ -120,7 +120,7 @@ func TestDeafWaiterIsPassedOver(t *testing.T) {
 	})
 }
 
-// lockLater locks in another goroutine. It returns when the request is in the queue.
+// lockLater locks a key in another goroutine. It returns when the request is in the queue.
 func (f *fleet) lockLater(i int, key string) <-chan *mortise.Lock {
 	granted := make(chan *mortise.Lock, 1)
 	go func() { granted <- f.lock(i, key) }()
@@ -154,7 +154,7 @@ func TestHolderOnOneWay(t *testing.T) {
 				if took > 2*f.config(0, 3).SessionTTL+time.Second {
 					t.Errorf("the next one was granted only after %v", took)
 				}
-				// Longer than the keepalive limit of the streams.
+				// This is longer than the keepalive limit of the streams.
 				time.Sleep(20 * time.Second)
 				s := f.nodes[3].Status()
 				t.Logf("it says: %s", s.Waiting)
@@ -220,8 +220,9 @@ func TestOneVoterOnOneWay(t *testing.T) {
 }
 
 // TestLeaderOnOneWay cuts all links of the leader in one direction. Another leader must follow
-// within a limit, and the others must keep their locks. It takes longer if the leader cannot
-// receive: its heartbeats prevent elections until it notices that no peer answers.
+// within a limit, and the other instances must keep their locks. The change takes longer if the
+// leader can send but cannot receive, because its heartbeats prevent elections until it notices
+// that no peer answers.
 func TestLeaderOnOneWay(t *testing.T) {
 	for name, cut := range map[string]func(f *fleet, leader int){
 		"mute": func(f *fleet, leader int) { f.each(leader, f.net.CutOneWay) },
@@ -258,8 +259,8 @@ func TestLeaderOnOneWay(t *testing.T) {
 	}
 }
 
-// TestTwoFollowersCutApart cuts the link between two instances that do not lead. Both reach all
-// others, so nothing may change.
+// TestTwoFollowersCutApart cuts the link between two instances that do not lead. Both still reach
+// all other instances, so nothing may change.
 func TestTwoFollowersCutApart(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFour(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestPutComparesAndSets increments a counter from many callers on all instances while a leader is
+// In TestPutComparesAndSets many callers on all instances increment a counter while a leader is
 // lost. No increment may be lost or made twice.
 func TestPutComparesAndSets(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -82,7 +82,7 @@ func TestDataStaysAndGoes(t *testing.T) {
 		if revision, err := n.Put(ctx, "k", nil, first); revision != 0 || err != nil {
 			t.Errorf("%d, %v", revision, err)
 		}
-		// The first call is repeated, as if its answer had been lost.
+		// This repeats the first call, as if its answer had been lost.
 		if revision, err := n.Put(ctx, "k", nil, first); revision != 0 || err != nil {
 			t.Errorf("%d, %v", revision, err)
 		}
@@ -100,7 +100,7 @@ func TestDataStaysAndGoes(t *testing.T) {
 }
 
 // TestDataIsTheCallersOwn checks that a caller that changes a returned value changes only its own
-// copy, even if the group's state is in the same process.
+// copy of it, even if the group's state is in the same process.
 func TestDataIsTheCallersOwn(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

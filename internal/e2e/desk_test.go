@@ -18,7 +18,7 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// deskProgram is the node ID of the program whose admin calls these tests make.
+// deskProgram is the node ID of the program in whose name these tests make admin calls.
 var deskProgram = nodeidtest.ID(77)
 
 func (f *fleet) program(i int) query.AdminClient {
@@ -46,8 +46,8 @@ func keysOf(t *testing.T, a *query.KeysAnswer, failed *queries.Failed) (keys []m
 	return keys
 }
 
-// TestAnyInstanceAnswersAGuest checks that the leader, a voter, and an instance without a vote
-// return the same list of locks.
+// TestAnyInstanceAnswersAGuest checks that the leader, another voter, and an instance without a
+// vote return the same list of locks.
 func TestAnyInstanceAnswersAGuest(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 4)
@@ -108,7 +108,7 @@ func TestAnyInstanceAnswersAGuest(t *testing.T) {
 			t.Fatalf("%+v, %v", a, failed)
 		}
 		<-locks[7].Done()
-		proven := "operator (instance " + deskProgram.String() + ")" // only the ID is proved
+		proven := "operator (instance " + deskProgram.String() + ")" // the program has proved only its ID
 		if err := locks[7].Err(); !strings.Contains(fmt.Sprint(err), proven) ||
 			!strings.Contains(fmt.Sprint(err), "a test") {
 			t.Error(err)
@@ -127,7 +127,7 @@ func TestAnyInstanceAnswersAGuest(t *testing.T) {
 				After: after})
 			return a, eventsIn(a, failed)
 		}
-		for i := range f.nodes { // first the present holds, then events, then a time without events
+		for i := range f.nodes { // the present holds, later events, and a time without events
 			a, events := watch(i, "k/", 0)
 			if len(events) != len(locks)+1 || events[0].What != mortise.EventReset ||
 				events[len(events)-1].What != mortise.EventCurrent || a.Position == 0 {
@@ -241,7 +241,7 @@ func TestAGuestPutsData(t *testing.T) {
 }
 
 // TestAGuestIsToldThatThereIsNoLeader checks that calls that need no leader are answered and report
-// how long there has been no leader, and that other calls fail within their time.
+// how long there has been no leader, and that all other calls fail within their time limits.
 func TestAGuestIsToldThatThereIsNoLeader(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

@@ -56,8 +56,8 @@ func (s *headlessService) set(ip string, node *node) {
 }
 
 // TestANameWithoutAddressesUntilAPodIsReady uses a Service that lists only ready pods. No instance
-// is ready before the founding, so they would wait forever. They must report the reason, found
-// nothing, and continue once the Service is corrected.
+// is ready before the founding, so the instances would wait forever. They must report the reason,
+// must not found a group, and must continue once the Service is corrected.
 func TestANameWithoutAddressesUntilAPodIsReady(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		service := &headlessService{pods: map[string]*node{}}
@@ -92,7 +92,8 @@ func TestANameWithoutAddressesUntilAPodIsReady(t *testing.T) {
 		unlock(t, f.lock(1, "k"))
 		group := f.nodes[1].Status().Group
 
-		// A pod ends and returns at another address, which no list contains until the pod is ready.
+		// A pod ends and returns at another address. The Service does not list that address until
+		// the pod is ready.
 		service.mu.Lock()
 		service.publish = false
 		delete(service.pods, host(2))

@@ -13,13 +13,13 @@ import (
 	"github.com/mortise-lock/mortise/raftlog/storage"
 )
 
-// disk is the file system of one node. It counts syncs, and fails or delays them if the test asks
-// for it.
+// disk is the file system of one node. It counts syncs. A test can make syncs fail or take longer.
 type disk struct {
 	storage.FS
 	syncs  atomic.Int64
 	broken atomic.Bool
-	// A snapshot has no room, but the space reserved for the log can be written.
+	// full means that there is no room for a snapshot, but that the space reserved for the log can
+	// be written.
 	full  atomic.Bool
 	cause error        // the error of calls while broken is set; nil means errDisk
 	room  atomic.Int64 // the remaining bytes; zero means no limit
@@ -92,7 +92,7 @@ func TestDurableLockCostsOneSync(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, disks := startDurable(t)
 		unlock(t, f.lock(f.follower(), "warm"))
-		// Every replica knows the commit of the last entry.
+		// By now every replica knows that the last entry is committed.
 		time.Sleep(200 * time.Millisecond)
 		for range 10 {
 			var before [3]int64
@@ -112,8 +112,8 @@ func TestDurableLockCostsOneSync(t *testing.T) {
 	})
 }
 
-// TestBrokenDiskCostsOnlyTheVote checks that a voter loses its vote with the first sync that fails,
-// while the instance and the group continue.
+// TestBrokenDiskCostsOnlyTheVote checks that a voter loses its vote at the first sync that fails,
+// and that the instance and the group continue.
 func TestBrokenDiskCostsOnlyTheVote(t *testing.T) {
 	for _, who := range []string{"leader", "follower"} {
 		t.Run(who, func(t *testing.T) {
@@ -144,7 +144,7 @@ func TestBrokenDiskCostsOnlyTheVote(t *testing.T) {
 }
 
 // TestHungDiskOfTheLeader checks that a leader whose disk hangs loses its leadership. Raft alone
-// would not end it: the followers commit entries, but the leader answers no requests.
+// would not end the leadership: the followers commit entries, but the leader answers no requests.
 func TestHungDiskOfTheLeader(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, disks := startDurable(t)

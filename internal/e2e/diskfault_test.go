@@ -29,7 +29,7 @@ type errorLines struct {
 	slog.Handler
 	mu    *sync.Mutex
 	lines *[]string
-	stray *bool // a line says that the voters answer and none is elected
+	stray *bool // set if the log says that the voters answer and none is elected
 }
 
 func (h errorLines) WithAttrs([]slog.Attr) slog.Handler { return h }
@@ -73,7 +73,7 @@ func startFaulty(t *testing.T) *faultyFleet {
 }
 
 // health calls Health on every node. It fails the test if an answer says that any instance may be
-// stopped, or does not contain each of the texts.
+// stopped, or if an answer does not contain all of the texts.
 func (f *faultyFleet) health(texts ...string) {
 	f.t.Helper()
 	for i, n := range f.nodes {
@@ -163,9 +163,9 @@ func TestABrokenDiskIsTold(t *testing.T) {
 	}
 }
 
-// TestADiskThatStaysFull keeps a disk full. Each minute the instance is given an empty replica,
-// whose start says nothing about the disk. So until a replica has stored a snapshot, there must be
-// one fault with one ERROR line.
+// TestADiskThatStaysFull keeps a disk full. Each minute the instance is given an empty replica. The
+// start of an empty replica shows nothing about the disk, so until a replica has stored a snapshot,
+// there must be one fault with one ERROR line.
 func TestADiskThatStaysFull(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFaulty(t)
@@ -176,7 +176,7 @@ func TestADiskThatStaysFull(t *testing.T) {
 		other := f.lock((victim+1)%3, "makes every voter write")
 		time.Sleep(10 * time.Second)
 		f.disks[victim].full.Store(true)
-		// The log has room for a replica without state.
+		// The disk has room for the log of a replica without state.
 		f.disks[victim].broken.Store(false)
 		first := f.nodes[victim].Status().Disk
 		if first == nil {
@@ -208,15 +208,15 @@ func TestADiskThatStaysFull(t *testing.T) {
 	})
 }
 
-// TestAllDisksBroken breaks the disks of a majority. Every instance must report the broken disks,
-// instead of reporting that the voters answer and none is elected.
+// TestAllDisksBroken breaks the disks of two or three of three voters. Every instance must report
+// the broken disks, and must not report that the voters answer and none is elected.
 func TestAllDisksBroken(t *testing.T) {
 	for name, b := range breaks {
 		for _, healthy := range []int{0, 1} {
 			t.Run(fmt.Sprintf("%s but %d", name, healthy), func(t *testing.T) {
 				bubble(t, func(t *testing.T) {
 					f := startFaulty(t)
-					// Nothing can be written to the history's group any more.
+					// The group can no longer write anything, so its history is not judged.
 					f.unjudged = true
 					for _, d := range f.disks[healthy:] {
 						b.fault(d)
@@ -246,7 +246,7 @@ func TestAllDisksBroken(t *testing.T) {
 						}
 					}
 					f.mu.Unlock()
-					// An instance with nothing to write counts too.
+					// An instance with nothing to write must report its disk too.
 					if want := 3 - healthy; told != want {
 						t.Errorf("%d instances say that their disk is broken, want %d", told, want)
 					}
@@ -262,8 +262,8 @@ func TestAllDisksBroken(t *testing.T) {
 }
 
 // TestAnIdleVoterNoticesItsDisk checks that a voter with nothing to write reports a broken disk
-// before that costs its vote, that the others name the disk, and that the fault ends with the
-// repair.
+// before the fault costs its vote, that the other instances name the disk, and that the fault ends
+// with the repair.
 func TestAnIdleVoterNoticesItsDisk(t *testing.T) {
 	for name, b := range breaks {
 		t.Run(name, func(t *testing.T) {
@@ -274,7 +274,7 @@ func TestAnIdleVoterNoticesItsDisk(t *testing.T) {
 				time.Sleep(time.Minute) // all pending writes are finished
 				term := f.nodes[victim].Status().Term
 				b.fault(f.disks[victim])
-				time.Sleep(7 * diskLookEvery) // a check that writes, and its limit
+				time.Sleep(7 * diskLookEvery) // the time of a check that writes, and the limit of the check
 				s := f.nodes[victim].Status()
 				if s.Disk == nil || s.Disk.State != b.state || !strings.Contains(s.Disk.Cause, b.cause) ||
 					strings.Contains(s.Disk.Cause, "raftlog") || !s.Votes {
@@ -300,7 +300,8 @@ func TestAnIdleVoterNoticesItsDisk(t *testing.T) {
 }
 
 // TestARemovedDirectoryIsNoticed checks that a voter reports that its directory was removed, hands
-// over leadership and vote if the others are a majority, and votes again after a restart.
+// over its leadership and its vote if the other voters are a majority, and votes again after a
+// restart.
 func TestARemovedDirectoryIsNoticed(t *testing.T) {
 	for _, who := range []string{"leader", "follower"} {
 		t.Run(who, func(t *testing.T) {

@@ -20,7 +20,7 @@ func durableConfig(f *fleet, root string, i, at int) mortise.Config {
 	c := f.config(i, 3)
 	c.SessionTTL = 10 * time.Second
 	c.Bind = address(at)
-	for j := 3; j < 6; j++ { // addresses at which they may return
+	for j := 3; j < 6; j++ { // addresses at which these nodes may return
 		c.Join = append(c.Join, address(j))
 	}
 	inDir(root)(&c)
@@ -126,7 +126,8 @@ func TestDurableVoterVotesAgain(t *testing.T) {
 		}
 		f.ready()
 		var last mortise.Token
-		// Each voter is killed twice. Two kills of voters in memory would have lost the group.
+		// Each voter is killed twice. If the voters had no directories, two kills would lose the
+		// group.
 		for round := range 6 {
 			victim := round % 3
 			f.crash(victim)
@@ -185,7 +186,7 @@ func TestDirectoryMistakes(t *testing.T) {
 }
 
 // TestWipedDirectoryIsANewInstance removes the directory of one voter. The instance must join as a
-// new one, and its old replica ID must never vote again.
+// new instance, and its old replica ID must never vote again.
 func TestWipedDirectoryIsANewInstance(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		root := t.TempDir()

@@ -10,9 +10,9 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestAnInnerRequestIsHonouredOrRefused checks a request that enters a lock again: the handle must
-// have everything that the request asks for, or the request must fail with an error that names the
-// field.
+// TestAnInnerRequestIsHonouredOrRefused checks a request that enters a lock again. Either the
+// handle has everything that the request asks for, or the request fails with an error that names
+// the field.
 func TestAnInnerRequestIsHonouredOrRefused(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 1)
@@ -63,8 +63,8 @@ func TestAnInnerRequestIsHonouredOrRefused(t *testing.T) {
 }
 
 // TestAHandleEndsByItsOwnMaxHold checks that an inner handle ends after its MaxHold while the outer
-// one continues. If the outer handle was unlocked before, the hold must end with the inner one and
-// keep its delay, because code under it may still run.
+// handle continues. If the outer handle was unlocked before, the hold must end with the inner
+// handle and keep its LockDelay, because code under the inner handle may still run.
 func TestAHandleEndsByItsOwnMaxHold(t *testing.T) {
 	for name, outlived := range map[string]bool{"the outer goes on": false, "the outer was unlocked": true} {
 		t.Run(name, func(t *testing.T) {

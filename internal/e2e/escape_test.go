@@ -12,7 +12,7 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// nasty contains characters that clear a terminal, begin a line, ring the bell, and change the
+// nasty contains characters that clear a terminal, begin a new line, ring the bell, and change the
 // direction of writing.
 const nasty = "x\x1b[2J\r\n\a\u009b\u202ey"
 
@@ -42,8 +42,8 @@ func TestRawTextIsRefused(t *testing.T) {
 	})
 }
 
-// TestARawReasonIsRefusedByTheLeader checks that the leader refuses such a text from a hostile
-// instance, which sends it without the checks of a correct instance.
+// TestARawReasonIsRefusedByTheLeader checks that the leader refuses a reason with such characters
+// from a hostile instance, which omits the checks of a correct instance.
 func TestARawReasonIsRefusedByTheLeader(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

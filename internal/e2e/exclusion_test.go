@@ -17,7 +17,7 @@ import (
 // section, and remembers the last token of each key.
 type inside struct {
 	errorf func(format string, args ...any)
-	mu     sync.Mutex // guards all below
+	mu     sync.Mutex // guards the fields below
 	now    map[string]int
 	last   map[string]mortise.Token
 	turns  int
@@ -180,8 +180,8 @@ func TestTryLockWithoutQuorumIsNotReady(t *testing.T) {
 	})
 }
 
-// TestCancelStorm runs 200 callers on all nodes, which cancel at random moments, while the leader
-// changes. Afterwards no node may keep anything of their calls.
+// TestCancelStorm runs 200 callers on all nodes while the leader changes. The callers cancel at
+// random moments. Afterwards no node may keep data of their calls.
 func TestCancelStorm(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -198,11 +198,12 @@ func TestCancelStorm(t *testing.T) {
 						granted.Add(1)
 						if l.Err() == nil {
 							check.enter(l)
-							// Others wait, and some of them cancel.
+							// Meanwhile other callers wait, and some of them cancel.
 							time.Sleep(7 * time.Millisecond)
 							check.leave(l)
 						}
-						// The lock is not held, even if the release was not confirmed in time.
+						// The caller no longer has the lock, even if the release was not confirmed
+						// in time.
 						_ = l.Unlock(ctx)
 					} else {
 						cancelled.Add(1)

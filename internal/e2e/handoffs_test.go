@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestHandOffsOfALock makes the locks that scripts/handoffs traces: 200 on the leader and 200 on
+// TestHandOffsOfALock takes the locks that scripts/handoffs traces: 200 on the leader and 200 on
 // each follower, one after the other, each in its own trace region.
 func TestHandOffsOfALock(t *testing.T) {
 	if !trace.IsEnabled() {

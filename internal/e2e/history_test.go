@@ -18,8 +18,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/history"
 )
 
-// recordStorm runs callers on n nodes that lock, try, cancel and hold for too long, crashes the
-// leader in the middle, and returns the recorded events of all instances.
+// recordStorm runs callers on n nodes and crashes the leader meanwhile. The callers lock, try,
+// cancel and hold locks for too long. recordStorm returns the recorded events of all instances.
 func recordStorm(t *testing.T, n int) []history.Event {
 	t.Helper()
 	files := make([]bytes.Buffer, n+1)
@@ -114,7 +114,7 @@ func TestRecordedHistoryIsRight(t *testing.T) {
 func tamper(t *testing.T, events []history.Event, o history.Options) {
 	for _, c := range []struct {
 		name string
-		// Reports whether e was the event to change.
+		// change changes e and reports whether e was the event to change.
 		change func(e *history.Event) bool
 	}{
 		{"a token", func(e *history.Event) bool {
@@ -147,7 +147,7 @@ func tamper(t *testing.T, events []history.Event, o history.Options) {
 	}
 }
 
-// TestHistoryThatCannotBeWritten checks that a writer that fails or hangs costs only the history.
+// TestHistoryThatCannotBeWritten checks that a writer that fails or hangs affects only the history.
 func TestHistoryThatCannotBeWritten(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		stuck, unstick := io.Pipe()

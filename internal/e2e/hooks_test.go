@@ -62,7 +62,7 @@ func (h *heard) last(t *testing.T) mortise.LockEvent {
 	return h.locks[len(h.locks)-1]
 }
 
-// of returns the lines that begin with one of the words, and removes all lines from h.
+// of returns the lines that begin with one of the words. It removes all lines from h.
 func (h *heard) of(words ...string) (lines []string) {
 	synctest.Wait()
 	h.mu.Lock()
@@ -278,8 +278,8 @@ func TestHooksTellWhyALockWasLost(t *testing.T) {
 	})
 }
 
-// TestHooksTellWhatBecomesOfTheNode checks the hook calls of a voter while the leader crashes and
-// returns.
+// TestHooksTellWhatBecomesOfTheNode checks which hooks of a voter are called while the leader
+// crashes and returns.
 func TestHooksTellWhatBecomesOfTheNode(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, ears := hookedFleet(t, 3)

@@ -126,7 +126,8 @@ func TestHooksThatPanicAreCalledAgain(t *testing.T) {
 	})
 }
 
-// TestALeakedLockIsFound needs the garbage collector, and so real time. It runs outside a bubble.
+// TestALeakedLockIsFound needs the garbage collector and so real time. Therefore it runs outside of
+// a bubble.
 func TestALeakedLockIsFound(t *testing.T) {
 	leaks := make(chan mortise.LockEvent, 10)
 	n, err := mortise.Start(t.Context(), mortise.Config{
@@ -149,7 +150,7 @@ func TestALeakedLockIsFound(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	for range 3 {
-		runtime.GC() // another collection finds nothing more
+		runtime.GC() // another collection must find no more leaked locks
 	}
 	time.Sleep(10 * time.Millisecond)
 	if len(leaks) != 3 {
@@ -177,7 +178,7 @@ func TestALeakedLockIsFound(t *testing.T) {
 	unlock(t, kept)
 }
 
-// forget locks a few keys and drops three handles, one of them of a session of the user's own.
+// forget locks a few keys and drops three handles. One of these belongs to the user's own session.
 //
 //go:noinline
 func forget(t *testing.T, n *mortise.Node) mortise.Token {
@@ -217,8 +218,8 @@ func forget(t *testing.T, n *mortise.Node) mortise.Token {
 	return l.Token()
 }
 
-// TestAWatchedHandleMayEndAtOnce lets MaxHold end, in its own goroutine, before Acquire has
-// returned. The race detector reports if that goroutine uses a handle that is not complete.
+// In TestAWatchedHandleMayEndAtOnce MaxHold ends, in its own goroutine, before Acquire has
+// returned. If that goroutine uses a handle that is not complete, the race detector reports it.
 func TestAWatchedHandleMayEndAtOnce(t *testing.T) {
 	n, err := mortise.Start(t.Context(), mortise.Config{Logger: slog.New(slog.DiscardHandler),
 		Hooks: &mortise.Hooks{Leaked: func(mortise.LockEvent) {}}})
@@ -244,8 +245,8 @@ func TestAWatchedHandleMayEndAtOnce(t *testing.T) {
 	unlock(t, outer)
 }
 
-// TestWhatHooksOfLocksCost checks the number of allocations for each lock that the comments of
-// Hooks state.
+// TestWhatHooksOfLocksCost checks that hooks cost as many allocations for each lock as the comments
+// of Hooks state.
 func TestWhatHooksOfLocksCost(t *testing.T) {
 	if underRace {
 		t.Skip("the race detector allocates too")

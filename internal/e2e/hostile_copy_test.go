@@ -12,9 +12,9 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// TestHostileCopies runs a process with a copied directory, and so with the key of a running
-// instance, and dials the others as that instance. The original must keep its links, vote and lock,
-// and the nodes must log both addresses.
+// In TestHostileCopies a process with a copied directory, and so with the key of a running
+// instance, dials the other instances as that instance. The original must keep its links, its vote
+// and its lock, and the nodes must log both addresses.
 func TestHostileCopies(t *testing.T) {
 	assaulted(t, []string{"secret"}, func(a *assault) {
 		victim := a.follower()
@@ -59,7 +59,7 @@ func (a *assault) twin(n *node, at int) {
 }
 
 // TestACopiedDirectoryWhileTheOriginalRuns starts a whole instance on a copied directory, at
-// another address. It must not start, and the original must continue.
+// another address. The copy must not start, and the original must continue.
 func TestACopiedDirectoryWhileTheOriginalRuns(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		root := t.TempDir()

@@ -18,8 +18,8 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// TestHostileImpostors has an attacker dial every instance in the name of every other one, and keep
-// the connections that it can. The existing links and a lock must remain.
+// In TestHostileImpostors an attacker dials every instance in the name of every other instance, and
+// keeps the connections that are not closed. The existing links and a lock must remain.
 func TestHostileImpostors(t *testing.T) {
 	assaulted(t, everySecurity(), func(a *assault) {
 		a.join(3)
@@ -46,7 +46,7 @@ func TestHostileImpostors(t *testing.T) {
 	})
 }
 
-// secretsOf returns the knowledge of a former voter about the session of an instance.
+// secretsOf returns what a former voter knows about the session of an instance.
 func (a *assault) secretsOf(i int) lockfsm.SessionInfo {
 	a.t.Helper()
 	synctest.Wait()
@@ -58,9 +58,9 @@ func (a *assault) secretsOf(i int) lockfsm.SessionInfo {
 	return info
 }
 
-// TestHostileTheftOfASession has an attacker dial the holder as the leader, and the leader with the
-// holder's session, epoch and nonce. For three leases the holder must keep its lock, and the waiter
-// must not be granted it.
+// In TestHostileTheftOfASession an attacker dials the holder as the leader, and dials the leader
+// with the holder's session, epoch and nonce. For three leases the holder must keep its lock, and
+// the waiter must not be granted the lock.
 func TestHostileTheftOfASession(t *testing.T) {
 	assaulted(t, everySecurity(), func(a *assault) {
 		leader := a.leader()
@@ -146,8 +146,9 @@ func (a *assault) steal(h *hostile, leader int, s lockfsm.SessionInfo) {
 	say(transport.Frame{Commands: end.Append(nil)})
 }
 
-// TestHostileRelay has a new instance connect to an attacker in its Join. The attacker relays the
-// greeting to the members, byte by byte, and they must refuse it.
+// In TestHostileRelay a new instance connects to an attacker, whose address is in its Join. The
+// attacker relays the greeting to the members, byte by byte, and the members must refuse the
+// greeting.
 func TestHostileRelay(t *testing.T) {
 	assaulted(t, everySecurity(), func(a *assault) {
 		l, err := a.net.Listen("10.0.0.66:7947")

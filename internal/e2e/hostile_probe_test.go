@@ -33,8 +33,8 @@ func (d *diverted) alter(e *outside.World) {
 }
 
 // TestHostileProbes cuts a voter off, and lets an impostor without a proved identity answer at its
-// address. The answer must not end the voter's membership: it must be replaced after the same time
-// of silence as without the answer.
+// address. The answer must not end the voter's membership: the voter must be replaced after the
+// same time of silence as without the answer.
 func TestHostileProbes(t *testing.T) {
 	imposter := func(key nodeid.Key, signed bool) func(*attack.Speaker, *wire.Greeting) *wire.Greeting {
 		return func(s *attack.Speaker, said *wire.Greeting) *wire.Greeting {
@@ -78,8 +78,9 @@ func TestHostileProbes(t *testing.T) {
 	}
 }
 
-// replacedAfter returns the time after which a voter that is cut off is replaced while answer
-// handles connections to its address. If answer is nil, nothing listens at the address.
+// replacedAfter returns the time after which a voter that is cut off is replaced. The function
+// answer handles connections to the voter's address. If answer is nil, no process listens at the
+// address.
 func replacedAfter(t *testing.T, name string, answer func(a *assault, conn net.Conn)) (took time.Duration) {
 	t.Run(name, func(t *testing.T) {
 		bubble(t, func(t *testing.T) {
@@ -110,7 +111,7 @@ func replacedAfter(t *testing.T, name string, answer func(a *assault, conn net.C
 				d.on.Store(true)
 			}
 			a.isolate(victim)
-			// The leader has no link any more, and probes the voter.
+			// The leader no longer has a link to the voter, so it probes the voter.
 			a.net.Reset(host(victim))
 			began := time.Now()
 			for still := true; still; {

@@ -112,7 +112,7 @@ func (a *assault) configure(c *mortise.Config) {
 	c.Logger = slog.New(slog.NewTextHandler(a.log, nil)).With("node", c.Name)
 }
 
-// join starts one more instance, which gets no vote as long as three others vote.
+// join starts one more instance, which gets no vote as long as three other instances vote.
 func (a *assault) join(i int) {
 	a.t.Helper()
 	c := a.config(i, 3)
@@ -121,12 +121,12 @@ func (a *assault) join(i int) {
 	a.ready()
 }
 
-// p99 returns the 99th percentile of the time to lock and unlock a free key on every instance,
-// while the function during runs, and for at least the duration least.
+// p99 returns the 99th percentile of the time to lock and unlock a free key on every instance. It
+// measures while the function during runs, and for at least the duration least.
 func (a *assault) p99(least time.Duration, during func()) time.Duration {
 	a.t.Helper()
 	ctx, stop := context.WithCancel(a.t.Context())
-	var mu sync.Mutex // guards all below
+	var mu sync.Mutex // guards the fields below
 	var all []time.Duration
 	var callers sync.WaitGroup
 	for i, n := range a.nodes {
@@ -167,8 +167,8 @@ func (a *assault) p99(least time.Duration, during func()) time.Duration {
 	return all[len(all)*99/100]
 }
 
-// attack runs an attack for at least the duration least. It fails if an instance loses its vote or
-// its leadership, or if the latency of locks grows tenfold.
+// attack runs an attack for at least the duration least. It fails the test if an instance loses its
+// vote or its leadership, or if the latency of locks grows tenfold.
 func (a *assault) attack(least time.Duration, do func()) {
 	a.t.Helper()
 	before := a.nodes[a.leader()].Status()
@@ -216,9 +216,9 @@ func (a *assault) warned(texts ...string) bool {
 	return false
 }
 
-// impostors returns greetings in the name of victim, as an attacker can make them without its
-// private key. They are for the connection with that binding. seen is a greeting of the victim from
-// another connection.
+// impostors returns greetings in the name of victim that an attacker can make without the victim's
+// private key. They are for the connection with the given binding. seen is a greeting of the victim
+// from another connection.
 func (a *assault) impostors(victim *node, kind wire.Hello_Kind, binding []byte,
 	seen *wire.Greeting) map[string]*wire.Greeting {
 	r := victim.Replica()
@@ -257,9 +257,9 @@ func (a *assault) overhear(i int) *wire.Greeting {
 	return answer
 }
 
-// impersonate dials instance at in the name of the victim, in every way. It fails unless each
-// attempt is refused and, if the two are linked, the log names the victim, its address, and the
-// attacker's address.
+// impersonate dials the instance at in the name of the instance victim, in every way. It fails the
+// test unless each attempt is refused. If the two instances are linked, the log must also name the
+// victim, its address, and the attacker's address.
 func (a *assault) impersonate(victim, at int) {
 	a.t.Helper()
 	seen := a.overhear(victim)
@@ -274,7 +274,7 @@ func (a *assault) impersonate(victim, at int) {
 				a.t.Errorf("node %d believes in an impostor of node %d, %s: %v, %v", at, victim, how, answer, err)
 			}
 			if answer.GetRefusal() == nil {
-				// The connection stays open and idle, and holds the victim's place.
+				// The connection stays open and idle, and occupies the victim's place.
 				continue
 			}
 			if !c.Ended(2 * time.Second) {

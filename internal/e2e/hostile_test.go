@@ -24,13 +24,13 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// hostile is a member that is admitted to the group and sends what no correct instance sends. It
-// consists of a port alone, with the right cluster and group.
+// hostile is a member that is admitted to the group and sends messages that no correct instance
+// sends. It consists only of a port with the right cluster and group.
 type hostile struct {
 	*transport.Port
 	f     *fleet
 	id    transport.Self
-	heard atomic.Int64 // bytes of commands; 0 unless an instance takes it for the leader
+	heard atomic.Int64 // bytes of commands; 0 unless an instance believes that it leads
 
 	onReplies func([]byte) // may block; must be set while no replies arrive
 	answer    []byte       // sent to every request; nil means garbage
@@ -38,8 +38,8 @@ type hostile struct {
 
 const hostileInstance = 0x666
 
-// newHostile connects to the group as an instance of its own. If raft is not zero, it claims that
-// raft ID.
+// newHostile connects to the group as an additional instance. If raft is not zero, the instance
+// claims that raft ID.
 func newHostile(f *fleet, raft uint64) *hostile { return newHostileWith(f, raft, nil) }
 
 // newHostileWith is like newHostile, with TLS. A nil security means plain text.
@@ -97,8 +97,8 @@ func (h *hostile) MaySendSnapshot(transport.Identity, *raftpb.Message) error {
 }
 func (h *hostile) Snapshot(transport.Identity, *raftpb.Message) error { return nil }
 
-// say sends a frame to every node. It dials a new link if the last frame has ended the previous
-// one.
+// say sends a frame to every node. It dials a new link if the previous frame has ended the previous
+// link.
 func (h *hostile) say(frame transport.Frame) {
 	for i, n := range h.f.nodes {
 		_ = h.Send(nodeid.Endpoint{ID: n.ID(), Addr: address(i)}, frame)
@@ -136,7 +136,7 @@ func uvarints(vs ...uint64) (b []byte) {
 
 func sized(body []byte) []byte { return append(uvarints(uint64(len(body))), body...) }
 
-// attacks returns the attacks of the hostile member by name. None of them may cost the leader its
+// attacks returns the attacks of the hostile member by name. No attack may cost the leader its
 // leadership or a holder its lock.
 func attacks() map[string]func(h *hostile) {
 	return map[string]func(h *hostile){
@@ -275,8 +275,8 @@ func TestHostileMember(t *testing.T) {
 	}
 }
 
-// TestHostileRaftMessages checks that raft receives messages only from an instance of the address
-// book, although a hello can claim any raft ID, and a message any sender.
+// TestHostileRaftMessages checks that raft receives messages only from instances of the address
+// book, although a hello can claim any raft ID, and a message can claim any sender.
 func TestHostileRaftMessages(t *testing.T) {
 	for name, raft := range map[string]func(f *fleet) uint64{
 		"as a voter":    func(f *fleet) uint64 { return f.nodes[f.follower()].Replica().ID },
@@ -350,8 +350,8 @@ func TestHostileSnapshots(t *testing.T) {
 	})
 }
 
-// TestHostileGhosts has a process with the secret invent members. Gossip must limit their number,
-// and locks must be granted as before.
+// In TestHostileGhosts a process with the secret invents members. Gossip must limit the number of
+// these members, and locks must be granted as before.
 func TestHostileGhosts(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

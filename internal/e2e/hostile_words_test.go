@@ -28,7 +28,8 @@ func book(n *node) (all []string) {
 	return all
 }
 
-// unmoved runs an attack and fails if an instance knows other voters after it.
+// unmoved runs an attack. It fails the test if an instance reports other voters after the attack
+// than before.
 func (a *assault) unmoved(least time.Duration, do func()) {
 	a.t.Helper()
 	time.Sleep(10 * time.Second) // all nodes have the same state
@@ -44,9 +45,9 @@ func (a *assault) unmoved(least time.Duration, do func()) {
 	}
 }
 
-// TestHostileHearsay has an attacker claim to every instance that it is the only voter, ask each to
-// start a replica, and answer every request as the leader. Then a voter crashes, and the group must
-// replace it.
+// In TestHostileHearsay an attacker claims to every instance that the attacker is the only voter,
+// asks each instance to start a replica, and answers every request as the leader. Then a voter
+// crashes, and the group must replace it.
 func TestHostileHearsay(t *testing.T) {
 	assaulted(t, []string{"secret"}, func(a *assault) {
 		a.join(3)
@@ -102,7 +103,7 @@ func (a *assault) slander(h *hostile, at int, group uint64, me []attack.Replica)
 	ask(attack.InstanceInfo("node-9", h.id.Addr, group, 1<<50, me))
 }
 
-// wantVoters waits until all running instances agree on n voters, all of which run.
+// wantVoters waits until all running instances agree on n voters, and all these voters run.
 func (a *assault) wantVoters(n int) {
 	a.t.Helper()
 	for range 600 {
@@ -129,9 +130,9 @@ func (a *assault) wantVoters(n int) {
 	a.t.Fatalf("there are no %d voters on which all agree", n)
 }
 
-// TestHostileGossip sends gossip in the name of every instance, with a higher incarnation number:
-// about another ID, another address, another group that has a leader, and a configuration of the
-// far future.
+// TestHostileGossip sends gossip in the name of every instance, with a higher incarnation number.
+// The gossip contains another ID, another address, another group that has a leader, and a
+// configuration of the far future.
 func TestHostileGossip(t *testing.T) {
 	assaulted(t, []string{"secret"}, func(a *assault) {
 		a.join(3)
@@ -205,8 +206,9 @@ func (a *assault) gossipMembers(h *hostile) []attack.Member {
 	return members
 }
 
-// TestHostileEnds has an instance that claims another's raft ID report that it has retired, and end
-// its link. The other instances must apply that only to the reporting instance.
+// In TestHostileEnds an instance that claims the raft ID of another instance reports that it has
+// retired, and ends its link. The instances that receive the report must apply it only to the
+// reporting instance.
 func TestHostileEnds(t *testing.T) {
 	for name, victim := range map[string]func(f *fleet) int{"of a voter": (*fleet).follower,
 		"of the leader": (*fleet).leader} {

@@ -16,8 +16,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/outside"
 )
 
-// anHour returns how long the tests of long runs last in fake time. A wrong ping policy of gRPC
-// would end connections within 90 s.
+// anHour returns how long the tests of long runs last in fake time. Even the shortest is long
+// enough to notice a wrong ping policy of gRPC, which would end connections within 90 s.
 func anHour() time.Duration {
 	if underRace {
 		return 75 * time.Second
@@ -25,7 +25,7 @@ func anHour() time.Duration {
 	return time.Hour
 }
 
-// calm is the state that must not change in a healthy group, on any instance and at any time.
+// calm is the state that must never change on any instance of a healthy group.
 type calm struct {
 	leader     int
 	term       uint64
@@ -50,7 +50,7 @@ func watched(t *testing.T, n int) (f *fleet, dials *atomic.Int64, log *lines) {
 		f.start(i, c)
 	}
 	f.ready()
-	// Connections that are needed only at the beginning have been closed.
+	// By now connections that are needed only at the beginning have been closed.
 	time.Sleep(30 * time.Second)
 	log.reset()
 	return f, dials, log
@@ -72,8 +72,8 @@ func (f *fleet) calm(dials *atomic.Int64) calm {
 	return c
 }
 
-// TestAnHourOfNothing checks that an idle group ends no connection, holds no election and uses no
-// more memory, and that a lock stays held all the time.
+// TestAnHourOfNothing checks that an idle group ends no connection, holds no election and needs no
+// additional memory, and that a lock stays held all the time.
 func TestAnHourOfNothing(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, dials, log := watched(t, 4) // three voters and an instance without a vote

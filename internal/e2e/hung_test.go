@@ -29,8 +29,8 @@ func (h *hungRecords) Save(changes map[string][]byte) error {
 	return h.Records.Save(changes)
 }
 
-// TestCloseDoesNotWaitForRecords hangs package cluster in a Save. Close must return. When the disk
-// answers at last, the decision that waited for the Save must not be executed.
+// In TestCloseDoesNotWaitForRecords package cluster hangs in a Save. Close must return. When the
+// disk answers at last, the decision that waited for the Save must not be executed.
 func TestCloseDoesNotWaitForRecords(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		root, f := t.TempDir(), newFleet(t)
@@ -49,7 +49,7 @@ func TestCloseDoesNotWaitForRecords(t *testing.T) {
 			}
 			f.nodes = append(f.nodes, n)
 		}
-		<-h.saves // it is about to be bound to a charter
+		<-h.saves // the node is about to be bound to a charter
 		closed := make(chan error, 1)
 		go func() { closed <- f.nodes[1].Close() }()
 		select {
@@ -63,7 +63,7 @@ func TestCloseDoesNotWaitForRecords(t *testing.T) {
 		wantIs(t, f.nodes[1].Close(), nil)
 		wantIs(t, f.nodes[1].Err(), mortise.ErrClosed)
 		close(h.hangs)
-		time.Sleep(time.Minute) // all effects would have happened
+		time.Sleep(time.Minute) // by now any effect would have happened
 		if r := f.nodes[1].Replica(); r != nil {
 			t.Error("a closed node has got a replica")
 		}
@@ -73,7 +73,7 @@ func TestCloseDoesNotWaitForRecords(t *testing.T) {
 	})
 }
 
-// savedOnce lets the first Save succeed, which belongs to Start.
+// savedOnce lets only the first Save succeed, because that Save belongs to Start.
 type savedOnce struct {
 	*hungRecords
 	begun *bool
@@ -108,7 +108,7 @@ func TestCloseDoesNotWaitForTheLog(t *testing.T) {
 				for _, d := range disks {
 					d.delay.Store(int64(time.Hour))
 				}
-				// An instance that founds a group now hangs in its first write.
+				// By now an instance that founds a group hangs in its first write.
 				time.Sleep(2 * time.Second)
 				for i, n := range f.nodes {
 					began := time.Now()

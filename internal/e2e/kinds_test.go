@@ -12,7 +12,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// acquire makes a request on node i, with a generous limit of time.
+// acquire makes a request on node i, with a generous time limit.
 func (f *fleet) acquire(i int, r mortise.Request) *mortise.Lock {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(f.t.Context(), 5*time.Minute)
@@ -36,7 +36,7 @@ func (f *fleet) later(i int, r mortise.Request) <-chan *mortise.Lock {
 	return granted
 }
 
-// waits fails the test if the lock was granted. comes fails the test if it was not.
+// waits fails the test if the lock was granted. comes fails the test if the lock was not granted.
 func waits(t *testing.T, who string, granted <-chan *mortise.Lock) {
 	t.Helper()
 	time.Sleep(50 * time.Millisecond)
@@ -254,7 +254,7 @@ func TestALockIsEnteredAgainUnderItsContext(t *testing.T) {
 		}
 		unlock(t, reader)
 		wantIs(t, reader.Err(), mortise.ErrUnlocked)
-		<-ctx.Done() // a goroutine of the node ends it soon
+		<-ctx.Done() // a goroutine of the node ends the context soon
 		wantIs(t, context.Cause(ctx), mortise.ErrUnlocked)
 		unlock(t, comes(t, "another instance", other))
 
@@ -276,7 +276,7 @@ func TestALockIsEnteredAgainUnderItsContext(t *testing.T) {
 }
 
 // TestALostLockIsNotEnteredAgain checks that a lost lock cannot be entered again, neither with a
-// context that has ended with the lock nor with one that does not end.
+// context that has ended with the lock nor with a context that does not end.
 func TestALostLockIsNotEnteredAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -371,7 +371,8 @@ func TestMaxHoldEndsAHoldByTheClock(t *testing.T) {
 }
 
 // TestAnOverdueHoldKeepsItsDelay checks that after the end of MaxHold the next waiter waits for the
-// delay, because code under the lock may still run, and that the audit log records the end.
+// LockDelay, because code under the lock may still run, and that the audit log records the end of
+// the hold.
 func TestAnOverdueHoldKeepsItsDelay(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -474,7 +475,7 @@ func TestLockDelayAfterTheEndOfItsHolder(t *testing.T) {
 		if held, err := f.nodes[other].Check(brief(t), "k", token); held || err != nil {
 			t.Errorf("the token of a holder that is gone: %v, %v", held, err)
 		}
-		f.crash(f.leader()) // the next leader counts the time from its own beginning
+		f.crash(f.leader()) // the next leader counts the time from the beginning of its leadership
 		anew := time.Now()
 		for i, n := range f.nodes {
 			if n != nil {
@@ -498,7 +499,7 @@ func TestLockDelayAfterTheEndOfItsHolder(t *testing.T) {
 }
 
 // TestHandlesUnlockedAtOnce unlocks a handle and other handles of the same hold from many
-// goroutines. When Unlock returns, its handle must be unlocked. The last Unlock must release the
+// goroutines. When an Unlock returns, its handle must be unlocked. The last Unlock must release the
 // lock.
 func TestHandlesUnlockedAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -541,7 +542,8 @@ func TestHandlesUnlockedAtOnce(t *testing.T) {
 }
 
 // TestWorkersUnderOneLockWaitForEachOther checks that goroutines that work under one lock and want
-// the same key are not reported as a deadlock: the first of them ends without the second.
+// the same key are not reported as a deadlock, because the first of them can end without the
+// second.
 func TestWorkersUnderOneLockWaitForEachOther(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

@@ -10,7 +10,7 @@ import (
 )
 
 // TestLabelsAreShown checks that the error of a refused request and the answer of Peek contain the
-// labels, and that every value is returned unchanged, even one that looks like an encoding with
+// labels, and that every value is returned unchanged, even a value that looks like an encoding with
 // labels.
 func TestLabelsAreShown(t *testing.T) {
 	bubble(t, func(t *testing.T) {

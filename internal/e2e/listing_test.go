@@ -15,7 +15,8 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// members returns the members that node i lists after the session after.
+// members returns the members that node i lists. The list begins after the session in the argument
+// after.
 func (f *fleet) members(i int, after string) (list []mortise.Member) {
 	f.t.Helper()
 	for m, err := range f.nodes[i].Members(brief(f.t), after) {
@@ -36,9 +37,8 @@ func memberNames(list []mortise.Member) string {
 	return strings.Join(names, " ")
 }
 
-// TestMembersAreTheLeadersTable checks that every node lists the instances of every tier, each
-// once, without the user's own sessions, and without a session that has expired and only keeps a
-// lock.
+// TestMembersAreTheLeadersTable checks that every node lists each instance of every tier once. The
+// list must not contain the user's own sessions, or a session that has ended and only keeps a lock.
 func TestMembersAreTheLeadersTable(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3, withFounders, func(c *mortise.Config) { c.Zone = "zone of " + c.Name })
@@ -66,7 +66,7 @@ func TestMembersAreTheLeadersTable(t *testing.T) {
 		const want = "cron/guest node-0/root node-1/root node-2/root node-3/root node-4/member"
 		for i := range f.nodes {
 			if i == 4 {
-				continue // has only the rights of its secret
+				continue // this node has only the rights of its secret
 			}
 			if s := f.nodes[i].Status(); s.MembersAge != 0 || len(s.Members) != 0 {
 				t.Errorf("node %d has a picture of %d members that it never asked for, %v old", i, len(s.Members),
@@ -115,7 +115,7 @@ func TestMembersAreTheLeadersTable(t *testing.T) {
 }
 
 // TestMembersTakeTheRightToReadAll checks that a program needs the right to read all keys to list
-// the members, on its own node and by a call to an instance.
+// the members, both on its own node and by a call to an instance.
 func TestMembersTakeTheRightToReadAll(t *testing.T) {
 	for rights, want := range map[string]bool{"read a": false, "lock *": false, "read *": true} {
 		bubble(t, func(t *testing.T) {
@@ -165,7 +165,7 @@ func TestThePictureIsBounded(t *testing.T) {
 		for i := range 3 * replica.MaxPage {
 			sessions = append(sessions, f.session(i%3, 2*time.Second))
 		}
-		time.Sleep(time.Second) // the leader has indexed them
+		time.Sleep(time.Second) // the leader has indexed the members
 		conn, err := f.nodes[f.leader()].Leader()
 		if err != nil {
 			t.Fatal(err)
@@ -189,7 +189,8 @@ func TestThePictureIsBounded(t *testing.T) {
 }
 
 // TestNamesAreLearnedWithoutGossip checks that an instance without gossip asks once, after a delay,
-// for the names of its leader and the other replicas, and does not ask again while nothing changes.
+// for the names of its leader and the other replicas, and that it does not ask again while nothing
+// changes.
 func TestNamesAreLearnedWithoutGossip(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3, withFounders)

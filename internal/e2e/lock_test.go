@@ -21,7 +21,7 @@ func TestUnlockReleasesEvenIfItsContextHasEnded(t *testing.T) {
 			t.Errorf("Unlock: %v", err)
 		}
 		wantIs(t, l.Err(), mortise.ErrUnlocked)
-		unlock(t, f.lock(1, "k")) // another instance is granted it
+		unlock(t, f.lock(1, "k")) // another instance can be granted the lock
 		f.nothingLeft()
 	})
 }
@@ -64,8 +64,8 @@ func TestContextOfALockEndsWithIt(t *testing.T) {
 	})
 }
 
-// TestContextOfALockThatIsOverHasEnded checks that Context returns a context that has ended if the
-// lock has ended, so that code that begins an effect with that context does not begin it.
+// TestContextOfALockThatIsOverHasEnded checks that Context returns an ended context if the lock has
+// ended, so that code with that context does not begin its effect.
 func TestContextOfALockThatIsOverHasEnded(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 1)

@@ -16,7 +16,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// logged makes each node of a fleet log to its own buffer, from the given level on.
+// logged makes each node of a fleet log to its own buffer, with the given minimum level.
 func logged(level slog.Level) (logs map[string]*lines, into func(*mortise.Config)) {
 	logs = map[string]*lines{}
 	return logs, func(c *mortise.Config) {
@@ -33,8 +33,8 @@ func (l *lines) take() []string {
 	return l.matching("")
 }
 
-// TestAtMostFiveLinesAtStart checks that every node logs at least one line and at most five, from
-// the start of all nodes to a minute after they are ready.
+// TestAtMostFiveLinesAtStart checks that every node logs at least one line and at most five lines,
+// from the start of all nodes until a minute after they are ready.
 func TestAtMostFiveLinesAtStart(t *testing.T) {
 	for name, c := range map[string]struct {
 		nodes  int

@@ -97,7 +97,7 @@ func TestListWalksAllThatBeginWithAPrefix(t *testing.T) {
 	})
 }
 
-// TestCheckIsNeverOld checks that the answer of Check was true at some time after the call began,
+// TestCheckIsNeverOld checks that the answer of Check was true at some moment after the call began,
 // even if the leader that answers has just been elected.
 func TestCheckIsNeverOld(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -203,8 +203,9 @@ func TestForceUnlockAll(t *testing.T) {
 	})
 }
 
-// TestAnOldEvictAnswersNoOtherCall lets an Evict of an earlier leader be applied late, under a
-// number that a query of the present leader also has. The Evict must not answer that query.
+// In TestAnOldEvictAnswersNoOtherCall an Evict of an earlier leader is applied late, under a number
+// that a query of the present leader also has. The result of the Evict must not become the answer
+// to that query.
 func TestAnOldEvictAnswersNoOtherCall(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

@@ -13,7 +13,7 @@ import (
 )
 
 // TestAMarkTravelsWithTheLock checks that hooks for a request that waits or is refused on another
-// instance get the holder's mark, and that no reader of values sees the mark.
+// instance get the holder's mark, and that values that are read do not contain the mark.
 func TestAMarkTravelsWithTheLock(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var ears []*heard

@@ -10,12 +10,12 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// This file tests members that join and leave: a group in memory replaces lost voters, a leaving
-// instance hands over its vote, and the others notice at most one failover.
+// This file tests members that join and leave: a group without directories replaces lost voters, a
+// leaving instance hands over its vote, and the other instances notice at most one failover.
 
 const (
-	// gapLeaving and gapKilled limit how long no free lock may be granted when an instance
-	// leaves, and when it is killed.
+	// gapLeaving and gapKilled limit how long no free lock may be granted when an instance leaves
+	// and when an instance is killed.
 	gapLeaving = 300 * time.Millisecond
 	gapKilled  = 2 * time.Second
 )
@@ -73,7 +73,8 @@ func (f *fleet) depart(i int, leave bool) {
 	f.t.Logf("%s left in %v", n.config.Name, time.Since(began))
 }
 
-// roll restarts all nodes of a fleet of n, one after the other, while each other node holds a lock.
+// roll restarts the n nodes of a fleet, one after the other. Meanwhile each node that does not
+// restart holds a lock.
 func (f *fleet) roll(n int, leave bool) {
 	f.t.Helper()
 	limit := gapKilled
@@ -161,8 +162,8 @@ func TestLeaveHandsTheVoteOver(t *testing.T) {
 	}
 }
 
-// TestLeaveSaysGoodbye checks that the instances that gossip learn from a message that an instance
-// has left, and not from probes that fail.
+// TestLeaveSaysGoodbye checks that an instance that leaves announces that in gossip, so that the
+// other instances need not wait until probes fail.
 func TestLeaveSaysGoodbye(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 4)
@@ -242,7 +243,7 @@ func (f *fleet) wantVotes(want int) {
 	}
 }
 
-// TestAnyTwoOfFiveVoters ends any two of five voters, ten seconds apart, and starts neither again.
+// TestAnyTwoOfFiveVoters ends any two of five voters, ten seconds apart, and does not restart them.
 // The group must continue, and survive the loss of one more voter.
 func TestAnyTwoOfFiveVoters(t *testing.T) {
 	for a := range 5 {
@@ -281,7 +282,7 @@ func TestAnyTwoOfFiveVoters(t *testing.T) {
 	}
 }
 
-// TestFlappingMember kills and starts a member again every five seconds for two minutes. No other
+// TestFlappingMember kills and restarts a member every five seconds for two minutes. No other
 // instance may be affected.
 func TestFlappingMember(t *testing.T) {
 	for _, founders := range []bool{false, true} {
@@ -315,7 +316,7 @@ func TestFlappingMember(t *testing.T) {
 				}
 				unlock(t, l)
 			}
-			time.Sleep(3 * time.Minute) // it may get a vote again
+			time.Sleep(3 * time.Minute) // by now it may get a vote again
 			f.wantVotes(3)
 			if got := f.nodes[0].Status().Group; got != group {
 				t.Errorf("the group is %s, and was %s", got, group)
@@ -324,8 +325,8 @@ func TestFlappingMember(t *testing.T) {
 	}
 }
 
-// TestScale grows a group from one instance to nine and shrinks it to one, with any of them as the
-// leader.
+// TestScale grows a group from one instance to nine and then shrinks it to one, with any of the
+// instances as the leader.
 func TestScale(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -360,8 +361,8 @@ func TestScale(t *testing.T) {
 	})
 }
 
-// TestSoleVoterOfTwoIsLost loses the only voter, and so the group. A new group must be founded when
-// there are enough instances.
+// In TestSoleVoterOfTwoIsLost the only voter is lost, and so is the group. A new group must be
+// founded when there are enough instances.
 func TestSoleVoterOfTwoIsLost(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 2)
@@ -412,7 +413,7 @@ func TestAllLeaveAtOnce(t *testing.T) {
 	}
 }
 
-// TestReadyPacesADeployment kills each instance as soon as the one that was started before is
+// TestReadyPacesADeployment kills each instance as soon as the instance that was started before is
 // ready. The group must survive.
 func TestReadyPacesADeployment(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -454,9 +455,9 @@ func TestAMemberKeepsSpareLinks(t *testing.T) {
 	})
 }
 
-// TestVotersKeepLinksToEachOther checks that when the leader of seven is lost, the others elect the
-// next one without delay, with the links of the first election cut before. Two links for each
-// follower could not connect all of them.
+// TestVotersKeepLinksToEachOther checks that when the leader of seven voters is lost, the other
+// voters elect the next leader without delay. The test cuts the links of the first election before.
+// With only two links for each follower, not all voters would be connected.
 func TestVotersKeepLinksToEachOther(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 7, func(c *mortise.Config) { c.Voters = 7 })

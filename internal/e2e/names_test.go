@@ -53,8 +53,8 @@ func (c *company) sign(template *x509.Certificate, key ed25519.PrivateKey) tls.C
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
 }
 
-// named returns a change of a Config that sets a certificate with that name, and peers as the names
-// of the instances.
+// named returns a function that changes a Config. The function sets a certificate with the given
+// name, and peers as the names of the instances.
 func (c *company) named(name string, peers ...string) func(*mortise.Config) {
 	_, key, _ := ed25519.GenerateKey(rand.Reader)
 	pair := c.sign(&x509.Certificate{DNSNames: []string{name}}, key)
@@ -66,7 +66,7 @@ func (c *company) named(name string, peers ...string) func(*mortise.Config) {
 	}
 }
 
-// files is like named, with the certificate in files.
+// files is like named, but the certificate is in files.
 func (c *company) files(name string, peers ...string) func(*mortise.Config) {
 	c.t.Helper()
 	_, key, _ := ed25519.GenerateKey(rand.Reader)
@@ -93,9 +93,9 @@ func (c *company) files(name string, peers ...string) func(*mortise.Config) {
 	}
 }
 
-// TestOtherServicesOfTheAuthorityStayOutside checks that a certificate of the same authority, for
-// another service or a laptop, is refused in both directions. Instances that share one certificate
-// must form a group.
+// TestOtherServicesOfTheAuthorityStayOutside checks that a certificate that the same authority has
+// issued for another service or a laptop is refused in both directions. Instances that share one
+// certificate must form a group.
 func TestOtherServicesOfTheAuthorityStayOutside(t *testing.T) {
 	ca := newCompany(t)
 	for _, name := range []string{"billing.internal", "laptop.example"} {

@@ -20,7 +20,7 @@ func TestAHoldOutlivesItsProcess(t *testing.T) {
 		f.crash(first)
 		time.Sleep(30 * time.Minute)
 		f.crash(second)
-		time.Sleep(30 * time.Minute) // the new leader counts the time from its own beginning
+		time.Sleep(30 * time.Minute) // the new leader counts the time from the beginning of its leadership
 		third := f.follower()
 		info := f.peek(third, "order/42")
 		if info.Held != 1 || !info.Queue[0].Expired || info.Queue[0].Value != "saga 7" ||
@@ -50,7 +50,7 @@ func TestAHoldOutlivesItsProcess(t *testing.T) {
 		}
 		unlock(t, last)
 		select {
-		case <-waiting: // the waiting call was on a node that has crashed
+		case <-waiting: // the node of the waiting call has crashed
 		default:
 		}
 		f.nothingLeft()
@@ -58,7 +58,7 @@ func TestAHoldOutlivesItsProcess(t *testing.T) {
 }
 
 // TestAHoldIsHandedOn passes a hold to another instance while the old holder runs. The old holder
-// must be told which instance has it now.
+// must get an error that names the new holder.
 func TestAHoldIsHandedOn(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -89,8 +89,8 @@ func TestAHoldIsHandedOn(t *testing.T) {
 	})
 }
 
-// TestDetachWithoutADelayIsUnlock checks that Detach of a hold without a LockDelay releases it. It
-// also checks that a detached hold can be ended by force like any other.
+// TestDetachWithoutADelayIsUnlock checks that Detach of a hold without a LockDelay releases the
+// hold. It also checks that a detached hold can be ended by force like any other hold.
 func TestDetachWithoutADelayIsUnlock(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -102,7 +102,7 @@ func TestDetachWithoutADelayIsUnlock(t *testing.T) {
 		if err := stays.Detach(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		// This returns the result of Detach, which was called first.
+		// This Unlock returns the result of Detach, which was called first.
 		if err := stays.Unlock(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -20,11 +20,11 @@ import (
 )
 
 // TestTooManyCallers checks that a node that cannot send requests to the leader refuses, without
-// delay, the calls that it cannot queue, and loses none of the others.
+// delay, the calls that it cannot queue, and loses no other call.
 func TestTooManyCallers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		// The nodes record no history: there are more events at one time than the buffer of a
-		// recorder holds.
+		// The nodes record no history, because more events happen at one time than the buffer of a
+		// recorder can hold.
 		f := startFleet(t, 3, func(c *mortise.Config) { c.History = nil })
 		i := f.follower()
 		held := f.lock((i+1)%3, "elsewhere")
@@ -95,7 +95,7 @@ func TestFullQueueIsAClearError(t *testing.T) {
 			wantIs(t, err, mortise.ErrQueueFull)
 		}
 		var mine []*mortise.Lock
-		for n := range 5 { // in addition to k and two requests that wait for it
+		for n := range 5 { // in addition to k and two requests that wait for k
 			mine = append(mine, f.lock(0, fmt.Sprint("mine ", n)))
 		}
 		_, err := f.nodes[0].Lock(t.Context(), "one too many")
@@ -113,8 +113,8 @@ func TestFullQueueIsAClearError(t *testing.T) {
 }
 
 // TestMemberThatStopsReading checks that the data queued for a member that does not read is
-// limited. At the limit the leader must drop the data and the attachment, without delaying other
-// members.
+// limited. At the limit the leader must drop the data and end the member's attachment, without
+// delaying other members.
 func TestMemberThatStopsReading(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

@@ -13,8 +13,8 @@ import (
 )
 
 // TestAWaiterIsInTheQueueSoon checks requests for a held lock, which need no log entry of their
-// own. They must be in the queue within 4 ms, name the holder, and be granted without delay when
-// the lock is released.
+// own. Such a request must be in the queue within 4 ms, must name the holder in its error if it
+// gives up, and must be granted without delay when the lock is released.
 func TestAWaiterIsInTheQueueSoon(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -50,8 +50,8 @@ func TestAWaiterIsInTheQueueSoon(t *testing.T) {
 	})
 }
 
-// TestHandoverTakesOneEntry passes a lock from holder to holder. The next request of a caller that
-// has released the lock must share a log entry with the next Unlock.
+// TestHandoverTakesOneEntry passes a lock from holder to holder. A caller that has released the
+// lock requests it again; that request must share a log entry with the next Unlock.
 func TestHandoverTakesOneEntry(t *testing.T) {
 	const turns = 200
 	bubble(t, func(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/purpose"
 )
 
-// TestTwoLivesOfOneName checks that a restarted process whose predecessor still has a lock gets
-// errors that distinguish the two processes of the same name by their sessions.
+// TestTwoLivesOfOneName checks the errors that a restarted process gets while its predecessor still
+// has a lock: they must distinguish the two processes, which have the same name, by their sessions.
 func TestTwoLivesOfOneName(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -52,7 +52,7 @@ func TestTwoLivesOfOneName(t *testing.T) {
 	})
 }
 
-// TestStandby checks that calls that wait long by design are counted separately.
+// TestStandby checks that calls that are designed to wait long are counted separately.
 func TestStandby(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 1)

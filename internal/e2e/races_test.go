@@ -12,13 +12,13 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// oneWay is the latency of every byte in these tests. A lock on a follower takes it four times: to
-// the leader, to the other voters, and back both ways. A lock on the leader takes it twice.
+// oneWay is the latency of every byte in these tests. A lock on a follower takes four times oneWay:
+// to the leader, to the other voters, and back both ways. A lock on the leader takes twice oneWay.
 const oneWay = time.Millisecond
 
 // step is the distance between two moments that a test tries. Protocol steps happen at whole
-// milliseconds: at such a moment the scheduling of goroutines decides the order. The other moments
-// are between two steps.
+// milliseconds; at such a moment the scheduling of goroutines decides the order. All other moments
+// are between two protocol steps.
 func step() time.Duration {
 	if underRace {
 		return 500 * time.Microsecond
@@ -26,11 +26,11 @@ func step() time.Duration {
 	return 125 * time.Microsecond
 }
 
-// mustBeFree fails the test unless another node is granted the key without delay, and so without
-// another event that would free it.
+// mustBeFree fails the test unless another node is granted the key without delay, before another
+// event could free the key.
 func (f *fleet) mustBeFree(i int, key, why string) {
 	f.t.Helper()
-	time.Sleep(4 * oneWay) // a cancel takes as long as the request before it
+	time.Sleep(4 * oneWay) // cancelling a request takes as long as the request
 	ctx, cancel := context.WithTimeout(f.t.Context(), 20*oneWay)
 	defer cancel()
 	l, err := f.nodes[i].Lock(ctx, key)
@@ -41,8 +41,8 @@ func (f *fleet) mustBeFree(i int, key, why string) {
 }
 
 // TestGivingUpAtEveryStep cancels a Lock, a TryLock and a Do at every step of a request: before it
-// is sent, on its way, queued, decided, answered, and just returned. An error must mean that
-// nothing is held, now or later.
+// is sent, on its way, queued, decided, answered, and just returned. An error must mean that the
+// lock is not held, now or later.
 func TestGivingUpAtEveryStep(t *testing.T) {
 	for _, where := range []string{"leader", "follower", "member"} {
 		t.Run(where, func(t *testing.T) {
@@ -148,8 +148,8 @@ func TestGivingUpWhileTheGrantIsOnItsWay(t *testing.T) {
 	})
 }
 
-// TestGivingUpWhileTheLeaderIsLost cancels the context shortly after the leader, which has received
-// the request, was cut off.
+// In TestGivingUpWhileTheLeaderIsLost the leader is cut off, and the context of a call is cancelled
+// shortly after that.
 func TestGivingUpWhileTheLeaderIsLost(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFour(t)
@@ -160,7 +160,7 @@ func TestGivingUpWhileTheLeaderIsLost(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), cutAt+oneWay+step())
 			err := lockOnce(t, ctx, f.nodes[3].Lock, "k")
 			cancel()
-			_ = err // both results are correct; mustBeFree checks what is held
+			_ = err // both results are correct; mustBeFree checks that the lock is free
 			time.Sleep(cutAt + oneWay)
 			unlock(t, f.lock((leader+1)%3, "k"))
 			f.rejoin(leader)
@@ -171,13 +171,13 @@ func TestGivingUpWhileTheLeaderIsLost(t *testing.T) {
 }
 
 // TestUnlockAgainstLoss cuts a holder off and unlocks at moments around its deadline, in several
-// goroutines. Afterwards the handle must not be held, all calls must return the same result, and no
-// other request may have been granted the lock before.
+// goroutines. Afterwards the handle must not hold the lock, all calls must return the same result,
+// and no other request may have been granted the lock earlier.
 func TestUnlockAgainstLoss(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		lost, released := 0, 0
-		// The leader waits longer by TTL/50, which is 40 ms.
+		// The leader waits for TTL/50, which is 40 ms, longer than the holder.
 		for turn, early := range []time.Duration{400 * time.Millisecond, 50 * time.Millisecond, time.Millisecond, 1,
 			0, -1, -time.Millisecond, -20 * time.Millisecond} {
 			leader := f.leader()
@@ -226,8 +226,8 @@ func TestUnlockAgainstLoss(t *testing.T) {
 }
 
 // TestCloseAgainstEverything calls every method from many goroutines while the node closes or
-// leaves. All calls must return soon, with the reason or with a lock that has ended, and no
-// goroutine may be left.
+// leaves. All calls must return soon, with the reason as an error or with a lock that has ended,
+// and no goroutine may be left.
 func TestCloseAgainstEverything(t *testing.T) {
 	for _, how := range []string{"Close", "Leave", "both"} {
 		t.Run(how, func(t *testing.T) {

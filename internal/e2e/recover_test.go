@@ -19,7 +19,7 @@ func (f *fleet) reborn(root string, i int, wiped bool) {
 	f.start(i, durableConfig(f, root, i, i))
 }
 
-// TestRecover loses two of three directories permanently. Without help nothing may be granted.
+// TestRecover loses two of three directories permanently. Without help no lock may be granted.
 // After Recover on the remaining instance a new group must be founded, and tokens must rise.
 func TestRecover(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -103,8 +103,8 @@ func TestRecoveredWithoutTheLate(t *testing.T) {
 }
 
 // TestDurableVoterIsReplaced checks that a durable voter is replaced after a minute of silence if
-// another instance can take its place. When it returns it must have no vote, and may get one under
-// another ID.
+// another instance can take its place. When the voter returns, it must have no vote, and may get a
+// vote only under another ID.
 func TestDurableVoterIsReplaced(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		root := t.TempDir()

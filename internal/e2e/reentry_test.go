@@ -38,7 +38,7 @@ type entered struct {
 // reentries is check.Reentry for many goroutines, with counts of the events.
 type reentries struct {
 	t  *testing.T
-	mu sync.Mutex // guards all below
+	mu sync.Mutex // guards the fields below
 	check.Reentry
 	entries, again, deadlocks, forced int
 }
@@ -72,7 +72,7 @@ func (o *owner) enter(key string) {
 	for _, e := range o.stack {
 		mine = mine || e.lock.Key() == key
 	}
-	// Only a request that waits for a lock of its own owner would take longer.
+	// The limit is exceeded only if a request waits for a lock of its own owner.
 	ctx, cancel := context.WithTimeout(o.top(), time.Minute)
 	defer cancel()
 	l, err := o.node.Acquire(ctx, mortise.Request{Key: key, Try: o.r.IntN(4) == 0, Shared: mine && o.r.IntN(3) == 0})
@@ -102,7 +102,7 @@ func (o *owner) enter(key string) {
 }
 
 // exit unlocks a handle anywhere in the stack. If that ends the hold, the contexts of all handles
-// made under it have ended, so exit unlocks these, too.
+// that were made under the handle have ended, so exit also unlocks those handles.
 func (o *owner) exit(l *mortise.Lock) {
 	last := len(o.handles(l)) == 1
 	o.judge.tell(func() error { return o.judge.Leave(l.Key(), o.who) })
@@ -135,7 +135,7 @@ func (o *owner) exitAll() {
 	}
 }
 
-// force ends the hold of the lowest handle by force, and so all handles of that hold.
+// force ends the hold of the lowest handle by force, and with it all handles of that hold.
 func (o *owner) force() {
 	l, ctx := o.stack[0].lock, o.stack[0].ctx
 	handles := o.handles(l)
@@ -146,7 +146,7 @@ func (o *owner) force() {
 		o.t.Errorf("force: %v, %v", ended, err)
 	}
 	<-l.Done()
-	<-ctx.Done() // a goroutine of the node ends it soon
+	<-ctx.Done() // a goroutine of the node ends the context soon
 	if _, err := o.node.Lock(ctx, l.Key()); err == nil {
 		o.t.Errorf("%v enters %q again, which has ended by force", o.who, l.Key())
 	}
@@ -176,8 +176,8 @@ func (o *owner) run(steps int) {
 }
 
 // TestEntriesAreCounted runs many random owners on several instances. It checks with check.Reentry
-// that one owner alone holds a lock until it has unlocked the lock as often as entered it, that the
-// token does not change meanwhile, and that the next holder has a higher token.
+// that an owner alone holds a lock until it has unlocked the lock as often as it has entered it,
+// that the token does not change in this time, and that the next holder has a higher token.
 func TestEntriesAreCounted(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -200,8 +200,8 @@ func TestEntriesAreCounted(t *testing.T) {
 }
 
 // TestACircleIsFoundBehindALockThatWasEnteredAgain checks that a deadlock is found if an owner of
-// an inner lock enters an outer lock again: a request under that handle waits under the inner lock,
-// too.
+// an inner lock enters an outer lock again: a request under the new handle of the outer lock also
+// waits under the inner lock.
 func TestACircleIsFoundBehindALockThatWasEnteredAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

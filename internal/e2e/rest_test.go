@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
-// turnClock counts how often it is read. Each goroutine of a node that decides by time reads the
-// clock when it is woken.
+// turnClock counts how often it is read. Each goroutine of a node whose decisions depend on time
+// reads the clock when it is woken.
 type turnClock struct {
 	clock.Clock
 	reads atomic.Int64
@@ -23,9 +23,9 @@ func (c *turnClock) Now() clock.Time {
 }
 
 // TestANodeOnItsOwnRests checks that the goroutines of a node on its own, which holds a lock, are
-// woken at most a few times a second. It has no follower to send heartbeats to, and checks its
-// session once in a TTL. A goroutine that is woken reads the clock a few times; 106 readings a
-// second cost 0.7 % of a core.
+// woken at most a few times a second. Such a node has no follower that needs heartbeats, and checks
+// its session once in a TTL. A goroutine reads the clock a few times each time it is woken; 106
+// readings a second cost 0.7 % of a core.
 func TestANodeOnItsOwnRests(t *testing.T) {
 	for name, dir := range map[string]bool{"in memory": false, "with Dir": true} {
 		t.Run(name, func(t *testing.T) {

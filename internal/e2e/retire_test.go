@@ -15,7 +15,7 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// poison makes raft panic on node i, as corrupt data would: it sends a heartbeat that commits an
+// poison makes raft panic on node i, as corrupt data can. It sends a heartbeat that commits an
 // entry that no replica has.
 func poison(f *fleet, i int) {
 	r := f.nodes[i].Replica()
@@ -66,7 +66,8 @@ func TestBrokenStateEndsTheNode(t *testing.T) {
 		if _, err := n.Lock(t.Context(), "other"); err == nil {
 			t.Error("a node whose state is broken grants locks")
 		}
-		// The group loses its majority. The failed node must not take part in the next group.
+		// This time the group loses its majority. The failed node must not take part in the next
+		// group.
 		poison(f, f.leader())
 		time.Sleep(time.Minute)
 		if s := n.Status(); s.Votes || s.Leading {
@@ -75,7 +76,8 @@ func TestBrokenStateEndsTheNode(t *testing.T) {
 	})
 }
 
-// stalled is a log handler that blocks at one line until let is closed, as a full pipe does.
+// stalled is a log handler that blocks at one line, like a full pipe, until the channel let is
+// closed.
 type stalled struct {
 	slog.Handler
 	at  string
@@ -120,8 +122,8 @@ func TestRetirementAgainstRestart(t *testing.T) {
 		for i := range 3 {
 			unlock(t, f.lock(i, "k"))
 		}
-		// An instance that claimed another group would count as silent, and would be
-		// replaced.
+		// After this time, an instance that claimed another group would count as silent, and would
+		// be replaced.
 		time.Sleep(20 * time.Second)
 		if now := f.nodes[0].Replica(); founded == nil || now == nil || now.Log != founded.Log {
 			t.Error("the voter that retired in the old group was taken for silent in the new one")
@@ -129,9 +131,9 @@ func TestRetirementAgainstRestart(t *testing.T) {
 	})
 }
 
-// TestPlainMemberFindsTheNextLeader loses a leader that is cut off, crashes or retires. For an
-// instance without a vote that must cost one failover at most, with any lease, even if the leader
-// has changed before.
+// In TestPlainMemberFindsTheNextLeader the leader is cut off, crashes or retires. For an instance
+// without a vote the loss must cost at most one failover, with any length of the lease, even if the
+// leader has changed before.
 func TestPlainMemberFindsTheNextLeader(t *testing.T) {
 	for _, ttl := range []time.Duration{2 * time.Second, 10 * time.Second, 10 * time.Minute} {
 		for how, lose := range map[string]func(f *fleet, i int){"cut off": (*fleet).isolate, "retires": poison,
@@ -163,7 +165,8 @@ func TestPlainMemberFindsTheNextLeader(t *testing.T) {
 					unlock(t, <-granted)
 					took := time.Since(lost)
 					t.Logf("from the loss of the leader to the next grant: %v", took)
-					// The leader's streams end, or it reports its retirement.
+					// The limit is low because the leader's streams end, or the leader reports its
+					// retirement.
 					limit := 200 * time.Millisecond
 					if how == "cut off" {
 						limit = failoverLimit

@@ -36,7 +36,7 @@ type visitor struct {
 	key    nodeid.Key
 	port   *transport.Port
 	client *client.Client
-	dialed atomic.Int64 // how often other processes have dialed its address
+	dialed atomic.Int64 // how often other processes have dialed the visitor's address
 }
 
 const visitorAddr = "10.0.9.9:7947"
@@ -131,7 +131,7 @@ func (v *visitor) admin(i int) query.AdminClient {
 	return query.NewAdminClient(v.port.To(address(i), nodeid.ID{}))
 }
 
-// missing makes an admin call and returns the error about the missing right, or nil if the call is
+// missing makes an admin call. It returns the error about the missing right, or nil if the call is
 // allowed.
 func missing[Q, A any](t *testing.T, client query.AdminClient, method queries.Method[query.AdminClient, Q, A],
 	q *Q) *session.NotAllowedError {
@@ -180,7 +180,7 @@ func TestAGuestMayDoWhatItsTextSays(t *testing.T) {
 			evict := func(key string, token mortise.Token) *query.EvictRequest {
 				return &query.EvictRequest{Key: []byte(key), Token: uint64(token), By: []byte("x"), Reason: []byte("r")}
 			}
-			// verb is the missing right. Empty means that the call is allowed.
+			// verb is the missing right. If verb is empty, the call is allowed.
 			want := func(what, verb string, err *session.NotAllowedError) {
 				if (err == nil) != (verb == "") || err != nil && (err.Verb != verb || err.For != "cron-host") {
 					t.Errorf("node %d, %s: %+v, want %q", i, what, err, verb)
@@ -306,8 +306,9 @@ func looks[Q, A any](t *testing.T, n *node, method queries.Method[query.QueryCli
 	return err
 }
 
-// TestAGuestIsNoInstance checks that no instance answers a guest's requests among instances or
-// dials a guest, and that no record makes a guest an instance. The same must hold for a member.
+// TestAGuestIsNoInstance checks that no instance dials a guest or answers requests of a guest that
+// only instances may send, and that no record makes a guest an instance. All of this must also hold
+// for a member.
 func TestAGuestIsNoInstance(t *testing.T) {
 	for _, rights := range []string{"lock *", "member"} {
 		bubble(t, func(t *testing.T) {
@@ -408,7 +409,7 @@ func TestAMemberLocksAndNeverVotes(t *testing.T) {
 			len(s.Voters) != 3 || f.nodes[0].Status().Tier != mortise.TierRoot {
 			t.Errorf("%+v", s)
 		}
-		f.close(f.follower()) // a voter is missing, and the member does not replace it
+		f.close(f.follower()) // a voter is missing, and the member must not replace it
 		time.Sleep(time.Minute)
 		for i, n := range f.nodes[:3] {
 			if n == nil {
@@ -431,7 +432,7 @@ func TestAMemberLocksAndNeverVotes(t *testing.T) {
 }
 
 // TestADerivedSecretDiesWithItsRoot checks that a derived secret, its session and its lock are
-// valid as long as Secret or OldSecrets contains its root secret, and no longer.
+// valid only as long as Secret or OldSecrets contains the root secret.
 func TestADerivedSecretDiesWithItsRoot(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3, withSecret(secretA))
@@ -479,8 +480,8 @@ func TestADerivedSecretDiesWithItsRoot(t *testing.T) {
 	})
 }
 
-// TestADerivedSecretEndsInTime checks that the connection, and with it the session, ends at the
-// time until which the secret is valid.
+// TestADerivedSecretEndsInTime checks that the connection, and with it the session, ends when the
+// secret expires.
 func TestADerivedSecretEndsInTime(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3, withSecret(secretA))

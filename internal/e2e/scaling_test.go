@@ -19,8 +19,8 @@ type scaled struct {
 	group string
 }
 
-// founded returns the Config of node i in a fleet with that many founders. Join names all nodes
-// that ever run.
+// founded returns the Config of node i in a fleet with the given number of founders. Join names all
+// nodes that run at any time.
 func (s *scaled) founded(i, founders int) mortise.Config {
 	c := s.config(i, 5)
 	c.Replicas, c.Founders, c.Voters = 0, nil, max(3, founders-1+founders%2)
@@ -39,8 +39,8 @@ func (s *scaled) enter(i, founders int) {
 	s.ready()
 }
 
-// leave makes node i leave while every other node holds a lock. No lock may be lost, no free lock
-// may wait longer than gapLeaving, and the others must remain in the group.
+// leave makes node i leave while every other node holds a lock. No lock may be lost, the grant of a
+// free lock may take no longer than gapLeaving, and the other nodes must remain in the group.
 func (s *scaled) leave(i int, again func()) {
 	s.t.Helper()
 	held, probes := map[int]*mortise.Lock{}, map[int]*prober{}
@@ -101,7 +101,7 @@ func (s *scaled) advises(i int, want string) {
 	}
 }
 
-// shrink restarts the remaining nodes with the new founders, and then ends the others.
+// shrink restarts the remaining nodes with the new founders, and then ends the other nodes.
 func (s *scaled) shrink(from, to int) {
 	s.t.Helper()
 	for i := to - 1; i >= 0; i-- {
@@ -113,7 +113,8 @@ func (s *scaled) shrink(from, to int) {
 	s.rests(to)
 }
 
-// rests checks that all founders vote and that their settings do not differ.
+// rests waits until no change of the voters is due. It then checks that all founders vote and that
+// their settings do not differ.
 func (s *scaled) rests(founders int) {
 	s.t.Helper()
 	h := s.settle()
@@ -124,8 +125,9 @@ func (s *scaled) rests(founders int) {
 }
 
 // TestShrinkingFromTheLast restarts the nodes from the last to the first, as a StatefulSet does. So
-// the remaining founder restarts when Founders of all other nodes names only it. One of the four
-// nodes does not vote, so that the vote of a leaving node is handed over in several steps.
+// when the remaining founder restarts, Founders of all other nodes already names only that founder.
+// One of the four nodes does not vote, so that the vote of a leaving node is handed over in several
+// steps.
 func TestShrinkingFromTheLast(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := &scaled{fleet: newFleet(t)}
@@ -144,8 +146,8 @@ func TestShrinkingFromTheLast(t *testing.T) {
 	})
 }
 
-// TestASoleFounderBehindACut shrinks three founders to one. That founder restarts with only itself
-// in Founders while the network is cut, and must not found a second group.
+// TestASoleFounderBehindACut shrinks three founders to one. While the network is cut, that founder
+// restarts with only its own name in Founders, and must not found a second group.
 func TestASoleFounderBehindACut(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := &scaled{fleet: newFleet(t)}
@@ -173,8 +175,8 @@ func TestASoleFounderBehindACut(t *testing.T) {
 	})
 }
 
-// TestALostVoteIsTold makes the only voting founder leave while no other instance may take its
-// vote, because a remaining one does not name the others in Founders. Until the limit of Leave no
+// In TestALostVoteIsTold the only voting founder leaves while no other instance may take its vote,
+// because Founders of a remaining instance does not name the others. Until the limit of Leave no
 // lock may be lost and no vote may move. Then Leave must return an error that says what to change.
 func TestALostVoteIsTold(t *testing.T) {
 	for name, founders := range map[string][2]int{"none names others": {1, 1}, "one names others": {3, 1}} {

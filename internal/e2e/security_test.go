@@ -64,9 +64,9 @@ func (l *lines) matching(part string) []string {
 	return found
 }
 
-// TestStrangersStayOutside starts an instance with another secret than the group, with none, or
-// with one where the group has none. It must be refused with the reason on both sides, without
-// affecting the group.
+// TestStrangersStayOutside starts an instance with another secret than the group, without a secret,
+// or with a secret although the group has none. The instance must be refused, with the reason on
+// both sides, without affecting the group.
 func TestStrangersStayOutside(t *testing.T) {
 	const addrs = `10\.0\.0\.1:7947, 10\.0\.0\.2:7947, 10\.0\.0\.3:7947`
 	other := `founding waits: 1 of 3 instances \(Replicas: 3\) are here \(node-3\); ` +
@@ -74,7 +74,7 @@ func TestStrangersStayOutside(t *testing.T) {
 	for _, c := range []struct {
 		name           string
 		group, changed func(*mortise.Config)
-		waits          string // what Status and Lock of the stranger report
+		waits          string // the text that Status and Lock of the stranger report
 	}{
 		{"wrong secret", withSecret(secretA), withSecret(secretB), other +
 			`the other side has another secret \("mortise authority [0-9a-f]{16}"\): set the same Config\.Secret and .*\)`},
@@ -107,7 +107,7 @@ func TestStrangersStayOutside(t *testing.T) {
 				if n := len(f.nodes[0].Cluster().Members()); n != 3 {
 					t.Errorf("gossip sees %d members, want 3", n)
 				}
-				// Each of three nodes logs one line for each kind in ten seconds.
+				// Each of the three nodes logs one line of each kind in ten seconds.
 				if n := len(ours.matching("level=WARN")); n == 0 || n > 30 {
 					t.Errorf("the group logged %d warnings in 15 s:\n%s", n, ours.text.String())
 				}
@@ -140,13 +140,13 @@ func first(list []string) string {
 }
 
 // TestSecretIsReplacedByRollingDeploys executes the three steps that Config.OldSecrets describes,
-// one instance at a time. The group must keep its leader, and an instance that is restarted last
-// holds a lock throughout.
+// one instance at a time. The group must keep its leader, and the instance that is restarted last
+// must hold a lock all the time.
 func TestSecretIsReplacedByRollingDeploys(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3, withSecret(secretA))
 		// A fourth instance executes the steps first, while the three voters keep the old secret.
-		// It alone is distinguished from them.
+		// So only the fourth instance differs from the others.
 		for step, change := range []func(*mortise.Config){withSecret(secretA), withSecret(secretA, secretB),
 			withSecret(secretB, secretA)} {
 			c := f.config(3, 3)

@@ -28,8 +28,9 @@ func must(t *testing.T, s *mortise.Session, key string) *mortise.Lock {
 	return l
 }
 
-// TestASessionOfOnesOwnHasItsOwnTTL checks that the locks of a user's own session with a shorter
-// TTL are free sooner after a crash than the node's, and that a short outage loses only them.
+// TestASessionOfOnesOwnHasItsOwnTTL checks a user's own session whose TTL is shorter than that of
+// the node. After a crash the locks of this session must be free sooner than the node's locks, and
+// in a short outage only the locks of this session may be lost.
 func TestASessionOfOnesOwnHasItsOwnTTL(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 5, func(c *mortise.Config) { c.SessionTTL = 10 * time.Second })
@@ -88,7 +89,7 @@ func TestSessionsOutliveTheirLeader(t *testing.T) {
 			t.Fatalf("entered again: %v", err)
 		}
 		unlock(t, again)
-		// The key is locked in another session, in which the context has no lock.
+		// The key is locked in another session than the lock in the context.
 		under, err := f.nodes[on].Lock(l.Context(t.Context()), "under")
 		if err != nil {
 			t.Fatal(err)
@@ -109,7 +110,7 @@ func TestSessionsOutliveTheirLeader(t *testing.T) {
 }
 
 // TestSessionsEndWithTheirNode checks that Leave waits for the locks of the user's own sessions,
-// and that a session with a wrong TTL, or beyond the limit of their number, is refused.
+// and that a session with a wrong TTL, or beyond the maximum number of sessions, is refused.
 func TestSessionsEndWithTheirNode(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

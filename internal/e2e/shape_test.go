@@ -9,9 +9,9 @@ import (
 )
 
 // TestFoundersWithDirectoriesAndPodsWithout tests the layout for an autoscaler (docs/OPERATION.md):
-// founders keep directories; other instances, which no Join lists, keep none, lock, and never vote.
-// All founders are down for many leases and return. Then one of the others is killed and replaced,
-// as in a Deployment.
+// founders have directories; other instances, which no Join lists, have no directory, take locks,
+// and never vote. All founders are down for many leases and then return. Then one of the others is
+// killed and replaced, as in a Deployment.
 func TestFoundersWithDirectoriesAndPodsWithout(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		root := t.TempDir()

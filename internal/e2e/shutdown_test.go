@@ -15,12 +15,12 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// endLimit is the longest time that ending all nodes simultaneously may take. Most of it is the
-// search of a leaving node for a successor that does not exist.
+// endLimit is the longest time that ending all nodes simultaneously may take. During most of it a
+// leaving node searches for a successor that does not exist.
 const endLimit = 15 * time.Second
 
-// endAll ends all running nodes simultaneously, some by Close and some by Leave, and fails if that
-// takes too long. The bubble checks that no goroutine is left.
+// endAll ends all running nodes simultaneously, some by Close and some by Leave. It fails the test
+// if that takes too long. The bubble checks that no goroutine is left.
 func (f *fleet) endAll(what string, leave func(i int) bool) {
 	f.t.Helper()
 	began := time.Now()
@@ -70,8 +70,8 @@ func TestEndWhileTheyElect(t *testing.T) {
 	}
 }
 
-// TestEndWhileTheyStartAnew ends the instances of a group in memory that has lost its majority, at
-// several moments while they restart in place.
+// TestEndWhileTheyStartAnew ends the instances of a group without directories that has lost its
+// majority, at several moments while the instances restart in place.
 func TestEndWhileTheyStartAnew(t *testing.T) {
 	for _, after := range []time.Duration{1, 3, 5, 6, 7, 8, 9, 10, 12} {
 		bubble(t, func(t *testing.T) {
@@ -86,7 +86,7 @@ func TestEndWhileTheyStartAnew(t *testing.T) {
 }
 
 // TestEndWhileASnapshotIsSent ends the sender, the receiver or both while a snapshot is sent over a
-// slow connection to a voter whose log is too old. If none ends, it must arrive.
+// slow connection to a voter whose log is too old. If neither ends, the snapshot must arrive.
 func TestEndWhileASnapshotIsSent(t *testing.T) {
 	for _, what := range []string{"nobody", "sender", "receiver", "both"} {
 		t.Run(what, func(t *testing.T) {
@@ -108,19 +108,19 @@ func TestEndWhileASnapshotIsSent(t *testing.T) {
 				}
 				calls.Wait()
 				sender := f.nodes[leader].Replica().Log
-				// Applied by the voter that was away, which gets a new replica under another raft
-				// ID.
+				// applied returns the last entry that the voter that was away has applied. That
+				// voter gets a new replica under another raft ID.
 				applied := func() uint64 {
 					if r := f.nodes[away].Replica(); r != nil {
 						return r.Log.Status().Applied
 					}
 					return 0
 				}
-				for range 8 { // commands that the state machine refuses make the log grow, too
+				for range 8 { // commands that the state machine refuses also make the log grow
 					sender.Propose(sender.Status().Term, bytes.Repeat([]byte{0xff}, 1<<20))
 					time.Sleep(100 * time.Millisecond)
 				}
-				// The streams have ended, and the data on its way on them is lost.
+				// By now the streams have ended, and the data that was on its way on them is lost.
 				time.Sleep(25 * time.Second)
 				want := sender.Status().Applied
 				rate.Store(50_000) // the size of the state is 250 kB
@@ -150,7 +150,7 @@ func TestEndWhileASnapshotIsSent(t *testing.T) {
 }
 
 // TestEndWithAFullQueue ends a node on which two thousand calls wait, for a lock or for an
-// unreachable leader. All must return without delay and with the node's reason.
+// unreachable leader. All calls must return without delay, with the reason why the node has ended.
 func TestEndWithAFullQueue(t *testing.T) {
 	for name, cut := range map[string]bool{"for a lock": false, "for a leader": true} {
 		for _, leave := range []bool{false, true} {
@@ -194,8 +194,8 @@ func TestEndWithAFullQueue(t *testing.T) {
 	}
 }
 
-// TestAllInstancesLeave ends all instances, as when a deployment is deleted. Each releases its lock
-// when asked to, and none may wait for a successor.
+// TestAllInstancesLeave ends all instances, as when a deployment is deleted. Each instance releases
+// its lock when Leave asks for that, and no instance may wait for a successor.
 func TestAllInstancesLeave(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFour(t)
@@ -204,7 +204,7 @@ func TestAllInstancesLeave(t *testing.T) {
 			ctx := l.Context(t.Context())
 			go func() {
 				<-ctx.Done()
-				// There may be no instance left that could confirm it.
+				// There may be no instance left that could confirm the release.
 				_ = l.Unlock(context.Background())
 			}()
 		}
@@ -250,7 +250,8 @@ func TestLeaderLeavesWithWaiters(t *testing.T) {
 }
 
 // TestStartIsCancelled ends the context of Start before, during or after the start. Start must
-// return a node that does not depend on the context any more, or an error and leave nothing.
+// either return a node that no longer depends on the context, or return an error and leave no
+// goroutine.
 func TestStartIsCancelled(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFleet(t)

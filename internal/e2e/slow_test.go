@@ -14,7 +14,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/outside"
 )
 
-// thin is a connection that reads at most rate bytes a second. Zero means no limit.
+// thin is a connection that reads at most rate bytes a second. If rate is zero, there is no limit.
 type thin struct {
 	net.Conn
 	rate *atomic.Int64
@@ -43,8 +43,7 @@ func (l thinListener) Accept() (net.Conn, error) {
 	return thin{c, l.rate}, nil
 }
 
-// throttle makes the nodes that are started afterwards read at that rate, each connection
-// separately.
+// throttle limits each connection of the nodes that are started afterwards to that rate of reading.
 func (f *fleet) throttle(rate *atomic.Int64) {
 	f.alter = func(e *outside.World) {
 		listen, dial := e.Listen, e.Dial
@@ -66,7 +65,7 @@ func (f *fleet) throttle(rate *atomic.Int64) {
 }
 
 // TestMemberThatReadsSlowly grants a thousand locks to a member in one turn, over a connection that
-// takes seconds for the answers. The member must get all of them, and no other member may be
+// takes seconds for the answers. The member must get all answers, and no other member may be
 // affected. (If the answers take longer than a lease, the connection is too slow: the member opens
 // a new session again and again.)
 func TestMemberThatReadsSlowly(t *testing.T) {
@@ -93,7 +92,7 @@ func TestMemberThatReadsSlowly(t *testing.T) {
 		for k := range burst {
 			calls.Go(func() { unlock(t, f.lock(3, fmt.Sprint(k))) })
 		}
-		// All requests wait, and the member knows the holder.
+		// By now all requests wait, and the member knows the holder.
 		time.Sleep(9 * time.Second)
 		if got := f.nodes[3].Client.Status().Waiting; got != burst {
 			t.Fatalf("%d calls wait", got)
@@ -127,8 +126,8 @@ func TestMemberThatReadsSlowly(t *testing.T) {
 	})
 }
 
-// TestCallersThatNeverLook takes locks and requests their channels and contexts without reading
-// them. The loss of all these locks must not block any other member.
+// TestCallersThatNeverLook takes locks and calls Done and Context of each, but never reads from the
+// channels. The loss of all these locks must not block any other member.
 func TestCallersThatNeverLook(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

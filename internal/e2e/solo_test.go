@@ -9,8 +9,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestANodeOnItsOwnListensNowhere checks that a node on its own opens no port. It needs none, and
-// every user of the machine could take and break its locks through it.
+// TestANodeOnItsOwnListensNowhere checks that a node on its own opens no port. Such a node needs no
+// port, and through a port every user of the machine could take and break the node's locks.
 func TestANodeOnItsOwnListensNowhere(t *testing.T) {
 	e, listened := realWorld(), 0
 	e.Listen = func(address string) (net.Listener, error) {

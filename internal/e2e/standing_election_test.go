@@ -19,14 +19,14 @@ import (
 
 const (
 	electionTTL      = 2 * time.Second
-	electionFailover = 3 * time.Second // a generous limit: one second is usual
+	electionFailover = 3 * time.Second // a generous limit: a failover usually takes one second
 )
 
 // office checks that there is at most one leader at a time and that tokens rise. It records the
 // leaders.
 type office struct {
 	t       *testing.T
-	mu      sync.Mutex // guards all below
+	mu      sync.Mutex // guards the fields below
 	sits    map[string]mortise.Token
 	highest mortise.Token
 	came    []string
@@ -54,7 +54,7 @@ func (o *office) exit(who string) {
 	delete(o.sits, who)
 }
 
-// who returns the names of the leaders in order, and when the last one began.
+// who returns the names of the leaders in order, and when the last leader began.
 func (o *office) who() (string, time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -77,7 +77,7 @@ func (o *office) until(n int) {
 }
 
 // candidates runs an election on some nodes. Their requests are queued in the order of the nodes,
-// and each leads until its context ends.
+// and each candidate leads until its context ends.
 type candidates struct {
 	stops []context.CancelFunc
 	ended []func() error
@@ -113,8 +113,8 @@ func (c *candidates) stop() {
 	}
 }
 
-// TestElectionHandsOver checks that a leader that is asked to end is followed within milliseconds,
-// in the order of the queue, and that every observer on every node is told.
+// TestElectionHandsOver checks that when a leader is asked to end, the next candidate in the queue
+// leads within milliseconds, and that every observer on every node is notified.
 func TestElectionHandsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes, _ := startNodes(t, 3)
@@ -166,8 +166,8 @@ func TestElectionHandsOver(t *testing.T) {
 	})
 }
 
-// TestElectionTellsItsObserversAtOnce checks that an observer on another node is told of each
-// leadership with its value without delay, even if the leadership is short.
+// TestElectionTellsItsObserversAtOnce checks that an observer on another node is notified without
+// delay of each leadership and its value, even if the leadership is short.
 func TestElectionTellsItsObserversAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes, _ := startNodes(t, 3)
@@ -224,8 +224,8 @@ func TestElectionTellsItsObserversAtOnce(t *testing.T) {
 	})
 }
 
-// TestElectionSurvivesTheCrashOfItsLeader checks that after the crash of a leader the next one
-// leads when the session of the crashed leader has expired.
+// TestElectionSurvivesTheCrashOfItsLeader checks that after the crash of a leader the next
+// candidate leads when the session of the crashed leader has expired.
 func TestElectionSurvivesTheCrashOfItsLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes, f := startNodes(t, 3)
@@ -246,8 +246,8 @@ func TestElectionSurvivesTheCrashOfItsLeader(t *testing.T) {
 	})
 }
 
-// TestElectionUnderCuts checks that a leader that is cut off ends before the next one leads, and
-// leads again after the cut when its turn comes.
+// TestElectionUnderCuts checks that the leadership of a leader that is cut off ends before the next
+// candidate leads, and that the former leader leads again after the cut when its turn comes.
 func TestElectionUnderCuts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes, f := startNodes(t, 3)
@@ -294,8 +294,8 @@ func TestElectionWhenTheLeaderLeaves(t *testing.T) {
 	})
 }
 
-// TestElectionIsNotEnteredAgain checks that a leader cannot run the same election again under its
-// leadership, because it would lead twice.
+// TestElectionIsNotEnteredAgain checks that a leader cannot run in the same election again with the
+// context of its leadership, because it would lead twice.
 func TestElectionIsNotEnteredAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes, _ := startNodes(t, 1)
@@ -328,8 +328,8 @@ func TestElectionIsNotEnteredAgain(t *testing.T) {
 }
 
 // TestElectionFencesADeafLeader cuts off a leader that ignores its context and continues to write.
-// Others lead meanwhile, and the resource must refuse its writes. When its function returns it must
-// become a candidate again.
+// Other candidates lead meanwhile, and the resource must refuse the writes of the old leader. When
+// the old leader's function returns, it must become a candidate again.
 func TestElectionFencesADeafLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes, f := startNodes(t, 3)

@@ -29,8 +29,8 @@ func startNodes(t *testing.T, n int) ([]*mortise.Node, *fleet) {
 // time. The packages have further tests of their own.
 
 // TestTicksOnWholeNodes runs a job of a millisecond once per tick, on three nodes whose clocks
-// differ by up to 4 s. One crashes in the middle of a tick. Another must run that tick when the
-// session of the first has expired.
+// differ by up to 4 s. One node crashes in the middle of a tick. Another node must run that tick
+// when the session of the crashed node has expired.
 func TestTicksOnWholeNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes, f := startNodes(t, 3)
@@ -72,7 +72,7 @@ func TestTicksOnWholeNodes(t *testing.T) {
 		mu.Lock()
 		takes = 3 * time.Second
 		mu.Unlock()
-		// Node 1 is in the middle of the fourth tick.
+		// Now node 1 is in the middle of the fourth tick.
 		time.Sleep(time.Until(base.Add(4*time.Minute - time.Second)))
 		f.crash(1)
 		time.Sleep(time.Until(base.Add(5*time.Minute + 40*time.Second)))
@@ -91,7 +91,7 @@ func TestTicksOnWholeNodes(t *testing.T) {
 }
 
 // TestLeavingEndsWhatStandsOnANode checks that Leave ends a Run that waits for a tick of the next
-// day, and a flight that computes.
+// day, and a call of package flight that computes.
 func TestLeavingEndsWhatStandsOnANode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes, _ := startNodes(t, 3)
@@ -125,8 +125,8 @@ func TestLeavingEndsWhatStandsOnANode(t *testing.T) {
 	})
 }
 
-// TestAFlightOnWholeNodes has thirty callers on three nodes request a page that is not in the
-// cache. Only one may compute it.
+// In TestAFlightOnWholeNodes thirty callers on three nodes request a page that is not in the cache.
+// Only one caller may compute the page.
 func TestAFlightOnWholeNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes, _ := startNodes(t, 3)

@@ -22,8 +22,8 @@ import (
 )
 
 // TestBigStates measures the cost of large states, and how long they delay requests for locks. It
-// takes minutes; its command scripts/states writes the output to bench/states.md, the last section
-// of docs/SPEED.md.
+// takes minutes. The command scripts/states runs it and writes the output to bench/states.md, the
+// last section of docs/SPEED.md.
 func TestBigStates(t *testing.T) {
 	wanted := os.Getenv("MORTISE_STATES")
 	if wanted == "" {
@@ -248,7 +248,7 @@ func (s *bigState) voters() (list []*node) {
 	return list
 }
 
-// during returns the 99th percentile under a load that lasts for d.
+// during returns the 99th percentile of Lock under a load that lasts for d.
 func (s *bigState) during(d time.Duration) time.Duration {
 	l := s.load(s.voters()...)
 	time.Sleep(d)
@@ -277,7 +277,7 @@ func (s *bigState) snapshots(n int) (seen []seen) {
 	return l.seen(windows...)
 }
 
-// newcomers has a voter leave n times, under load, and each time waits until another instance has
+// Under load, newcomers makes a voter leave n times, and each time waits until another instance has
 // taken its place.
 func (s *bigState) newcomers(n int) (seen []seen) {
 	for i := range n {
@@ -311,7 +311,7 @@ func (s *bigState) newcomers(n int) (seen []seen) {
 }
 
 // seen describes an event during a load: how long the event took, and the 99th percentile of the
-// calls meanwhile.
+// durations of calls during the event.
 type seen struct{ took, p99 time.Duration }
 
 func (l *load) seen(windows ...window) (list []seen) {
@@ -321,7 +321,7 @@ func (l *load) seen(windows ...window) (list []seen) {
 	return list
 }
 
-// row measures how much requests for locks are delayed, and prints a line of the first table.
+// row measures the delays of requests for locks, and prints a line of the first table.
 func (s *bigState) row(locks, sessions int) {
 	resting := s.during(5 * time.Second)
 	taken, joined := s.snapshots(bigRuns), s.newcomers(bigRuns)
@@ -335,8 +335,8 @@ func (s *bigState) row(locks, sessions int) {
 		short(s.usual), short(resting), beside(resting, taken), beside(resting, joined))
 }
 
-// beside returns a text with two medians: how long the event took, and the ratio of the 99th
-// percentile during the event to the usual one.
+// beside returns a text with two medians: how long the events took, and the ratio of the 99th
+// percentile during the event to the usual 99th percentile.
 func beside(usual time.Duration, list []seen) string {
 	if len(list) == 0 {
 		return "none"
@@ -368,8 +368,8 @@ func number(n int) string {
 	return text
 }
 
-// restart measures how soon a voter with a directory votes again, and how soon the others grant
-// locks after the crash of their leader.
+// restart measures how soon a voter with a directory votes again after a restart, and how soon the
+// other voters grant locks after the crash of their leader.
 func restart(t *testing.T, locks, sessions int) {
 	dirs := []string{t.TempDir(), t.TempDir(), t.TempDir(), t.TempDir()}
 	s := newBigState(t, dirs...)

@@ -65,13 +65,13 @@ func TestSilentAddressBlocksBirthAndIsNamed(t *testing.T) {
 				t.Errorf("node %d does not say that it waits for the silent address:\n%v", i, s)
 			}
 		}
-		_ = silent.Close() // it now refuses connections, and the founding continues
+		_ = silent.Close() // the address now refuses connections, and the founding continues
 		f.ready()
 	})
 }
 
-// TestForeignAddressDoesNotMatter checks that a program that answers but is no instance of this
-// cluster does not affect the founding.
+// TestForeignAddressDoesNotMatter checks that a program that answers at an address in Join, but is
+// no instance of this cluster, does not affect the founding.
 func TestForeignAddressDoesNotMatter(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -144,8 +144,8 @@ func TestGarbageOnThePortHarmsNoInstance(t *testing.T) {
 	})
 }
 
-// TestForeignGroupDoesNotMix checks that two groups that learn each other's addresses only after
-// both were founded refuse each other and continue.
+// TestForeignGroupDoesNotMix founds two groups that learn each other's addresses only after that.
+// The groups must refuse each other and continue.
 func TestForeignGroupDoesNotMix(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -154,7 +154,7 @@ func TestForeignGroupDoesNotMix(t *testing.T) {
 			f.start(i, f.config(i, 2))
 		}
 		f.ready()
-		// The second group: nodes 2 and 3, which learn the addresses of the first only later.
+		// The second group: nodes 2 and 3, which learn the addresses of the first group only later.
 		for i := 2; i < 4; i++ {
 			c := f.config(i, 2)
 			c.Join = []string{address(2), address(3)}
@@ -163,7 +163,7 @@ func TestForeignGroupDoesNotMix(t *testing.T) {
 		f.ready()
 		mine, yours := f.lock(0, "k"), f.lock(2, "k")
 		probe := f.config(4, 2)
-		// It reaches both groups, and must join one of them.
+		// The probe reaches both groups, and must join one of them.
 		probe.Join = []string{address(0), address(2)}
 		f.start(4, probe)
 		time.Sleep(time.Minute)

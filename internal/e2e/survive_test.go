@@ -11,8 +11,8 @@ import (
 )
 
 // failoverLimit is the longest time that the loss of a leader may cost: an election timeout of at
-// most twice 500 ms, the same again if two candidates split the votes, and the clients' search for
-// the new leader.
+// most twice 500 ms, a second such timeout if two candidates split the votes, and the clients'
+// search for the new leader.
 const failoverLimit = 3 * time.Second
 
 func TestCrashedLeaderCostsOneFailover(t *testing.T) {
@@ -26,7 +26,7 @@ func TestCrashedLeaderCostsOneFailover(t *testing.T) {
 		after := f.lock((leader+1)%3, "k")
 		took := time.Since(crashed)
 		t.Logf("from the crash of the leader to the next grant: %v", took)
-		// The leader's streams end, so no follower waits for an election timeout.
+		// The crash ends the leader's streams, so no follower waits for an election timeout.
 		if limit := 200 * time.Millisecond; took > limit {
 			t.Errorf("the next grant took %v, more than %v", took, limit)
 		}
@@ -76,7 +76,7 @@ func TestCrashedHolderIsFollowedWithinOneLease(t *testing.T) {
 }
 
 // TestCutOffHolderLosesBeforeOthersAreGranted checks that a holder that is cut off reports its lock
-// as lost before another request can be granted it.
+// as lost before another request can be granted the lock.
 func TestCutOffHolderLosesBeforeOthersAreGranted(t *testing.T) {
 	for _, who := range []string{"follower", "leader"} {
 		t.Run(who, func(t *testing.T) {
@@ -98,7 +98,7 @@ func TestCutOffHolderLosesBeforeOthersAreGranted(t *testing.T) {
 				f.rejoin(holder)
 				f.ready()
 				unlock(t, next)
-				again := f.lock(holder, "k") // it continues as a running instance
+				again := f.lock(holder, "k") // the former holder continues as a running instance
 				unlock(t, again)
 				f.nothingLeft()
 			})
@@ -149,7 +149,7 @@ func TestTokensRiseWhenAllStartAnew(t *testing.T) {
 }
 
 // TestGraceOfANewGroup checks mutual exclusion between a group and its successor after the loss of
-// all instances: during the grace requests queue, nothing is granted, and TryLock returns the
+// all instances: during the grace requests are queued, no lock is granted, and TryLock returns the
 // reason.
 func TestGraceOfANewGroup(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -184,7 +184,7 @@ func TestGraceOfANewGroup(t *testing.T) {
 func TestLaterInstanceUsesTheGroup(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
-		f.start(3, f.config(3, 3)) // its Join names the first three instances
+		f.start(3, f.config(3, 3)) // the Join of node 3 names the first three instances
 		f.ready()
 		if s := f.nodes[3].Status(); s.Votes || s.Group != f.nodes[0].Status().Group {
 			t.Errorf("the fourth instance is not a plain member of the group:\n%v", s)

@@ -9,7 +9,7 @@ import (
 )
 
 // TestUnlockSoon checks that the next waiter is granted the lock as after Unlock, although the
-// caller does not wait.
+// caller does not wait for the confirmation.
 func TestUnlockSoon(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -36,7 +36,7 @@ func TestUnlockSoon(t *testing.T) {
 	})
 }
 
-// TestUnlockSoonInARow has one caller lock and unlock a key repeatedly, without waiting for any
+// In TestUnlockSoonInARow one caller locks and unlocks a key repeatedly, without waiting for any
 // confirmation.
 func TestUnlockSoonInARow(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -57,8 +57,8 @@ func TestUnlockSoonInARow(t *testing.T) {
 	})
 }
 
-// TestUnlockSoonSaysThatTheLockWasLost checks that the handle reports the loss of a lock that was
-// lost before UnlockSoon, and that Leave afterwards finds no held lock.
+// TestUnlockSoonSaysThatTheLockWasLost checks that the handle reports the loss if the lock was lost
+// before UnlockSoon, and that a later Leave finds no held lock.
 func TestUnlockSoonSaysThatTheLockWasLost(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

@@ -174,7 +174,8 @@ func TestWatchBeginsWithWhatThereIs(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.see(e)
-			// In the middle of the reading: keys that were reported, and keys that were not.
+			// The state changes in the middle of the reading: at keys that were reported, and at
+			// keys that were not yet reported.
 			if n++; n%20 == 0 && n < 400 {
 				for _, i := range []int{n / 20, 340 - n/20} {
 					key := fmt.Sprintf("k/%03d", i)
@@ -212,7 +213,8 @@ func TestWatchBeginsWithWhatThereIs(t *testing.T) {
 }
 
 // TestWatchGoesOn resumes a watch at another instance, after the last event that was seen. No event
-// may be missing, unless there were too many since: then the watch must begin with a reset.
+// may be missing. If there were too many events since that event, the watch must begin with a
+// reset.
 func TestWatchGoesOn(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -265,8 +267,8 @@ func TestWatchGoesOn(t *testing.T) {
 	})
 }
 
-// TestWatchersAreBoundedAndGo checks that the number of watchers is limited, and that they cost the
-// leader nothing when they have ended.
+// TestWatchersAreBoundedAndGo checks that the number of watchers is limited, and that watchers that
+// have ended cost the leader nothing.
 func TestWatchersAreBoundedAndGo(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -294,8 +296,8 @@ func TestWatchersAreBoundedAndGo(t *testing.T) {
 	})
 }
 
-// TestAuditTellsEndsByOthers checks that the audit log contains holds that others have ended, and
-// no hold that its holder has unlocked.
+// TestAuditTellsEndsByOthers checks that the audit log contains the holds that were not ended by
+// their holders, and no hold that its holder has unlocked.
 func TestAuditTellsEndsByOthers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 4)

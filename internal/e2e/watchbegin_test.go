@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestWatchBeginsAnewWhereItsBeginningBrokeOff checks that a watcher that resumes at the position
-// of the last event it has seen ends with the current state, wherever that position was.
+// TestWatchBeginsAnewWhereItsBeginningBrokeOff checks that a watcher that resumes a watch after the
+// last event that it has received ends with the current state, whichever event that was.
 func TestWatchBeginsAnewWhereItsBeginningBrokeOff(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -26,7 +26,7 @@ func TestWatchBeginsAnewWhereItsBeginningBrokeOff(t *testing.T) {
 				}
 				w.see(e)
 				after = e.Position
-				if n == 1 { // not read before, and to be reported once
+				if n == 1 { // the watch has not read this key before, and must report it once
 					unlock(t, f.lock(2, "k-brief"))
 				}
 				if n++; n == breaks {
@@ -76,8 +76,8 @@ func TestWatchTellsOfAllReaders(t *testing.T) {
 			w.see(e)
 			if e.What == mortise.EventHeld {
 				values[e.Value] = true
-				// In the middle of the reading, half of the readers unlock. Some of them were
-				// reported, and some were not.
+				// In the middle of the watch's reading, half of the readers unlock. Some of these
+				// readers were reported before, and some were not.
 				if len(w.held) == 500 {
 					for i := 0; i < readers; i += 2 {
 						unlock(t, locks[i])
@@ -99,7 +99,8 @@ func TestWatchTellsOfAllReaders(t *testing.T) {
 }
 
 // TestWatchTellsWhatAHoldShows checks that a watch reports the value and labels of holds that began
-// before the watch and during its beginning, and the revision that is needed to replace data.
+// before the watch and during the watch's beginning, and the revision that is needed to replace
+// data.
 func TestWatchTellsWhatAHoldShows(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -157,8 +158,8 @@ func TestWatchTellsWhatAHoldShows(t *testing.T) {
 	})
 }
 
-// TestAHoldThatIsLeftWhileItIsReadIsToldOnce checks that a watch reports once that a hold has no
-// holder any more, if its holder detaches it while the watch reads the present state.
+// TestAHoldThatIsLeftWhileItIsReadIsToldOnce checks a hold that its holder detaches while the watch
+// reads the present state: the watch must report once that the hold no longer has a holder.
 func TestAHoldThatIsLeftWhileItIsReadIsToldOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -193,8 +194,8 @@ func TestAHoldThatIsLeftWhileItIsReadIsToldOnce(t *testing.T) {
 	})
 }
 
-// TestWatchBeginsWhereMuchHappens checks that a watch begins correctly, even if more events happen
-// while it reads the present state than the leader keeps.
+// TestWatchBeginsWhereMuchHappens checks that a watch begins correctly even if, while it reads the
+// present state, more events happen than the leader keeps.
 func TestWatchBeginsWhereMuchHappens(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

@@ -30,7 +30,7 @@ const wordsFile = "testdata/words.txt"
 const statesFile = "testdata/states.md"
 
 // scenario is a state that a cluster can get into. The flag normal means that operators cause this
-// state every day, so no warning may be logged in it.
+// state every day, so no warning may be logged.
 type scenario struct {
 	name   string
 	normal bool
@@ -151,8 +151,8 @@ func cutsOfAll(durable bool) func(*testing.T, *words) {
 	}
 }
 
-// secondName starts a fourth instance with the name of a voter that does not lead, then with the
-// name of the leader.
+// secondName starts a fourth instance, first with the name of a voter that does not lead, and then
+// with the name of the leader.
 func secondName(founders bool) func(*testing.T, *words) {
 	return func(t *testing.T, w *words) {
 		w.founders = founders
@@ -245,14 +245,14 @@ func (w lineWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// crash ends node i as the end of its process would: its later log lines are ignored.
+// crash ends node i like the end of its process: its later log lines are ignored.
 func (w *words) crash(i int) {
 	w.gone[i].Store(true)
 	w.fleet.crash(i)
 }
 
-// line records a log line. again is set if the instance has started before with the same directory.
-// A line that is certainly false gets the kind FALSE.
+// line records a log line. again means that the instance has started before with the same
+// directory. A line that is certainly false gets the kind FALSE.
 func (w *words) line(line string, again bool) {
 	if again && strings.Contains(line, "the group is founded") || strings.HasPrefix(line, "level=WARN") &&
 		strings.Contains(line, "locks=0") {
@@ -301,7 +301,7 @@ var masks = []struct {
 	{regexp.MustCompile(`\bADDR(, ADDR)+`), "ADDR ..."},
 }
 
-// masked replaces the parts of a text that differ from run to run.
+// masked replaces the parts of a text that differ between runs.
 func masked(text string) string {
 	for _, m := range masks {
 		text = m.find.ReplaceAllString(text, m.with)
@@ -310,11 +310,11 @@ func masked(text string) string {
 }
 
 // TestWords plays all scenarios and checks that wordsFile contains each text that an operator can
-// see in them, and that normal operation causes no warning. After a change run it several times
-// with -words, and read in review the texts that it adds to the file.
+// see in them, and that normal operation causes no warning. After a change, run the test several
+// times with the flag -words. Then review the texts that it adds to the file.
 func TestWords(t *testing.T) {
-	// read contains the texts of all scenarios: a text may occur in another scenario in the next
-	// run.
+	// read contains the texts of all scenarios, because a text may occur in another scenario in the
+	// next run.
 	known, read := readWords(t), map[string]bool{}
 	for _, texts := range known {
 		maps.Copy(read, texts)
@@ -324,7 +324,7 @@ func TestWords(t *testing.T) {
 			w := &words{texts: map[string]bool{}, disks: map[int]*disk{}, starts: map[string]int{},
 				gone: map[int]*atomic.Bool{}, root: t.TempDir()}
 			bubble(t, func(t *testing.T) {
-				t.Cleanup(w.watchers.Wait) // after the fleet's, which closes the nodes
+				t.Cleanup(w.watchers.Wait) // runs after the Cleanup of the fleet, which closes the nodes
 				w.fleet = newFleet(t)
 				w.begun = func(n *node) { w.watchers.Go(func() { w.watch(n) }) }
 				w.alter = func(e *outside.World) {
@@ -349,7 +349,7 @@ func TestWords(t *testing.T) {
 				if strings.Contains(text, "raft: ") {
 					t.Errorf("a line of raft itself, with IDs that mean nothing to an operator: %s", text)
 				}
-				if !read[text] && !*writeWords && !underRace { // its timing differs
+				if !read[text] && !*writeWords && !underRace { // the race detector changes the timing
 					t.Errorf("%s does not have: %s", wordsFile, text)
 				}
 				known[s.name][text] = true
@@ -394,8 +394,8 @@ func TestStatesOfThePage(t *testing.T) {
 	}
 }
 
-// said reports whether one of the texts contains part: a log line if log is set, and any other text
-// otherwise.
+// said reports whether one of the texts contains part. If log is set, it searches only log lines,
+// or else only the other texts.
 func said(texts map[string]bool, part string, log bool) bool {
 	for text := range texts {
 		kind, _, _ := strings.Cut(text, " ")

@@ -18,7 +18,7 @@ import (
 type node struct {
 	*mortise.Node
 	outside.Inside
-	config mortise.Config // with which it was started, with the default Cluster filled in
+	config mortise.Config // the Config of the start, with the default Cluster filled in
 }
 
 func start(ctx context.Context, c mortise.Config, w outside.World) (*node, error) {
@@ -32,8 +32,8 @@ func start(ctx context.Context, c mortise.Config, w outside.World) (*node, error
 	return n, nil
 }
 
-// realWorld returns the World of a node in production with each field set, for tests that wrap one
-// of its functions.
+// realWorld returns the World of a node in production, with each field set. Tests can wrap one of
+// its functions.
 func realWorld() outside.World {
 	var dialer net.Dialer
 	return outside.World{

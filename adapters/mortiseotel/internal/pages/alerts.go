@@ -1,5 +1,6 @@
 // Package pages makes the Prometheus alert rules and the Grafana dashboard. The names of the
-// metrics come from package table, so that renaming a metric there renames it here.
+// metrics come from package table, so that a metric that is renamed there also has the new name
+// here.
 package pages
 
 import (
@@ -11,8 +12,8 @@ import (
 	"github.com/mortise-lock/mortise/adapters/mortiseotel/internal/table"
 )
 
-// Runbook is the address of the page that describes what to do. The anchor of an alert is its name
-// in lower case.
+// Runbook is the address of the page that describes what to do when an alert fires. The anchor of
+// an alert is its name in lower case.
 const Runbook = "https://github.com/mortise-lock/mortise/blob/main/docs/OPERATION.md#"
 
 // Alert is one alert rule.
@@ -124,11 +125,11 @@ func AlertRules() []byte {
 	return []byte(b.String())
 }
 
-// width is the maximum width of the lines of the rules, except those that contain addresses.
+// width is the maximum width of the lines of the rules. Lines that contain addresses may be wider.
 const width = 100
 
 // writeText writes a key and its text. A text that is too long for one line becomes a folded block.
-// YAML reads a folded block as the same text, because each line end is read as one space.
+// YAML reads each line end in such a block as one space, so the text remains the same.
 func writeText(b *strings.Builder, indent int, key, text string) {
 	margin := strings.Repeat(" ", indent)
 	if line := margin + key + ": " + strconv.Quote(text); utf8.RuneCountInString(line) <= width {

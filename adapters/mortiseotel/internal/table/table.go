@@ -1,5 +1,6 @@
 // Package table lists the metrics of mortiseotel. The instruments, the dashboard and the alert
-// rules are made from this table. It imports nothing, so that the generator needs no telemetry.
+// rules are made from this table. The package imports no other package, so that the generator does
+// not depend on OpenTelemetry.
 package table
 
 import (
@@ -113,8 +114,8 @@ func Metrics() []Metric {
 	}
 }
 
-// Find returns the row with this name. It panics if there is none, which is a bug that the tests
-// find.
+// Find returns the row with this name. It panics if there is no such row. The tests would find this
+// bug.
 func Find(name string) Metric {
 	all := Metrics()
 	at := slices.IndexFunc(all, func(m Metric) bool { return m.Name == name })
@@ -124,8 +125,8 @@ func Find(name string) Metric {
 	return all[at]
 }
 
-// Prom returns the name of a metric in Prometheus; for a histogram without _bucket, _sum and
-// _count.
+// Prom returns the name of a metric in Prometheus. The name of a histogram is returned without
+// _bucket, _sum and _count.
 func Prom(name string) string {
 	m := Find(name)
 	text := strings.ReplaceAll(m.Name, ".", "_")
