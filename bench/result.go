@@ -17,7 +17,7 @@ type Result struct {
 	P50, P99   time.Duration `json:",omitempty"` // of Lock; in hand-overs, of the time from Unlock to the next grant
 	Least      float64       `json:",omitempty"` // the turns of the waiter that had the fewest
 	Most       float64       `json:",omitempty"` // the turns of the waiter that had the most
-	CPU        time.Duration `json:",omitempty"` // of this process, for each pair or, in the workload idle, for each second
+	CPU        time.Duration `json:",omitempty"` // of this process for each pair; in Idle for each second
 	Allocs     float64       `json:",omitempty"` // of this process, for each pair
 	Heap       float64       `json:",omitempty"` // bytes for each lock that is held
 	Count      float64       `json:",omitempty"` // the number of locks, waiters, instances or sessions

@@ -17,7 +17,7 @@ import (
 )
 
 // The sessions of a simulated state machine.
-type somebody map[lockfsm.SessionID]lockfsm.SessionInfo
+type sessionMap map[lockfsm.SessionID]lockfsm.SessionInfo
 
 func (s sessionMap) find(id lockfsm.SessionID) (lockfsm.SessionInfo, bool) {
 	info, ok := s[id]
