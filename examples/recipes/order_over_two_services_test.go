@@ -127,6 +127,10 @@ func Example_orderOverTwoServices() {
 	err = ask(late, payment, "orders/42", "refund")
 	fmt.Println("the late refund is refused:", errors.Is(err, fence.ErrStale))
 	// Output:
-	// stock: reserve orders/42 locked between two services: true payment: charge orders/42 found
-	// its hold: true on billing-0 stock: ship orders/42 the late refund is refused: true
+	// stock: reserve orders/42
+	// locked between two services: true
+	// payment: charge orders/42
+	// found its hold: true on billing-0
+	// stock: ship orders/42
+	// the late refund is refused: true
 }
