@@ -59,7 +59,7 @@ func (l lagListener) Accept() (net.Conn, error) {
 	return lag{conn, l.wait}, nil
 }
 
-// Only one of two crossing streams remains. The handlers see nothing of the discarded stream, and
+// If two streams cross, only one remains. The handlers see nothing of the discarded stream, and
 // every frame arrives once and in order.
 func TestCrossingDials(t *testing.T) {
 	for seed := range uint64(200) {
