@@ -29,8 +29,8 @@ type networkInterface struct {
 
 const advertiseWithin = 2 * time.Second
 
-// advertised returns the address at which other instances reach a node that listens at listening.
-// It returns the first of these addresses that exists:
+// advertised returns the address at which other instances reach this instance, whose listener has
+// the address listening. It returns the first of these addresses that exists:
 //
 //   - the configured address
 //   - a bind address that names a host
@@ -40,9 +40,9 @@ const advertiseWithin = 2 * time.Second
 //     private one
 //   - the only address of the machine
 //
-// Loopback is used only if all of Join is loopback, or if the instance runs alone on a machine that
-// has no other address. If there is no address to return, the error names the setting: a wrong
-// guess would be noticed much later, and on another machine.
+// Loopback is used only if all addresses of Join are loopback, or if the instance runs alone on a
+// machine that has no other address. If no such address exists, the error names the setting to
+// change. A guess could be wrong, and this would be noticed much later and on another machine.
 func advertised(ctx context.Context, c *Config, listening net.Addr, e env) (string, error) {
 	if c.Advertise != "" {
 		return c.Advertise, nil
@@ -102,8 +102,8 @@ func (f *addressFinder) usable(a netip.Addr) bool {
 }
 
 // towards returns the address from which this machine reaches the first host of Join that has a
-// route or, if all of Join is loopback, the loopback address. Other loopback addresses are ignored,
-// because they may mean this machine itself.
+// route. If all addresses of Join are loopback, it returns the loopback address instead. Otherwise
+// it ignores loopback addresses, because they may mean this machine itself.
 func (f *addressFinder) towards(ctx context.Context, c *Config) (ip, loopback netip.Addr) {
 	local := len(c.Join) > 0 && c.JoinFunc == nil
 	for _, entry := range c.Join {
@@ -134,8 +134,8 @@ func (f *addressFinder) towards(ctx context.Context, c *Config) (ip, loopback ne
 	return ip, loopback
 }
 
-// lookup returns the IP addresses of a host. It returns none for an unknown host, which may start
-// later.
+// lookup returns the IP addresses of a host. For an unknown host it returns none and no error,
+// because the host may start later.
 func (f *addressFinder) lookup(ctx context.Context, host string) []netip.Addr {
 	if ip, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{ip.Unmap()}
@@ -150,8 +150,8 @@ func (f *addressFinder) lookup(ctx context.Context, host string) []netip.Addr {
 	return ips
 }
 
-// named returns the address of the machine's host name if all its addresses belong to one
-// interface. Some resolvers return those of all interfaces.
+// named returns the address of the machine's host name if all addresses of this name belong to one
+// interface. Some resolvers return the addresses of all interfaces.
 func (f *addressFinder) named(ctx context.Context, all []networkInterface) (ip netip.Addr) {
 	name, err := f.env.network.hostname()
 	if err != nil {
@@ -236,7 +236,8 @@ func realInterfaces() ([]networkInterface, error) {
 	return up, nil
 }
 
-// realRoute asks the system. Connecting a UDP socket sets its local address and sends nothing.
+// realRoute asks the operating system: connecting a UDP socket sets the socket's local address and
+// sends nothing.
 func realRoute(to netip.Addr) (netip.Addr, bool) {
 	conn, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(to, 9)))
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 
 type fakeHost struct {
 	name   string
-	nics   map[string]string // the name of an interface to its addresses, separated by spaces
-	routes map[string]string // a prefix to the source address; the longest prefix counts
+	nics   map[string]string // from the name of an interface to its addresses, separated by spaces
+	routes map[string]string // from a prefix to the source address; the longest prefix counts
 	hosts  map[string]string
 }
 

@@ -29,12 +29,12 @@ type Config struct {
 	Logger              *slog.Logger
 	Version             string // of this library
 
-	Group       replica.Settings // settings of the group, as configured here
+	Group       replica.Settings // settings of the group, as configured on this instance
 	Alone       bool             // whether the instance runs without a group of other instances
 	Unreachable bool             // whether no other process may reach the instance
 
 	Source *credentials.Source // nil means plain text
-	Self   credentials.Peer    // contents of the certificate; the root tier without one
+	Self   credentials.Peer    // rights in the certificate; the root tier without a certificate
 	World  outside.World
 
 	History io.Writer    // nil means no recording
@@ -84,8 +84,8 @@ const (
 	stateFailed       = "failed"
 )
 
-// listen opens the port. A member and a node on its own serve no requests, so their listener has no
-// port, to which every user of the machine could connect.
+// listen opens the port. A member and a node without a group serve no requests. So their listener
+// opens no socket, to which every user of the machine could connect.
 func (c *Config) listen(e env) (net.Listener, error) {
 	if c.Self.Tier == credentials.Member {
 		return transport.Deaf(), nil

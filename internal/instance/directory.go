@@ -123,8 +123,8 @@ func (n *Instance) dropLog() {
 	}
 }
 
-// Refused stops the instance: the directory may not be used again, because another process may have
-// the same raft ID.
+// Refused stops the instance. The directory must not be used again, because another process may
+// have the same raft ID.
 func (l life) Refused(err error) {
 	n := l.node()
 	n.client.Rebind(nil, nil)
@@ -136,7 +136,7 @@ func (l life) Refused(err error) {
 	n.fail(fmt.Errorf("mortise: Config.Dir %q: %w", n.config.Dir, err))
 }
 
-// Unsaved ends the vote: an instance that cannot write to its directory must not vote.
+// Unsaved ends the vote, because an instance that cannot write to its directory must not vote.
 func (l life) Unsaved(err error) {
 	n := l.node()
 	n.diskFailed(DiskFailed, err)

@@ -33,7 +33,7 @@ const (
 // DiskFault is a fault of the disk of an instance with Config.Dir.
 type DiskFault struct {
 	State  DiskState
-	Since  time.Time // when the instance noticed it, by its own wall clock
+	Since  time.Time // when the instance noticed the fault, by its own wall clock
 	Cause  string
 	Remedy string // what to do
 }
@@ -68,25 +68,26 @@ func remedy(state DiskState) string {
 
 const (
 	diskLookEvery = 2 * time.Second // between two checks of the directory
-	diskHungAfter = 3 * time.Second // a call that has lasted this long counts as hung
+	diskHungAfter = 3 * time.Second // a call to the disk that has lasted this long counts as hung
 
 	// Every fifth check also writes. While the disk has a fault, every check writes.
 	diskWriteEvery = 5
 )
 
 type diskWatch struct {
-	// The time, a clock.Time, at which a call of each kind began. Zero means that no such call is
-	// under way.
+	// For each kind of call, the clock.Time at which the current call began. Zero means that no
+	// such call is running.
 	began [3]atomic.Int64
-	news  chan struct{} // has one slot; a value means that a report is due
+	news  chan struct{} // capacity 1; a value means that a report is due
 
-	mu    sync.Mutex // guards what follows; never held across a wait
-	lasts *DiskFault // a fault that has ended the vote: failed, removed or hung; nil means none
-	// A fault that may end by itself: hung, low, or failed at a check. Nil means none.
+	mu    sync.Mutex // guards the fields below; never held across a wait
+	lasts *DiskFault // a fault that has ended the vote; nil means none
+	// A fault that may end by itself: the disk hangs, has little space, or has failed a check. Nil
+	// means no such fault.
 	passes *DiskFault
 }
 
-// diskCall is a kind of call. At most one call of a kind is under way.
+// diskCall is a kind of call to the disk. At most one call of each kind is running at a time.
 type diskCall int
 
 const (
@@ -95,7 +96,7 @@ const (
 	diskRecords
 )
 
-// during runs f, and marks a call of the disk as under way until f returns.
+// during runs f, and marks a call to the disk as running until f returns.
 func (n *Instance) during(call diskCall, f func() error) error {
 	// | 1 so that it is never 0; the error is at most a nanosecond
 	n.disk.began[call].Store(int64(n.env.clock.Now()) | 1)
@@ -126,8 +127,8 @@ func (n *Instance) diskFault() *DiskFault {
 	return &copied
 }
 
-// diskFailed records a disk error that has ended this instance's vote, or a directory that was
-// removed. It logs one ERROR line for a failure, and INFO lines for its consequences.
+// diskFailed records a disk error that has ended this instance's vote, or that the directory was
+// removed. It logs one ERROR line for a failure, and INFO lines for the consequences.
 func (n *Instance) diskFailed(state DiskState, cause error) {
 	first, news := n.noteDisk(state, cause)
 	switch {
@@ -139,8 +140,8 @@ func (n *Instance) diskFailed(state DiskState, cause error) {
 	}
 }
 
-// diskCause returns the text of an error without the kinds at its beginning and the advice at its
-// end.
+// diskCause returns the text of an error without the kinds of error at its beginning and the advice
+// at its end.
 func diskCause(err error) string {
 	text := err.Error()
 	for _, kind := range []error{raftlog.ErrStorage, raftlog.ErrHung, storage.ErrLost} {
@@ -201,14 +202,15 @@ func (n *Instance) passing(state DiskState, cause string) {
 	case state == DiskLow:
 		log = n.logger.Warn
 	case ill:
-		log = n.logger.Info // a known fault that has changed
+		log = n.logger.Info // the fault was known and has only changed
 	}
 	log("the disk of this voter: "+DiskWords(state), "dir", n.config.Dir, "why", cause, "do", f.Remedy)
 }
 
 // diskWell clears a disk error once the replica of this instance has stored a configuration that
-// names the replica. The start of an empty replica is not enough: on a full disk it fits into the
-// reserved space, and the replica fails with the first snapshot, every minute.
+// names the replica. The start of an empty replica does not prove that the disk works. On a full
+// disk the empty replica fits into the reserved space, but fails at the first snapshot, and this
+// would be repeated every minute.
 func (n *Instance) diskWell(r *ownReplica) {
 	if n.replica.Load() != r || !r.IsNamed() {
 		return
@@ -250,7 +252,7 @@ func (n *Instance) lookAtDisk(write bool) {
 	}
 }
 
-// watchedStore marks the calls of a store on disk as under way, to detect a hang.
+// watchedStore marks calls of a store on disk as running, so that a hang is detected.
 type watchedStore struct {
 	raftlog.Store
 	node *Instance
@@ -266,8 +268,9 @@ func (s watchedStore) Prepare(ctx context.Context, snapshot *raftpb.Snapshot) er
 	return s.node.during(diskPrepares, func() error { return s.Store.Prepare(ctx, snapshot) })
 }
 
-// awaited returns the log text for what the instance waits for. Disk faults take precedence over
-// the text of package cluster, since they may be the reason that reachable voters elect no leader.
+// awaited returns the log text that says what the instance waits for. A text about disk faults
+// takes precedence over the text of package cluster, because disk faults may be the reason that
+// reachable voters elect no leader.
 func (n *Instance) awaited(waiting string) string {
 	if n.dir == nil {
 		return waiting

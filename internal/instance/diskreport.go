@@ -20,10 +20,10 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// An instance whose disk has a fault continues without a vote, and raft's leader only notices that
-// its messages stop. So the instance reports the fault to every voter, every two seconds until the
-// fault ends. Then a new leader knows the fault at its election, and all voters know it while no
-// leader can be elected.
+// An instance whose disk has a fault continues without a vote. From the raft messages the leader
+// only notices that the instance sends none. So the instance reports the fault to every voter,
+// every two seconds until the fault ends. Then a new leader knows the fault from its election on,
+// and even if no leader can be elected, all voters know the fault.
 
 // FaultyDisk is an instance whose disk has a fault.
 type FaultyDisk struct {
@@ -49,7 +49,8 @@ type diskReport struct {
 	at    clock.Time
 }
 
-// keep stores a report. A nil fault removes the previous report of the same instance.
+// keep stores a report from an instance. A nil fault removes the previous report from this
+// instance.
 func (d *diskReports) keep(now clock.Time, from nodeid.ID, f *DiskFault) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -90,8 +91,8 @@ func shortText(s string) string {
 	return plain.Text(strings.ToValidUTF8(s[:min(len(s), maxDiskText)], ""))
 }
 
-// faultyDisks returns the instances with a disk fault that this instance knows, sorted by name. It
-// includes this instance itself.
+// faultyDisks returns the instances whose disk faults are known to this instance, sorted by name.
+// If this instance has a fault, it is included.
 func (n *Instance) faultyDisks() []FaultyDisk {
 	all := n.diskReports.all(n.env.clock.Now())
 	if own := n.diskFault(); own != nil {
@@ -144,7 +145,7 @@ func (n *Instance) watchDisk() {
 	})
 }
 
-// reportSoon makes watchDisk report without waiting for the next check.
+// reportSoon makes watchDisk send a report without waiting for the next check.
 func (n *Instance) reportSoon() {
 	select {
 	case n.disk.news <- struct{}{}:
@@ -170,7 +171,7 @@ func (n *Instance) reportDisk(ctx context.Context, fault *DiskFault) (may bool) 
 		}
 		all.Go(func() {
 			q := &query.DiskReport{Fault: diskFaultOut(fault), Yield: removed && r.Votes()}
-			// A lost report is repeated after the next check.
+			// If the report is lost, it is sent again after the next check.
 			a, _ := n.askable(v).ReportDisk(ctx, q)
 			mu.Lock()
 			defer mu.Unlock()
@@ -222,10 +223,10 @@ func diskFaultIn(m *query.DiskFault) *DiskFault {
 		Remedy: shortText(m.Remedy)}
 }
 
-// mayYield reports whether an instance may give up its vote: this replica must lead, and without
-// that instance and all instances with a faulty disk, the active voters must be a majority. The
-// caller stores the report of the instance before, so if two of three voters lose their directories
-// simultaneously, both keep their votes.
+// mayYield reports whether the instance asks may give up its vote. This replica must be the leader,
+// and the active voters other than that instance and all instances with a faulty disk must be a
+// majority. The caller must have stored the report of the instance before. So if two of three
+// voters lose their directories simultaneously, both keep their votes.
 func (r *ownReplica) mayYield(now clock.Time, asks nodeid.ID) bool {
 	s := r.log.Survey()
 	if s.Term == 0 || s.Pending {
@@ -257,8 +258,8 @@ func majorityOf(voters []uint64, left map[uint64]bool) bool {
 	return n > len(voters)/2
 }
 
-// yieldVote ends the replica of this instance, whose directory was removed: the replica would
-// acknowledge writes that are not durable.
+// yieldVote ends the replica of this instance, because the directory was removed and the replica
+// would acknowledge writes that are not durable.
 func (n *Instance) yieldVote(fault *DiskFault) {
 	if r := n.replica.Load(); r != nil {
 		n.retire(r, fmt.Errorf("%w: %w: %s", raftlog.ErrStorage, storage.ErrLost, fault.Cause))
@@ -272,13 +273,13 @@ func (n *Instance) replicaFailed(err error) {
 		return
 	}
 	if errors.Is(err, storage.ErrLogOpen) && n.diskFault() != nil {
-		return // the call to the disk that keeps the previous log open hangs
+		return // the previous log is still open, because a call to the disk hangs
 	}
 	n.logger.Error("a replica could not be started: this instance goes on as a member", "dir", n.config.Dir, "why", err)
 }
 
-// askDisks returns all faulty disks that the leader or this instance knows. If the leader does not
-// answer, it returns only the latter.
+// askDisks returns all disk faults that are known to the leader or to this instance. If the leader
+// does not answer, askDisks returns only those known to this instance.
 func (n *Instance) askDisks(ctx context.Context, leader nodeid.ID) []FaultyDisk {
 	mine := n.faultyDisks()
 	if n.dir == nil || leader == n.instance() {

@@ -17,20 +17,19 @@
 // # Guarantees
 //
 // When Close has returned, all goroutines of the instance have ended, except for calls of a disk
-// that does not answer. If a message depends on a write to the directory, the instance sends the
-// message only when the write is durable. A failure of the replica ends the vote, not the process.
+// that does not answer. A message that depends on a write to the directory is sent only when the
+// write is durable. A failure of the replica ends the vote, not the process.
 //
 // # Concurrency
 //
-// All methods of an Instance are safe for concurrent use. The packages that it connects call it on
-// their own goroutines, and none of these calls waits for another one. No mutex is held across a
-// wait.
+// All methods of an Instance are safe for concurrent use. The packages that the Instance connects
+// call it on their own goroutines. No such call waits for another. No mutex is held across a wait.
 //
 // # Limits
 //
 // The memory that other processes can make an instance use is limited by package transport, by the
 // budgets of package lockfsm, and by this package: to 64 disk reports, 64 names of voters, and one
-// page of members. A user may have 128 sessions of its own in one instance.
+// page of members. A user may open 128 further sessions in one instance.
 //
 // # Refused alternatives
 //

@@ -26,7 +26,7 @@ type env struct {
 	files   storage.FS
 	// records wraps the records of package cluster. Nil means no wrapper.
 	records func(cluster.Records) cluster.Records
-	limits  lockfsm.Limits // limits of a group that this instance founds; equal on all founders
+	limits  lockfsm.Limits // limits of a group that this instance founds; must be equal on all founders
 }
 
 func envOf(w outside.World) env {
@@ -62,7 +62,7 @@ func realEnv() env {
 		network: realNetworkInfo(),
 		clock:   clock.Boot(),
 		wall:    time.Now,
-		// random never fails: crypto/rand ends the process if it has no random bytes.
+		// random never fails, because crypto/rand ends the process if it has no random bytes.
 		random: func(b []byte) { _, _ = rand.Read(b) },
 		files:  storage.OSFS(),
 		limits: lockfsm.DefaultLimits(),

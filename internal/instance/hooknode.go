@@ -13,8 +13,8 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// This file converts events of other packages to NodeEvents. It runs on their owner goroutines, so
-// it only queues the calls of hooks.
+// This file converts events of other packages to NodeEvents. The conversion runs on the owner
+// goroutines of these packages, so it only queues the calls of hooks.
 
 func (n *Instance) tell(pick func(*Hooks) func(NodeEvent), e NodeEvent) {
 	if n.config.Hooks == nil {
@@ -90,8 +90,8 @@ func SessionText(id lockfsm.SessionID) string {
 	return fmt.Sprint(uint64(id))
 }
 
-// grantable measures for how long the group could grant locks to this instance. begin must be
-// called first.
+// grantable measures for how long the group could grant locks to this instance. Its method begin
+// must be called first.
 type grantable struct {
 	mu    sync.Mutex // guards the fields below; never held across a wait
 	began clock.Time
@@ -118,7 +118,7 @@ func (g *grantable) set(now clock.Time, can bool) (lasted time.Duration, changed
 	return lasted, true
 }
 
-// share returns the age of the instance, and for how much of that time locks could be granted.
+// share returns the age of the instance, and the part of this age in which locks could be granted.
 func (g *grantable) share(now clock.Time) (age, granted time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

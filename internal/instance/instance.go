@@ -30,19 +30,19 @@ type Instance struct {
 	env     env
 	logger  *slog.Logger
 	address string
-	self    credentials.Peer // contents of its certificate; the root tier without TLS
+	self    credentials.Peer // rights in its certificate; the root tier without TLS
 	life    uint64           // number of starts with this directory; zero in memory
 	records *records         // nil if the instance keeps its state in memory
 
 	trace    *trace.Tracer // nil if there are no observers
 	dir      *storage.Dir  // nil if the instance keeps its state in memory
 	port     *transport.Port
-	services transport.Services // for other processes
+	services transport.Services // answers questions of other processes
 	client   *client.Client
 	own      ownSessions
 	members  atomic.Pointer[cluster.Cluster] // nil until the cluster is started
 	replica  atomic.Pointer[ownReplica]      // nil unless this instance votes
-	// The voters of the group, except this instance. Nil or empty means that none is known.
+	// The voters of the group, except this instance. Nil or empty means that no voters are known.
 	voters atomic.Pointer[[]nodeid.Endpoint]
 
 	disk        diskWatch
@@ -50,23 +50,24 @@ type Instance struct {
 
 	key      atomic.Pointer[nodeid.Key] // of the present incarnation; its ID is the node ID
 	leading  leading                    // the leader, as this instance sees it
-	known    picture                    // what is known of the members without a query
-	learning atomic.Bool                // whether learnNames is under way
+	known    picture                    // data about the members for calls that send no query
+	learning atomic.Bool                // whether learnNames is running
 
-	claims    seldom    // warns of another instance's raft ID in raft messages
+	claims    seldom    // limits warnings of raft messages with another instance's raft ID
 	grantable grantable // for how long locks could be granted
 	failed    atomic.Pointer[error]
-	// Why the log of this voter cannot be used. Nil means that it can be used or does not exist.
+	// Why the log of this voter cannot be used. Nil means that the log can be used or does not
+	// exist.
 	unread atomic.Pointer[error]
 
 	started   chan struct{} // closed when members is set or the start has failed
 	leaving   chan struct{} // closed when the instance begins to leave
 	leaveOnce sync.Once
-	shutting  atomic.Bool // shut was called; a second call waits for shutDone
+	shutting  atomic.Bool // shut was called; further calls wait for shutDone
 	shutDone  chan struct{}
 
-	// Makes a change of replica or key atomic with its announcement. It is never held across a
-	// wait.
+	// Held while the replica or the key is changed and the change is announced. It is never held
+	// across a wait.
 	binding sync.Mutex
 	ended   bool // guarded by binding; once it is set, bind accepts no replica
 
@@ -85,7 +86,7 @@ func New(config Config) *Instance {
 }
 
 // Start starts the instance. ctx limits only the start. Start returns when the instance listens,
-// searches for the others and accepts requests. After an error nothing is left running.
+// searches for the other instances and accepts requests. After an error nothing is left running.
 func (n *Instance) Start(ctx context.Context) (err error) {
 	listener, err := n.config.listen(n.env)
 	if err != nil {
@@ -128,9 +129,10 @@ func (n *Instance) newTracer() *trace.Tracer {
 	return trace.New(t)
 }
 
-// newHistory returns the configured recorder, or nil. Its times are those of the boot clock, plus
-// an offset from one reading of the wall clock. So times of different machines are as comparable as
-// their wall clocks, and setting a wall clock does not affect a running history.
+// newHistory returns the configured recorder, or nil. The times in the history are those of the
+// boot clock, plus an offset that is computed once from the wall clock. So times from different
+// machines are as comparable as their wall clocks, and setting a wall clock does not affect a
+// running history.
 func (n *Instance) newHistory() *history.Recorder {
 	if n.config.History == nil {
 		return nil
@@ -203,7 +205,8 @@ func (n *Instance) instance() nodeid.ID { return n.key.Load().ID() }
 
 func (n *Instance) cluster() *cluster.Cluster { return n.members.Load() }
 
-// spawn runs f on a goroutine that Close waits for. After Close it only returns false.
+// spawn runs f on a goroutine that Close waits for, and returns true. After Close it does nothing
+// and returns false.
 func (n *Instance) spawn(f func()) bool { return n.goroutines.spawn(f) }
 
 type goroutines struct {

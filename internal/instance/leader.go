@@ -8,14 +8,15 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// leading holds the leader that this instance knows and the one last reported to hooks.
+// leading holds the leader that this instance believes to be present, and the leader that was last
+// reported to hooks.
 type leading struct {
 	attached atomic.Bool // whether the instance's session is attached to a leader
-	// The time, a clock.Time, since which no leader is known. Zero means that a leader is known, or
-	// that none ever was.
+	// The clock.Time since which no leader is known. Zero means that a leader is known, or that a
+	// leader was never known.
 	without atomic.Int64
 
-	mu   sync.Mutex // makes reading and reporting the leader atomic; guards the fields below
+	mu   sync.Mutex // held while the leader is read and reported; guards the fields below
 	now  lead       // the present leader; the zero lead means none
 	last lead       // the last value of now that was not zero
 }
@@ -33,8 +34,8 @@ func (n *Instance) phaseChanged(phase client.Phase) {
 	}
 }
 
-// leaderKnown reports to package cluster whether a leader is known: gossip and founding depend on
-// that.
+// leaderKnown reports to package cluster whether a leader is known, because gossip and founding
+// depend on this.
 func (n *Instance) leaderKnown() {
 	n.leading.mu.Lock()
 	defer n.leading.mu.Unlock()
@@ -74,7 +75,7 @@ func (n *Instance) noteLeader(r *ownReplica) {
 	case is == n.leading.last, is.instance == n.leading.last.instance && (is.term == 0 || n.leading.last.term == 0):
 		e.State = stateAgain
 	}
-	// again is set if the same leader has only got, or lost, a known term.
+	// again is set if the leader is the same and only its term has become known or unknown.
 	again := e.State == stateAgain && !n.leading.now.instance.IsZero()
 	if n.leading.now = is; !is.instance.IsZero() {
 		n.leading.last = is

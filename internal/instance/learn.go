@@ -9,16 +9,17 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// With this file an instance that does not gossip learns the names of its leader and the other
-// replicas, for Status and hooks. It asks a leader whose name it does not know after a random
-// delay, so that after a change of leader a thousand instances do not ask simultaneously.
+// With this file an instance that does not gossip learns the names of its leader and of the other
+// replicas, for Status and hooks. If the leader's name is unknown, the instance asks the leader
+// after a random delay. So after a change of leader a thousand instances do not ask simultaneously.
 
 const (
 	learnWithin = 10 * time.Second // limit of the random delay before each attempt
 	learnTries  = 3
 )
 
-// learnNames asks the leader for names after a delay, unless the leader's name is then known.
+// learnNames waits for a random delay. If the leader's name is still unknown then, learnNames asks
+// the leader for names.
 func (n *Instance) learnNames() {
 	if n.knowsLeader() || !n.learning.CompareAndSwap(false, true) {
 		return
@@ -46,10 +47,10 @@ func (n *Instance) knowsLeader() bool {
 	return n.names(&s)[leader].Name != ""
 }
 
-// askNames asks for names, and reports whether the leader has returned any. A new leader may know
-// none at first.
+// askNames asks for names, and reports whether the leader has returned any. A new leader may have
+// no names at first.
 func (n *Instance) askNames() bool {
-	// Close ends the query by closing the port.
+	// No cancellation is needed, because Close ends the query by closing the port.
 	ctx, cancel := context.WithTimeout(context.Background(), replica.QuestionTime)
 	defer cancel()
 	page, err := QueryOnce(ctx, n, query.QueryClient.Names, &query.StateRequest{})

@@ -25,8 +25,8 @@ func (l life) node() *Instance {
 	return l.n
 }
 
-// Bound starts the replica of a voter. For an instance that the charter lists without a vote it
-// starts nothing.
+// Bound starts the replica of this instance if it is a voter. If the charter lists the instance
+// without a vote, Bound starts no replica.
 func (l life) Bound(c founding.Charter, raft uint64) {
 	n := l.node()
 	n.prefer(c.Voters)
@@ -84,9 +84,9 @@ func (l life) Voters(voters []cluster.Voter) {
 	}
 }
 
-// Restart implements the restart in place. It is as safe as kill -9: nothing of the old incarnation
-// is left when the new one begins. The locks end first, so that no hold seems valid while the
-// instance gives up its group.
+// Restart implements the restart in place. It is as safe as kill -9, because nothing of the old
+// incarnation is left when the new incarnation begins. The locks end first, so that no hold seems
+// valid while the instance gives up its group.
 func (l life) Restart(key nodeid.Key, reason error) {
 	n := l.node()
 	n.logger.Warn("this instance starts anew: its locks have ended", "why", reason)
@@ -105,9 +105,10 @@ func (l life) Restart(key nodeid.Key, reason error) {
 }
 
 // bind makes r, which may be nil, this instance's replica, and announces the new identity on all
-// streams. Both are one step for retire, which may run at any time; otherwise the instance could
-// announce a group that it has left. Once the instance has ended, bind only returns false, because
-// Close does not wait for a hanging disk.
+// streams. It does both while holding the mutex binding, because retire may run at any time and the
+// instance could otherwise announce a replica that has retired. If the instance has ended, bind
+// does nothing and returns false: it may be called then, because Close does not wait for a hanging
+// disk.
 func (n *Instance) bind(r *ownReplica, group uint64) bool {
 	n.binding.Lock()
 	defer n.binding.Unlock()
@@ -137,10 +138,11 @@ func (n *Instance) identify(r *ownReplica, group uint64) {
 	n.port.Identify(id)
 }
 
-// retire ends a replica that can no longer work. If its state machine is broken the whole instance
-// ends, since its answers cannot be trusted. Otherwise the instance continues without a vote.
+// retire ends a replica that can no longer work. If the replica's state machine is broken, the
+// whole instance ends, because its answers cannot be trusted. Otherwise the instance continues
+// without a vote.
 func (n *Instance) retire(r *ownReplica, err error) {
-	// This comes before r.stop, because a call that hangs may return during r.stop.
+	// isDisk is called before r.stop, because a call that hangs may return during r.stop.
 	disk := n.isDisk(err)
 	if disk {
 		state := DiskFailed
@@ -177,9 +179,9 @@ func (n *Instance) retire(r *ownReplica, err error) {
 	}
 }
 
-// sendRetired sends the others, in the last frame under this raft ID, the notice that this replica
-// has retired. If it was the leader, they then elect another one without waiting for an election
-// timeout.
+// sendRetired notifies the other replicas, in the last frame under this raft ID, that this replica
+// has retired. If it was the leader, the others then elect a new leader without waiting for an
+// election timeout.
 func (n *Instance) sendRetired(r *ownReplica) {
 	for _, v := range r.Others(n.instance()) {
 		// If the frame is lost, the others notice that this replica sends nothing any more.

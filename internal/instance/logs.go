@@ -23,7 +23,8 @@ func (s *seldom) warn(n *Instance, text string, args ...any) {
 }
 
 // log logs when all locks of the session are lost, and when locks can be granted again. It logs
-// nothing for a session that is closed on purpose, nor for a restart in place, which Restart logs.
+// nothing if the session is closed on purpose. It also logs nothing at a restart in place, which
+// Restart logs.
 func (w *observer) log(before, after *client.Status) {
 	say := w.node.logger
 	if w.own {

@@ -10,12 +10,11 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// maxOwnSessions limits the user's own sessions of one node. The leader allows more, because old
-// sessions remain for a while when a client opens a new one.
+// maxOwnSessions limits the user's own sessions of one node. The leader allows more sessions,
+// because an old session remains for a while when a client opens a new session.
 const maxOwnSessions = 128
 
-// Open begins a session of the user's own. Drop ends the session, and so does the end of this
-// instance.
+// Open begins a session of the user's own. The session ends with Drop, or when this instance ends.
 func (n *Instance) Open(ttl time.Duration) (*client.Client, error) {
 	own := client.New(client.Config{
 		Clock: n.env.clock, TTL: ttl, Send: n.submit, Random: n.env.random, Logger: n.logger,
@@ -34,7 +33,7 @@ func (n *Instance) Drop(c *client.Client) {
 	c.Close()
 }
 
-// Clients returns the clients of all sessions. The first one is that of this instance's own
+// Clients returns the clients of all sessions. The first client is that of this instance's own
 // session.
 func (n *Instance) Clients() []*client.Client { return n.clients() }
 
@@ -69,8 +68,8 @@ func (o *ownSessions) add(c *client.Client) error {
 			maxOwnSessions)
 	}
 	o.all = append(o.all, c)
-	// Repeat if rebind or aim has changed record or targets while mu was released: it may have
-	// called c.Rebind or c.SetTargets before this c.Rebind.
+	// Repeat c.Rebind if rebind or aim has changed record or targets while mu was released. They
+	// may have updated c before this c.Rebind replaced the values with old ones.
 	for life := uint64(0); life != o.life; {
 		var record []byte
 		var targets []nodeid.Endpoint
@@ -89,7 +88,7 @@ func (o *ownSessions) drop(c *client.Client) {
 	o.all = slices.DeleteFunc(o.all, func(each *client.Client) bool { return each == c })
 }
 
-// rebind rebinds all clients to a new group; a nil record ends their sessions.
+// rebind rebinds all clients to a new group. If record is nil, rebind ends their sessions.
 func (o *ownSessions) rebind(record []byte, targets []nodeid.Endpoint) {
 	o.mu.Lock()
 	o.record, o.targets = record, targets

@@ -12,8 +12,8 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// picture holds what is known of the members without a query: the first page of the leader's last
-// list, and names and zones of voters. Its size is limited to that page and to votersKept.
+// picture holds data about the members for calls that send no query: the first page of the leader's
+// last list, and the names and zones of up to votersKept voters.
 type picture struct {
 	mu sync.Mutex // guards the fields below; never held across a wait
 	at clock.Time // when the page was stored
@@ -28,7 +28,7 @@ type InstanceName struct{ Name, Zone string }
 // InstanceNames maps instances to their known names and zones.
 type InstanceNames map[nodeid.ID]InstanceName
 
-// keep stores an answer of the leader. first is set if the answer is the first page.
+// keep stores an answer from the leader. first is set if the answer is the first page of the list.
 func (p *picture) keep(now clock.Time, page *query.MemberList, first bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -45,8 +45,8 @@ func (p *picture) keep(now clock.Time, page *query.MemberList, first bool) {
 	}
 }
 
-// last returns the page that was stored last, which must not be changed, and its age. It returns
-// nil if there is no page.
+// last returns the stored page and its age, or nil if there is no page. The caller must not change
+// the page.
 func (p *picture) last(now clock.Time) (members *query.MemberList, age time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -56,7 +56,7 @@ func (p *picture) last(now clock.Time) (members *query.MemberList, age time.Dura
 	return p.members, max(now.Sub(p.at), 1)
 }
 
-// learn stores a name and zone. An empty zone does not replace a known one. The caller must hold
+// learn stores a name and a zone. An empty zone does not replace a known zone. The caller must hold
 // mu.
 func (p *picture) learn(id nodeid.ID, is InstanceName) {
 	if p.voters == nil {
@@ -72,11 +72,12 @@ func (p *picture) learn(id nodeid.ID, is InstanceName) {
 }
 
 // votersKept limits the number of stored names. They are the names of the present replicas and of
-// some former ones.
+// some former replicas.
 const votersKept = 64
 
 // names returns the names and zones of the replicas and of the instances that gossip knows. It
-// stores those of the replicas for the time after gossip has lost them.
+// stores the names and zones of the replicas, so that they are still available when gossip has lost
+// the instance.
 func (p *picture) names(c *cluster.Status) InstanceNames {
 	p.mu.Lock()
 	defer p.mu.Unlock()

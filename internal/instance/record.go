@@ -11,7 +11,7 @@ import (
 func (n *Instance) record() []byte {
 	instance := n.instance().String()
 	if n.isMember() {
-		instance = "" // the session of a member registers no instance
+		instance = "" // with a member's secret: the session registers no instance
 	}
 	group := n.config.Group
 	r := replica.Record{
@@ -32,8 +32,8 @@ func (n *Instance) ownRecord() []byte {
 	return r.Encode()
 }
 
-// vouch implements package keeper's Vouch: the record of a new session must agree with the identity
-// that its connection has proved.
+// vouch implements the function Vouch of package keeper: the record of a new session must agree
+// with the identity that was proved on its connection.
 func (n *Instance) vouch(from nodeid.ID, b []byte) (capability [32]byte, ok bool) {
 	proved := replica.Proof{Instance: from, Addr: n.address}
 	if from != n.instance() {

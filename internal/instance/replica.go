@@ -40,8 +40,8 @@ type ownReplica struct {
 
 	retired bool              // guarded by the field binding of the node
 	frame   []*raftpb.Message // memory that is reused, owned by the log's owner goroutine
-	missed  seldom            // warns of snapshots that did not arrive
-	noRoom  seldom            // warns of requests that exceed a budget of bytes
+	missed  seldom            // limits warnings of snapshots that did not arrive
+	noRoom  seldom            // limits warnings of requests that exceed a budget of bytes
 }
 
 // foundReplica starts this instance's replica of the group that the charter founds. If the log is
@@ -68,9 +68,9 @@ func foundReplica(n *Instance, c founding.Charter, id uint64) (*ownReplica, erro
 	return startReplica(n, c.Group, id, store, machine)
 }
 
-// joinReplica starts a replica under an ID that the leader has given to this instance. The replica
-// is empty, unless the directory contains its log. If the log had begun and its files are missing,
-// joinReplica fails.
+// joinReplica starts a replica under a raft ID that the leader has given to this instance. The
+// replica is empty unless the directory contains its log. If the log existed before and its files
+// are missing, joinReplica fails.
 func joinReplica(n *Instance, group, id uint64) (*ownReplica, error) {
 	store, fresh, err := n.store(group, id)
 	if err != nil {
@@ -122,7 +122,7 @@ func startReplica(n *Instance, group, id uint64, store raftlog.Store, machine *l
 }
 
 // stop ends the replica permanently and waits until all its goroutines have ended. A second call
-// waits for the first.
+// waits until the first has returned.
 func (r *ownReplica) stop() {
 	if !r.stopping.CompareAndSwap(false, true) {
 		<-r.stopped
@@ -179,14 +179,15 @@ func (r *ownReplica) send(messages []*raftpb.Message) {
 	})
 }
 
-// sendDuplicates sends raft messages a second time, with the datagrams of gossip.
+// sendDuplicates sends raft messages a second time, together with the datagrams of gossip.
 func (r *ownReplica) sendDuplicates(messages []*raftpb.Message) {
 	r.eachReplica(messages, func(to uint64, mine []*raftpb.Message) {
 		r.node.port.SendDuplicates(r.node.peer(to), mine)
 	})
 }
 
-// eachReplica calls send once for each receiver, with its messages. send must not keep the slice.
+// eachReplica calls send once for each receiver, with the messages to this receiver. The function
+// send must not keep the slice.
 func (r *ownReplica) eachReplica(messages []*raftpb.Message, send func(to uint64, mine []*raftpb.Message)) {
 	<-r.started
 	r.frame = raftlog.EachReplica(messages, r.frame, send)

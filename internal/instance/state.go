@@ -29,7 +29,8 @@ func (n *Instance) Tracer() *trace.Tracer { return n.trace }
 // Leaving returns a channel that is closed when the instance begins to leave or is closed.
 func (n *Instance) Leaving() <-chan struct{} { return n.leaving }
 
-// Spawn runs f on a goroutine that Close waits for. After Close it only returns false.
+// Spawn runs f on a goroutine that Close waits for, and returns true. After Close it does nothing
+// and returns false.
 func (n *Instance) Spawn(f func()) bool { return n.spawn(f) }
 
 // Now returns the time of the boot clock.
@@ -71,11 +72,11 @@ func (n *Instance) Recover(ctx context.Context, group uint64) error {
 }
 
 // seen returns the highest time, in Unix milliseconds, of a token known to this replica. A token is
-// the founding time shifted left by 21 bits, plus the number of changes since.
+// the time of the founding, shifted left by 21 bits, plus the number of changes since the founding.
 func (r *ownReplica) seen() int64 { return int64(r.Revision() >> 21) }
 
 // Leaderless returns how long no leader has been known. Zero means that a leader is known, or that
-// none ever was.
+// a leader was never known.
 func (n *Instance) Leaderless() time.Duration {
 	since := n.leading.without.Load()
 	if since == 0 {
@@ -84,17 +85,18 @@ func (n *Instance) Leaderless() time.Duration {
 	return n.env.clock.Now().Sub(clock.Time(since))
 }
 
-// Picture is the state of an instance at one moment, without the knowledge of other instances.
+// Picture is the state of an instance at one moment. No other instance is asked for it.
 type Picture struct {
 	ID      nodeid.ID
 	Address string
 	Tier    credentials.Tier
-	// Whether the instance has a member's secret. It then neither votes nor serves other instances.
+	// Whether the instance has a member's secret. If so, it neither votes nor serves other
+	// instances.
 	Member bool
 	Err    error
 	Now    clock.Time
 
-	Sessions []client.Status // the first one is the instance's own
+	Sessions []client.Status // the first is the session of the instance itself
 	Votes    bool
 	Leading  bool
 	Term     uint64    // zero on an instance that does not vote
@@ -105,10 +107,10 @@ type Picture struct {
 	Names   InstanceNames
 	Linked  func(nodeid.ID) bool
 	Report  *voters.Report // state of the voters; nil unless this instance leads
-	Remarks []string       // descriptions of settings that differ; only if this instance leads
+	Remarks []string       // texts about settings that differ; only if this instance leads
 
-	// Members is the first page of the leader's last list, which must not be changed. Nil means
-	// that there is none.
+	// Members is the first page of the leader's last list, and must not be changed. Nil means that
+	// no page is stored.
 	Members      *query.MemberList
 	MembersAge   time.Duration
 	MembersTotal int
@@ -120,7 +122,8 @@ type Picture struct {
 	Disk      *DiskFault
 	Disks     []FaultyDisk
 
-	// Time since Start, and for how much of it locks could be granted.
+	// Age is the time since Start. Available is the part of this time in which locks could be
+	// granted.
 	Age, Available time.Duration
 }
 

@@ -14,7 +14,7 @@ import (
 // This file passes the leader's view of the voters to package cluster, and passes the decisions of
 // package cluster to the log.
 
-// peerLost reports to the log that the replicas of an instance are lost.
+// peerLost tells the log that the connection to the replicas of an instance is lost.
 func (r *ownReplica) peerLost(instance nodeid.ID) {
 	for _, raft := range r.Of(instance) {
 		r.log.PeerLost(raft)
@@ -38,8 +38,8 @@ func (l life) Facts() (voters.Facts, uint64, bool) {
 	return r.core.Facts(n.env.clock.Now(), own, &survey, n.linked)
 }
 
-// Carry implements cluster.Host: it passes a step to the log. The next call of Facts returns the
-// result of that step.
+// Carry implements cluster.Host: it passes a step to the log. The next call of Facts shows the
+// result of this step.
 func (l life) Carry(term uint64, step voters.Step, about cluster.Voter) {
 	n := l.node()
 	r := n.replica.Load()
@@ -83,9 +83,9 @@ func (l life) Prepared(group, raft uint64) {
 	}
 }
 
-// unusable gives up a raft ID whose log can never be read again. It keeps an ID whose disk is full
-// or hangs: the fault may be over at the next start, and a group could not recover if a majority
-// gave up their IDs.
+// unusable gives up a raft ID if its log can never be read again. If the disk is full or hangs,
+// unusable keeps the raft ID: the fault may have ended by the next start, and a group could not
+// recover if a majority gave up their IDs.
 func (n *Instance) unusable(raft uint64, err error) {
 	if n.dir == nil || errors.Is(err, raftlog.ErrCorrupt) || errors.Is(err, storage.ErrEnded) {
 		n.cluster().Retired(raft)

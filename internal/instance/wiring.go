@@ -21,9 +21,9 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// This file connects the packages. It passes frames and calls from the port to the package that
-// serves them, and messages of a package to the port or, within this instance, directly to the
-// receiver.
+// This file connects the packages. It passes frames and calls from the port to the packages that
+// serve them. It passes messages of a package to the port or, if this instance is the receiver,
+// directly to the receiving package.
 
 // inbound implements transport.Handler.
 type inbound struct{ n *Instance }
@@ -54,8 +54,8 @@ func (in inbound) Frame(from transport.Identity, f transport.Frame) {
 	}
 }
 
-// ended returns the instance that a peer may report as ended: only itself, whatever raft ID it
-// claims.
+// ended returns the instance that a peer may report as ended. A peer may report only itself,
+// whatever raft ID it claims.
 func (in inbound) ended(from transport.Identity) nodeid.ID {
 	return from.Instance
 }
@@ -100,8 +100,8 @@ func (in inbound) Down(peer transport.Identity, _ error) {
 	}
 }
 
-// MaySendSnapshot returns an error if this instance has no replica, or if the configuration does
-// not name the sender.
+// MaySendSnapshot returns an error if this instance has no replica, or if the sender is not in the
+// configuration.
 func (in inbound) MaySendSnapshot(from transport.Identity, _ *raftpb.Message) error {
 	_, err := in.n.fed(from)
 	return err
@@ -168,8 +168,8 @@ func (n *Instance) submit(to nodeid.Endpoint, renewals, commands []byte) error {
 	return nil
 }
 
-// reply sends the keeper's replies to an instance. It never dials, because a client that has sent a
-// request has a stream.
+// reply sends the keeper's replies to an instance. It never dials, because the instance of a client
+// that has sent a request already has a stream.
 func (n *Instance) reply(to nodeid.ID, replies []byte) error {
 	if to == n.instance() {
 		n.replied(to, replies)
@@ -191,15 +191,15 @@ func (n *Instance) replied(from nodeid.ID, replies []byte) {
 	}
 }
 
-// peer returns the node ID and address of the instance with a raft ID. The zero value means that it
-// is unknown.
+// peer returns the node ID and address of the instance with a raft ID. The zero value means that
+// this instance is unknown.
 func (n *Instance) peer(raft uint64) nodeid.Endpoint {
 	v := n.view().Place(n.cluster(), raft)
 	return nodeid.Endpoint{ID: v.Instance, Addr: v.Addr}
 }
 
-// prefer makes the port reserve dials for the voters, and stores the voters as the peers of spare
-// links.
+// prefer makes the port reserve some of its dials for the voters, and stores the voters for the
+// spare links.
 func (n *Instance) prefer(voters []cluster.Voter) {
 	addrs, peers := make([]string, 0, len(voters)), make([]nodeid.Endpoint, 0, len(voters))
 	for _, v := range voters {
@@ -213,10 +213,10 @@ func (n *Instance) prefer(voters []cluster.Voter) {
 }
 
 // memberSpareLinks is the number of voters, besides the leader, to which an instance without a vote
-// keeps links, so that a change of leader needs no handshakes, however many instances there are.
+// keeps links. So a change of leader needs few handshakes, however many instances there are.
 const memberSpareLinks = 2
 
-// spare keeps links to voters that are not the leader. A voter keeps a link to each other voter, so
+// spare keeps links to voters that are not the leader. A voter keeps links to all other voters, so
 // that an election needs no handshakes.
 func (n *Instance) spare(leader nodeid.ID) {
 	voters := n.voters.Load()
@@ -236,22 +236,23 @@ type outbound struct {
 	gossip *transport.Gossip
 }
 
-// foreign converts the error that reports a process of another cluster. It returns nil for other
-// errors.
+// foreign converts an error that reports a process of another cluster. For any other error it
+// returns nil.
 func foreign(err error) error {
 	if !errors.Is(err, transport.ErrForeign) {
 		return nil
 	}
 	why := credentials.Explain(err)
-	// The handshake did not fail: the peer has reported an error.
+	// Explain adds this prefix to unknown errors. The handshake did not fail: the peer has reported
+	// an error.
 	if strings.HasPrefix(why, "the TLS handshake failed: ") {
 		why = strings.TrimPrefix(err.Error(), transport.ErrForeign.Error()+": ")
 	}
 	return &cluster.ForeignError{Why: plain.Text(why)}
 }
 
-// uneven converts the error that reports that only one side uses TLS. It returns nil for other
-// errors.
+// uneven converts an error that reports that only one side uses TLS. For any other error it returns
+// nil.
 func uneven(err error) error {
 	switch {
 	case errors.Is(err, transport.ErrPlain):

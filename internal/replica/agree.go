@@ -13,31 +13,31 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// This file decides which settings a group should adopt: values that all its instances have, and
-// that are not in force yet. Instances that leave do not count. The leader compares the settings
-// whenever an instance has joined or left. While the instances differ, the group's settings stay in
-// force, and operators can see which instance has which value.
+// This file decides which settings a group should adopt. These are values that all its instances
+// have, and that are not in force yet. Instances that leave do not count. The leader compares the
+// settings whenever an instance has joined or left. While the instances differ, the group's
+// settings stay in force, and operators can see the value of each instance.
 
 // disagreement is a setting for which some instance has a value other than the group's.
 type disagreement struct {
 	Setting string       // name of a field of Config
 	Group   string       // the value in force
-	Same    otherSetting // the instances that have the group's value
+	Same    otherSetting // the group's value, and the instances that have it
 	Others  []otherSetting
-	Why     string // why a value that all instances have is not adopted; else empty
+	Why     string // why a value that all instances have is not adopted; otherwise empty
 }
 
 // otherSetting is a value of a setting, and the names of the instances that have it.
 type otherSetting struct {
 	Value string
 	Names []string // at most 10 names, the first in ascending order
-	More  int      // number of names that are not in Names
+	More  int      // number of further names
 }
 
 const maxDiffer = 10
 
-// agreement is the result of a comparison: the settings that the group should have, their encoding
-// if they are new, and the differences for operators.
+// agreement is the result of a comparison: the settings that the group should have, the encoding of
+// these settings if they are new, and the differences for operators.
 type agreement struct {
 	adopt  Settings
 	blob   []byte // nil if nothing is to be adopted
@@ -50,7 +50,7 @@ type setting int
 const (
 	votersSetting setting = iota
 	ttlSetting
-	graceSetting // used by a later group; the grace of this group has ended
+	graceSetting // takes effect in a later group; the grace of this group has ended
 	foundersSetting
 	sessionBytesSetting
 	groupBytesSetting
@@ -99,9 +99,10 @@ func (g *Settings) take(i setting, own Settings) {
 	}
 }
 
-// proposed returns the settings that a leader may propose: its own, which are validated here and
-// include the names of the founders. A leader that leaves proposes the founders of an instance that
-// stays. Otherwise its vote could never move to one of them.
+// proposed returns the settings that a leader may propose. These are its own settings, which are
+// validated and include the founders' names. But a leader that leaves proposes the Replicas and
+// founders of an instance that stays. Otherwise the leader's vote could never move to such an
+// instance.
 func proposed(own Settings, registered *census, leaving bool) Settings {
 	s, some := registered.staying()
 	founders := registered.foundersOf(s.Founders)
@@ -113,12 +114,12 @@ func proposed(own Settings, registered *census, leaving bool) Settings {
 	return own
 }
 
-// agree compares the settings of all registered instances that stay with the group's settings. It
-// adopts only values in own, which this leader may propose. longest is the largest TTL of the live
-// sessions. A shorter TTL is not adopted, because a later group would not wait for the holders of
-// those sessions.
+// agree compares the settings of all registered instances that stay with the group's settings. Only
+// values in own, which are those that this leader may propose, can be adopted. The argument longest
+// is the largest TTL of the live sessions. A shorter TTL is not adopted, because a later group
+// would not wait until such a session has expired.
 //
-// Founders are adopted only while one of them is present and stays. Otherwise no instance could
+// New founders are adopted only while one of them is present and stays. Otherwise no instance could
 // have a vote, and a leaving instance could not transfer its vote.
 func agree(group, own Settings, registered *census, longest time.Duration) agreement {
 	a := agreement{adopt: group}
@@ -208,17 +209,19 @@ func (o *otherSetting) add(t *tally) {
 	}
 }
 
-// count sorts the names, limits them to maxDiffer, and sets More to the number of the others.
+// count sorts the names, keeps at most maxDiffer of them, and sets More to the number of further
+// names.
 func (o *otherSetting) count() {
 	o.Names = Unique(o.Names)
 	o.Names = o.Names[:min(len(o.Names), maxDiffer)]
 	o.More -= len(o.Names)
 	if len(o.Names) < maxDiffer {
-		o.More = 0 // some names are in several contents
+		o.More = 0 // names can be in several contents, so More was too high
 	}
 }
 
-// foundersText returns some of the founders' names if founders is not empty, or else text.
+// foundersText returns the founders' names if there are at least one and at most maxDiffer of them,
+// and otherwise text.
 func foundersText(text string, founders []string) string {
 	if len(founders) == 0 || len(founders) > maxDiffer {
 		return text
@@ -226,10 +229,10 @@ func foundersText(text string, founders []string) string {
 	return "[" + strings.Join(founders, ", ") + "]"
 }
 
-// supported returns the newest version of the lock rules that every registered instance and every
-// instance with a replica, voter or learner, supports. Zero means that the version of one of them
-// is unknown. A replica whose instance has no session may run any build. It would retire if the
-// rules were raised to a version that it does not support.
+// supported returns the newest version of the lock rules that all registered instances and all
+// instances with a replica support. Zero means that the version of such an instance is unknown. A
+// replica whose instance has no session may run any build, and would retire if the rules were
+// raised to a version that this build does not support.
 func supported(registered *census, replicas []nodeid.ID) uint32 {
 	lowest := ^uint32(0)
 	for c := range registered.contents {

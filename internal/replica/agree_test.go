@@ -40,8 +40,8 @@ func counted(records ...Record) *census {
 }
 
 // TestSettingsAreAdoptedWhenAllNameThem checks that a setting is adopted exactly when all
-// registered instances and the leader have one value and the group has another. Until then
-// operators can see which instance has which value.
+// registered instances and the leader have the same value and the group has another value. Until
+// then operators can see the value of each instance.
 func TestSettingsAreAdoptedWhenAllNameThem(t *testing.T) {
 	old := groupOf(nil)
 	five := groupOf(func(g *Settings) { g.Voters = 5 })
@@ -130,9 +130,9 @@ func TestSettingsAreAdoptedWhenAllNameThem(t *testing.T) {
 	}
 }
 
-// TestLeaversDoNotCount checks that founders are adopted when all instances that stay have them and
-// one of them is present. A leader that leaves proposes the founders of the others, if their
-// records list the names.
+// TestLeaversDoNotCount checks that founders are adopted when all instances that stay have these
+// founders, and one of the founders is present. A leader that leaves proposes the founders of the
+// other instances, if their records list the names.
 func TestLeaversDoNotCount(t *testing.T) {
 	one := groupOf(func(g *Settings) { g.Founders = []string{"n1"} })
 	three := groupOf(func(g *Settings) { g.Founders = []string{"n1", "n2", "n3"} })
@@ -140,7 +140,7 @@ func TestLeaversDoNotCount(t *testing.T) {
 	for name, c := range map[string]struct {
 		group, own Settings
 		say        []Settings
-		leave      []int // indices in say of the leaving instances; 0 is the leader
+		leave      []int // indices in say of the leaving instances; index 0 is the leader
 		change     func(all []Record)
 		adopt      Settings
 	}{
@@ -212,8 +212,8 @@ func TestUnreadableRecordsAgreeToNothing(t *testing.T) {
 	}
 }
 
-// TestManyThatDifferAreCounted checks that a half-updated fleet of a thousand instances is reported
-// in one line.
+// TestManyThatDifferAreCounted checks that differing settings of a half-updated fleet of a thousand
+// instances are reported in one line.
 func TestManyThatDifferAreCounted(t *testing.T) {
 	var all census
 	each := groupOf(func(g *Settings) { g.Voters = 5 })
@@ -257,8 +257,8 @@ func TestTheCensusForgets(t *testing.T) {
 	}
 }
 
-// TestTheTTLInForceIsTheMachines checks that the charter's TTL and budgets are in force, and not
-// those of the settings.
+// TestTheTTLInForceIsTheMachines checks that the TTL and the budgets in force are those of the
+// charter, not those of the settings.
 func TestTheTTLInForceIsTheMachines(t *testing.T) {
 	g, err := InForce(lockfsm.Charter{SessionTTL: 7 * time.Second, Settings: groupOf(nil).Encode(),
 		Limits: lockfsm.Limits{SessionBytes: 5, GroupBytes: 6}})
@@ -288,11 +288,11 @@ func TestFoundersGoByTheirNames(t *testing.T) {
 	}
 }
 
-// TestRulesAreRaisedWhenAllKnowThem checks that the rules are raised only to the version of the
-// oldest build that has a registered instance, a voter or a learner.
+// TestRulesAreRaisedWhenAllKnowThem checks that the rules are raised only to the version that the
+// oldest build supports, among the builds of registered instances, voters and learners.
 func TestRulesAreRaisedWhenAllKnowThem(t *testing.T) {
 	for name, c := range map[string]struct {
-		rules    []uint32 // rules versions of the instances 1, 2, ...
+		rules    []uint32 // rules versions of the instances 1, 2 and so on
 		replicas []nodeid.ID
 		want     uint32
 	}{

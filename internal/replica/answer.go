@@ -14,22 +14,22 @@ import (
 type Answer struct {
 	Locks []lockfsm.LockInfo
 	Left  map[lockfsm.SessionID]time.Duration // time until each session ends
-	// of a Check: the hold exists; of an Evict: the hold existed and has ended
+	// for a Check: the hold exists; for an Evict: the hold existed and has ended
 	Held bool
 	Next lockfsm.Cursor
 	More bool
 
 	Sessions []lockfsm.SessionInfo
-	From     lockfsm.SessionCursor // of Sessions and Members: the start of the next page
+	From     lockfsm.SessionCursor // for Sessions and Members: the start of the next page
 	Members  []Listed
-	Total    int                  // of Members: the number of all members
-	Names    map[nodeid.ID]string // of Members: names of the instances that have a replica
+	Total    int                  // for Members: the number of all members
+	Names    map[nodeid.ID]string // for Members: names of the instances that have a replica
 
 	Data     *lockfsm.Data
 	Code     lockfsm.Code // of a Put
-	Budget   uint64       // of a Put: the budget that it would exceed
+	Budget   uint64       // for a Put: the budget that the Put would exceed
 	Leader   uint64       // raft ID of the replica that answers
-	Position uint64       // end position of Events, or the present position
+	Position uint64       // position of the end of Events, or the present position
 	Events   []lockfsm.Event
 	Missed   bool // some events after the question's position are no longer stored
 }
@@ -64,9 +64,9 @@ func (a *Answer) About() []lockfsm.SessionID {
 	return slices.Compact(sessions)
 }
 
-// AsMembers turns an answer with sessions into one with members. It runs on the asker's goroutine,
-// because decoding a hundred records takes longer than finding them. first must be set for the
-// first page.
+// AsMembers turns an answer with sessions into an answer with members. It runs on the asker's
+// goroutine, because decoding a hundred records takes longer than finding the sessions. For the
+// first page, first must be set.
 func (a *Answer) AsMembers(first bool, c *raftlog.Configuration, g *SessionIndex) {
 	whole := first && !a.More
 	votes := map[nodeid.ID]bool{}
@@ -76,7 +76,7 @@ func (a *Answer) AsMembers(first bool, c *raftlog.Configuration, g *SessionIndex
 	for _, each := range a.Sessions {
 		o := DecodeRecord(each.Record)
 		if each.Gone || o.Own {
-			continue // ended, or opened by NewSession and so no member
+			continue // this session has ended, or is not a member because NewSession opened it
 		}
 		instance := nodeid.ID(each.Opener.Instance)
 		a.Members = append(a.Members, Listed{
@@ -84,7 +84,7 @@ func (a *Answer) AsMembers(first bool, c *raftlog.Configuration, g *SessionIndex
 			Tier: o.tier(each.Opener), For: o.For, Since: o.Since, Votes: votes[instance], Leaving: each.Leaving,
 		})
 	}
-	a.Sessions, a.Total = nil, g.Members() // the total is from the leader's last pass
+	a.Sessions, a.Total = nil, g.Members() // the number at the leader's last pass
 	if whole {
 		a.Total = len(a.Members)
 	}

@@ -2,8 +2,9 @@ package replica
 
 import "github.com/mortise-lock/mortise/lockfsm"
 
-// captureStep is the number of sessions and locks that are encoded at the end of a turn while a
-// snapshot is taken. It takes some tens of microseconds, less than the turn itself under load.
+// captureStep is the number of sessions and locks that are encoded at the end of each turn while a
+// snapshot is taken. Encoding them takes some tens of microseconds, less than the turn itself under
+// load.
 const captureStep = 256
 
 // capture is a snapshot of the state machine, as a raftlog.Capture.

@@ -8,23 +8,23 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// census counts how many sessions have each content of a record. So a pass of the leader compares
-// the few different contents and not one record for each instance.
+// census counts the sessions by the content of their records. So a pass of the leader compares only
+// the few different contents, not the record of every instance.
 type census struct {
 	contents  map[content]*tally
 	instances map[nodeid.ID]int // number of sessions that register each instance
 	// number of sessions with each TTL, including those of clients that only take locks
 	ttls map[time.Duration]int
-	// number of sessions of an instance, or of a program that only takes locks
+	// number of sessions that represent an instance or a client that only takes locks
 	members int
 }
 
-// content is the part of a record that has to be equal on all instances.
+// content is the part of a record that settings agreement compares.
 type content struct {
 	settings Named
 	rules    uint32
 	unknown  bool // the record has no name: it is unreadable, or from another build
-	// its settings no longer count; its rules version counts until its replica is removed
+	// the instance leaves: its settings do not count, but its rules version does
 	leaving bool
 }
 
@@ -33,7 +33,7 @@ func (c content) stays() bool { return !c.leaving }
 type tally struct {
 	count    int
 	names    []named  // in ascending order of name, each once
-	founders []string // names behind the settings' fingerprint, if a record has listed them
+	founders []string // the founders' names, if a record lists them; settings has their fingerprint
 }
 
 type named struct {
@@ -90,7 +90,7 @@ func (t *tally) find(name string) (int, bool) {
 	return slices.BinarySearchFunc(t.names, name, func(n named, name string) int { return cmp.Compare(n.name, name) })
 }
 
-// count adds more to the number of sessions with that TTL. more may be negative.
+// count adds more to the number of sessions with the given TTL. The number more may be negative.
 func (c *census) count(ttl time.Duration, more int) {
 	if c.ttls == nil {
 		c.ttls = map[time.Duration]int{}
@@ -107,8 +107,8 @@ func (c *census) longest() (longest time.Duration) {
 	return longest
 }
 
-// all reports whether at least one instance stays and the function is returns true for each that
-// stays.
+// all reports whether at least one instance stays, and the condition `is` is true for the content
+// of every instance that stays.
 func (c *census) all(is func(content) bool) bool {
 	some := false
 	for each := range c.contents {
@@ -124,7 +124,7 @@ func (c *census) all(is func(content) bool) bool {
 }
 
 // staying returns the settings of an instance that stays, and whether there is one. If all
-// instances agree, these are the settings of all.
+// instances that stay agree, they all have these settings.
 func (c *census) staying() (s Named, some bool) {
 	for each := range c.contents {
 		if each.stays() {
@@ -144,7 +144,8 @@ func (c *census) present(names []string) bool {
 	return false
 }
 
-// foundersOf returns the names behind a fingerprint. Nil means that no record lists them.
+// foundersOf returns the founders' names with the given fingerprint. Nil means that no record lists
+// the names.
 func (c *census) foundersOf(fingerprint string) []string {
 	for each, t := range c.contents {
 		if each.settings.Founders == fingerprint && t.founders != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/mortise-lock/mortise/session/keeper"
 )
 
-// The election timeout is 500 ms. It is longer than any pause of a healthy machine, and short
-// enough for a failover in less than two seconds.
+// The election timeout is 500 ms. This is longer than any pause of a healthy machine, and short
+// enough for a failover within two seconds.
 const (
 	RaftTick        = 25 * time.Millisecond
 	ElectionTicks   = 20
@@ -44,8 +44,8 @@ type Cluster interface {
 	Look()
 }
 
-// Host is the instance that has the replica. The Core calls the Host during its own methods, so the
-// Host must not call the Core.
+// Host is the instance to which the replica belongs. Methods of the Core call the Host, so the Host
+// must not call the Core during such a call.
 type Host interface {
 	// RoleChanged is called when the role in the View has changed.
 	RoleChanged()
@@ -71,7 +71,7 @@ type Trail interface {
 // CoreConfig configures a Core.
 type CoreConfig struct {
 	Group, ID uint64
-	Machine   *lockfsm.Machine // nil if the leader has to send the first snapshot
+	Machine   *lockfsm.Machine // nil if the replica needs a snapshot from the leader first
 	Keeper    Keeper
 	Cluster   Cluster
 	Host      Host
@@ -110,11 +110,12 @@ func NewCore(config CoreConfig) *Core {
 	return &Core{View: view, Questions: NewQuestions(config.ID), config: config, machine: config.Machine}
 }
 
-// Machine returns the state machine. Nil means that there is none yet. Restore replaces it.
+// Machine returns the state machine, or nil if there is none yet. Restore replaces the state
+// machine.
 func (c *Core) Machine() *lockfsm.Machine { return c.machine }
 
-// Deferrable implements raftlog.Deferrable: requests that can only wait need no log entry of their
-// own.
+// Deferrable implements raftlog.Deferrable. If all requests could only be queued behind holders,
+// they need no separate log entry.
 func (c *Core) Deferrable(waiting []byte, settled bool) bool {
 	return c.machine != nil && c.machine.OnlyWait(waiting, settled)
 }
@@ -130,9 +131,10 @@ func (c *Core) Role(role raftlog.Role) {
 	c.config.Cluster.Look()
 }
 
-// TellKeeper passes the present role to the keeper. The caller must call it again when the address
-// book has changed, because the leader's instance or address may have been unknown before. Calls
-// are serialized, so that an older role never follows a newer one. It is safe for concurrent use.
+// TellKeeper passes the present role to the keeper. The caller must call TellKeeper again when the
+// address book has changed, because the leader's instance or address may have been unknown before.
+// Calls are serialized, so that an older role never follows a newer one. It is safe for concurrent
+// use.
 func (c *Core) TellKeeper() {
 	c.telling.Lock()
 	defer c.telling.Unlock()
@@ -191,11 +193,11 @@ func (c *Core) answer(result *lockfsm.Result) {
 	c.config.Keeper.Applied(result)
 }
 
-// Leads implements raftlog.Applier. It passes the state to the keeper and the voter reconciler,
-// which begin a new term as leader with it.
+// Leads implements raftlog.Applier. It passes the state to the keeper and to the voter reconciler,
+// for which a new term as leader begins.
 func (c *Core) Leads(term uint64) {
-	// These include expired sessions that keep a lock for its expiry delay. The keeper must end
-	// them later.
+	// The list includes expired sessions that still keep a lock for the lock's expiry delay. The
+	// keeper must end these sessions later.
 	sessions := c.machine.Sessions()
 	c.SessionIndex.Begin(sessions)
 	c.config.Keeper.Leads(keeper.Leadership{
@@ -244,14 +246,14 @@ func (c *Core) TurnEnd() {
 	}
 }
 
-// Retired implements raftlog.Applier. The keeper tells attached instances immediately to find
+// Retired implements raftlog.Applier. The keeper immediately tells attached instances to find
 // another leader.
 func (c *Core) Retired(err error) {
 	c.config.Keeper.Role(keeper.Role{Term: c.View.Role().Term + 1})
 	c.config.Host.Retired(err)
 }
 
-// noticeBirth reports once that the group is founded. The grace begins at this time.
+// noticeBirth reports once that the group is founded. The grace begins at this moment.
 func (c *Core) noticeBirth() {
 	if !c.born && c.machine.Born() {
 		c.born, c.bornAt = true, c.config.Host.Born()
@@ -260,7 +262,7 @@ func (c *Core) noticeBirth() {
 }
 
 // charter publishes the settings and rules in force, at the start and after each change. If the
-// settings exceeded the limit of the state machine, the configured ones stay in force.
+// group's settings were too large for the state machine, the configured settings stay in force.
 func (c *Core) charter() {
 	charter := c.machine.Charter()
 	c.View.rules.Store(charter.Rules)
@@ -272,8 +274,8 @@ func (c *Core) charter() {
 
 // Facts returns the facts about the possible voters from the leader's log and the sessions, and the
 // leader's term. It makes the keeper propose the settings and rules on which all instances agree.
-// linked reports whether an instance is this one, or has a stream with it. Only the cluster's owner
-// goroutine may call Facts.
+// The function linked reports whether an instance is this instance or is connected to it by a
+// stream. Only the cluster's owner goroutine may call Facts.
 func (c *Core) Facts(
 	now clock.Time, own Own, s *raftlog.Survey, linked func(nodeid.ID) bool,
 ) (f voters.Facts, term uint64, leads bool) {

@@ -74,7 +74,7 @@ func (h *heard) takes(t *testing.T, when string, want ...string) {
 }
 
 // configuration returns a configuration with the replicas 1 to n, on instances with the same
-// numbers. The last one is a learner.
+// numbers. The last replica is a learner.
 func configuration(n uint64) (c raftlog.Configuration) {
 	c.Index = 7
 	for id := uint64(1); id <= n; id++ {
@@ -87,8 +87,9 @@ func configuration(n uint64) (c raftlog.Configuration) {
 	return c
 }
 
-// TestARoleIsToldInOrder checks that the keeper gets the leader's address from the address book, or
-// else from the configuration, and gets it again when the book has changed.
+// TestARoleIsToldInOrder checks that the keeper gets the leader's address from the address book or,
+// if the book does not have it, from the configuration. When the book changes, the keeper gets the
+// new address.
 func TestARoleIsToldInOrder(t *testing.T) {
 	h := &heard{book: map[uint64]founding.Voter{}}
 	c := NewCore(CoreConfig{Group: 1, ID: 4, Keeper: toKeeper{h}, Cluster: toCluster{h}, Host: h})
@@ -110,8 +111,8 @@ func TestARoleIsToldInOrder(t *testing.T) {
 	h.takes(t, "the end", "keeper: term 6, leading false, leader ", "retired: over")
 }
 
-// TestWhatLeadingBrings checks that only the leader's replica passes results to its keeper, after
-// its host, and that the founding of the group is reported once.
+// TestWhatLeadingBrings checks that only the leader's replica passes results to its host and then
+// to its keeper, and that the founding of the group is reported once.
 func TestWhatLeadingBrings(t *testing.T) {
 	c, _, h := leading(t)
 	h.takes(t, "the birth and the lead", "born", "cluster: 1 is born",
@@ -138,7 +139,7 @@ func TestWhatLeadingBrings(t *testing.T) {
 }
 
 // TestWhatAViewShows checks that the instance and the address of a raft ID come from the address
-// book, or else from the configuration.
+// book or, if the book does not have them, from the configuration.
 func TestWhatAViewShows(t *testing.T) {
 	h := &heard{book: map[uint64]founding.Voter{3: {Raft: 3, Instance: nodeidtest.ID(33), Addr: "book:3"}}}
 	c := NewCore(CoreConfig{Group: 1, ID: 4, Keeper: toKeeper{h}, Cluster: toCluster{h}, Host: h})

@@ -13,13 +13,13 @@ const (
 	WatchTime    = 2 * time.Second // time for which a watch waits for an event
 	MaxPage      = 100             // number of locks or sessions in an answer
 
-	maxQuestions  = 64      // questions on a leader at a time; others fail with ErrBusy
-	maxWatchers   = 1024    // watches on a leader at a time
+	maxQuestions  = 64      // questions at a leader at a time; further ones fail with ErrBusy
+	maxWatchers   = 1024    // watches at a leader at a time
 	maxEvents     = 512     // events in one answer
-	pageBudget    = 1000    // locks or sessions visited for a page, in a fraction of a millisecond
-	maxPeekQueue  = 1000    // requests of a queue in an answer to Peek
-	maxListQueue  = 3       // requests of each queue in an answer to List
-	QuestionRound = 1 << 63 // bit that marks the number of a round as a question's
+	pageBudget    = 1000    // locks or sessions visited for a page; takes a fraction of a millisecond
+	maxPeekQueue  = 1000    // maximum number of a queue's requests in an answer to Peek
+	maxListQueue  = 3       // maximum number of each queue's requests in an answer to List
+	QuestionRound = 1 << 63 // bit that marks a round's number as that of a question
 )
 
 // Op is the kind of a question.
@@ -34,7 +34,7 @@ const (
 	OpPut      Op = "put"
 	OpGet      Op = "get"
 	OpWalk     Op = "walk"    // like OpList, with longer queues, for a watch
-	OpHolders  Op = "holders" // the holders of a key after the position After
+	OpHolders  Op = "holders" // the holders of a key that follow the position After
 	OpWatch    Op = "watch"   // waits for an event, at most WatchTime
 	OpEnds     Op = "ends"
 	OpSessions Op = "sessions"
@@ -56,7 +56,8 @@ type Question struct {
 	By, Reason string // cause of an Evict
 	Next       lockfsm.Cursor
 
-	// last position that a Watch has seen, expected revision of a Put, or position of Holders
+	// for a Watch: the last position it has seen; for a Put: the expected revision; for Holders:
+	// the position after which the list begins
 	After uint64
 	Nonce lockfsm.Nonce // of a Put
 	Value []byte

@@ -9,16 +9,16 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Questions holds the pending questions of a leader. Each is answered on the goroutine that owns
-// the state, after a round in which a majority has confirmed that the replica leads. So an answer
-// is never older than its question. Any goroutine may call Ask, Drop and Watching; the Core calls
-// all other methods.
+// Questions holds the pending questions of a leader. Each question is answered on the goroutine
+// that owns the state, after a round in which a majority has confirmed that this replica is the
+// leader. So an answer is never older than its question. Any goroutine may call Ask, Drop and
+// Watching; the Core calls all other methods.
 type Questions struct {
 	leader uint64 // raft ID of this replica
 
 	mu sync.Mutex // never held across a wait
-	// number of the last question. It begins with the raft ID, so that the numbers of two leaders
-	// differ, and stays below QuestionRound
+	// number of the last question. The numbers start at a value made from the raft ID, so that the
+	// numbers of two leaders differ, and stay below QuestionRound
 	last    uint64
 	waiting map[uint64]*Asked // by the number of the round or of the command
 
@@ -34,7 +34,7 @@ type Asked struct {
 	Number uint64 // number of its round, without QuestionRound, or of its command
 
 	question Question
-	// position up to which a waiting Watch has no event; 0 until it waits
+	// position up to which there is no event for a waiting Watch; 0 until the Watch waits
 	watched atomic.Uint64
 	left    atomic.Bool   // the asker no longer waits
 	done    chan struct{} // closed when answer or err is set
@@ -48,13 +48,13 @@ func (a *Asked) Done() <-chan struct{} { return a.done }
 // Answer returns the answer. It may be called only after Done is closed.
 func (a *Asked) Answer() (*Answer, error) { return &a.answer, a.err }
 
-// Ask accepts a question, or fails with ErrBusy if there are too many. The caller must start the
-// round or the command of the question, and finally call Drop.
+// Ask accepts a question, or fails with ErrBusy if there are too many questions. After Ask the
+// caller must start the round or the command of the question, and finally call Drop.
 func (s *Questions) Ask(q Question) (*Asked, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	limit := maxQuestions
-	if q.Op == OpWatch { // after an event all watchers ask again simultaneously
+	if q.Op == OpWatch { // watches have another limit, because after an event all watchers ask again
 		limit = maxWatchers - s.Watching()
 	}
 	if len(s.waiting) >= limit {
@@ -75,9 +75,9 @@ func (s *Questions) Drop(a *Asked) {
 	s.take(a.Number)
 }
 
-// Idle returns an answer to a Watch that has waited without an event: the position up to which
-// there is none. The asker calls it to stop waiting. It fails with ErrBusy if the round of the
-// Watch is not confirmed yet.
+// Idle returns the answer to a Watch that has waited in vain: the position up to which there is no
+// event. The asker calls Idle to stop waiting. Idle fails with ErrBusy if the round of the Watch is
+// not confirmed yet.
 func (s *Questions) Idle(a *Asked) (*Answer, error) {
 	a.left.Store(true)
 	position := a.watched.Load()
@@ -90,7 +90,7 @@ func (s *Questions) Idle(a *Asked) (*Answer, error) {
 // Watching returns the number of watches that wait for an event.
 func (s *Questions) Watching() int { return int(s.watching.Load()) }
 
-// take removes and returns a question, so that only one goroutine answers it. Nil means that its
+// take removes and returns a question, so that only one goroutine answers it. Nil means that the
 // asker has called Drop.
 func (s *Questions) take(number uint64) *Asked {
 	s.mu.Lock()
@@ -100,7 +100,7 @@ func (s *Questions) take(number uint64) *Asked {
 	return one
 }
 
-// end answers all questions and watches with ErrNoLead, because this replica may not answer them
+// end fails all questions and watches with ErrNoLead, because this replica must not answer them
 // after its term as leader.
 func (s *Questions) end() {
 	s.mu.Lock()
@@ -169,7 +169,8 @@ func (s *Questions) answer(number uint64, m *lockfsm.Machine) {
 	close(one.done)
 }
 
-// changed answers an Evict or a Put. If it was proposed in an earlier term, no asker waits for it.
+// changed answers an Evict or a Put with its result. If the command was proposed in an earlier
+// term, no asker waits for the result.
 func (s *Questions) changed(result *lockfsm.Result) {
 	one := s.take(uint64(result.Number))
 	if one == nil {
@@ -187,7 +188,8 @@ func (s *Questions) changed(result *lockfsm.Result) {
 	close(one.done)
 }
 
-// tell answers a watch and returns true if the watch has an event, or if events were missed.
+// If there is an event for the watch, or if events were missed, tell answers the watch and returns
+// true.
 func (s *Questions) tell(one *Asked, m *lockfsm.Machine) bool {
 	q, a := &one.question, &one.answer
 	events, upTo, known := m.Since(q.After, q.Key, maxEvents)

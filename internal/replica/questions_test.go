@@ -47,7 +47,7 @@ func ask(t *testing.T, q *Questions, question Question) *Asked {
 }
 
 // TestQuestionsAreAnsweredBehindTheirRound checks that each question is answered once, after its
-// round, unless its asker has called Drop.
+// round. If the asker has called Drop, it is not answered.
 func TestQuestionsAreAnsweredBehindTheirRound(t *testing.T) {
 	c, q, host := leading(t)
 	one, left := ask(t, q, Question{Op: OpCheck, Key: "k", Token: 7}), ask(t, q, Question{Op: OpPeek, Key: "k"})
@@ -90,8 +90,8 @@ func TestAnotherLeadAnswersNothing(t *testing.T) {
 	}
 }
 
-// TestAWatchWaitsForItsKey checks that a watch is answered at the end of a turn with an event for
-// its key, or by Idle.
+// TestAWatchWaitsForItsKey checks that a watch is answered at the end of the first turn that has an
+// event for its key, or by Idle.
 func TestAWatchWaitsForItsKey(t *testing.T) {
 	c, q, _ := leading(t)
 	question := Question{Op: OpWatch, Key: "k", After: c.Machine().Position()}

@@ -14,41 +14,43 @@ import (
 
 // Limits of a configuration.
 const (
-	// the largest fleet in which every instance is a founder and asks all others
+	// the highest value of Replicas: every instance is a founder and asks all others
 	MaxReplicas     = 16
 	MaxFounders     = 64
-	MaxFounderBytes = 128 // length of one name
+	MaxFounderBytes = 128 // bytes of one name
 )
 
 // Record describes an instance and is part of the command that opens its session. The state machine
 // stores the encoded record without decoding it. Other instances decode it to show which instance
-// holds a lock. It is JSON, so that a later version can add fields.
+// holds a lock. A record is JSON, so that a later version can add fields.
 type Record struct {
 	Instance string `json:"instance"`
 	Name     string `json:"name"`
 	Addr     string `json:"addr"`
 	Zone     string `json:"zone,omitempty"`
-	Version  string `json:"version,omitempty"` // version of its build of this library, for display
-	Rules    uint32 `json:"rules"`             // highest rules version that its build supports
+	Version  string `json:"version,omitempty"` // version of the instance's build, for display
+	Rules    uint32 `json:"rules"`             // highest rules version that the build supports
 	Settings Named  `json:"settings"`
-	// a client that only takes locks; it is no instance, cannot have a replica and has no settings
+	// set for a client that only takes locks: it is no instance, cannot have a replica and has no
+	// settings
 	Guest bool `json:"guest,omitempty"`
-	// name in its capability, written by the leader; empty for a full instance
+	// name in the opener's capability, written by the leader; empty for a full instance
 	For  string `json:"for,omitempty"`
-	Tier string `json:"tier,omitempty"` // tier of its derived certificate, written by the leader
+	Tier string `json:"tier,omitempty"` // tier of the opener's derived certificate, written by the leader
 	Own  bool   `json:"own,omitempty"`  // a further session of an instance, opened by NewSession
-	// names behind Settings.Founders. Only a founder lists them, and only if they fit
+	// the names whose fingerprint is Settings.Founders. Only a founder lists them, and only if they
+	// fit
 	Founders []string `json:"founders,omitempty"`
 	// when the instance became a member of its group, in Unix milliseconds of its own clock
 	Since int64 `json:"since,omitempty"`
 
-	leaving bool // copied from its session; not part of the encoded record
+	leaving bool // copied from the session; not part of the encoded record
 }
 
 // Named is a short form of the settings of a group. Equal values mean equal settings.
 type Named struct {
 	Replicas int `json:"replicas,omitempty"`
-	// fingerprint of the names, which may be too long for a record
+	// fingerprint of the founders' names, because the names may be too long for a record
 	Founders     string        `json:"founders,omitempty"`
 	FounderCount int           `json:"founder_count,omitempty"`
 	Voters       int           `json:"voters"`
@@ -61,7 +63,7 @@ type Named struct {
 // Encode encodes the record. It omits the names of the founders if they are too long.
 func (r Record) Encode() []byte {
 	b, err := json.Marshal(r)
-	// the other half is for additions by Stamp or a later build
+	// the other half is reserved for additions by Stamp or a later build
 	if err == nil && len(b) > lockfsm.MaxRecordBytes/2 {
 		r.Founders = nil
 		b, err = json.Marshal(r)
@@ -72,8 +74,8 @@ func (r Record) Encode() []byte {
 	return b
 }
 
-// DecodeRecord decodes a record. For bytes that it cannot decode it returns the zero record, which
-// supports no rules version and agrees to no settings.
+// DecodeRecord decodes a record. For malformed bytes it returns the zero record, which supports no
+// rules version and agrees to no settings.
 func DecodeRecord(b []byte) Record {
 	var r Record
 	if json.Unmarshal(b, &r) != nil {
@@ -92,7 +94,7 @@ func (r *Record) ID() nodeid.ID {
 }
 
 // founders returns the names of the founders that the record lists, in ascending order. It returns
-// nil if they do not match the fingerprint, or are not valid in a configuration.
+// nil if the names do not match the fingerprint, or would not be valid in a configuration.
 func (r *Record) founders() []string {
 	valid := func(name string) bool { return name != "" && len(name) <= MaxFounderBytes && plain.Is(name) }
 	listed := Settings{Founders: Unique(r.Founders)}
@@ -118,8 +120,8 @@ type Proof struct {
 
 // Vouch reports whether the record with which a peer opens a session claims only what the
 // connection has authenticated. It also returns the hash of the peer's capability, or zero for a
-// full instance. A session from NewSession, or of a client that only takes locks, identifies no
-// instance.
+// full instance. The record of a session from NewSession, or of a client that only takes locks,
+// names no instance.
 func (p Proof) Vouch(record []byte) (capability [32]byte, ok bool) {
 	capability = p.Rights.Hash()
 	r := DecodeRecord(record)

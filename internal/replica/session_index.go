@@ -13,21 +13,24 @@ import (
 
 // SessionIndex is the leader's index of sessions for the voter reconciler. The log's owner
 // goroutine writes it, and the cluster's owner goroutine reads it. The writer publishes only
-// changes: with a hundred thousand sessions, the whole list would delay every caller that waits for
-// a lock. A publication requests a pass only if the reader has read the last one, so a thousand
-// instances that open their sessions simultaneously cause only a few passes. Changes are published
-// at the end of each turn, because the log of an idle group may have no further turn for seconds.
+// changes, because publishing a hundred thousand sessions would delay every caller that waits for a
+// lock. A publication requests a pass only if the reader has read the previous publication. So a
+// thousand instances that open their sessions simultaneously cause only a few passes. Changes are
+// published at the end of each turn, because the log of an idle group may have no further turn for
+// seconds.
 //
-// A pass reads only data that affects the voters: the instances that may vote, found by their
-// names, and counts of all others. So its cost does not grow with the sessions of other instances.
+// A pass reads only data that affects the voters: the instances that may vote, which are found by
+// their names, and counts of all other sessions. So the cost of a pass does not grow with the
+// sessions of instances that cannot vote.
 type SessionIndex struct {
 	// sessions with unpublished changes; owned by the log's owner goroutine
 	changed []lockfsm.SessionID
-	// the next publication must request a pass, because the last one is read or about to be
+	// the next publication must request a pass, because the last publication was read or is being
+	// read
 	wanted atomic.Bool
 
 	mu    sync.Mutex            // guards the fields below; held only for assignments
-	anew  bool                  // a term as leader has begun with the sessions in begun
+	anew  bool                  // a term as leader has begun; its first sessions are in the field begun
 	begun []lockfsm.SessionInfo // shared with the keeper, and never changed
 	news  []indexed
 
@@ -39,8 +42,8 @@ type SessionIndex struct {
 	named atomic.Pointer[map[nodeid.ID]string]
 }
 
-// Begin publishes all sessions at the beginning of a term as leader. It does not copy them: copying
-// a million would delay the log for a large part of an election timeout.
+// Begin publishes all sessions at the beginning of a term as leader. It does not copy the sessions,
+// because copying a million of them would delay the log for a large part of an election timeout.
 func (g *SessionIndex) Begin(sessions []lockfsm.SessionInfo) {
 	g.changed = g.changed[:0]
 	g.mu.Lock()
@@ -88,9 +91,9 @@ func (g *SessionIndex) Read(f *voters.Facts, linked func(instance nodeid.ID) boo
 	}
 }
 
-// matter determines the names that affect the voters: those of the founders, and those under which
-// an instance that has a replica is or was registered. By the name a pass also finds a later
-// incarnation of that instance.
+// matter determines the names that affect the voters. These are the names of the founders, and the
+// last known names of the instances that have a replica. By such a name a pass also finds a later
+// incarnation of the instance.
 func (g *SessionIndex) matter(f *voters.Facts) {
 	before, now := map[nodeid.ID]string{}, map[nodeid.ID]string{}
 	if last := g.named.Load(); last != nil {
@@ -114,10 +117,10 @@ func (g *SessionIndex) matter(f *voters.Facts) {
 	}
 }
 
-// catchUp applies the published changes. The changes of one session are in order, and a later one
-// replaces an earlier one.
+// catchUp applies the published changes. The changes of one session are in order, and a later
+// change replaces an earlier one.
 func (g *SessionIndex) catchUp() {
-	g.wanted.Store(true) // before the changes are taken: later ones must request the next pass
+	g.wanted.Store(true) // set before the changes are taken, because later changes must request a pass
 	g.mu.Lock()
 	begun, news, anew := g.begun, g.news, g.anew
 	g.begun, g.news, g.anew = nil, nil, false

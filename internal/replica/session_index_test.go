@@ -38,7 +38,7 @@ func (s sessionMap) all() (all []lockfsm.SessionInfo) {
 
 func linkedToAll(nodeid.ID) bool { return true }
 
-// look returns the registered instances, as if each of them may vote.
+// look returns the registered instances, as in a pass in which each of them may vote.
 func (g *SessionIndex) look() []voters.Registered {
 	var f voters.Facts
 	g.Read(&f, linkedToAll)
@@ -47,7 +47,7 @@ func (g *SessionIndex) look() []voters.Registered {
 
 // TestRegistryFollowsTheSessions checks that each pass finds the present sessions, whatever changes
 // happen before it and however they are published. Each change must request a pass, because an idle
-// log has no later turn.
+// log has no further turns.
 func TestRegistryFollowsTheSessions(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -102,7 +102,8 @@ func TestRegistryFollowsTheSessions(t *testing.T) {
 }
 
 // TestRegistryCostsWhatChanges checks that publishing one change does not copy the list of a
-// hundred thousand sessions. A caller that waits for a lock would have to wait for that copy.
+// hundred thousand sessions, because a caller that waits for a lock would have to wait for the
+// copy.
 func TestRegistryCostsWhatChanges(t *testing.T) {
 	var g SessionIndex
 	now := sessionMap{}
@@ -137,8 +138,8 @@ func bytesPerRun(f func()) uint64 {
 	return (after.TotalAlloc - before.TotalAlloc) / runs
 }
 
-// TestRegistryShowsWhatMattersForTheVoters checks that, with founders, a pass reads the instances
-// that may vote, those that have a replica, and their later incarnations.
+// TestRegistryShowsWhatMattersForTheVoters checks a group with founders: a pass reads the instances
+// that may vote, the instances that have a replica, and their later incarnations.
 func TestRegistryShowsWhatMattersForTheVoters(t *testing.T) {
 	var g SessionIndex
 	sessions := sessionMap{}
@@ -217,7 +218,7 @@ func withIdle(n int) (*SessionIndex, sessionMap) {
 	return &g, now
 }
 
-// lookOnce runs a pass of the leader after one session has changed: it collects the facts and
+// lookOnce changes one session and then runs a pass of the leader, which collects the facts and
 // decides.
 func (g *SessionIndex) lookOnce(steward *voters.Reconciler, now sessionMap) (voters.Step, agreement) {
 	g.Note(&lockfsm.Result{Kind: lockfsm.Leaving, Session: 50})
@@ -232,8 +233,9 @@ func (g *SessionIndex) lookOnce(steward *voters.Reconciler, now sessionMap) (vot
 	return steward.Look(time.Minute, f, 9), agree(groupOf(nil), groupOf(nil), &g.census, g.census.longest())
 }
 
-// TestALookCostsTheSameBesideIdleSessions checks that a pass allocates no more memory with twice as
-// many sessions of instances that cannot vote. The leader makes up to twenty passes a second.
+// TestALookCostsTheSameBesideIdleSessions checks that a pass does not allocate more memory if there
+// are twice as many sessions of instances that cannot vote. The leader makes up to twenty passes a
+// second.
 func TestALookCostsTheSameBesideIdleSessions(t *testing.T) {
 	cost := func(n int) uint64 {
 		g, now := withIdle(n)
@@ -261,8 +263,8 @@ func BenchmarkLook(b *testing.B) {
 	}
 }
 
-// TestAGuestDoesNotCount checks that a client that only takes locks gets no vote and does not count
-// in settings agreement, but that its TTL counts.
+// TestAGuestDoesNotCount checks that a client that only takes locks gets no vote, and that its
+// settings do not count in settings agreement, but its TTL does.
 func TestAGuestDoesNotCount(t *testing.T) {
 	var g SessionIndex
 	g.Begin([]lockfsm.SessionInfo{

@@ -14,17 +14,17 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// Settings are the settings of a group as a whole. The state machine stores their JSON without
-// decoding it. If a build adds a field, it must not write that field before a new rules version is
-// in force, because an older leader would remove it.
+// Settings are the settings of a whole group. The state machine stores their JSON without decoding
+// it. A build that adds a field must not write this field before a new rules version is in force,
+// because an older leader would remove the field.
 type Settings struct {
 	Replicas   int           `json:"replicas,omitempty"`
 	Founders   []string      `json:"founders,omitempty"` // ascending, without duplicates
 	Voters     int           `json:"voters"`
 	SessionTTL time.Duration `json:"session_ttl_ns"`
 	Grace      time.Duration `json:"grace_ns"` // 0 means none
-	// A group begins with the default budgets, and adopts these budgets when all instances have
-	// them.
+	// Budgets. A new group has the default budgets, and adopts the configured budgets when they are
+	// equal on all instances.
 	SessionBytes int64 `json:"session_bytes"`
 	GroupBytes   int64 `json:"group_bytes"`
 }
@@ -64,11 +64,11 @@ func (g Settings) Named() Named {
 	return s
 }
 
-// Encode returns the JSON for the state machine. Nil means that it exceeds
-// lockfsm.MaxSettingsBytes, as with many founders with very long names.
+// Encode returns the JSON for the state machine. Nil means that the JSON exceeds
+// lockfsm.MaxSettingsBytes, for example because many founders have very long names.
 func (g Settings) Encode() []byte {
 	b, err := json.Marshal(g)
-	// strings and numbers can always be encoded
+	// err is always nil, because strings and numbers can always be encoded
 	if err != nil || len(b) > lockfsm.MaxSettingsBytes {
 		return nil
 	}

@@ -12,9 +12,9 @@ import (
 )
 
 // SettingsAgreement is the leader's part of settings agreement. The leader proposes settings once
-// all instances that stay have them, and raises the version of the lock rules once all support it.
-// The cluster's owner goroutine computes the proposals together with the facts for the voters. The
-// zero value has proposed nothing.
+// all instances that stay have these settings. It raises the version of the lock rules once all
+// instances and replicas support the new version. The cluster's owner goroutine computes the
+// proposals together with the facts about the voters. The zero value is ready to use.
 type SettingsAgreement struct { // the last proposal and its time
 	term  uint64
 	blob  []byte // proposed settings
@@ -28,12 +28,12 @@ const agreeEvery = time.Second
 // Own is the state of the leading instance itself.
 type Own struct {
 	Settings Settings // settings of its configuration
-	Durable  bool     // it has a directory
-	Leaving  bool     // it is leaving
+	Durable  bool     // the instance has a directory
+	Leaving  bool     // the instance is leaving
 }
 
-// Stand is the state in force in a leader's group, and the settings that the leader itself would
-// propose.
+// Stand contains the settings and rules that are in force in a leader's group, and the settings
+// that the leader itself would propose.
 type Stand struct {
 	Own
 	Term  uint64
@@ -51,8 +51,8 @@ type Proposals struct {
 }
 
 // Facts returns the facts about the possible voters from the leader's log and the sessions, and the
-// changes that the leader should propose. find looks an instance up in the address book, which may
-// have a newer address. linked is the function of [Core.Facts].
+// changes that the leader should propose. The function find looks a replica up in the address book,
+// which may have a newer address. The function linked is that of [Core.Facts].
 func (a *SettingsAgreement) Facts(
 	now clock.Time, p Stand, s *raftlog.Survey, g *SessionIndex, find func(raft uint64) (founding.Voter, bool),
 	linked func(nodeid.ID) bool,
@@ -72,8 +72,8 @@ func (a *SettingsAgreement) Facts(
 	return f, wishes
 }
 
-// look compares the settings of the registered instances with those in force. replicas are those
-// that have a vote or may get one.
+// look compares the settings of the registered instances with the settings in force. The argument
+// replicas lists the replicas that have a vote or may get one.
 func (a *SettingsAgreement) look(now clock.Time, p Stand, g *SessionIndex, replicas []voters.Replica) Proposals {
 	found := agree(*p.Group, proposed(p.Settings, &g.census, p.Leaving), &g.census, g.census.longest())
 	var w Proposals

@@ -7,8 +7,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
-// TestWhatIsLostIsAskedForAgain checks that a leader proposes immediately in each of its terms, and
-// again after each second until the proposal is in force.
+// TestWhatIsLostIsAskedForAgain checks that a leader makes its proposal immediately in each of its
+// terms, and again every second until the proposed settings are in force.
 func TestWhatIsLostIsAskedForAgain(t *testing.T) {
 	five := groupOf(func(g *Settings) { g.Voters = 5 })
 	var g SessionIndex

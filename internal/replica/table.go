@@ -10,7 +10,7 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// table is the reader's part of a SessionIndex.
+// table is the part of a SessionIndex that its reader uses.
 type table struct {
 	known     map[lockfsm.SessionID]*indexed
 	instances map[nodeid.ID][]*indexed // the registered instances by ID
@@ -25,7 +25,7 @@ type indexed struct {
 	session  lockfsm.SessionInfo
 	ended    bool
 	record   Record
-	instance nodeid.ID // authenticated instance of the record; zero if none
+	instance nodeid.ID // the authenticated instance that the record registers; zero if none
 }
 
 // pick returns the registered instances that affect the voters, in ascending order of session.
@@ -56,7 +56,7 @@ func (k *indexed) registered(linked func(instance nodeid.ID) bool) voters.Regist
 	}
 }
 
-// others are the instances that do not affect the voters. It implements voters.Others.
+// others represents the instances that do not affect the voters. It implements voters.Others.
 type others struct {
 	table  *table
 	linked func(instance nodeid.ID) bool
@@ -80,7 +80,7 @@ func (o others) Has(instance nodeid.ID) bool { return len(o.table.instances[inst
 
 func (t *table) enter(s lockfsm.SessionInfo) {
 	k := &indexed{session: s, record: DecodeRecord(s.Record)}
-	k.session.Record, k.record.leaving = nil, s.Leaving // they are decoded above
+	k.session.Record, k.record.leaving = nil, s.Leaving // the record is decoded above
 	t.known[s.ID] = k
 	t.census.count(s.TTL, 1)
 	if k.isMember() {
@@ -90,7 +90,8 @@ func (t *table) enter(s lockfsm.SessionInfo) {
 		return
 	}
 	t.census.add(&k.record)
-	// The record of another build or library identifies no instance that could vote.
+	// Only an authenticated instance is registered. A record from another build may have no
+	// readable instance.
 	if id := k.record.ID(); !id.IsZero() && id == s.Opener.Instance {
 		k.instance, t.electable = id, nil
 		t.instances[id], t.names[k.record.Name] = append(t.instances[id], k), append(t.names[k.record.Name], k)
@@ -134,8 +135,8 @@ func without[K comparable](lists map[K][]*indexed, key K, k *indexed) {
 	}
 }
 
-// counts reports whether the session counts in settings agreement. A session of a client that only
-// takes locks does not.
+// counts reports whether the session counts in settings agreement. Sessions of clients that only
+// take locks, or that have a derived secret, do not count.
 func (k *indexed) counts() bool {
 	return !k.record.Guest && k.session.Opener.Capability == [32]byte{}
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// View is the state of a replica that the other parts of its instance can read. The log's owner
-// goroutine writes it, in a Core, and any goroutine may read it. An instance without a replica has
-// a nil View.
+// View is the part of a replica's state that the other parts of its instance can read. The Core
+// writes it on the log's owner goroutine, and any goroutine may read it. An instance without a
+// replica has a nil View.
 type View struct {
-	Group, ID uint64 // of the replica
+	Group, ID uint64 // group and raft ID of the replica
 
 	role     atomic.Pointer[raftlog.Role]
 	config   atomic.Pointer[raftlog.Configuration]
@@ -29,12 +29,12 @@ type View struct {
 	used     lockfsm.Usage
 }
 
-// Book is the address book of an instance. Its configuration may be newer than the log's.
+// Book is the address book of an instance. The book may be newer than the configuration in the log.
 type Book interface {
 	Voter(raft uint64) (founding.Voter, bool)
 }
 
-// Role returns the replica's role in its term.
+// Role returns the replica's present role and term.
 func (v *View) Role() raftlog.Role { return *v.role.Load() }
 
 // Configuration returns the configuration that this replica has applied. It is never nil, and the
@@ -57,15 +57,15 @@ func (v *View) Counts() lockfsm.Counts {
 	return v.counts
 }
 
-// Usage returns the charges of the state at the end of the last turn.
+// Usage returns how much of the budgets the state used at the end of the last turn.
 func (v *View) Usage() lockfsm.Usage {
 	v.counting.Lock()
 	defer v.counting.Unlock()
 	return v.used
 }
 
-// Remarks returns the sentences about differing settings from the last pass of this replica as
-// leader.
+// Remarks returns sentences about differing settings. They are from the last pass that this replica
+// made as leader.
 func (v *View) Remarks() []string {
 	if v == nil || v.remarks.Load() == nil {
 		return nil
@@ -92,8 +92,8 @@ func (v *View) IsNamed() bool {
 	return slices.ContainsFunc(v.Configuration().Members, func(m raftlog.Member) bool { return m.ID == v.ID })
 }
 
-// Of returns the raft IDs that the configuration assigns to an instance. The instance may have
-// stopped using them.
+// Of returns the raft IDs that the configuration assigns to an instance. The instance may no longer
+// use them.
 func (v *View) Of(instance nodeid.ID) (ids []uint64) {
 	for _, m := range Placed(v.Configuration()) {
 		if m.Instance == instance {
@@ -108,15 +108,15 @@ func (v *View) Others(self nodeid.ID) []founding.Voter {
 	return slices.DeleteFunc(Placed(v.Configuration()), func(m founding.Voter) bool { return m.Instance == self })
 }
 
-// OthersConnected reports whether the instance of a replica in Others is connected.
+// OthersConnected reports whether the instance of any replica in Others is connected.
 func (v *View) OthersConnected(self nodeid.ID, linked func(nodeid.ID) bool) bool {
 	return slices.ContainsFunc(v.Others(self), func(m founding.Voter) bool { return linked(m.Instance) })
 }
 
-// Speaks reports whether the raft ID that an instance uses is its own, by the address book or by
-// the applied configuration. Raft trusts every message of a replica, and an instance only claims
-// its raft ID: without this check any member could stop the leader with one message. Either the
-// book or the applied configuration may be newer than the other.
+// Speaks reports whether the raft ID that an instance uses belongs to the instance, according to
+// the address book. If the book does not have the raft ID, the applied configuration decides, which
+// may be newer. Raft trusts every message of a replica, but a raft ID is only claimed. So without
+// this check any member could stop the leader with one message.
 func (v *View) Speaks(book Book, raft uint64, instance nodeid.ID) bool {
 	if m, ok := book.Voter(raft); ok {
 		return m.Instance == instance
@@ -124,8 +124,8 @@ func (v *View) Speaks(book Book, raft uint64, instance nodeid.ID) bool {
 	return v != nil && Names(v.Configuration(), raft, instance)
 }
 
-// Place returns the instance of a raft ID, from the address book, or else from the configuration
-// for a replica that was just added.
+// Place returns the instance of a raft ID from the address book. For a replica that was just added,
+// which the book may not have, it returns the instance from the configuration.
 func (v *View) Place(book Book, raft uint64) founding.Voter {
 	m, ok := book.Voter(raft)
 	if ok || v == nil {
@@ -134,7 +134,8 @@ func (v *View) Place(book Book, raft uint64) founding.Voter {
 	return Find(v.Configuration(), raft)
 }
 
-// Leader returns the replica that leads, as far as this replica knows. The zero Voter means none.
+// Leader returns the replica that this replica believes to be the leader. The zero Voter means that
+// no leader is known.
 func (v *View) Leader(book Book) founding.Voter {
 	if v == nil {
 		return founding.Voter{}
@@ -152,8 +153,8 @@ func (v *View) LeaderOr(book Book, attached nodeid.Endpoint) nodeid.Endpoint {
 }
 
 // KnowsLeader reports whether the instance knows a leader, through its replica or its attached
-// session. A replica that has just been prepared, or was removed, gets no message of a leader
-// although the group has one.
+// session. A replica that has just been prepared or was removed gets no messages from the leader,
+// even if the group has a leader.
 func (v *View) KnowsLeader(attached bool) bool { return attached || v != nil && v.Role().Leader != 0 }
 
 // Targets returns the endpoints of the given replicas.

@@ -11,10 +11,11 @@ import (
 )
 
 // This file converts between the types of the log and those of package voters: the state of the
-// replicas in the log becomes facts, and a decision becomes a change for the log.
+// replicas is converted to facts, and a decision is converted to a change of the log's
+// configuration.
 
-// Placed decodes the instances and addresses of a configuration's replicas. If those of a replica
-// cannot be decoded, its Voter has only the raft ID.
+// Placed decodes the instances and addresses of a configuration's replicas. If the instance or
+// address of a replica cannot be decoded, its Voter has only the raft ID.
 func Placed(c *raftlog.Configuration) []founding.Voter {
 	list := make([]founding.Voter, 0, len(c.Members))
 	for _, m := range c.Members {
@@ -38,7 +39,7 @@ func Applied(c *raftlog.Configuration) founding.Configuration {
 	return applied
 }
 
-// LogOf returns the position of a replica's log, as a type of package founding.
+// LogOf converts the position of a replica's log to a type of package founding.
 func LogOf(role raftlog.Role) founding.Log {
 	if role.Leader != 0 || role.LastIndex == 0 {
 		return founding.Log{}
@@ -67,8 +68,8 @@ func Find(c *raftlog.Configuration, raft uint64) founding.Voter {
 	return founding.Voter{}
 }
 
-// facts returns the facts about the replicas from a leader's log. find and linked are those of
-// [SettingsAgreement.Facts].
+// facts returns the facts about the replicas from a leader's log. The functions find and linked are
+// those of [SettingsAgreement.Facts].
 func facts(s *raftlog.Survey, settings voters.Settings, find func(raft uint64) (founding.Voter, bool),
 	linked func(nodeid.ID) bool) voters.Facts {
 	f := voters.Facts{
@@ -94,8 +95,8 @@ func facts(s *raftlog.Survey, settings voters.Settings, find func(raft uint64) (
 	return f
 }
 
-// Change returns the configuration change for a step, and false for a step that needs no change.
-// about is the replica to add.
+// Change returns the configuration change for a step, or false if the step needs no change. The
+// argument about is the replica to add.
 func Change(step voters.Step, about founding.Voter) (raftlog.Change, bool) {
 	switch step.Kind {
 	case voters.AddLearner:

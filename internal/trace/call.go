@@ -10,23 +10,23 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// Call is the state of one call for a lock, and later of the lock. It is nil if there are no
-// observers.
+// Call is the state of one call for a lock, and later the state of the lock. A Call is nil if there
+// are no observers.
 type Call struct {
 	tracer *Tracer
 	began  clock.Time
-	event  Event // common to all events of the lock; set before granted
+	event  Event // the fields that all events of the lock share; set before granted
 	parent []byte
 	hold   *client.Hold // nil until the group is asked
-	op     uint64       // in the history; 0 if the group was not asked
+	op     uint64       // number in the history; 0 if the group was not asked
 	tried  bool         // the answer was that the lock is held
 	since  clock.Time   // time of the grant
 
-	unlocking sync.Once // the first release is recorded before any is made
+	unlocking sync.Once // the first release is recorded before any release is made
 
 	mu      sync.Mutex // guards the fields below; never held across a wait
 	granted bool       // Hooks.Acquired has returned
-	lost    *Event     // a loss before granted was set
+	lost    *Event     // a loss that occurred before granted was set
 }
 
 // Start begins a call, even one that is refused immediately.
@@ -42,7 +42,7 @@ func (t *Tracer) Start(ctx context.Context, asked Asked) *Call {
 	return c
 }
 
-// Mark returns the trace parent for the request, or nil if there is none.
+// Mark returns the trace parent for the request, or nil if the request has none.
 func (c *Call) Mark() []byte {
 	if c == nil {
 		return nil
@@ -50,7 +50,8 @@ func (c *Call) Mark() []byte {
 	return c.parent
 }
 
-// Asks must be called before the group is asked for r. hold is the hold that the group may grant.
+// Asks must be called before the group gets the request r. The argument hold is the hold that the
+// group may grant.
 func (c *Call) Asks(r client.Request, hold *client.Hold) {
 	if c == nil {
 		return
@@ -62,7 +63,8 @@ func (c *Call) Asks(r client.Request, hold *client.Hold) {
 	c.recordAsked(r)
 }
 
-// Answered must be called with the error of the group. Nil means that the lock is granted.
+// Answered must be called with the error that the group has returned. Nil means that the lock is
+// granted.
 func (c *Call) Answered(err error) {
 	if c == nil {
 		return
@@ -92,8 +94,8 @@ func (c *Call) Refused(ctx context.Context, err error) {
 	c.acquired(ctx, e)
 }
 
-// Entered ends a call that has got another handle of a lock. Later events of the lock belong to
-// first, the call that was granted the lock.
+// Entered ends a call that has got another handle of a held lock. Later events of the lock belong
+// to `first`, the call that was granted the lock.
 func (c *Call) Entered(ctx context.Context, first *Call, token lockfsm.Token) {
 	if c == nil {
 		return

@@ -6,11 +6,12 @@ import (
 	"strings"
 )
 
-// This file finds locks that the program has forgotten. The session references a granted lock while
-// it is held, so the garbage collector never collects it. Therefore the caller gets a separate
-// handle of the lock, which only the caller references.
+// This file finds locks that the program has forgotten. The session references a lock while the
+// lock is held, so the garbage collector never collects a forgotten lock. Therefore the caller gets
+// a separate handle of the lock, and only the caller references this handle.
 
-// frames is the number of callers among which the first one outside package mortise is searched.
+// frames is the number of stack frames in which the first caller outside package mortise is
+// searched.
 const frames = 12
 
 // Watch watches one handle. A nil Watch does nothing.
@@ -26,15 +27,15 @@ type leak struct {
 // FindsLeaks reports whether handles must be watched.
 func (t *Tracer) FindsLeaks() bool { return t != nil && t.config.Hooks.Leaked != nil }
 
-// WatchHandle calls Hooks.Leaked if the garbage collector finds that handle is unreachable, before
-// Stop is called and while the lock of c is held. c must not reference handle.
+// WatchHandle calls Hooks.Leaked if the garbage collector finds that handle is unreachable although
+// Stop was not called and the lock of c is still held. The call c must not reference handle.
 func WatchHandle[Handle any](handle *Handle, c *Call) *Watch {
 	about := &leak{call: c}
 	about.n = runtime.Callers(2, about.pcs[:])
 	return &Watch{runtime.AddCleanup(handle, (*leak).found, about)}
 }
 
-// Stop ends the watch because the handle is being released.
+// Stop ends the watch. It is called when the handle is being released.
 func (w *Watch) Stop() {
 	if w != nil {
 		w.cleanup.Stop()

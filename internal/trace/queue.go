@@ -34,8 +34,8 @@ type hookQueue struct {
 	idle    chan struct{} // closed when the goroutine ends; nil if no call of close is waiting
 	dropped uint64        // number of dropped calls
 	unsaid  uint64        // number of dropped calls that have not been logged
-	drops   clock.Time    // of the last log line about dropped calls; zero if there was none
-	panics  clock.Time    // of the last log line about a panic; zero if there was none
+	drops   clock.Time    // time of the last log line about dropped calls; zero if none
+	panics  clock.Time    // time of the last log line about a panic; zero if none
 }
 
 // later queues f for the queue's goroutine, after all calls that were queued before. It never
@@ -59,7 +59,7 @@ func (q *hookQueue) later(f func()) {
 }
 
 // work calls the queued functions until the queue is empty. If a hook ends the goroutine
-// (runtime.Goexit), work starts another one.
+// (runtime.Goexit), work starts another goroutine.
 func (q *hookQueue) work() {
 	over := false
 	defer func() {

@@ -9,8 +9,8 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// This file writes the history of calls, as their callers see it. The replica writes what voters
-// apply.
+// This file writes the part of a history that callers see: their calls and the results. The replica
+// writes the other part: the changes that voters apply.
 
 func (c *Call) recordAsked(r client.Request) {
 	h := c.tracer.config.History
@@ -61,7 +61,7 @@ func (c *Call) recordRelease(how Way) {
 
 func (c *Call) recordFirst(how Way) {
 	switch how {
-	case Detach, Lapse: // the lock is not released, but its caller no longer gets its events
+	case Detach, Lapse: // the lock is not released, but the caller no longer gets its events
 		c.recordLoss(c.tracer.config.Clock.Now())
 		return
 	case Unlock:

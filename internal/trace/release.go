@@ -11,7 +11,7 @@ import (
 // Release describes how a handle of a lock is released.
 type Release struct {
 	Way   Way
-	Last  bool // no other handle of the lock is left, so this release ends the lock
+	Last  bool // there is no other handle of the lock, so this release ends the lock
 	First bool // the first release of this handle; hooks are called only for this one
 
 	began clock.Time
@@ -69,7 +69,7 @@ func (r Release) end(err error) End {
 		return Gone
 	case errors.Is(err, client.ErrClosed):
 		return Stopped
-	case errors.Is(err, client.ErrNoRoom): // from Detach; the lock has ended, confirmed
+	case errors.Is(err, client.ErrNoRoom): // from Detach; the lock has ended, and this is confirmed
 		return Confirmed
 	case err != nil:
 		return Unconfirmed

@@ -25,13 +25,13 @@ func (h *Hooks) listen() bool {
 	return h.Mark != nil || h.Acquired != nil || h.Unlocked != nil || h.Lost != nil || h.Leaked != nil
 }
 
-// Asked is what a caller asks for, as observers see it.
+// Asked describes what a caller asks for, in the form in which observers see it.
 type Asked struct {
-	Key     string // the first in ascending order
+	Key     string // the first key in ascending order
 	Keys    int    // the number of keys
 	Kind    string // exclusive, shared and so on
 	Try     bool
-	Purpose string // for which long waits and holds are normal; empty means none
+	Purpose string // purpose for which long waits and holds are normal; empty means none
 }
 
 // Event is an event of a call or a lock.
@@ -39,14 +39,14 @@ type Event struct {
 	Asked
 	End   End
 	Loss  client.Loss // only for Lost
-	Err   error       // of the call, or why the lock was lost
+	Err   error       // error of the call, or the reason why the lock was lost
 	Token lockfsm.Token
 	Where string // for Leaked: the function, file and line that asked for the lock
 	Tag   any    // returned by Hooks.Acquired
 
 	Took    time.Duration     // duration of the call
 	Held    time.Duration     // duration of the hold until now
-	Behind  *client.HeldError // the holder for which the call waited; nil if none or unknown
+	Behind  *client.HeldError // holder for which the call waited; nil if none or unknown
 	Waiting int               // requests that waited before; -1 if unknown
 }
 
@@ -64,7 +64,7 @@ const (
 	Detached
 	Lapsed
 	Left    // other handles of the lock are left
-	Gone    // nothing to release: the lock was lost before
+	Gone    // there was nothing to release: the lock was lost before
 	Stopped // ended by the end of the node
 	Lost
 	Leaked
@@ -72,8 +72,8 @@ const (
 
 // Config contains the observers of a node, and what they need.
 type Config struct {
-	Hooks   Hooks             // of locks
-	Queued  bool              // there are other hooks, which are called by Later
+	Hooks   Hooks             // hooks for locks
+	Queued  bool              // there are other hooks; Later calls them
 	History *history.Recorder // nil means no recording
 	Clock   clock.Clock
 	Logger  *slog.Logger
@@ -119,8 +119,8 @@ func (t *Tracer) Dropped() uint64 {
 	return t.queue.lost()
 }
 
-// Close closes the history and calls the queued hooks. It waits at most 5 s for each of the two.
-// The error says which has not finished.
+// Close closes the history and calls the queued hooks. It waits at most 5 s for the history, and at
+// most 5 s for the hooks. The error says which has not finished.
 func (t *Tracer) Close() error {
 	if t == nil {
 		return nil
