@@ -93,7 +93,7 @@ type Core struct {
 	// why this incarnation must end at the next Tick; empty if it need not end
 	doomed      string
 	settling    bool          // the instance has restarted and is not yet ready to take part
-	searchUntil time.Duration // until when this instance, after a restart, searches for voters that it has not met since
+	searchUntil time.Duration // end of the search, after a restart, for voters that were not met since
 	lastAddr    string        // address at which this instance last took part
 
 	// time of the next round of questions, if this instance is no founder. Zero means not set
