@@ -11,9 +11,9 @@
 //
 // # Guarantees
 //
-//   - While nothing changes, a step is handed to the log once, and then once a second.
+//   - While nothing changes, a step is passed to the log once, and again once a second.
 //   - While this instance leads, two evaluations are at least 50 ms and at most a second apart.
-//   - An answer to a question of another term changes nothing.
+//   - An answer to a question of another term has no effect.
 //
 // # Concurrency
 //

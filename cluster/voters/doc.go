@@ -53,7 +53,7 @@
 // # Guarantees
 //
 //   - A Change is proposed only if the leader is in contact with a majority of the current voters
-//     and of the new ones.
+//     and a majority of the new voters.
 //   - The leader is in every configuration that it proposes.
 //   - The number of voters is odd, with one exception: if the only voter leaves and has only one
 //     successor, both vote until the successor leads.
