@@ -19,7 +19,7 @@ const (
 	// pause for functions; longer, because they often call a service with a rate limit
 	resolveEveryFunc = 2 * time.Second
 	always           = time.Duration(1) << 62 // pause for an IP address, which needs no further lookup
-	idle             = time.Hour              // until the next Due if no lookup is needed
+	idle             = time.Hour              // time until the next call of Due if no lookup is needed
 	loudEvery        = time.Minute            // time between two log lines about panics of one function
 )
 
