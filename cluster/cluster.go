@@ -18,10 +18,10 @@ type Cluster struct {
 	cfg    Config
 	in     *inbox
 	view   atomic.Pointer[view]
-	ctx    context.Context // ends with Close
+	ctx    context.Context // canceled by Close
 	cancel context.CancelFunc
 	done   chan struct{}  // closed when the owner has ended
-	helper sync.WaitGroup // goroutines of help
+	helper sync.WaitGroup // goroutines that help has started
 	gossip *gossip.Gossip // nil if this instance does not gossip; safe for concurrent use
 	left   atomic.Bool
 
@@ -37,8 +37,8 @@ type Cluster struct {
 }
 
 // Start starts an instance. The instance then founds a group with others, joins their group, or
-// resumes the group in Records. Start waits only for Records. An error of the directory wraps
-// ErrDirectory or ErrUnsaved.
+// resumes the group in Records. Start waits only for Records. An error that concerns the directory
+// wraps ErrDirectory or ErrUnsaved.
 func Start(cfg Config) (*Cluster, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.check(); err != nil {
@@ -64,10 +64,11 @@ func Start(cfg Config) (*Cluster, error) {
 }
 
 // answerWithin is how long a question may wait for the owner, which may be busy with a restart in
-// place. Then the asking instance has stopped waiting.
+// place. After this time the asking instance has stopped waiting too.
 const answerWithin = time.Second
 
-// Answer returns the answer to a question of another instance. Nil means that none must be sent.
+// Answer returns the answer to a question of another instance. If the result is nil, no answer must
+// be sent.
 func (c *Cluster) Answer(from Asker, question []byte) []byte {
 	return asked(c, func() []byte { return c.answer(from, question) })
 }
@@ -78,8 +79,8 @@ func (c *Cluster) Tell(from nodeid.ID, question []byte) []byte {
 	return asked(c, func() []byte { return c.own.core.Founding.Tell(c.now(), c.wall(), from, question) })
 }
 
-// asked runs answer on the owner goroutine and waits at most answerWithin. Without an answer by
-// then, or after Close, it returns the zero value.
+// asked runs answer on the owner goroutine and waits at most answerWithin. It returns the zero
+// value if there is no answer by then, or after Close.
 func asked[T any](c *Cluster, answer func() T) (none T) {
 	reply := make(chan T, 1)
 	if !c.in.post(func() { reply <- answer() }) {
@@ -96,15 +97,15 @@ func asked[T any](c *Cluster, answer func() T) (none T) {
 	return none
 }
 
-// Voter returns the address of the replica with the raft ID, if the group has one. It takes no
-// mutex, so it may be called for every message.
+// Voter returns the replica with the raft ID and its address, if the group has such a replica. It
+// takes no mutex, so it may be called for every message.
 func (c *Cluster) Voter(raft uint64) (Voter, bool) {
 	v, ok := c.view.Load().byRaft[raft]
 	return v, ok
 }
 
-// Leave announces by gossip that this instance leaves, so that the others need not detect it. It
-// returns when the announcement was sent, when ctx ends, or after two seconds. It does not leave
+// Leave announces by gossip that this instance leaves, so that the others need not detect its end.
+// It returns when the announcement was sent, when ctx ends, or after two seconds. It does not leave
 // the group, and Close must still be called.
 func (c *Cluster) Leave(ctx context.Context) {
 	if c.gossip == nil || c.left.Swap(true) {
@@ -154,7 +155,8 @@ func (c *Cluster) Close() error {
 	return c.hung
 }
 
-// endGossip ends gossip. The owner calls it when it ends; Close calls it if the owner hangs.
+// endGossip ends gossip. It is called by the owner goroutine when that ends, and by Close if the
+// owner goroutine hangs.
 func (c *Cluster) endGossip() {
 	if c.gossip != nil && c.quiet.CompareAndSwap(false, true) {
 		c.gossip.Close()

@@ -168,7 +168,8 @@ func TestGroupThatLostItsMajorityHealsByRestartInPlace(t *testing.T) {
 		if got := f.oneGroup(); got == group {
 			t.Error("still the group that lost its majority")
 		}
-		// An instance that first learns that the group is born gets no AllBound.
+		// If an instance learns that the group is born before it learns that all are bound,
+		// AllBound is not called.
 		got := strings.ReplaceAll(survivor.calls(), "all bound, ", "")
 		if got != "bound, member, restart, bound, member" {
 			t.Errorf("the survivor's host was told %q", got)
@@ -229,7 +230,8 @@ func TestTwoGroupsWithLeadersAreLoudAndStayApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
 		defer f.stop()
-		// Replicas below the size of the fleet is unsafe. Here it makes the second group.
+		// A value of Replicas below the size of the fleet is unsafe. Here it leads to a second
+		// group.
 		for i := range 4 {
 			cfg := f.config(i, 4)
 			cfg.Settings.Replicas = 2

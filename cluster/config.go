@@ -22,8 +22,9 @@ type Config struct {
 	Zone      string     // at most 128 bytes; may be empty
 	Advertise string     // host:port at which the others reach this instance
 	Key       nodeid.Key // the result of StoredKey, or a new key if that is zero
-	// Join lists where to find other instances, see discovery.Check; it may include this instance's
-	// own address. Settings.Solo must be true if and only if both Join and JoinFunc are empty.
+	// Join lists where to find other instances. discovery.Check defines the entries. The list may
+	// include this instance's own address. Settings.Solo must be true if and only if both Join and
+	// JoinFunc are empty.
 	Join     []string
 	Settings founding.Settings
 	Rules    uint32 // newest version of the lock rules that this build supports; zero means 1
@@ -35,26 +36,27 @@ type Config struct {
 
 	Net     Net     // may be nil if Settings.Solo
 	Host    Host    // a DurableHost if Records is set
-	Records Records // survives a restart; nil means memory mode
+	Records Records // the values survive a restart; nil means memory mode
 	Clock   clock.Clock
 	Wall    func() time.Time // the wall clock; nil means time.Now
-	// Resolve returns all addresses of a name, without port. A name that does not exist has none.
-	// Nil means the system's resolver.
+	// Resolve returns all addresses of a name, without port. For a name that does not exist it
+	// returns no address. If Resolve is nil, the system's resolver is used.
 	Resolve func(ctx context.Context, host string) ([]string, error)
-	// Services returns the host:port of every SRV record of a name, and none for a name that does
-	// not exist. Nil means the resolver of the system.
+	// Services returns the host:port of every SRV record of a name. For a name that does not exist
+	// it returns none. If Services is nil, the system's resolver is used.
 	Services func(ctx context.Context, name string) ([]string, error)
 	// JoinFunc returns further addresses, host:port each, like an entry of Join. It is called
-	// repeatedly on its own goroutine, never concurrently. It must return when ctx ends, which is
-	// after two seconds or with Close. Nil means none.
+	// repeatedly on its own goroutine, never concurrently. It must return when ctx ends, which
+	// happens after two seconds or when Close is called. If JoinFunc is nil, there are no further
+	// addresses.
 	JoinFunc func(ctx context.Context) ([]string, error)
-	// Changed is called with the members that gossip saw before and sees now when these or their
-	// data have changed. It is called on the owner goroutine, and once before Start returns. It
-	// must not block or keep the slices. May be nil.
+	// Changed is called when the members that gossip sees, or their data, have changed. The
+	// arguments are the earlier and the current members. It is called on the owner goroutine, and
+	// once before Start returns. It must not block or keep the slices. It may be nil.
 	Changed func(before, after []Member)
-	// Awaited returns the text to log instead of waiting, which describes what this instance waits
-	// for. The host may know the reason. Awaited is called on the owner goroutine and must not
-	// block. If it is nil, waiting is logged.
+	// The text waiting describes what this instance waits for. Awaited returns the text to log
+	// instead, because the host may know the reason. Awaited is called on the owner goroutine and
+	// must not block. If it is nil, waiting is logged.
 	Awaited func(waiting string) string
 	Random  func([]byte) // fills with unpredictable bytes; nil means crypto/rand
 	Logger  *slog.Logger // nil means slog.Default()

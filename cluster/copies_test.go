@@ -31,8 +31,9 @@ func (n *node) refuses(before string, words ...string) {
 	}
 }
 
-// TestACopiedDirectoryIsRefused starts an instance with a copy of another one's directory. It has a
-// higher start number than a running original, and the same as one that was stopped.
+// TestACopiedDirectoryIsRefused starts an instance with a copy of another one's directory. The copy
+// has a higher start number than a running original, and the same start number as an original that
+// was stopped.
 func TestACopiedDirectoryIsRefused(t *testing.T) {
 	for name, stopped := range map[string]bool{"copied while it ran": false, "copied while it was stopped": true} {
 		t.Run(name, func(t *testing.T) {
@@ -90,8 +91,8 @@ func TestACopyThatWasCutOffIsFoundOutLater(t *testing.T) {
 	})
 }
 
-// TestTwinsStartedTogether checks that of two instances with copies of one directory, started at
-// the same time, exactly one refuses.
+// TestTwinsStartedTogether starts two instances with copies of one directory at the same time, and
+// checks that exactly one of them refuses.
 func TestTwinsStartedTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -154,8 +155,8 @@ func restoreOlder(t *testing.T, name string) {
 	})
 }
 
-// TestMovedInstancesAreNoCopies checks that an earlier address, or one that now belongs to another
-// instance, is not taken for a copy.
+// TestMovedInstancesAreNoCopies checks that an instance that has moved does not count as a copy,
+// even if another instance now has its earlier address.
 func TestMovedInstancesAreNoCopies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)

@@ -11,14 +11,15 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// OwnState gives a Core access to the state of its own instance. The core calls it during its own
-// calls. The methods only read, and must not call the core.
+// OwnState gives a Core access to the state of its own instance. The methods of the core call these
+// methods, which only read and must not call the core.
 type OwnState interface {
-	// Facts returns the leader's facts and term. leads is false unless this instance's replica
-	// leads the group and has applied an entry of its own term.
+	// Facts returns the leader's facts and term. leads is true if this instance's replica leads the
+	// group and has applied an entry of its own term.
 	Facts() (f voters.Facts, term uint64, leads bool)
-	// Guide returns the leader to which this instance is attached or is about to attach. Its
-	// reports about the configuration are trusted, because a voter has named it. Zero means none.
+	// Guide returns the leader to which this instance is attached or is about to attach. The core
+	// trusts the leader's reports about the configuration, because a voter has named that leader.
+	// Zero means that there is no such leader.
 	Guide() nodeid.ID
 	// Leader returns the known leader of the group and its address. Zero means unknown.
 	Leader() (instance nodeid.ID, addr string)
@@ -45,28 +46,28 @@ type CoreConfig struct {
 }
 
 // Core makes all decisions of this package for one instance. An owner passes inputs to the core and
-// then calls Turn, which takes three steps:
+// then calls Turn, which makes these calls:
 //
 //	Tick ──▶ the decisions of founding, to be stored
 //	Follow ──▶ events for the host, once the decisions are stored
 //	Act ──▶ steps for the log, questions, addresses to gossip with
 //
-// It is not safe for concurrent use. Times and random numbers are arguments.
+// A Core is not safe for concurrent use. Its methods take times and random numbers as arguments.
 type Core struct {
-	// Founding decides about groups. The owner passes inputs that concern nothing else directly to
+	// Founding decides about groups. The owner passes inputs that concern only founding directly to
 	// it.
 	Founding *founding.Core
 
 	cfg       CoreConfig
 	self      string // the address of this instance
 	book      founding.Book
-	raft      uint64                   // of this incarnation; zero means no replica that may vote
+	raft      uint64                   // of this incarnation's replica; zero means that no replica may vote
 	unfit     bool                     // the directory cannot be written
 	join      []founding.Entry         // the addresses that Join leads to
-	peers     map[string]gossip.Meta   // by memberlist's name; with this instance
-	moved     bool                     // join or peers have changed since Founding.Places
-	rivals    map[string]time.Duration // since when an address hints at another group with a leader
-	rival     founding.InstanceInfo    // a member that has confirmed this; zero means none
+	peers     map[string]gossip.Meta   // by memberlist's name; includes this instance
+	moved     bool                     // join or peers have changed since the last call of Founding.Places
+	rivals    map[string]time.Duration // since when each address has hinted at another group with a leader
+	rival     founding.InstanceInfo    // a member that has confirmed another group; zero means none
 	find      finder
 	spread    spreading
 	lead      lead.Lead
@@ -98,7 +99,7 @@ func (c *Core) At() uint64 { return c.book.At() }
 // Voters returns a copy of the address book, by raft ID.
 func (c *Core) Voters() []Voter { return c.book.Voters() }
 
-// Voter returns the replica with that raft ID, if the group has it.
+// Voter returns the replica with that raft ID, if the group has such a replica.
 func (c *Core) Voter(raft uint64) (Voter, bool) { return c.book.Find(raft) }
 
 // Rival returns a member of another group that has a leader, if this instance's group has a leader
@@ -109,8 +110,9 @@ func (c *Core) settled() bool {
 	return c.Founding.Phase() == founding.Member && !c.Founding.Settling() && c.Founding.Refusal() == ""
 }
 
-// Tick advances the time. The owner stores Founding.State before carrying out the output. If that
-// fails, it carries out the result of Unsaved instead. The owner then calls Follow.
+// Tick advances the time. The owner stores Founding.State and then carries out the output. If the
+// state cannot be stored, the owner carries out the result of Unsaved instead. Last, the owner
+// calls Follow.
 func (c *Core) Tick(now time.Duration, wallUnixMS int64, random founding.Random) founding.Output {
 	c.places()
 	c.pull(now, random.Spread)
@@ -132,7 +134,7 @@ func (c *Core) Follow(now time.Duration, decided []founding.Event) []founding.Ev
 		c.follow(now, e)
 	}
 	if c.unfit && c.Founding.Phase() == founding.Member {
-		c.raft = 0 // it makes no new promise
+		c.raft = 0 // the replica makes no new promise
 	}
 	events := c.events
 	c.events = nil
@@ -174,15 +176,15 @@ func (c *Core) forget() {
 	}
 }
 
-// Acts are the actions of a turn in addition to the events for the host. All may be carried out
-// concurrently.
+// Acts are the actions of a turn in addition to the events for the host. The actions may be carried
+// out concurrently.
 type Acts struct {
 	Carry     []lead.Carry  // steps for the log
-	Tasks     []Task        // questions, whose outcomes go to Done or StatusReplied
-	Gossip    []string      // addresses to gossip with; each end goes to Gossiped
+	Tasks     []Task        // questions; their outcomes are passed to Done or StatusReplied
+	Gossip    []string      // addresses to gossip with; Gossiped is called when an attempt has ended
 	Told      []Told        // answers to inquiries
 	Dismissed uint64        // a removed replica that may stop now. Zero means none
-	Next      time.Duration // latest time of the next turn, besides that of founding
+	Next      time.Duration // when the next turn is due at the latest, unless founding needs one earlier
 }
 
 // Act evaluates the voters if that is due, and returns the actions to carry out. It is the last

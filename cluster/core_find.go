@@ -12,17 +12,17 @@ const (
 	maxAddrs    = 256             // addresses of former members that are remembered
 )
 
-// finder decides which addresses to gossip with besides those that gossip sees. memberlist forgets
-// a member half a minute after declaring it dead, so after a longer partition the two sides would
-// never reconnect. The finder keeps trying former members and known founders, a few at a time. With
-// Replicas it also tries the voters and the addresses in Join.
+// finder decides with which addresses gossip must be resumed because gossip does not see them.
+// memberlist forgets a member half a minute after declaring it dead, so after a longer partition
+// the two sides would never reconnect. The finder keeps trying former members and known founders, a
+// few at a time. With Replicas it also tries the voters and the addresses in Join.
 type finder struct {
 	self  string
 	next  time.Duration
 	turn  uint64
 	known []string                 // addresses of former members, oldest first
 	tried map[string]time.Duration // last attempts; iterated only to drop old ones
-	now   []string                 // have just answered a question
+	now   []string                 // addresses that have just answered a question
 	busy  map[string]bool          // attempts under way
 }
 
@@ -47,8 +47,8 @@ func (f *finder) remember(addr string) {
 	f.known = append(f.known, addr)
 }
 
-// due returns the addresses to join now: those that have just answered, and in every round some of
-// the missing ones in turn. here lists the addresses that gossip sees.
+// due returns the addresses to join now: addresses that have just answered a question, and in every
+// round some of the missing addresses, in turn. here lists the addresses that gossip sees.
 func (f *finder) due(now time.Duration, wanted, here []string, random uint64) []string {
 	var out []string
 	full := func() bool { return len(f.busy) >= rejoinMany }

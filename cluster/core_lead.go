@@ -14,7 +14,7 @@ import (
 type Task struct {
 	To   nodeid.ID
 	Addr string
-	Body []byte // a message of founding; if Body and Query are nil, the task is a probe
+	Body []byte // a message of founding; a task without Body and Query is a probe
 
 	Prepare *voters.Step // set if the task asks for a replica
 	term    uint64       // in which the leader decided the task
@@ -23,7 +23,7 @@ type Task struct {
 	pushed   *pushing
 	attached bool
 
-	Query   *StatusQuery // set for a status query, whose answer goes to StatusReplied instead of Done
+	Query   *StatusQuery // set for a status query; its outcome is passed to StatusReplied, not to Done
 	inquiry *Inquiry
 }
 
@@ -42,7 +42,7 @@ func (c *Core) govern(now time.Duration, fresh uint64) time.Duration {
 	return c.lead.Due(now, c.wanted)
 }
 
-// observe evaluates the facts if this instance leads.
+// observe evaluates the voters if this instance leads.
 func (c *Core) observe(now time.Duration, fresh uint64) {
 	c.wanted = false
 	facts, term, leads := c.cfg.OwnState.Facts()
@@ -75,14 +75,15 @@ func (c *Core) task(e Task) {
 	c.acts.Tasks = append(c.acts.Tasks, e)
 }
 
-// Done records the outcome of a task. declined is an instance's reason for not starting a replica.
+// Done records the outcome of a task. declined is the reason why an instance does not start a
+// replica.
 func (c *Core) Done(now time.Duration, e Task, outcome founding.Outcome, answer []byte) (declined string) {
 	look := false
 	switch {
 	case e.pushed != nil:
 		c.pushed(now, e.pushed, outcome)
 	case e.attached:
-		c.spread.telling-- // if it was lost, the instance asks later
+		c.spread.telling-- // if the push was lost, the instance asks later
 	case e.Prepare != nil:
 		look, declined = c.lead.Answered(now, e.term, *e.Prepare, outcome, answer)
 	case e.probe != nil:

@@ -8,13 +8,14 @@ import (
 
 // Limits of a departure.
 const (
-	// Leaderless is how long a leaver asks for a leader that can replace its vote. It is longer
-	// than any election of a group that has a majority.
+	// Leaderless is how long a leaver asks for a leader that can replace its vote. If the group has
+	// a majority, every election takes less time.
 	Leaderless = 3 * time.Second
-	// FinalWait limits the wait for an answer when perhaps no other instance runs, such as the wait
-	// for the end of a session when all leave.
+	// FinalWait limits each wait for an answer when perhaps no other instance runs. For example,
+	// when all instances leave, the end of the session may not be confirmed.
 	FinalWait = time.Second
-	// DepartPoll is the time between two questions to the leader whether this instance may stop.
+	// DepartPoll is the pause between two questions to the leader about whether this instance may
+	// stop.
 	DepartPoll = 20 * time.Millisecond
 )
 
@@ -25,12 +26,12 @@ const (
 type Departure struct {
 	// Alone is set at the end if perhaps no other instance can answer.
 	Alone bool
-	// Lost is, at the end, the reason why the group loses a vote. Empty means that it loses none.
+	// Lost is set at the end if the group loses a vote, and contains the reason.
 	Lost string
 
 	stage  stage
 	paused bool          // the next step is Pause
-	until  time.Duration // end of the leader's wait for the others
+	until  time.Duration // until when the leader waits for the others to stop
 	words  string        // the leader's last answer, as text
 }
 
@@ -57,13 +58,13 @@ const (
 
 // Leaver is the state of an instance that leaves.
 type Leaver struct {
-	Held            bool   // it waits for the release of a lock
-	Member          bool   // it belongs to a group that is born
-	Raft            uint64 // ID of its replica; zero means none
+	Held            bool   // the instance still waits for the release of a lock
+	Member          bool   // the instance belongs to a group that is born
+	Raft            uint64 // ID of the instance's replica; zero means none
 	Votes           bool   // the replica votes in the applied configuration
 	Leads           bool   // the replica votes and leads
 	OthersConnected bool   // another replica of that configuration is connected
-	TimeOver        bool   // it may not wait any longer
+	TimeOver        bool   // the instance may not wait any longer
 }
 
 // Next returns the next step.
@@ -106,7 +107,7 @@ func (d *Departure) part(alone bool, lost string) Step {
 	return Part
 }
 
-// Heard records the answer of the leader. Nil means that none has answered for longer than an
+// Heard records the answer of the leader. If said is nil, no leader has answered for longer than an
 // election takes, so the vote cannot be replaced.
 func (d *Departure) Heard(now time.Duration, l Leaver, said *VoterStatus) {
 	switch {
@@ -123,8 +124,8 @@ func (d *Departure) Heard(now time.Duration, l Leaver, said *VoterStatus) {
 	}
 }
 
-// lost returns why a vote is lost, or "". If no leader has answered, only connections show that
-// other instances run.
+// lost returns why the group loses a vote, or "". If no leader has answered, only connections show
+// whether other instances run.
 func (d *Departure) lost(l Leaver) string {
 	if !l.Votes || d.words == "" && !l.OthersConnected {
 		return ""
@@ -132,6 +133,6 @@ func (d *Departure) lost(l Leaver) string {
 	return cmp.Or(d.words, "no leader has answered")
 }
 
-// stays reports whether this instance is a leader that must stop last when all leave. Otherwise the
-// others would elect another leader to learn that they may stop.
+// stays reports whether this instance is a leader that must stop last when all leave. If it stopped
+// first, the others would have to elect another leader to learn that they may stop.
 func (l Leaver) stays() bool { return l.Raft != 0 && l.Leads && l.OthersConnected }

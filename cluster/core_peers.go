@@ -19,8 +19,8 @@ func (c *Core) Meta() gossip.Meta {
 	}
 }
 
-// Seen records gossip's report about one member. The address of a member that has left is still
-// tried, and the address book keeps it.
+// Seen records gossip's report about one member. Gossip with the address of a member that has left
+// is still tried, and the address stays in the address book.
 func (c *Core) Seen(now time.Duration, n gossip.News) {
 	c.moved = true
 	if !n.Here {
@@ -38,16 +38,16 @@ func (c *Core) Seen(now time.Duration, n gossip.News) {
 func (c *Core) Peers() map[string]gossip.Meta { return c.peers }
 
 // Resolved sets the addresses that Join leads to; appeared lists the new ones. A member tries a few
-// new addresses without delay, so that an instance that returns at another address need not wait
-// for the finder's next round. The core keeps the entries.
+// new addresses without delay, because an instance that has returned at another address should not
+// have to wait for the finder's next round. The core keeps the entries.
 func (c *Core) Resolved(now time.Duration, entries []founding.Entry, appeared []string) {
 	c.join, c.moved = entries, true
 	if c.Founding.Phase() != founding.Member {
-		return // founding asks all addresses, and Result calls met
+		return // founding asks all addresses, and Result calls finder.met
 	}
 	for _, addr := range appeared[:min(len(appeared), rejoinMany)] {
 		if !c.cfg.Gossips || len(c.cfg.Founding.Settings.Founders) > 0 {
-			c.Founding.Inquire(now, addr) // only founders gossip
+			c.Founding.Inquire(now, addr) // an instance that gossips asks only founders
 			continue
 		}
 		c.find.met(addr, now)
@@ -67,9 +67,9 @@ func (c *Core) places() {
 	c.Founding.Places(c.join, seen)
 }
 
-// rivalAfter is how long an address must hint at another group with a leader before it is asked. It
-// is longer than gossip takes to detect a dead instance, because a newly founded group still
-// receives gossip about the previous one. rivalFresh is how long an answer counts.
+// rivalAfter is how long an address must hint at another group with a leader before it is asked.
+// Gossip detects a dead instance in less time. So gossip about the previous group, which a newly
+// founded group still receives, does not count. rivalFresh is how long an answer counts.
 const (
 	rivalAfter = 45 * time.Second
 	rivalFresh = 15 * time.Second

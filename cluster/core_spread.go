@@ -8,7 +8,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// This file decides which configuration counts, and which instances are sent it.
+// This file decides which configuration counts, and to which instances this instance sends it.
 
 const (
 	pullWithin       = 2 * time.Second // how long to wait for an answer
@@ -32,8 +32,8 @@ type spreading struct {
 	pulls    int
 }
 
-// pushing sends the newest configuration to one instance. It is repeated while the instance is
-// silent and tries are left.
+// pushing sends the newest configuration to one instance. The push is repeated while the instance
+// is silent and tries are left.
 type pushing struct {
 	to    nodeid.ID
 	addr  string
@@ -51,7 +51,7 @@ func (c *Core) Configured(now time.Duration, group, at uint64, voters []Voter) {
 	known := c.book.At()
 	switch {
 	case at < known && at != 0:
-		c.Founding.Voters(now, group, at, voters) // it may show that this replica was removed
+		c.Founding.Voters(now, group, at, voters) // voters may show that this replica was removed
 	case at <= known:
 		changed := false
 		for _, v := range voters {
@@ -63,7 +63,7 @@ func (c *Core) Configured(now time.Duration, group, at uint64, voters []Voter) {
 	default:
 		c.remember(c.book.Voters())
 		c.configure(now, group, at, voters)
-		c.spread.pullAt = 0 // an even newer one is asked for at once
+		c.spread.pullAt = 0 // if gossip reports an even newer one, ask for it at once
 		c.tellHost()
 		c.wanted = true
 	}
@@ -92,8 +92,8 @@ func (c *Core) readdressed(now time.Duration) {
 	}
 }
 
-// tellHost emits the whole address book. Before the instance is settled, BoundTo and Joined carry
-// it.
+// tellHost reports the whole address book to the host. Before the instance is settled, the events
+// BoundTo and Joined do this.
 func (c *Core) tellHost() {
 	if c.settled() {
 		c.events = append(c.events, founding.Event{
@@ -115,7 +115,7 @@ func (c *Core) remember(before []Voter) {
 // succeed makes a leader send a new configuration to the attached instances, and to the replicas
 // that are not part of the new configuration (rule 14 of package founding). Several changes within
 // a second may replace all voters. If the leader then ends, an instance that knows no new voter has
-// to restart in place. The remaining replicas use the log.
+// to restart in place. The replicas that remain receive the configuration from the log.
 func (c *Core) succeed() {
 	before := c.spread.before
 	if before == nil || !c.lead.Leads() && c.wanted {
@@ -134,7 +134,8 @@ func (c *Core) succeed() {
 }
 
 // RemovedPeer records that an instance whose raft ID is in no configuration sends raft messages to
-// this instance. It was removed and does not know it. RemovedPeers limits the answers.
+// this instance. The other instance does not yet know that its replica was removed. The caller
+// limits the answers with RemovedPeers.
 func (c *Core) RemovedPeer(instance nodeid.ID, addr string) { c.push(instance, addr, 1) }
 
 func (c *Core) push(to nodeid.ID, addr string, tries int) {
@@ -143,7 +144,7 @@ func (c *Core) push(to nodeid.ID, addr string, tries int) {
 	}
 }
 
-// tell makes the pushes that are due, and returns when the next push is due.
+// tell sends the pushes that are due, and returns when the next push is due.
 func (c *Core) tell(now time.Duration) time.Duration {
 	c.succeed()
 	s, next := &c.spread, now+idle
@@ -210,8 +211,8 @@ func (c *Core) pullDue(now time.Duration) time.Duration {
 	return max(c.spread.pullAt, now)
 }
 
-// behind reports whether gossip reports a newer configuration of this group. It is false for an
-// instance that is not a member, which asks all others anyway.
+// behind reports whether gossip reports a newer configuration of this group. For an instance that
+// is not a member the result is false, because such an instance asks all others anyway.
 func (c *Core) behind() bool {
 	if !c.settled() {
 		return false
@@ -225,11 +226,12 @@ func (c *Core) behind() bool {
 }
 
 // RemovedPeers are the removed instances that were recently sent the configuration. The zero
-// RemovedPeers is empty. It is not safe for concurrent use.
+// RemovedPeers is empty. A RemovedPeers is not safe for concurrent use.
 type RemovedPeers struct{ told map[nodeid.ID]time.Duration }
 
-// Due reports whether to send the configuration to a removed peer now, and records that. It is true
-// at most once a second for each peer, and maxRemovedPeers times in a second.
+// Due reports whether the configuration must be sent to a removed peer now, and records a positive
+// answer. The answer is positive at most once a second for each peer, and at most maxRemovedPeers
+// times a second in total.
 func (s *RemovedPeers) Due(instance nodeid.ID, now time.Duration) bool {
 	if last, known := s.told[instance]; known && now-last < removedPeerPause {
 		return false

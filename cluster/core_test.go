@@ -14,7 +14,7 @@ import (
 
 type sight struct {
 	facts  voters.Facts
-	term   uint64 // zero means not leading
+	term   uint64 // zero means that the instance does not lead
 	leader nodeid.ID
 }
 
@@ -27,7 +27,8 @@ func (s *sight) Leader() (nodeid.ID, string) {
 	return s.leader, addrOf(1)
 }
 
-// replicas returns the first n replicas of a test core's group. The first is the core's own.
+// replicas returns the first n replicas of a test core's group. The first replica belongs to the
+// core itself.
 func replicas(n uint64) (list []Voter) {
 	for i := range n {
 		list = append(list, Voter{Raft: i + 1, Instance: nodeidtest.ID(i + 1), Addr: addrOf(int(i)), Life: 1})
@@ -70,7 +71,7 @@ func addresses(acts Acts) (list []string) {
 }
 
 // TestALeaderTellsAfterItsLook checks that a leader that applies a configuration before its first
-// evaluation still sends it to the replica that is left out.
+// evaluation still sends it to the replica that is not part of it.
 func TestALeaderTellsAfterItsLook(t *testing.T) {
 	for term, want := range map[uint64][]string{0: nil, 5: {addrOf(2)}} {
 		s := &sight{}
@@ -142,9 +143,8 @@ func queried(t *testing.T, acts Acts) Task {
 	return acts.Tasks[0]
 }
 
-// TestAnInquiryFollowsAFew checks that an attempt follows a few redirects, but none to the
-// redirecting instance itself, and that a new attempt begins after a pause. A leader asks no other
-// instance.
+// TestAnInquiryFollowsAFew checks that an attempt follows a few redirects, but no redirect of an
+// instance to itself. A new attempt begins after a pause. A leader asks no other instance.
 func TestAnInquiryFollowsAFew(t *testing.T) {
 	s := &sight{leader: nodeidtest.ID(2)}
 	c, now := member(t, s)
@@ -239,7 +239,7 @@ func TestWhatADepartureComesTo(t *testing.T) {
 		name   string
 		leaver Leaver
 		asks   bool         // whether Ask is the step before Heard
-		said   *VoterStatus // of the leader; nil means no answer
+		said   *VoterStatus // answer of the leader; nil means that none has answered
 		want   Step
 		alone  bool
 		lost   string
@@ -279,7 +279,8 @@ func TestWhatADepartureComesTo(t *testing.T) {
 }
 
 // TestTheOrderOfADeparture checks that an instance first waits for its locks, and then asks the
-// leader for permission, with pauses. If all leave, the leader stops last, but within FinalWait.
+// leader for permission, with pauses. If all instances leave, the leader stops last, after waiting
+// at most FinalWait.
 func TestTheOrderOfADeparture(t *testing.T) {
 	var d Departure
 	holds, stays := leaver(func(l *Leaver) { l.Held = true }), leaver(func(l *Leaver) { l.Leads = true })

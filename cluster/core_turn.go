@@ -12,13 +12,13 @@ type Owner interface {
 	// Store makes Founding.State durable before the effects of the output become visible. If
 	// storing fails, Store replaces the output by the result of Core.Unsaved.
 	Store(*founding.Output)
-	// Ended reports whether the instance has ended. Then Turn returns without further actions.
+	// Ended reports whether the instance has ended. If so, Turn returns without further actions.
 	Ended() bool
 	Tell([]founding.Event)
-	// Question asks a question of founding, whose outcome goes to Core.Result.
+	// Question asks a question of founding and passes the outcome to Core.Result.
 	Question(founding.Question)
 	Carry(lead.Carry)
-	// Task asks a question, whose outcome goes to Core.Done or Core.StatusReplied.
+	// Task asks a question and passes the outcome to Core.Done or Core.StatusReplied.
 	Task(Task)
 	// Gossip gossips with an address, and then calls Core.Gossiped.
 	Gossip(addr string)

@@ -9,7 +9,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// This file asks the leader about the voters, and answers such questions of other instances.
+// This file asks the leader about the voters, and answers questions of other instances about the
+// voters.
 
 const (
 	queryEvery = 100 * time.Millisecond // between two attempts, plus up to half of it at random
@@ -34,8 +35,8 @@ type StatusReply struct {
 	Addr        string
 }
 
-// ReplyStatus answers a status query. If the last evaluation is not fresh, it evaluates again,
-// since this instance may no longer lead. fresh is a raft ID that was never used.
+// ReplyStatus answers a status query. If the last evaluation is not fresh, ReplyStatus evaluates
+// the voters again, since this instance may no longer lead. fresh is a raft ID that was never used.
 func (c *Core) ReplyStatus(now time.Duration, q StatusQuery, fresh uint64) (a StatusReply) {
 	if q.Group != c.Founding.Group() {
 		return a
@@ -76,14 +77,14 @@ func (c *Core) nextToAsk(try int, word uint64) (instance nodeid.ID, addr string)
 	return v.Instance, v.Addr
 }
 
-// Inquiry asks for the leader's VoterStatus, one question at a time, until it has the answer or
+// Inquiry asks for the leader's VoterStatus, one question at a time, until a leader has answered or
 // GiveUp is called. Caller, Own and Raft must be set before Inquire.
 type Inquiry struct {
 	Caller any    // opaque value for the owner
-	Own    bool   // about the current replica of this instance
-	Raft   uint64 // otherwise about this replica
+	Own    bool   // the question concerns the current replica of this instance
+	Raft   uint64 // if Own is false, the question concerns this replica
 
-	lingers bool // the core's own, see linger
+	lingers bool // the inquiry was begun by linger
 	try     int
 	hops    int // redirects left in this attempt
 	asking  bool
@@ -109,8 +110,8 @@ func (c *Core) GiveUp(q *Inquiry) bool {
 	return at >= 0
 }
 
-// linger starts to ask whether a removed replica may stop (rule 13 of package voters). It ends the
-// previous such inquiry; zero only ends it.
+// linger starts to ask whether a removed replica may stop (rule 13 of package voters). linger also
+// ends the previous such inquiry; if raft is zero, it starts no new inquiry.
 func (c *Core) linger(raft uint64) {
 	c.inquiries = slices.DeleteFunc(c.inquiries, func(q *Inquiry) bool { return q.lingers })
 	if raft != 0 {
@@ -160,8 +161,8 @@ func (c *Core) queryStatus(q *Inquiry, to nodeid.ID, addr string) {
 	c.acts.Tasks = append(c.acts.Tasks, Task{To: to, Addr: addr, Query: &question, inquiry: q})
 }
 
-// StatusReplied records the answer to a status query; ok is false if there is none. If the answer
-// names another leader, that instance is asked at once.
+// StatusReplied records the answer to a status query; ok is false if no answer has arrived. If the
+// answer names another leader, that instance is asked at once.
 func (c *Core) StatusReplied(now time.Duration, e Task, a StatusReply, ok bool) {
 	q := e.inquiry
 	q.asking, q.due = false, now+q.pause

@@ -3,14 +3,15 @@
 // cores of packages founding, lead and voters with the address book. The simulation runs the same
 // core.
 //
-// Three activities run concurrently. This instance asks the addresses that Join leads to until it
-// belongs to a group with a leader. Package gossip spreads the name, zone, address and group of
-// each running founder among the founders; with Replicas every instance is a founder. And this
-// instance keeps trying the addresses of founders that it cannot reach.
+// Three activities run concurrently. First, this instance asks the addresses that Join leads to
+// until it belongs to a group with a leader. Second, package gossip spreads the name, zone, address
+// and group of each running founder among the founders; with Replicas every instance is a founder.
+// Third, this instance keeps trying the addresses of founders that it cannot reach.
 //
 // While a lookup of an entry of Join fails, this instance founds no group, but still asks the known
-// addresses. A lookup that finds no address does not prevent founding. Status.Waiting names both
-// kinds of entries, and those that lead only to this instance.
+// addresses. A lookup that finds no address does not prevent founding. Status.Waiting names the
+// entries whose lookup fails, those whose lookup finds no address, and those that lead only to this
+// instance.
 //
 //	Net.Ask, Resolve, gossip's news, Answer, HasLeader, BornApplied,
 //	Configured, Retired, Look, RemovedPeer, QueryStatus, Recover, Adopt ──▶ inbox ──▶ owner ──▶ Host
@@ -42,12 +43,13 @@
 // receives configurations in these ways:
 //
 //   - Its log applies a configuration (Configured).
-//   - Gossip carries the numbers. An instance with a lower number asks the leader or a known voter,
-//     and after two seconds another one. If the asked voter does not lead, it waits only 250 ms.
+//   - Gossip spreads the numbers of the configurations. An instance with a lower number asks the
+//     leader or a known voter, and after two seconds another one. If the asked voter does not lead,
+//     the instance waits only 250 ms.
 //   - The leader sends a configuration (Push) to the replicas that it leaves out, and to the
 //     instances whose sessions are attached to the leader, eight at a time.
 //   - From time to time a member asks one of the addresses that Join leads to.
-//   - An instance sends its configuration to a replica that is not in it and sends raft messages
+//   - An instance sends its configuration to a replica that sends raft messages and is not in it
 //     (RemovedPeer).
 //
 // An instance asks the leader (QueryStatus) for the state of the voters and whether its replica may
@@ -68,22 +70,25 @@
 // answers a StatusQuery with a VoterStatus, from an evaluation at most 50 ms old.
 //
 // An incarnation has ended if its address refuses connections, or if another instance proves its
-// own ID there. Silence, gossip, an unsigned refusal and another program at that address prove
-// nothing. A replica has also ended if its own instance reports that on its connection (PeerLost).
+// own ID there. Silence, gossip, an unsigned refusal or another program at that address does not
+// prove this. A replica has also ended if its own instance reports this on a connection (PeerLost).
 //
-// A partition of any length heals. Every five to ten seconds an instance tries some of the missing
-// addresses, at most four at a time, without end. These belong to founders that it met and former
-// members, and with Replicas also to Join and the voters.
+// A partition of any length heals. Every five to ten seconds an instance tries some of the
+// addresses that it misses, at most four at a time, without end. These are addresses of known
+// founders and former members, and with Replicas also the addresses of the voters and those that
+// Join leads to.
 //
-// A silent, foreign or slow address delays only itself. So does a lookup that never returns.
+// A silent, foreign or slow address delays only the questions to that address. A lookup that never
+// returns delays only its own entry.
 //
 // If an instance returns at another address, the others find it through its name in Join within
-// 12.5 seconds, or within 1.25 seconds without a leader, even if it does not find any of them.
+// 12.5 seconds, or within 1.25 seconds without a leader, even if that instance finds none of the
+// others.
 //
-// With Config.Records the owner stores a decision before it sends an answer, calls the Host or
-// sends a question. Before gossip or the first answer it increments the start number, by which the
-// others recognize the newest address of an instance. So all instances may return at new addresses
-// at the same time, or at each other's addresses.
+// With Config.Records the owner stores a decision before it sends an answer or a question or calls
+// the Host. Before gossip or the first answer it increments the start number, by which the others
+// recognize the newest address of an instance. So all instances may return at new addresses at the
+// same time, or at each other's addresses.
 //
 // # Concurrency
 //
@@ -105,16 +110,16 @@
 //
 // # Failure
 //
-// External problems do not end a Cluster: no answer, a name that does not resolve, different
-// settings, clocks that disagree, two groups. They appear in Status.Waiting or in the log. Start
-// fails only for a Config or a directory that cannot work. A directory cannot work if it cannot be
-// read or written, is damaged, was refused, belongs to another cluster, or was used with Join and
-// now is not, or the reverse.
+// External problems do not end a Cluster, such as a missing answer, a name that does not resolve,
+// different settings, clocks that disagree, or two groups. Status.Waiting or the log reports them.
+// Start fails only for a Config or a directory that cannot work. A directory cannot work if it
+// cannot be read or written, is damaged, was refused, belongs to another cluster, was used with
+// Join and is now used without it, or the reverse.
 //
 // If writing to the directory fails later, the instance neither votes nor founds a group
-// (DurableHost.Unsaved), leaves a charter that it could not store, and otherwise remains a member.
-// A directory that is a copy, or was restored from an older copy, excludes the instance permanently
-// (DurableHost.Refused).
+// (DurableHost.Unsaved), gives up a charter that it could not store, and otherwise remains a
+// member. A directory that is a copy, or was restored from an older copy, excludes the instance
+// permanently (DurableHost.Refused).
 //
 // # Limits
 //
@@ -123,14 +128,14 @@
 // MiB.
 //
 // At most eight questions of founding run at a time, one to each address, for at most a second. In
-// addition there is one for each Prepare, probe and announcement under way; the number of replicas
-// limits these. A removed peer is sent the configuration at most once a second, and at most 64 are
-// in a second. A name and a zone have at most 128 bytes and an address 200 bytes. The addresses of
-// 256 former members are remembered.
+// addition there may be Prepares, probes and announcements, whose number is limited by the number
+// of replicas. The configuration is sent to a removed peer at most once a second, and to at most 64
+// removed peers in a second. A name and a zone have at most 128 bytes and an address 200 bytes. The
+// addresses of 256 former members are remembered.
 //
 // # Refused alternative
 //
 // Founding groups and finding voters by gossip alone. Gossip reports an instance as dead when it
 // merely cannot reach it, forgets it half a minute later, and repeats reports about third
-// instances. A question that only the instance in question can answer has none of these faults.
+// instances. A question that only the instance itself can answer has none of these faults.
 package cluster

@@ -14,7 +14,7 @@ var ErrUnsaved = errors.New("cluster: the directory cannot be written")
 // notebook writes the decisions of founding into the records.
 type notebook struct {
 	records  Records // nil in memory mode
-	revision uint64  // of the stored State
+	revision uint64  // revision of the stored State
 	written  map[string][]byte
 	failed   bool
 }
@@ -87,8 +87,8 @@ func (s *stored) fits(cfg *Config) error {
 	return nil
 }
 
-// save stores changes and the current state of the core atomically. It leaves out values that are
-// already stored.
+// save stores changes and the current state of the core atomically. Values that are already stored
+// are not written again.
 func (n *notebook) save(changes map[string][]byte, o *owner) error {
 	st, revision := o.core.Founding.State(), o.core.Founding.Revision()
 	for name, content := range map[string][]byte{
@@ -112,9 +112,9 @@ func (n *notebook) save(changes map[string][]byte, o *owner) error {
 	return nil
 }
 
-// persist stores the state before any effect of a decision becomes visible. If that fails, it
-// returns false and removes from out all that needs a promise, and the pending answer must not be
-// sent.
+// persist stores the state before any effect of a decision becomes visible. If storing fails,
+// persist removes from out all actions that need a promise, and returns false; the caller must not
+// send the pending answer.
 func (c *Cluster) persist(out *founding.Output) bool {
 	n := &c.own.notes
 	if n.records == nil || n.failed || n.revision == c.own.core.Founding.Revision() {
@@ -137,7 +137,8 @@ func (c *Cluster) persist(out *founding.Output) bool {
 	return false
 }
 
-// reportUnsaved reports a failed directory to the host, once, after the turn in which it failed.
+// reportUnsaved reports to the host, once, that the directory has failed, after the turn in which
+// this happened.
 func (c *Cluster) reportUnsaved() {
 	o := &c.own
 	if o.unsaved == nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/mortise-lock/mortise/cluster/founding"
 )
 
-// bornDurably starts n instances with directories, which Join finds through one name. It returns
-// their configurations when they are one group.
+// bornDurably starts n instances with directories, which find each other through one name in Join.
+// It returns their configurations when they are one group.
 func (f *fleet) bornDurably(n int) []Config {
 	f.t.Helper()
 	var cfgs []Config
@@ -103,7 +103,7 @@ func TestTwoOfThreeRestartWithSwappedAddresses(t *testing.T) {
 }
 
 // TestOneVoterRestartsElsewhere restarts an instance at a new address while the group runs. The
-// others learn the address from it, and it keeps its raft ID.
+// others learn the new address from the instance itself, which keeps its raft ID.
 func TestOneVoterRestartsElsewhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -128,8 +128,9 @@ func TestOneVoterRestartsElsewhere(t *testing.T) {
 	})
 }
 
-// TestNothingIsSaidBeforeItIsStored checks that a process that dies in a Save has sent nothing
-// about the content. The asking instance waits, and founding succeeds when the process runs again.
+// TestNothingIsSaidBeforeItIsStored checks that a process that dies during a Save has sent nothing
+// about what it was saving. The asking instance waits, and founding succeeds when the process runs
+// again.
 func TestNothingIsSaidBeforeItIsStored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -203,8 +204,8 @@ func TestRule5DropsTheCharterDurably(t *testing.T) {
 }
 
 // TestDurableMemberKeepsItsGroupAndNewbornsWait checks rules 6 and 7: a durable member never gives
-// up its group and names the missing voters. Newborns wait for it, and report its name and what to
-// do.
+// up its group and names the missing voters. Newborns wait for this member, and report its name and
+// what to do.
 func TestDurableMemberKeepsItsGroupAndNewbornsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -239,14 +240,14 @@ func TestDurableMemberKeepsItsGroupAndNewbornsWait(t *testing.T) {
 			t.Errorf("%d lines about it in ten minutes", n)
 		}
 		keeper.stop()
-		f.start(newDisk().durable(f.config(2, 3))) // as they advise
+		f.start(newDisk().durable(f.config(2, 3))) // as Status.Waiting advises
 		f.raft(10 * time.Second)
 		f.oneGroup()
 	})
 }
 
-// TestPlainMembersAndNewbornsAcrossRestarts checks that a joined group is stored, and that a
-// newborn that restarts is another instance.
+// TestPlainMembersAndNewbornsAcrossRestarts checks that an instance stores the group that it has
+// joined, and that a newborn has another ID after a restart.
 func TestPlainMembersAndNewbornsAcrossRestarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)

@@ -11,8 +11,8 @@ import (
 )
 
 // fakeNet is an in-memory network for synctest bubbles. Questions take a millisecond each way,
-// gossip packets may be dropped, and streams are pipes. Nothing arrives between two addresses that
-// are cut.
+// gossip packets may be dropped, and streams are pipes. After cut nothing arrives between two
+// addresses.
 type fakeNet struct {
 	mu    sync.Mutex // guards the fields below
 	ports map[string]*fakePort
@@ -24,7 +24,7 @@ type fakeNet struct {
 	heard []heard        // recorded questions
 	taped bool
 
-	fails func(what string) bool // reports whether a call fails; nil means that none does
+	fails func(what string) bool // reports whether a call fails; if it is nil, no call fails
 }
 
 func (n *fakeNet) failing(what string) error {
@@ -47,7 +47,7 @@ func (n *fakeNet) tape() {
 }
 
 // played returns the recorded questions of a kind (the second byte) between two addresses. An empty
-// address matches any.
+// address matches all addresses.
 func (n *fakeNet) played(kind byte, from, to string) []heard {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -78,8 +78,8 @@ type fakePort struct {
 
 	mu       sync.Mutex              // guards the fields below
 	flying   map[byte]map[string]int // questions under way, by kind and address
-	most     map[byte]int            // highest number of a kind under way
-	double   int                     // highest number under way to one address
+	most     map[byte]int            // highest number of questions of each kind under way
+	double   int                     // highest number of questions of one kind under way to one address
 	answer   func(from Asker, question []byte) []byte
 	cluster  func() *Cluster // the instance at this address; nil if none
 	instance nodeid.ID
@@ -163,7 +163,7 @@ func (p *fakePort) serve(instance nodeid.ID, answer func(Asker, []byte) []byte) 
 	p.instance = instance
 }
 
-// The second bytes of the fakeNet's questions that do not belong to package founding.
+// The second bytes of those fakeNet questions that do not belong to package founding.
 const (
 	kindStatusQuery = 0x41
 	kindProbe       = 0x44
@@ -227,8 +227,8 @@ func (p *fakePort) owner() *Cluster {
 	return cluster()
 }
 
-// exchange delivers one question to the instance at an address. If no answer arrives, it returns
-// the error of ctx.
+// exchange delivers one question to the instance at an address. If no answer arrives, exchange
+// returns the error of ctx.
 func (p *fakePort) exchange(
 	ctx context.Context, addr string, to nodeid.ID, question []byte, answer func(other *fakePort, self Asker) bool,
 ) (from nodeid.ID, err error) {

@@ -46,7 +46,7 @@ type node struct {
 	instance nodeid.ID
 	mute     bool  // fleet.raft ignores this node
 	failed   error // the last error of Refused or Unsaved
-	script         // the replica's reports about the voters
+	script         // what the host reports about the voters
 }
 
 func newFleet(t *testing.T) *fleet {
@@ -257,8 +257,9 @@ func (n *node) calls() string {
 	return strings.Join(n.told, ", ")
 }
 
-// raft simulates raft for the given time. Every 50 ms it reports to each node whether its group has
-// a leader, which takes a majority of reachable voters. If so, its replicas apply Born.
+// raft simulates raft for the given time. Every 50 ms it reports to each node whether the node's
+// group has a leader, which requires a majority of reachable voters. If the group has a leader, its
+// replicas apply Born.
 func (f *fleet) raft(d time.Duration) {
 	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		for _, n := range f.nodes {

@@ -14,7 +14,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// TestALongCutHeals checks a cut that memberlist alone never heals.
+// TestALongCutHeals checks that gossip recovers from a cut from which memberlist alone would never
+// recover.
 func TestALongCutHeals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -147,7 +148,7 @@ func TestALabelKeepsClustersApart(t *testing.T) {
 		f.start(cfg)
 		f.raft(10 * time.Second)
 		// Unlike the real network, the fake one passes questions between labels. So only gossip
-		// separates the clusters.
+		// keeps the two clusters separate.
 		for _, n := range f.nodes {
 			if got := len(n.Members()); got != 1 {
 				t.Errorf("%s (%s) sees %d members by gossip, want itself alone", n.cfg.Name, n.cfg.Label, got)

@@ -7,25 +7,27 @@ import (
 )
 
 // Host carries out the decisions. Its methods are called on the cluster's owner goroutine, one at a
-// time and in the order of the decisions. No question is answered meanwhile, so each must return
-// soon. They may call Voter, Members, Status, HasLeader, BornApplied, Configured, Retired, Look and
-// RemovedPeer, but must not wait for Answer, QueryStatus, Recover, Leave or Close.
+// time and in the order of the decisions. While a method runs, no question is answered, so each
+// method must return soon. The methods may call Voter, Members, Status, HasLeader, BornApplied,
+// Configured, Retired, Look and RemovedPeer, but must not wait for Answer, QueryStatus, Recover,
+// Leave or Close.
 type Host interface {
 	OwnState
 	// Bound is called when this instance is bound to the charter. The host starts raft with the ID
-	// raft. Zero means that the instance is listed without a vote: the host starts nothing. The
-	// charter's slices must not be modified.
+	// raft. If raft is zero, the charter lists the instance without a vote, and the host starts
+	// nothing. The charter's slices must not be modified.
 	Bound(c founding.Charter, raft uint64)
 	// AllBound is called when all listed instances are bound, so that the group's leader may
-	// propose Born. It is called on every listed instance, since any may become the leader, at most
-	// once in an incarnation. If the instance learns first that the group is born, AllBound is not
-	// called.
+	// propose Born. It is called on every listed instance, since any of them may become the leader,
+	// and at most once in an incarnation. If the instance learns that the group is born before it
+	// learns that all are bound, AllBound is not called.
 	AllBound(group uint64)
 	// Member is called when this instance belongs to a group that is born: it has applied Born, or
 	// another member has reported it. The slice belongs to the host.
 	Member(group uint64, voters []Voter)
-	// Restart is the restart in place. It ends all locks, stops raft permanently, and returns when
-	// nothing of the old incarnation runs any more. The new incarnation has the key, and no group.
+	// Restart is called for a restart in place. The host ends all locks, stops raft permanently,
+	// and returns when nothing of the old incarnation runs any more. The new incarnation has the
+	// key key and no group.
 	Restart(key nodeid.Key, reason error)
 	// Voters is called when replicas, including learners, or their addresses have changed. The
 	// slice is the whole address book and belongs to the host.
@@ -36,8 +38,9 @@ type Host interface {
 	Prepared(group, raft uint64)
 	// Removed is called when a configuration without this instance's replica is committed. The
 	// instance remains a member. Other voters may still need the replica's vote, so the replica
-	// runs until Dismissed. If it does not run, the host calls Retired. If the process ends before
-	// Dismissed, the next start with the directory resumes the replica and calls Removed again.
+	// runs until Dismissed. If the replica does not run, the host calls Retired. If the process
+	// ends before Dismissed, the next start with the directory resumes the replica and calls
+	// Removed again.
 	Removed(raft uint64)
 	// Dismissed is called when a removed replica is no longer needed. The host ends the replica and
 	// calls Retired.
@@ -50,13 +53,14 @@ type Host interface {
 
 // DurableHost is a Host with a directory. Config.Host must implement it if Config.Records is set.
 //
-// Every method is called after the decision was stored. After a start with a stored charter, Bound
-// is called again, and Member too if the group is known to be born. Both calls come at most one and
-// a half seconds after the start, and before all others except Restart, Refused and Unsaved. The
-// replica then finds its log by group and raft ID. If Status reports PhaseMember while Bound runs,
-// the group is known to be born and the log must exist. Without it this instance must not vote,
-// since it has made promises with the raft ID. Otherwise a missing log is created, because the
-// process may have ended before creating it.
+// Every method is called after its decision was stored. After a start with a stored charter, Bound
+// is called again, and Member too if the group is known to be born. These calls are made at most
+// one and a half seconds after the start, and only Restart, Refused and Unsaved may be called
+// earlier. The host finds the replica's log by group and raft ID. If Status reports PhaseMember
+// while Bound runs, the group is known to be born and the log must exist. If the log is missing,
+// this instance must not vote, since it has made promises with the raft ID. If Status does not
+// report PhaseMember, the host creates a missing log, because the process may have ended before
+// creating the log.
 //
 // Before Restart the charter and its raft ID are deleted from the records. The host must delete
 // what the log still holds of that ID.
@@ -64,9 +68,9 @@ type DurableHost interface {
 	Host
 	// Refused is called when this directory was copied or restored from an older copy, so that it
 	// must never be used again. The node fails. When Refused returns, raft must have stopped and
-	// all locks must have ended, since another process may have the same raft ID. It is the last
-	// call. err wraps ErrDirectory and contains the reason and what to do. Every later Start
-	// returns it.
+	// all locks must have ended, since another process may have the same raft ID. Refused is the
+	// last call. err wraps ErrDirectory and contains the reason and what to do. Every later Start
+	// returns the same error.
 	Refused(err error)
 	// Unsaved is called when the records cannot be written any more. A voter must stop voting
 	// permanently before Unsaved returns. The instance remains a member without a vote until it is

@@ -60,7 +60,7 @@ func TestCloseDoesNotWaitForAHungDisk(t *testing.T) {
 			if got := n.calls(); strings.Contains(got, "bound") {
 				t.Errorf("the host of %s was told %q after Close", n.cfg.Name, got)
 			}
-			if saves := disks[i].saves; saves > 2 { // one by Start, and the one that hung
+			if saves := disks[i].saves; saves > 2 { // one Save by Start, and the Save that hung
 				t.Errorf("%s has saved %d times", n.cfg.Name, saves)
 			}
 		}

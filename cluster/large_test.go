@@ -14,8 +14,8 @@ import (
 // kindWhoIs is the second byte of the question "who are you?" of package founding.
 const kindWhoIs = 1
 
-// large starts n instances. The first three are founders. Join names all of them, or only the
-// founders.
+// large starts n instances. The first three are founders. Join names all instances if all is true,
+// otherwise only the founders.
 func (f *fleet) large(n int, all bool) {
 	named := 3
 	if all {
@@ -179,8 +179,8 @@ func TestTheLeaderTellsAFewAtATime(t *testing.T) {
 	})
 }
 
-// TestTheFinderIsBounded checks that few of many answering addresses are joined at a time, and none
-// again soon.
+// TestTheFinderIsBounded checks that only a few of many answering addresses are joined at the same
+// time, and no address is joined again soon.
 func TestTheFinderIsBounded(t *testing.T) {
 	f := newFinder("self:1")
 	for round := range 10 {

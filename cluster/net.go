@@ -29,7 +29,8 @@ func (e *ForeignError) Error() string { return ErrForeign.Error() + ": " + e.Why
 // Is makes errors.Is(err, ErrForeign) true.
 func (e *ForeignError) Is(target error) bool { return target == ErrForeign }
 
-// SilentError counts as silence and has a known reason, such as a missing secret on one side.
+// SilentError is an error that counts as silence and has a known reason, such as a missing secret
+// on one side.
 type SilentError struct {
 	Why string // for people, without the address
 }
@@ -39,15 +40,16 @@ func (e *SilentError) Error() string { return "no answer: " + e.Why }
 // Net carries questions and gossip between instances. All methods are safe for concurrent use. An
 // address is host:port.
 type Net interface {
-	// Ask sends a question of package founding to the instance to, or to any instance at the
-	// address if to is zero. It returns the answer and the proven ID of the answering instance, or
-	// one of the errors above. Any other error counts as silence. Ask returns soon after ctx ends.
-	// It must not modify or keep question.
+	// Ask sends a question of package founding to the instance with the ID to. If to is zero, any
+	// instance at the address may answer. Ask returns the answer and the proven ID of the answering
+	// instance, or one of the errors above. Any other error counts as silence. Ask returns soon
+	// after ctx ends. It must not modify or keep question.
 	Ask(ctx context.Context, addr string, to nodeid.ID, question []byte) (answer []byte, from nodeid.ID, err error)
-	// QueryStatus sends a status query to the instance to, or to any instance at the address if to
-	// is zero. It returns the same errors as Ask.
+	// QueryStatus sends a status query to the instance with the ID to. If to is zero, any instance
+	// at the address may answer. QueryStatus returns the same errors as Ask.
 	QueryStatus(ctx context.Context, addr string, to nodeid.ID, q StatusQuery) (StatusReply, error)
-	// Probe returns nil if the instance to answers at the address, or the same errors as Ask.
+	// Probe returns nil if the instance with the ID to answers at the address, and otherwise the
+	// same errors as Ask.
 	Probe(ctx context.Context, addr string, to nodeid.ID) error
 	// Net also carries the packets and streams of gossip.
 	gossip.Net

@@ -14,20 +14,20 @@ import (
 
 type owner struct {
 	core     *Core
-	key      nodeid.Key          // of this incarnation
-	next     nodeid.Key          // of the next incarnation
-	back     bool                // it was a member before, by its directory
+	key      nodeid.Key          // key of this incarnation
+	next     nodeid.Key          // key of the next incarnation
+	back     bool                // by its directory, this instance was a member before
 	join     *discovery.Join     // addresses that Join and JoinFunc lead to
 	listed   []Member            // last published members; nil if gossip has changed them
-	listedAt uint64              // the configuration by which listed marks voters
-	self     Member              // this instance in listed
+	listedAt uint64              // number of the configuration from which listed has the voters
+	self     Member              // the entry of this instance in listed
 	busy     int                 // questions under way
 	backlog  []founding.Question // questions that wait for others to end
 	asking   map[string]bool     // addresses of the questions under way
 	said     report
-	told     gossip.Meta // sent by gossip
+	told     gossip.Meta // the data that gossip last spread about this instance
 	notes    notebook
-	unsaved  error // not yet reported to the host
+	unsaved  error // error of the directory that is not yet reported to the host
 }
 
 // newOwner returns the owner of an instance; resume is the data from its directory.
@@ -58,7 +58,7 @@ func (o *owner) begin(life nodeid.ID, random func([]byte)) nodeid.Key {
 	return o.key
 }
 
-// loop is the owner goroutine. When Close cancels c.ctx, it waits for the helpers and ends.
+// loop is the owner goroutine. When Close cancels c.ctx, loop waits for the helpers and ends.
 func (c *Cluster) loop() {
 	defer close(c.done)
 	defer c.helper.Wait()
@@ -114,7 +114,7 @@ func (h hands) Dismiss(raft uint64)          { h.cfg.Host.Dismissed(raft) }
 func (h hands) Told(told Told) { told.Inquiry.Caller.(chan VoterStatus) <- told.VoterStatus }
 
 func (h hands) Tell(events []founding.Event) {
-	h.publish() // before the calls, so that the host finds the change in the view
+	h.publish() // before the calls, so that the host sees the change in Status
 	for _, e := range events {
 		if h.Ended() {
 			return
@@ -155,8 +155,8 @@ func (c *Cluster) carryOut(e founding.Event) {
 	}
 }
 
-// answer answers a question after storing the promises in the answer. If the group is closed, it
-// logs the question from time to time.
+// answer stores the promises in its answer to a question before it returns the answer. If the group
+// is closed, it logs the question from time to time.
 func (c *Cluster) answer(from Asker, question []byte) []byte {
 	b := c.own.core.Ask(c.now(), c.wall(), from, question)
 	if !c.persist(&founding.Output{}) {

@@ -27,7 +27,7 @@ type scriptedNet struct {
 	flying map[string]int
 	asked  map[string]int
 	most   int // highest number of questions under way
-	double int // the same for one address
+	double int // highest number of questions under way to one address
 }
 
 func (n *scriptedNet) Ask(ctx context.Context, addr string, _ nodeid.ID, _ []byte) ([]byte, nodeid.ID, error) {
@@ -56,7 +56,8 @@ func (n *scriptedNet) Probe(ctx context.Context, _ string, _ nodeid.ID) error {
 	return err
 }
 
-// idleOwner returns an instance without owner goroutine and gossip. The test runs the turns.
+// idleOwner returns an instance that has no owner goroutine and does not gossip. The test runs the
+// turns.
 func idleOwner(t *testing.T, net *scriptedNet) *Cluster {
 	t.Helper()
 	net.flying, net.asked = map[string]int{}, map[string]int{}
@@ -151,8 +152,8 @@ func TestEachRoundOfQuestionsHasAllPlaces(t *testing.T) {
 	}
 }
 
-// TestEachRestartInPlaceBeginsAnew checks that a new incarnation has a key of its own and no
-// waiting question, and drops late reports.
+// TestEachRestartInPlaceBeginsAnew checks that a new incarnation has a new key and no waiting
+// questions, and drops late reports.
 func TestEachRestartInPlaceBeginsAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		silent := func(ctx context.Context) ([]byte, error) { <-ctx.Done(); return nil, ctx.Err() }
@@ -184,8 +185,8 @@ func TestEachRestartInPlaceBeginsAnew(t *testing.T) {
 	})
 }
 
-// closingHost is a host with a directory. During one of its calls Close returns ErrHung. It records
-// the later calls.
+// closingHost is a host with a directory. During one of its calls the instance is closed, and Close
+// returns ErrHung. The closingHost records later calls.
 type closingHost struct {
 	*node
 	at    int // number of that call
@@ -303,7 +304,7 @@ func TestNothingIsSaidAfterClose(t *testing.T) {
 func TestOneCallThatFailsHoldsUpNothing(t *testing.T) {
 	const soon, late = 5 * time.Second, 12 * time.Second // late includes the wait for a Prepare
 	for what, row := range map[string]struct {
-		calls  int64 // how many are tried
+		calls  int64 // number of tested calls
 		within time.Duration
 	}{
 		"lookup": {3, soon}, "stream": {3, soon}, "question": {4, soon}, "prepare": {1, late},
@@ -477,7 +478,7 @@ func TestACharterHasWhatItsFoundersAreConfiguredWith(t *testing.T) {
 }
 
 // TestWhatTheLogSaysIsAnswered checks that an instance's answers contain the log's reports about
-// its replica, by which others decide whether a leader can be elected.
+// its replica. Other instances use these reports to decide whether a leader can be elected.
 func TestWhatTheLogSaysIsAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)

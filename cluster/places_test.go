@@ -22,7 +22,8 @@ func (f *fleet) names(name string, ips ...string) {
 	f.dns[name] = ips
 }
 
-// newborns fails if any instance belongs to a group. It returns the first one's Status.Waiting.
+// newborns fails if any instance belongs to a group. It returns the Status.Waiting of the first
+// instance.
 func (f *fleet) newborns() string {
 	f.t.Helper()
 	for _, n := range f.nodes {
@@ -182,7 +183,7 @@ func TestANameThatLeadsNowhereFoundsNothingAndSaysTheWayOut(t *testing.T) {
 			if f.logged("publishNotReadyAddresses") < 3 || f.logged("publishNotReadyAddresses") > 6 {
 				t.Errorf("%d log lines about it from three instances", f.logged("publishNotReadyAddresses"))
 			}
-			for i := range 3 { // each sees only its own address
+			for i := range 3 { // Join leads each instance only to itself
 				f.names(fmt.Sprintf("all-%d.example", i), fmt.Sprintf("10.0.0.%d", i+1))
 			}
 			f.raft(time.Minute)

@@ -21,7 +21,8 @@ func kinds(steps []carry) (list []voters.Kind) {
 }
 
 // TestADeadVoterIsReplaced checks a whole replacement. A voter is killed and its address refuses
-// connections. Another instance is asked, added and promoted, and all instances receive the result.
+// connections. The leader asks another instance for a replica, adds and promotes it, and all
+// instances receive the new configuration.
 func TestADeadVoterIsReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)

@@ -11,15 +11,15 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Records stores a few small values that must survive a restart of an instance, under names of this
-// package. Its methods are not called concurrently.
+// Records stores a few small values that must survive a restart of an instance. This package
+// chooses their names. Its methods are not called concurrently.
 type Records interface {
 	// Load returns all values of this package. The map is empty for a new directory and belongs to
 	// the caller.
 	Load() (map[string][]byte, error)
-	// Save makes all changes durable atomically, or none, and returns when they are durable. A nil
-	// value deletes the entry. Save keeps no reference to changes. After an error Save is not
-	// called again until the next start.
+	// Save makes all changes durable atomically, and returns when they are durable. A nil value
+	// deletes the entry. Save keeps no reference to changes. After an error Save is not called
+	// again until the next start.
 	Save(changes map[string][]byte) error
 }
 
@@ -149,9 +149,9 @@ func recall(r Records) (*stored, error) {
 
 func refusal(why string) error { return fmt.Errorf("%w: %s", ErrDirectory, why) }
 
-// StoredKey returns what Config.Key must be: the key of a directory that is bound to a charter or
-// belongs to a group. It returns the zero Key if Config.Key may be a new key. life is the number of
-// the last start. An error wraps ErrDirectory and contains what to do.
+// StoredKey returns the key that Config.Key must contain because the directory is bound to a
+// charter or belongs to a group. It returns the zero Key if Config.Key may be a new key. life is
+// the number of the last start. An error wraps ErrDirectory and contains what to do.
 func StoredKey(r Records) (key nodeid.Key, life uint64, err error) {
 	s, err := recall(r)
 	if err != nil || s == nil {

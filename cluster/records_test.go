@@ -129,7 +129,8 @@ func (d *disk) durable(cfg Config) Config {
 	return cfg
 }
 
-// said fails if the claim was never stored. If the disk fails, only promises are checked.
+// said fails if the node has sent a claim that was never stored. On a disk that fails, only
+// promises are checked.
 func (n *node) said(how string, c claim) {
 	d, ok := n.cfg.Records.(*disk)
 	if !ok || d.is(func() bool {

@@ -10,9 +10,9 @@ import (
 // ErrClosed is returned by calls that end because of Close.
 var ErrClosed = errors.New("cluster: closed")
 
-// Recover gives up a group whose majority is permanently lost, and founds a new one with all
-// instances in reach. It returns when this instance has stored the decision. After an error nothing
-// has changed, except with ErrUnsaved.
+// Recover gives up a group whose majority is permanently lost, and founds a new group with all
+// instances in reach. It returns when this instance has stored the decision. After an error other
+// than ErrUnsaved nothing has changed.
 func (c *Cluster) Recover(ctx context.Context, group uint64) error {
 	done := make(chan error, 1)
 	c.in.post(func() {
@@ -39,8 +39,8 @@ func (c *Cluster) Adopt(group uint64, s founding.Settings) {
 	c.in.postOfLife(func() { c.own.core.Founding.Adopt(c.now(), group, s) })
 }
 
-// Floor records that tokens up to this time, in Unix milliseconds, were seen. A group that is
-// founded later starts above it. With a directory each rise is stored, so call Floor rarely.
+// Floor records that tokens up to unixMS, in Unix milliseconds, were seen. A group that is founded
+// later begins with higher tokens. With a directory each rise is stored, so call Floor rarely.
 func (c *Cluster) Floor(unixMS int64) {
 	c.in.post(func() { c.own.core.Founding.Floor(unixMS) })
 }

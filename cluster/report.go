@@ -12,10 +12,10 @@ import (
 const (
 	waitingAfter = 3 * time.Second  // a wait must last this long before it is logged
 	waitingEvery = 10 * time.Second // shortest time between two logged waits
-	loudEvery    = time.Minute      // shortest time between two log lines about the same mistake
+	loudEvery    = time.Minute      // shortest time between two log lines about the same problem
 )
 
-// report holds what was logged, so that nothing is logged too often.
+// report holds what was logged, so that no message is logged too often.
 type report struct {
 	waiting    string        // what this instance waits for
 	since      time.Duration // start of the current wait
@@ -28,8 +28,8 @@ type report struct {
 	twinned    bool          // twin was logged
 }
 
-// twinAfter is how long another instance must have this instance's name before it is reported. It
-// is longer than gossip takes to detect that an earlier incarnation has ended.
+// twinAfter is how long another instance must have this instance's name before it is reported.
+// Gossip takes less time to detect that an earlier incarnation has ended.
 const twinAfter = rivalAfter
 
 // namesake returns a warning if another instance has had this instance's name for a while. Gossip
@@ -118,7 +118,7 @@ func (c *Cluster) waiting() string {
 	if !two {
 		waiting := c.own.core.Founding.Waiting()
 		if c.own.core.Founding.Phase() == founding.Bound {
-			return waiting // for the instances of its charter; Join does not matter
+			return waiting // a bound instance waits for the instances of its charter; Join does not matter
 		}
 		return waiting + c.own.join.Trouble(waiting)
 	}

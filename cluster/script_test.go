@@ -11,14 +11,14 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// script contains the reports of a node's host about the voters, and the calls that the host
-// received. The node's mu guards it.
+// script contains what a node's host reports about the voters, and the calls that the host
+// received. It is guarded by node.mu.
 type script struct {
 	facts  voters.Facts
 	term   uint64 // term as leader; zero means that the node does not lead
 	asked  []time.Time
 	steps  []carry
-	led    Voter // the leader according to the node's replica and sessions
+	led    Voter // what Guide and Leader return
 	spread [][]Voter
 }
 
@@ -96,7 +96,7 @@ func (n *node) carriedOut() []carry {
 	return slices.Clone(n.steps)
 }
 
-// toldVoters returns how often the host received the address book, and the last one.
+// toldVoters returns how often the host received an address book, and the last address book.
 func (n *node) toldVoters() (int, []Voter) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

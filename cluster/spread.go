@@ -11,22 +11,22 @@ import (
 // This file passes reports of the host and the log about the group to the core. Reports of an
 // earlier incarnation are dropped.
 
-// Configured records that this instance's log has applied a configuration of the group: its
-// replicas, including learners. at is the log index of its entry. A newer configuration has a
+// Configured records that this instance's log has applied a configuration of the group. voters are
+// its replicas, including learners; at is the log index of its entry. A newer configuration has a
 // higher index.
 func (c *Cluster) Configured(group, at uint64, voters []Voter) {
 	voters = slices.Clone(voters)
 	c.in.postOfLife(func() { c.own.core.Configured(c.now(), group, at, voters) })
 }
 
-// Applied records the configuration that this instance's log has applied, with both halves if it is
-// joint. A group is given up only if no such configuration has a majority left.
+// Applied records the configuration that this instance's log has applied, with both halves if the
+// configuration is joint. A group is given up only if no applied configuration has a majority left.
 func (c *Cluster) Applied(group uint64, applied founding.Configuration) {
 	c.in.postOfLife(func() { c.own.core.Founding.Applied(c.now(), group, applied) })
 }
 
-// Log records the position of the replica's log while the replica knows no leader. While it knows
-// one, log is the zero value.
+// Log records the position of the replica's log while the replica knows no leader. While the
+// replica knows a leader, log is the zero value.
 func (c *Cluster) Log(raft uint64, log founding.Log) {
 	c.in.postOfLife(func() { c.own.core.Founding.Log(c.now(), raft, log) })
 }
@@ -54,13 +54,14 @@ func (c *Cluster) BornApplied(group uint64) {
 }
 
 type strays struct {
-	mu   sync.Mutex // guards told; held only for a short check
+	mu   sync.Mutex // guards the RemovedPeers; held only for a short check
 	told RemovedPeers
 }
 
 // RemovedPeer records that an instance whose raft ID is in no configuration sends raft messages to
-// this instance. It was removed and does not know it, so it is sent the newest configuration, at
-// most once a second. RemovedPeer may be called for every message.
+// this instance. The other instance does not yet know that its replica was removed. So this
+// instance sends it the newest configuration, at most once a second. RemovedPeer may be called for
+// every message.
 func (c *Cluster) RemovedPeer(instance nodeid.ID, addr string) {
 	c.removedPeers.mu.Lock()
 	due := c.removedPeers.told.Due(instance, c.now())

@@ -158,8 +158,8 @@ func TestOnlyTheLeaderAndVotersAreAskedForANewerConfiguration(t *testing.T) {
 	})
 }
 
-// TestARemovedReplicaIsTold checks rule 14: only the leader sends the configuration to the replicas
-// that it leaves out, until they answer.
+// TestARemovedReplicaIsTold checks rule 14: only the leader sends a configuration to the replicas
+// that are not in it, until they answer.
 func TestARemovedReplicaIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -196,7 +196,7 @@ func TestARemovedReplicaIsTold(t *testing.T) {
 }
 
 // TestTheLeaderTellsAllThatAreAttached checks the case that several changes within a second replace
-// all voters. Gossip is too slow for an instance that would then know no voter.
+// all voters. Gossip would be too slow for an instance that then knows no voter.
 func TestTheLeaderTellsAllThatAreAttached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)

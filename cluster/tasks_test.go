@@ -63,7 +63,7 @@ func TestWhatBecomesOfAPrepare(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		there func(f *fleet)
-		again time.Duration // until the instance is asked with another ID
+		again time.Duration // time until the instance is asked for a replica with another ID
 	}{
 		{"silent", func(f *fleet) { f.net.muffle(addrOf(50), true) }, late},
 		{"nothing listens", func(*fleet) {}, soon},
@@ -122,8 +122,8 @@ func TestWhatBecomesOfAPrepare(t *testing.T) {
 }
 
 // TestProbesTellADeadLifeFromASilentOne checks that an incarnation counts as ended if its address
-// refuses connections, or if another instance proves its ID there. Then no limit of silence has to
-// pass.
+// refuses connections, or if another instance proves its own ID there. In these cases the leader
+// need not wait for the limit of silence.
 func TestProbesTellADeadLifeFromASilentOne(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -206,7 +206,7 @@ func TestAnswersToAnEarlierLeadAreDropped(t *testing.T) {
 }
 
 // TestARetiredReplicaIsReplacedAtOnce checks that a replica is replaced when its instance reports
-// on its stream that it has stopped, though the stream continues.
+// on a stream that the replica has stopped, though the stream continues.
 func TestARetiredReplicaIsReplacedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -224,7 +224,7 @@ func TestARetiredReplicaIsReplacedAtOnce(t *testing.T) {
 			t.Errorf("it gives up its raft ID because of another: %+v", n)
 		}
 		f.nodes[1].Retired(over.Raft)
-		g.leader.PeerLost(over.Instance) // reported by its last frame
+		g.leader.PeerLost(over.Instance) // the instance has reported this in the stream's last frame
 		g.run(2 * time.Second)
 		steps := g.leader.carriedOut()
 		if len(steps) < 2 || len(steps[1].step.Remove) != 1 || steps[1].step.Remove[0] != over.Raft {

@@ -20,9 +20,9 @@ const (
 	PhaseMember = founding.Member  // belongs to a group that is born
 )
 
-// Member is an instance that gossip sees. With Founders these are the founders; an instance that is
-// not a founder sees only itself. The list may contain an instance that has ended, or miss one that
-// runs.
+// Member is an instance that gossip sees. With Settings.Founders the members are the founders, and
+// an instance that is not a founder sees only itself. The list may contain an instance that has
+// ended, or miss one that runs.
 type Member struct {
 	Name     string
 	Instance nodeid.ID
@@ -39,14 +39,14 @@ type Status struct {
 	Phase    Phase
 	Instance nodeid.ID
 	Life     uint64   // number of this start; 1 in memory mode
-	Waiting  string   // a sentence: what this instance waits for and what to do
+	Waiting  string   // a sentence that says what this instance waits for and what to do
 	Group    uint64   // zero means none
-	Voters   []Voter  // of Group, by raft ID
+	Voters   []Voter  // voters of Group, by raft ID
 	Namesake string   // a sentence if another instance has the same Name
 	Members  []Member // by name, then instance
 }
 
-// view is what other goroutines may read. A published view is never changed.
+// view contains the data that other goroutines may read. A published view is never changed.
 type view struct {
 	Status
 	byRaft   map[uint64]Voter
@@ -85,7 +85,7 @@ func (c *Cluster) tellMembers(before *view, after []Member) {
 	}
 }
 
-// members returns the instances that gossip sees, and this instance in any case.
+// members returns the instances that gossip sees, always including this instance.
 func (c *Cluster) members() []Member {
 	o := &c.own
 	self := o.core.Meta()
@@ -107,8 +107,8 @@ func (c *Cluster) members() []Member {
 	return out
 }
 
-// member returns the data of gossip about an instance. Its raft ID comes from the configuration,
-// not from gossip.
+// member converts the data that gossip has about an instance. Its raft ID comes from the
+// configuration, not from gossip.
 func (c *Cluster) member(m gossip.Meta, self bool) Member {
 	is := Member{Name: m.Name, Instance: m.Instance, Addr: m.Addr, Zone: m.Zone, Group: m.Group, Leader: m.Leader,
 		Self: self}

@@ -18,8 +18,8 @@ func (c *Cluster) QueryStatus(ctx context.Context) (VoterStatus, error) {
 	return c.queryStatus(ctx, Inquiry{Own: true})
 }
 
-// QueryStatusFor is like QueryStatus, but asks about the replica with that raft ID. The replica may
-// have been removed from the configuration.
+// QueryStatusFor is like QueryStatus, but asks about the replica with the ID raft, which may have
+// been removed from the configuration.
 func (c *Cluster) QueryStatusFor(ctx context.Context, raft uint64) (VoterStatus, error) {
 	return c.queryStatus(ctx, Inquiry{Raft: raft})
 }

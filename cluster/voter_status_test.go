@@ -72,7 +72,7 @@ func TestTheLeaderAnswersEveryInstance(t *testing.T) {
 		if got := plain.mustQuery(g.leader, 50*time.Millisecond); !got.AllLeaving || got.Known {
 			t.Errorf("the leader answers by an old look: %+v", got)
 		}
-		// These queries concern another replica than the node's own.
+		// These queries concern a replica of another node.
 		gone := f.nodes[1].place().Raft
 		ctx := context.Background()
 		if got, err := f.nodes[1].QueryStatusFor(ctx, gone); err != nil || got.MayStop {
@@ -82,7 +82,7 @@ func TestTheLeaderAnswersEveryInstance(t *testing.T) {
 			func(id uint64) bool { return id == gone })
 		facts.Replicas = slices.DeleteFunc(slices.Clone(facts.Replicas),
 			func(r voters.Replica) bool { return r.ID == gone })
-		for _, at := range []uint64{0, 5} { // the asking instance knows configuration 1
+		for _, at := range []uint64{0, 5} { // the leader's configuration; the asking instance knows configuration 1
 			facts.Config.At = at
 			g.leader.lead(1, facts)
 			time.Sleep(lead.Pause)
@@ -93,8 +93,8 @@ func TestTheLeaderAnswersEveryInstance(t *testing.T) {
 	})
 }
 
-// TestOnlyTheLeaderAnswers checks that an instance that does not lead answers with the leader, and
-// never gives a VoterStatus, even just after it has led.
+// TestOnlyTheLeaderAnswers checks that an instance that does not lead answers with the leader's
+// address, but never with a VoterStatus, even just after it has led.
 func TestOnlyTheLeaderAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -191,7 +191,7 @@ func TestVoterStatusWithoutALeader(t *testing.T) {
 		}
 		plain.follows(nil) // the node finds the leader by asking the voters
 		plain.mustQuery(g.leader, 500*time.Millisecond)
-		// A wrong leader does not prevent that.
+		// The node also finds the leader if it first asks a wrong one.
 		plain.follows(&node{instance: nodeidtest.ID(4711), cfg: Config{Advertise: addrOf(66)}})
 		plain.mustQuery(g.leader, 500*time.Millisecond)
 	})

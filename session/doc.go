@@ -1,10 +1,11 @@
 // Package session defines the messages between the two sides of a lease, and the rules of the
 // lease.
 //
-// Package client is the side of an instance. It opens one session, keeps it alive by renewals,
-// requests locks in it, and reports when a lock can no longer be trusted. Package keeper is the
-// side of the leader. It proposes the commands of clients to the log, returns the results, and
-// expires sessions whose clients have stopped responding. Package lockfsm executes the commands.
+// Package client is the side of an instance, the client. It opens one session, keeps it alive by
+// renewals, requests locks in it, and reports when a lock can no longer be trusted. Package keeper
+// is the side of the leader, the keeper. It proposes the commands of clients to the log, returns
+// the results, and expires sessions whose clients have stopped responding. Package lockfsm executes
+// the commands.
 //
 // A client sends commands, encoded by lockfsm, and renewals ([Renewal]). A keeper answers with
 // records ([Reply]). Both sides use [Sent] to record when they sent their unacknowledged messages.
@@ -19,25 +20,25 @@
 //	               round of     |<---- TTL ---------------------------------------------->|
 //	               a quorum  renewed
 //
-// The client's deadline is the time at which it sent the last acknowledged renewal, plus the TTL,
-// less a margin of TTL/50. The time that the acknowledgement took does not matter. After Open the
-// lease counts from the time at which the client first sent the nonce. The keeper's deadline is one
-// TTL after it sent the acknowledgement, which is later. So the client's deadline passes first as
-// long as the rates of the two clocks differ by at most 2%. The times of two clocks are never
-// compared.
+// The client's deadline is the time at which the client sent the last acknowledged renewal, plus
+// the TTL, less a margin of TTL/50. The time that the acknowledgement took does not matter. After
+// Open, the time at which the client first sent the nonce takes the place of the renewal's sending
+// time. The keeper's deadline is one TTL after it sent the acknowledgement, which is later. So the
+// client's deadline passes first as long as the rates of the two clocks differ by at most 2%. The
+// times of two clocks are never compared.
 //
 // A renewal is acknowledged only if, after its arrival, a quorum has confirmed that this keeper
 // leads, and the keeper has applied every entry that was committed before the confirmation. The
 // session must also exist, be at the epoch of this attachment, and not be marked to expire. A new
 // leader gives every session its full TTL.
 //
-// A client that can send but not receive must not be kept alive by its renewals: it could be
+// If a client can send but not receive, its renewals must not keep its session alive: it could be
 // granted a lock, never receive the grant, and keep the lock. So each renewal names the newest
 // answer that the client has received: an acknowledgement, or the Attached of an attachment. The
 // renewal is acknowledged only if that answer was sent less than a TTL ago by the keeper's clock,
 // which is always true while the client's lease runs. So a session expires at most two TTLs after
-// its client has stopped receiving. The keeper records sent answers per session and not per
-// attachment, because such a client attaches again repeatedly.
+// its client has stopped receiving. The keeper records sent answers for each session and not for
+// each attachment, because such a client attaches again repeatedly.
 //
 // At the client's deadline every held lock is lost for good, even if the session has not expired.
 //
@@ -53,18 +54,18 @@
 //
 // These guarantees depend on the transport, which authenticates both ends of every connection, and
 // on correct voters. A faulty voter can confirm leases that it does not keep. Other members and
-// admin clients cannot, and connections without credentials are refused by the transport.
+// admin clients cannot do this, and the transport refuses connections without credentials.
 //
 // # Failure
 //
-// The next Attach repairs lost frames, ended streams, leader changes and duplicates. If a process
-// was copied, the epoch detects it: the later attachment is accepted, and the other copy receives
+// The next Attach repairs lost frames, ended streams, leader changes and duplicates. The epoch
+// shows that a process was copied: the later attachment is accepted, and the other copy receives
 // Stale and opens its own session. A client that reaches a majority of the voters but not the
 // leader loses its locks at its deadline.
 //
-// On every system except Linux the clock stops while the machine is suspended. There a suspended
-// holder believes that it holds its locks for longer, by the time of the suspension. Tokens protect
-// the resource in this case.
+// On every system except Linux the clock stops while the machine is suspended. On such systems a
+// holder that was suspended believes that it holds its locks for longer, by the time of the
+// suspension. Tokens protect the resource in this case.
 //
 // # Concurrency and limits
 //
@@ -73,9 +74,9 @@
 //
 // # Refused alternatives
 //
-// A lease per lock would let single locks expire, but would cost a renewal and a quorum round or
-// log entry for each lock. A lease in the log (etcd's checkpoints) would save a new leader the full
-// TTL, but would cost a log entry per renewal. Acknowledging renewals under the leader's own lease
-// (ReadOnlyLeaseBased) would save the quorum round, but safety would depend on comparing two
+// With a lease for each lock, single locks could expire, but each lock would cost a renewal and a
+// quorum round or a log entry. A lease in the log (etcd's checkpoints) would save a new leader the
+// full TTL, but would cost a log entry per renewal. Acknowledging renewals under the leader's own
+// lease (ReadOnlyLeaseBased) would save the quorum round, but safety would depend on comparing two
 // clocks. A round costs 30 microseconds and confirms the renewals of all sessions.
 package session

@@ -13,7 +13,7 @@ var ErrNotAllowed = errors.New("mortise: not allowed")
 type NotAllowedError struct {
 	Verb string // the missing right: read, write, lock, force, or root; no derived secret grants root
 	Key  string // the key, or a prefix followed by *; empty if the right is not about a key
-	For  string // the name in the capability, as mortise secret -for gave it
+	For  string // the name in the capability, as given by mortise secret -for
 }
 
 func (e *NotAllowedError) Error() string {

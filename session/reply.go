@@ -17,7 +17,7 @@ const (
 	// ReplyOpened answers Open: nonce, code, session, ttl, term.
 	ReplyOpened ReplyKind = 1
 	// ReplyAttached answers Attach: session, epoch, code, term. It is sent after the states of all
-	// live numbers. So a number that Attach named is finished if no state reported it.
+	// live numbers. So if Attach named a number and no state reported it, its request is finished.
 	ReplyAttached ReplyKind = 2
 	// ReplyState is the state of a request: session, epoch, number, code, token, watch, and the
 	// budget if the code names one.
@@ -36,11 +36,11 @@ const (
 	// addr.
 	ReplyRedirect ReplyKind = 8
 	// ReplyGrace reports the rest of the group's grace: session, epoch, ttl. A zero ttl means that
-	// the grace is over. It is sent right before Attached during the grace, and once more when the
-	// grace ends.
+	// the grace is over. During the grace it is sent right before each Attached. It is sent once
+	// more when the grace ends.
 	ReplyGrace ReplyKind = 9
-	// ReplyBehind describes the holder of the lock for which a request waits, as it was when the
-	// request was applied. It has the fields of ReplyHeld.
+	// ReplyBehind describes who held the lock for which a request waits when the request was
+	// applied. It has the fields of ReplyHeld.
 	ReplyBehind ReplyKind = 10
 	// ReplyDeadlock answers a request that would have closed a cycle: session, epoch, number,
 	// count, and for each link session, record, key.
@@ -48,10 +48,10 @@ const (
 	// ReplyEvicted reports that a request was ended by force: session, epoch, number, record (of
 	// the instance that ended it), value (the reason).
 	ReplyEvicted ReplyKind = 12
-	// ReplyWanted reports that another request waits for a hold with Notice: session, epoch,
-	// number.
+	// ReplyWanted reports that another request waits for the lock of a hold with Notice: session,
+	// epoch, number.
 	ReplyWanted ReplyKind = 13
-	// ReplyTaken reports that another session has resumed a hold of this one: session, epoch,
+	// ReplyTaken reports that another session has resumed a hold of this session: session, epoch,
 	// number, record (of the other session).
 	ReplyTaken ReplyKind = 14
 	// ReplyForbidden reports that the peer's certificate does not allow a request: session, epoch,
@@ -169,8 +169,8 @@ func appendSized(b, field []byte) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(field))), field...)
 }
 
-// putSize writes the size of the record into the byte that was reserved at start. If one byte is
-// not enough, it moves the record.
+// putSize writes the size of the record into the byte that was reserved at start. If the size needs
+// more than one byte, putSize moves the record.
 func putSize(b []byte, start int) []byte {
 	size := len(b) - start - 1
 	if size < 0x80 {

@@ -2,8 +2,9 @@ package session
 
 import "github.com/mortise-lock/mortise/internal/clock"
 
-// Sent records when unacknowledged messages were sent. For a client these are its renewals, and for
-// a keeper the answers that no renewal has confirmed as received. It keeps only the newest 8.
+// Sent records when unacknowledged messages were sent. The messages of a client are its renewals.
+// Those of a keeper are the answers that no renewal has confirmed as received. Sent keeps only the
+// newest 8 messages, since a client that waits for an older renewal has lost its lease.
 type Sent struct {
 	waiting []sentMessage
 }
@@ -24,7 +25,8 @@ func (s *Sent) Note(seq uint64, now clock.Time) {
 	s.waiting = append(s.waiting, sentMessage{seq: seq, sent: now})
 }
 
-// Acknowledged returns when the message seq was sent. It removes that message and all older ones.
+// Acknowledged returns when the message seq was sent. It removes that message and all older
+// messages.
 func (s *Sent) Acknowledged(seq uint64) (sent clock.Time, ok bool) {
 	for i, w := range s.waiting {
 		if w.seq == seq {

@@ -16,7 +16,8 @@ import (
 )
 
 // The simulation runs a whole cluster on one goroutine: the cores of clients and keepers, and one
-// lockfsm.Machine per voter. simlog_test.go replaces raft. Each seed is one run.
+// lockfsm.Machine per voter. Instead of raft it has a log that is correct by construction. A
+// deposed leader continues to act as leader for some time. Each seed is one run.
 
 type simConfig struct {
 	voters, plain, callers, keys int
@@ -64,7 +65,7 @@ type sim struct {
 	term    uint64
 	leader  int
 	log     []simEntry
-	pending [][]byte // batches that are proposed in this term and not committed
+	pending [][]byte // batches that were proposed in this term and are not committed
 
 	hungTo    time.Duration // nothing is committed before this time
 	starved   map[starving]time.Duration
@@ -90,7 +91,7 @@ type simNode struct {
 	deafUntil   time.Duration // until this time a deposed leader gets no log entries
 	readsAt     time.Duration // when the node reads the inputs that arrived during a pause
 	unread      []func()
-	expiring    map[lockfsm.SessionID]bool // sessions that its keeper was expiring after its last turn
+	expiring    map[lockfsm.SessionID]bool // sessions that the keeper was expiring after its last turn
 	client      *client.Core
 	keeper      *keeper.Core
 	toClient    []func(now clock.Time)
@@ -103,7 +104,7 @@ type simNode struct {
 	role        keeper.Role
 	bornAt      clock.Time
 	live        int
-	timer       int // the number of the last timer, to ignore older ones
+	timer       int // the number of the last timer, so that older timers are ignored
 }
 
 type simConn struct {
@@ -113,7 +114,7 @@ type simConn struct {
 	stuckTo time.Duration    // no message arrives before this time
 	silence [2]time.Duration // for each direction, no message arrives before this time
 	last    [2]time.Duration
-	late    time.Duration // until this time delayed messages arrive
+	late    time.Duration // delayed messages arrive by this time
 }
 
 type simCall struct {
@@ -228,7 +229,7 @@ func (n *simNode) turn() {
 	}
 	timer := n.timer
 	n.s.after(max(n.global(next)-n.s.now, 0)+time.Microsecond, func() {
-		if timer == n.timer { // otherwise a later turn has set another timer
+		if timer == n.timer { // if they differ, a later turn has set another timer
 			n.kick()
 		}
 	})
@@ -346,8 +347,8 @@ func (s *sim) conn(a, b nodeid.ID) *simConn {
 	return c
 }
 
-// send sends a message on the stream, which keeps the order of messages. arrive is called when the
-// message arrives, unless the stream breaks before.
+// send sends a message on the stream, which keeps the order of messages. When the message arrives,
+// arrive is called. It is not called if the stream breaks first.
 func (s *sim) send(from *simNode, to nodeid.ID, arrive func(to *simNode)) bool {
 	if nodeidtest.Number(to) < 1 || nodeidtest.Number(to) > uint64(len(s.nodes)) {
 		return false
@@ -405,7 +406,7 @@ func wayTo(from, to nodeid.ID) int {
 	return 0
 }
 
-// silence delays the messages from one node to another, but not in the other direction.
+// silence delays the messages from one node to another, but not those in the other direction.
 func (s *sim) silence(from, to *simNode, d time.Duration) {
 	s.conn(from.id, to.id).silence[wayTo(from.id, to.id)] = s.now + d
 }

@@ -96,7 +96,7 @@ func (c *simCall) failed(err error) {
 func (c *simCall) granted(token lockfsm.Token) {
 	s := c.node.s
 	if c.left || c.settled {
-		return // the cancel is already in the inbox, so the caller does not use the lock
+		return // the caller has already posted a cancel, so it does not use the lock
 	}
 	s.stats.granted++
 	c.begun, c.token = s.now, token
@@ -144,7 +144,7 @@ func (c *simCall) stop() {
 // report was late.
 func (c *simCall) end(clock.Time) {
 	if c.begun < 0 {
-		c.settled = true // it was lost in the turn with the grant
+		c.settled = true // the lock was lost in the turn with the grant
 		c.next()
 		return
 	}

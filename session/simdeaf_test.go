@@ -7,7 +7,7 @@ import (
 
 // TestSimulationOfDeafness cuts the direction from the leader to one member for good, while the
 // member continues to send requests. It checks that the member has no session and no lock after two
-// TTLs, and that the others lose none.
+// TTLs, and that the other members lose no session and no lock.
 func TestSimulationOfDeafness(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {
@@ -18,8 +18,8 @@ func TestSimulationOfDeafness(t *testing.T) {
 		deaf, leader := s.nodes[3+seed%3], s.nodes[s.leader]
 		session := deaf.client.Status(deaf.clock()).Session
 		s.silence(leader, deaf, time.Hour)
-		// The holds of the member end first, and then its session, which may have been granted
-		// locks since.
+		// First the holds of the member end. Then its session ends, which may have been granted
+		// further locks in the meantime.
 		s.runUntil(s.now + time.Duration(2.1*float64(config.ttl)) + 200*time.Millisecond)
 		for _, info := range leader.machine.Sessions() {
 			if info.ID == session {

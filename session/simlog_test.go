@@ -31,7 +31,7 @@ func (s *sim) elect(leader int, oldLearnsIn time.Duration) {
 		learns := s.between(time.Millisecond, 50*time.Millisecond)
 		if i == old && old != leader {
 			learns = oldLearnsIn
-			n.deafUntil = s.now + oldLearnsIn // it is cut off and gets no entries
+			n.deafUntil = s.now + oldLearnsIn // the old leader is cut off and gets no entries
 		}
 		if i == leader {
 			continue

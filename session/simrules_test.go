@@ -9,7 +9,8 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// These checks detect errors before two callers hold one lock.
+// These checks detect errors before two callers hold one lock. They use facts that only the
+// simulation knows: the real leader and all clocks.
 
 // trueLeader returns the leader of the current term, or nil if it does not know all sessions yet.
 func (s *sim) trueLeader() *simNode {
@@ -23,8 +24,8 @@ func (s *sim) trueLeader() *simNode {
 	return n
 }
 
-// mustBelieveNoLonger checks that a client's lease ends before its session can expire. It does so
-// even if no lock is held.
+// mustBelieveNoLonger checks that a client's lease ends before its session can expire, even if no
+// lock is held.
 func (n *simNode) mustBelieveNoLonger() {
 	s, l := n.s, n.s.trueLeader()
 	status := n.client.Status(n.clock())

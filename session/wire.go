@@ -17,11 +17,11 @@ const maxAddrBytes = 1024
 
 var errWire = errors.New("session: malformed bytes from a peer")
 
-// Renewal asks the keeper to extend the lease by a TTL. The field Heard is the newest renewal that
-// its sender knows to have arrived, on this or an earlier attachment. The sender knows it from a
-// Renewed, or from an Attached, which answers the renewal sent with the Attach. Zero means that
-// there is none. The encoding is four varints. Renewals have their own field in a frame, because
-// they are read before its commands.
+// Renewal asks the keeper to extend the lease by a TTL. The field Heard is the newest renewal about
+// which the sender has received an answer, on this or an earlier attachment. The answer is a
+// Renewed, or an Attached, which answers the renewal sent with the Attach. Zero means that there is
+// no such renewal. The encoding is four varints. Renewals have their own field in a frame, because
+// they are read before the frame's commands.
 type Renewal struct {
 	Session lockfsm.SessionID
 	Epoch   lockfsm.Epoch

@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	resolveWithin = 2 * time.Second // then the context of the lookup ends
-	// resolveOverrun is how long a lookup may continue after its context has ended. Then the entry
-	// counts as failed, and Close does not wait for the lookup.
+	resolveWithin = 2 * time.Second // time until the context of the lookup ends
+	// resolveOverrun is how long a lookup may continue after its context has ended. After this time
+	// the entry counts as failed, and Close does not wait for the lookup.
 	resolveOverrun = time.Second
-	resolveAtATime = 16 // hosts of one list
+	resolveAtATime = 16 // hosts of one list that are looked up at the same time
 )
 
 type found struct {
-	err   error  // of the list; nil if the list was obtained
+	err   error  // error of the list; nil if the list was obtained
 	stack []byte // set if the list function panicked
 	lines []foundLine
 }
@@ -30,7 +30,7 @@ type found struct {
 type foundLine struct {
 	host, port string
 	addrs      []string // IP addresses
-	err        error    // of the lookup of host
+	err        error    // error of the lookup of host
 }
 
 // errExited is the error of a lookup that has ended its goroutine without returning.
@@ -54,9 +54,9 @@ type Result struct {
 
 // Run runs the lookup on a goroutine of its own, passes the result to tell, and returns when that
 // goroutine has ended. The lookup's context ends after two seconds or with ctx. If the user's
-// function or a dead disk ignores it for a second, Run passes a late Result to tell and returns.
-// The goroutine passes another result when it ends. So tell is called once or twice, possibly on
-// another goroutine and after Run has returned. It must not block.
+// function or a dead disk ignores this for a second, Run passes a late Result to tell and returns.
+// The goroutine passes another Result when it ends. So tell is called once or twice, possibly on
+// another goroutine and after Run has returned. tell must not block.
 func (a Attempt) Run(ctx context.Context, tell func(Result)) {
 	ctx, cancel := context.WithTimeout(ctx, resolveWithin)
 	defer cancel()
@@ -153,7 +153,7 @@ func (cfg *Config) askFunc(ctx context.Context) ([]string, error) {
 func systemServices(ctx context.Context, name string) ([]string, error) {
 	_, records, err := net.DefaultResolver.LookupSRV(ctx, "", "", name)
 	if err != nil {
-		return nil, err // fails as a whole: the rejected records may be the needed ones
+		return nil, err // the lookup fails as a whole, because the rejected records may be those that are needed
 	}
 	var lines []string
 	for _, r := range records {

@@ -8,19 +8,19 @@ import (
 
 // Config contains the entries of Join and the functions that look them up. New copies it.
 type Config struct {
-	// Entries are the entries of Join. Check must have accepted each.
+	// Entries are the entries of Join. Check must have accepted each entry.
 	Entries []string
 	// Func returns further addresses, host:port each. It is called repeatedly on its own goroutine,
-	// never concurrently. It must return when its context ends, which is after two seconds or with
-	// the context of Run. Nil means none.
+	// never concurrently. It must return when its context ends, which happens after two seconds or
+	// when the context of Run ends. If Func is nil, there are no further addresses.
 	Func func(ctx context.Context) ([]string, error)
 	// Self is the address of this instance, host:port. Take and Trouble ignore it.
 	Self string
-	// Resolve returns all addresses of a host, without port. A name that does not exist has none. Nil
-	// means the system's resolver.
+	// Resolve returns all addresses of a host, without port. For a name that does not exist it
+	// returns none. If Resolve is nil, the system's resolver is used.
 	Resolve func(ctx context.Context, host string) ([]string, error)
-	// Services returns the host:port of every SRV record under a name. A name that does not exist has
-	// none. Nil means the system's resolver.
+	// Services returns the host:port of every SRV record of a name. For a name that does not exist
+	// it returns none. If Services is nil, the system's resolver is used.
 	Services func(ctx context.Context, name string) ([]string, error)
 	// Logger logs panics of Func. Nil means slog.Default.
 	Logger *slog.Logger

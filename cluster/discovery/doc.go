@@ -9,18 +9,20 @@
 //	          └───────────── Attempt.Run ─────────────┘                      └──▶ Entries, Trouble
 //
 // [Join] decides which lookups are due ([Join.Due]). Its owner runs the lookups on other goroutines
-// ([Attempt.Run]) and passes their results to [Join.Take]. [Lookup] does one lookup for a program
+// ([Attempt.Run]) and passes their results to [Join.Take]. [Lookup] makes one lookup for a program
 // that is not an instance.
 //
 // # Guarantees
 //
-// Every entry is looked up without end: every second without a leader, every two seconds if it is a
-// function, every ten seconds with a leader. Each pause is up to a quarter longer at random.
+// Every entry is looked up again and again: without a leader every second, or every two seconds if
+// the entry is a function; with a leader every ten seconds. A random time of up to a quarter is
+// added to each pause.
 //
-// A lookup that finds no address is a success. It fails if the resolver reports any error but a
-// missing name, if a file is missing or not readable, or if a function fails, panics or does not
-// return. Then Entry.Failed is the reason, the entry keeps its addresses, and it does not count as
-// resolved. If one host of a list fails, the others are used.
+// A lookup that finds no address is a success. A lookup fails if the resolver reports an error
+// other than a missing name, if a file is missing or not readable, or if a function fails, panics
+// or does not return. After a failure Entry.Failed is the reason, the entry keeps its addresses,
+// and it does not count as resolved. If the lookup of one host of a list fails, the other hosts are
+// used.
 //
 // A list is used as a whole or not at all. A changed file is used once it has not changed for 200
 // ms.
@@ -29,8 +31,8 @@
 //
 // A Join has one owner, and only the owner may call its methods. No method blocks. Attempt.Run
 // blocks for at most three seconds. It starts one more goroutine for each lookup. If the user's
-// function or the disk ignores the context, that goroutine may outlive Run. At most one such
-// goroutine exists for each entry.
+// function or the disk ignores the context, that goroutine may still run when Run has returned. At
+// most one such goroutine exists for each entry.
 //
 // # Failure
 //
@@ -40,9 +42,10 @@
 //
 // # Limits
 //
-// An entry leads to at most 1,024 addresses, and a file has at most 64 KiB. More is a failure,
-// since leaving out addresses could leave out a group. An address has at most 200 bytes. If a file
-// is written in place with a pause of more than 200 ms, the incomplete file may be used.
+// An entry leads to at most 1,024 addresses, and a file has at most 64 KiB. If there are more, the
+// lookup fails, since without some addresses this instance could miss a group. An address has at
+// most 200 bytes. If a file is written in place with a pause of more than 200 ms, the incomplete
+// file may be used.
 //
 // # Refused alternatives
 //

@@ -22,7 +22,7 @@ const (
 // joinFunc is the name that errors and logs use for Config.Func.
 const joinFunc = "Config.JoinFunc"
 
-// joinForms ends the error text of a bad entry.
+// joinForms is the end of the error text for a bad entry.
 const joinForms = "want host:port, dns:///name:port, srv:///name or file:///path"
 
 // Check returns an error if an entry of Join is malformed. It makes no lookup.

@@ -165,8 +165,8 @@ func TestFileTroubleIsAnErrorAndNeverAList(t *testing.T) {
 	})
 }
 
-// TestAHalfWrittenFileDoesNotCount checks that a file is not used while a writer pauses in the
-// middle of an address, when the file is well-formed but incomplete.
+// TestAHalfWrittenFileDoesNotCount checks that a file is not used while its writer pauses in the
+// middle of an address, so that the file is well-formed but incomplete.
 func TestAHalfWrittenFileDoesNotCount(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "peers")
 	synctest.Test(t, func(t *testing.T) {

@@ -16,11 +16,11 @@ import (
 const (
 	resolveEvery     = time.Second
 	resolveEverySlow = 10 * time.Second
-	// longer for functions, which often call a service with a rate limit
+	// pause for functions; longer, because they often call a service with a rate limit
 	resolveEveryFunc = 2 * time.Second
-	always           = time.Duration(1) << 62 // for an IP address, which needs no lookup
-	idle             = time.Hour              // until the next Due if no lookup is needed
-	loudEvery        = time.Minute            // between two log lines about panics of one function
+	always           = time.Duration(1) << 62 // pause for an IP address, which needs no further lookup
+	idle             = time.Hour              // time until the next call of Due if no lookup is needed
+	loudEvery        = time.Minute            // time between two log lines about panics of one function
 )
 
 // Join holds the addresses that the entries of Config lead to. One goroutine owns it and calls its
@@ -33,8 +33,8 @@ type Join struct {
 type resolving struct {
 	entry founding.Entry
 	kind  form
-	list  func(context.Context) ([]string, error) // returns the host:port lines of the entry
-	known map[string][]string                     // last addresses by host of the current list
+	list  func(context.Context) ([]string, error) // list returns the host:port lines of the entry
+	known map[string][]string                     // last known addresses of each host of the current list
 	none  []string                                // lines of the list whose host has no address
 	busy  bool
 	asked time.Duration // when the current or last lookup began
@@ -42,7 +42,7 @@ type resolving struct {
 	loud  time.Duration // when a panic was last logged
 }
 
-// New returns a Join in which a lookup of every entry is due, except of IP addresses.
+// New returns a Join in which a lookup of every entry is due, except for IP addresses.
 func New(config Config) *Join {
 	cfg := config.withDefaults()
 	j := &Join{cfg: cfg}
@@ -91,10 +91,10 @@ func (r *resolving) pauseAfter(led bool) time.Duration {
 	return resolveEvery
 }
 
-// Due returns the lookups to start now, and when to call it again at the latest. It returns no
-// attempt at an entry until Take has the result of the previous one. led is set if this instance
-// belongs to a group that has a leader; then lookups are less frequent. When led becomes false, the
-// next lookups become due earlier.
+// Due returns the lookups to start now, and when to call Due again at the latest. It returns no
+// further attempt for an entry until Take has received the result of the previous attempt. led is
+// set if this instance belongs to a group that has a leader; then lookups are less frequent. When
+// led becomes false, the next lookups become due earlier.
 func (j *Join) Due(now time.Duration, led bool, random func() uint64) (due []Attempt, next time.Duration) {
 	next = now + idle
 	for i := range j.entries {
@@ -103,7 +103,7 @@ func (j *Join) Due(now time.Duration, led bool, random func() uint64) (due []Att
 			continue
 		}
 		pause := r.pauseAfter(led)
-		r.next = min(r.next, now+pause+pause/4) // earlier if it was planned with a leader
+		r.next = min(r.next, now+pause+pause/4) // earlier if the lookup was planned while there was a leader
 		if r.next > now {
 			next = min(next, r.next)
 			continue
@@ -149,7 +149,7 @@ func (j *Join) Take(now time.Duration, got Result) (appeared []string) {
 	return appeared
 }
 
-// overrun records that a lookup has not ended although its context has.
+// overrun records that a lookup has not ended although its context has ended.
 func (r *resolving) overrun(asked time.Duration) {
 	if r.busy && r.asked == asked {
 		r.entry.Failed = "it has not returned, though its context ended " + resolveOverrun.String() + " ago"

@@ -140,7 +140,7 @@ func TestTroubleIsToldWithTheWayOut(t *testing.T) {
 	path := "file://" + t.TempDir() + "/peers"
 	for name, c := range map[string]struct {
 		entries []string
-		lines   []foundLine // of the last entry
+		lines   []foundLine // result lines of the last entry
 		err     error
 		waiting string
 		want    string

@@ -14,7 +14,7 @@ import (
 const (
 	maxListBytes = 64 << 10
 	maxListAddrs = 1024
-	listSettles  = 200 * time.Millisecond // a changed file is used after no change for this long
+	listSettles  = 200 * time.Millisecond // a changed file is used once it has not changed for this long
 )
 
 // parseList parses a list with one host:port in each line. # begins a comment, and empty lines are
@@ -50,8 +50,8 @@ func checkList(list []string) ([]string, error) {
 	return append([]string(nil), list...), nil
 }
 
-// checkMany returns an error for more addresses than are ever asked. Leaving some out could leave
-// out an instance of a group.
+// checkMany returns an error if there are more addresses than are ever asked. Using only some of
+// them could miss a group.
 func checkMany(n int) error {
 	if n > maxListAddrs {
 		return fmt.Errorf("%d addresses are more than %d", n, maxListAddrs)

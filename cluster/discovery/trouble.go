@@ -7,7 +7,7 @@ import (
 
 const maxTroubles = 3
 
-// headless is advice about the most common of these problems.
+// headless is advice about the most common problem.
 const headless = "; a headless Service of Kubernetes lists only pods that are ready, and none is ready before the " +
 	"group is founded: set publishNotReadyAddresses: true on it"
 
@@ -47,8 +47,8 @@ func (j *Join) Trouble(waiting string) string {
 	return "; " + strings.Join(texts, "; ") + way
 }
 
-// trouble returns a text if an entry leads to no instance, or could not be resolved and is not
-// named in said.
+// trouble returns a text if the entry leads to no instance, or if it could not be resolved and is
+// not named in said.
 func (r *resolving) trouble(said string) string {
 	switch {
 	case r.entry.Failed != "":

@@ -6,7 +6,7 @@ import (
 )
 
 // consider applies rule 3: it accepts ch and binds this instance to ch, or returns the reason for
-// refusing. The charter that this instance has accepted is accepted again, because the first answer
+// refusing. If this instance has already accepted ch, it accepts ch again, because the first answer
 // may have been lost.
 func (c *Core) consider(ch *Charter) (Refusal, string) {
 	if ch.Group == c.group && c.phase != Newborn && c.charter != nil {
@@ -31,7 +31,7 @@ func (c *Core) remember(group uint64) {
 	c.refused = append(c.refused, group)
 }
 
-// judge returns whether the charter may be accepted now. It changes nothing.
+// judge reports whether the charter may be accepted now. It changes no state.
 func (c *Core) judge(ch *Charter) (Refusal, string) {
 	if flaw := ch.malformed(); flaw != "" {
 		return RefusedMalformed, flaw
@@ -69,8 +69,8 @@ func (c *Core) judge(ch *Charter) (Refusal, string) {
 }
 
 // obstacle returns why this instance cannot accept ch now, judged by its directory and by recent
-// answers of other instances. It returns Accepted if nothing prevents it. A nil ch means any
-// charter.
+// answers of other instances. It returns Accepted if nothing prevents accepting ch. A nil ch means
+// any charter.
 func (c *Core) obstacle(ch *Charter) (Refusal, string) {
 	if c.unfit != "" {
 		return RefusedDirectory, c.unfit
@@ -108,7 +108,8 @@ func (c *Core) obstacle(ch *Charter) (Refusal, string) {
 	return Accepted, ""
 }
 
-// permits returns why the last result for p, a Join address, prevents accepting ch, or Accepted.
+// permits returns why the last result for p, a Join address, prevents accepting ch. It returns
+// Accepted if nothing does.
 func (c *Core) permits(p *place, ch *Charter) (Refusal, string) {
 	if !p.last.fresh(c.now, freshFor) {
 		return RefusedSilence, c.silence(c.unanswered())
@@ -129,8 +130,8 @@ func (c *Core) unanswered() (list []*place) {
 	return list
 }
 
-// stranger returns why the instance at p prevents accepting ch, or Accepted. A nil ch means any
-// charter.
+// stranger returns why the instance at p prevents accepting ch. It returns Accepted if nothing
+// does. A nil ch means any charter.
 func (c *Core) stranger(p *place, who *InstanceInfo, ch *Charter) (Refusal, string) {
 	switch {
 	case who.Instance == c.instance:

@@ -7,7 +7,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// ask collects the questions that are due and returns the time of the next one.
+// ask collects the questions that are due and returns when the next question is due.
 func (c *Core) ask(random Random) time.Duration {
 	next := c.deadline()
 	if c.barred != "" {
@@ -31,9 +31,9 @@ func (c *Core) ask(random Random) time.Duration {
 	return max(next, c.now+time.Millisecond)
 }
 
-// curious reports whether this instance has to ask other instances regularly. A closed group never
-// has to. A member of a group with a leader has to only while it settles or searches for voters
-// after a restart.
+// curious reports whether this instance has to ask other instances regularly. An instance of a
+// closed group never has to ask. A member of a group with a leader has to ask only while it settles
+// or searches for voters after a restart.
 func (c *Core) curious() bool {
 	return !c.settings.Solo && (c.settling || c.phase != Member || !c.leader || c.searches())
 }
@@ -52,9 +52,9 @@ func (c *Core) introduction() question {
 	return q
 }
 
-// pace returns the time until the same address is asked again. It grows with the number of
-// addresses, because each founder asks every other founder. Until the group is founded it stays
-// below freshFor by more than the timeout of a question.
+// pace returns the time until the same address is asked again. This time grows with the number of
+// addresses, because each founder asks every other founder. Until the group is founded, the time is
+// less than freshFor minus the timeout of a question.
 func (c *Core) pace(salt uint64, places int) time.Duration {
 	every := askEvery
 	if c.phase == Member && !c.settling {
@@ -146,8 +146,8 @@ func (c *Core) Result(now time.Duration, id uint64, asked time.Duration, outcome
 	p.last = s
 }
 
-// answered records the answer of the i-th listed instance to our charter. It ignores the answer of
-// another incarnation.
+// answered records the answer of the i-th listed instance to this instance's charter. It ignores an
+// answer of another incarnation.
 func (c *Core) answered(i int, outcome Outcome, from nodeid.ID, answer []byte) {
 	l := c.charter.List[i]
 	if outcome != Answered {
@@ -202,8 +202,8 @@ type Asker struct {
 	Addr     string
 }
 
-// Ask answers a question of another instance. It returns nil if this package does not know the
-// question or must not answer it. An answer binds this instance once Ask has returned.
+// Ask answers a question of another instance. It returns nil if the question is unknown or must not
+// be answered. The answer binds this instance as soon as Ask has returned.
 func (c *Core) Ask(now time.Duration, wallUnixMS int64, from Asker, body []byte) []byte {
 	c.now, c.wall = now, wallUnixMS
 	if c.doomed != "" || c.barred != "" {
@@ -211,8 +211,8 @@ func (c *Core) Ask(now time.Duration, wallUnixMS int64, from Asker, body []byte)
 	}
 	if p, err := decodeProposal(body); err == nil {
 		if p.To != c.instance || c.settling {
-			// The proposal is for another incarnation, or this one does not take part yet. The
-			// proposer could mistake any answer for that of the other incarnation.
+			// The proposal is for another incarnation, or this incarnation does not take part yet.
+			// The proposer could mistake any answer for that of the other incarnation.
 			return nil
 		}
 		v := verdict{Instance: c.instance, Group: p.Charter.Group}

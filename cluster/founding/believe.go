@@ -7,8 +7,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// This file decides which instances are believed about the group's configuration. The package
-// comment gives the reasons.
+// This file decides from which instances this instance believes a report about the group's
+// configuration. The package comment gives the reasons.
 
 // Guide sets the leader to which this instance is attached. Zero means none.
 func (c *Core) Guide(leader nodeid.ID) { c.guide = leader }
@@ -45,7 +45,7 @@ func (c *Core) hinted(at uint64, voters []Voter) {
 		", and a newer configuration of it is in reach"
 }
 
-// unguided returns the time since another known voter answered or a leader was known.
+// unguided returns the time since another known voter last answered or a leader was last known.
 func (c *Core) unguided() time.Duration { return c.now - max(c.guided, c.since) }
 
 // lost reports whether the known voters have been silent for so long that all may have been

@@ -56,7 +56,7 @@ func TestOnlyVotersAndTheLeaderAreBelieved(t *testing.T) {
 	for name, lie := range lies {
 		for _, durable := range []bool{false, true} {
 			c := plain(durable)
-			c.bring(t, 0x11, 1, 10, configuration()) // now it has a replica, as a voter has
+			c.bring(t, 0x11, 1, 10, configuration()) // now this instance has a replica, like a voter
 			c.Voters(c.now, 99, 11, configuration(0x11))
 			c.happened()
 			before, voters := c.At(), slices.Clone(c.newest())

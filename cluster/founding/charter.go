@@ -19,7 +19,8 @@ type Settings struct {
 	Voters int
 	// SessionTTL is the largest TTL of a session.
 	SessionTTL time.Duration
-	// Grace is the time for which a new group grants nothing. Zero means no such time.
+	// Grace is the time for which a new group grants nothing. Zero means that there is no such
+	// time.
 	Grace time.Duration
 	// Solo is set if there is no Join. The instance is then a closed group of its own and refuses
 	// all other instances.
@@ -63,7 +64,7 @@ func (s Settings) founds(name string) bool {
 func (s Settings) Founds(name string) bool { return s.normal().founds(name) }
 
 // slack returns the largest allowed difference between two clocks on a list: half the grace,
-// because a later group waits for the grace, or 5 s without a grace.
+// because a later group waits for the grace. Without a grace it is 5 s.
 func (s Settings) slack() time.Duration {
 	if s.Grace > 0 {
 		return s.Grace / 2
@@ -72,8 +73,8 @@ func (s Settings) slack() time.Duration {
 }
 
 // voterCount returns the number of voters for a list of the given length: the largest odd number
-// that exceeds neither list nor Voters. An even number of voters would need one more vote for a
-// majority and survive no more failures.
+// that exceeds neither list nor Voters. One voter more would make the number even and increase the
+// majority, but such a group would survive no more failures.
 func (s Settings) voterCount(list int) int {
 	n := min(s.Voters, list)
 	if n%2 == 0 {
@@ -84,7 +85,7 @@ func (s Settings) voterCount(list int) int {
 
 // Listed is one instance on a charter's list.
 type Listed struct {
-	Instance nodeid.ID // one incarnation; a later incarnation at the same address has another ID
+	Instance nodeid.ID // ID of one incarnation; a later incarnation at the same address has another ID
 	Name     string
 	Addr     string // host:port
 }
@@ -94,8 +95,9 @@ type Listed struct {
 type Voter struct {
 	Raft     nodeid.ReplicaID // never zero
 	Instance nodeid.ID
-	Addr     string // host:port at which its newest start was last known
-	// number of starts with its directory, 1 without one; the Addr with the highest Life is valid
+	Addr     string // host:port at which the newest start of the instance was last known
+	// number of starts with the instance's directory, 1 without a directory; the Addr with the
+	// highest Life is valid
 	Life    uint64
 	Learner bool // it has no vote
 }
@@ -112,7 +114,7 @@ type Charter struct {
 	List          []Listed // in ascending order of Instance
 	Voters        []Voter
 	// Supersedes lists, in ascending order, groups that operators have given up on listed
-	// instances. Their members leave them when they meet this group.
+	// instances. The members of such a group leave it when they meet the new group.
 	Supersedes []uint64
 }
 
@@ -172,7 +174,8 @@ func (c *Charter) malformed() string {
 	return ""
 }
 
-// complete returns what the list lacks by the settings own of the instance that checks it, or "".
+// complete returns what is missing from the list according to own, the settings of the instance
+// that checks the list, or "".
 func (c *Charter) complete(own Settings) string {
 	if len(own.Founders) == 0 {
 		if len(c.List) < own.Replicas {

@@ -76,8 +76,8 @@ func TestInquire(t *testing.T) {
 	}
 }
 
-// TestAdopt checks that adopted settings are reported and stored, and that those of another group
-// are ignored.
+// TestAdopt checks that adopted settings are reported and stored, and that adopted settings of
+// another group are ignored.
 func TestAdopt(t *testing.T) {
 	c := plain(true)
 	s := c.rulesOf

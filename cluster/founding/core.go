@@ -10,7 +10,7 @@ import (
 type Config struct {
 	Instance nodeid.ID // ID of the first incarnation; random, not zero
 	Name     string
-	Addr     string // host:port at which other instances reach it
+	Addr     string // host:port at which other instances reach this one
 	Settings Settings
 	Rules    uint32 // newest version of the lock rules that this instance knows
 
@@ -20,8 +20,9 @@ type Config struct {
 	Stored *State // state that the last start has stored. Nil means none
 }
 
-// Core is the state machine that founds a group on behalf of one instance. It is not safe for
-// concurrent use. It keeps no slice that is passed to it unless a method says so.
+// Core is the state machine that founds a group on behalf of one instance. A Core is not safe for
+// concurrent use. It keeps no slice that is passed to a method, unless the method's comment says
+// so.
 type Core struct {
 	name     string
 	addr     string
@@ -29,7 +30,7 @@ type Core struct {
 	rules    uint32
 	life     uint64
 
-	now  time.Duration // time of the last input that carried one
+	now  time.Duration // time of the last input that had a time
 	wall int64
 
 	// Knowledge about other instances.
@@ -40,7 +41,7 @@ type Core struct {
 	places []*place // in ascending order of address
 	stale  bool     // arrange must rebuild places
 	rivals []string // addresses whose last answer named another group with a leader
-	// ID of the last question. It keeps counting across incarnations, so that a late answer to an
+	// ID of the last question. A new incarnation continues to count, so that a late answer to an
 	// earlier incarnation is recognised
 	asked uint64
 	lives []presence
@@ -48,10 +49,11 @@ type Core struct {
 	// Fields that are only used with a directory; see durable.go.
 	durable  bool     // a directory holds the state of this incarnation
 	revision uint64   // number of changes of State
-	unfit    string   // why the directory cannot be written; empty if it can
-	barred   string   // why this instance may never take part again; empty if it may
+	unfit    string   // why the directory cannot be written; empty if it can be written
+	barred   string   // why this instance may never take part again; empty if it may take part
 	names    []called // names of instances that were met
-	// addresses to ask because gossip reports this instance's ID or a newer configuration there
+	// addresses at which gossip reports this instance's ID or a newer configuration, so they must
+	// be asked
 	seenAt []asker
 	gaveUp []uint64 // groups that operators have given up here, oldest first
 	floor  int64    // Unix milliseconds; the tokens of a group founded from now on are higher
@@ -64,14 +66,14 @@ type Core struct {
 	voters   []Voter  // voters of the group; empty until it is founded or joined
 	at       uint64   // number of the newest known configuration. 0 without a group
 	replica
-	// newest configuration that this instance's replica has applied, or without a replica any
+	// newest configuration that this instance's replica has applied; without a replica, the newest
 	// believed one
 	applied Configuration
 	log     Log     // position of the log of the replica logOf
 	logOf   uint64  // raft ID
 	fates   []*fate // records of the known replicas, oldest first
 	// since when all instances that a new group needs have answered without a break. Zero means
-	// that some do not
+	// that some of them do not answer
 	whole      time.Duration
 	doubts     doubts   // doubts about the newest known configuration
 	supersedes []uint64 // groups that this group has replaced
@@ -88,10 +90,10 @@ type Core struct {
 	// when to give the charter up, or to end settling. Zero means not set
 	until time.Duration
 	since time.Duration // when this member lost its leader
-	// why this incarnation must end at the next Tick; empty if it need not
+	// why this incarnation must end at the next Tick; empty if it need not end
 	doomed      string
 	settling    bool          // the instance has restarted and is not yet ready to take part
-	searchUntil time.Duration // end of the search, after a restart, for voters not met since
+	searchUntil time.Duration // end of the search, after a restart, for voters that were not met since
 	lastAddr    string        // address at which this instance last took part
 
 	// time of the next round of questions, if this instance is no founder. Zero means not set
@@ -102,7 +104,7 @@ type Core struct {
 	// time of the next question to a Join address, for a member with a leader. Zero means not set
 	inquireAt time.Duration
 
-	sinceWall int64      // since, by the wall clock
+	sinceWall int64      // the time since, by the wall clock
 	events    []Event    // not yet returned by Tick
 	asks      []Question // not yet returned by Tick
 }
@@ -113,7 +115,7 @@ type offer struct {
 	accepted bool
 }
 
-// New returns the core of a new instance, or of one that resumes from Stored.
+// New returns the core of a new instance, or of an instance that resumes from Stored.
 func New(cfg Config) *Core {
 	c := &Core{
 		name: cfg.Name, addr: cfg.Addr, settings: cfg.Settings.normal(), rules: max(cfg.Rules, 1),
@@ -186,8 +188,8 @@ func (c *Core) decide(random Random) {
 }
 
 // restart carries out the restart in place, the only way back to Newborn. It forgets all that a
-// killed process forgets, so it is as safe as a kill. With a directory, the host stores the next
-// State before the new incarnation sends anything.
+// killed process forgets, so it is as safe as a kill. With a directory, the host stores State
+// before the new incarnation sends anything.
 func (c *Core) restart(random Random) {
 	reason := c.doomed
 	*c = Core{

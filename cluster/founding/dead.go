@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// This file decides when a member gives up a group in memory: only if the group is dead, as the
-// package comment defines it.
+// This file decides when a member gives up a group in memory. This requires that the group is dead,
+// as the package comment defines.
 
 // member applies rules 6 and 7. With a directory it leaves only a group that is superseded.
 func (c *Core) member() {
@@ -44,8 +44,8 @@ func (c *Core) member() {
 }
 
 // leaders reports whether a recent answer shows that another group has a leader (other), and
-// whether one shows that this group has a leader (own). Only answers to questions after the given
-// time count.
+// whether a recent answer shows that this group has a leader (own). Only answers to questions after
+// the given time count.
 func (c *Core) leaders(after time.Duration) (other, own bool) {
 	for _, p := range c.places {
 		who, ok := p.seenSince(after, c.now)
@@ -66,9 +66,9 @@ func (c *Core) dead(after time.Duration) bool {
 
 // stuck reports whether no voter of a configuration can ever win an election, although a majority
 // runs. A voter refuses a candidate whose log is behind its own. It ignores a candidate that its
-// applied configuration does not name. Such a state arises if a leader that changed the voters dies
-// before all of them know the change. stuck uses only answers given after all messages of that
-// leader must have arrived.
+// applied configuration does not name. The group can get into such a state if a leader changes the
+// voters and dies before all voters have the change. stuck uses only answers given after all
+// messages of that leader must have arrived.
 func (c *Core) stuck(g Configuration) bool {
 	since := c.whole + hearsayOver
 	if c.whole == 0 || c.now <= since {
@@ -154,8 +154,8 @@ func (c *Core) forsaken(after time.Duration) bool {
 	})
 }
 
-// triedSince reports whether the last question to the voter has ended, with or without an answer,
-// after the time c.whole.
+// triedSince reports whether the last question to the voter has ended after the time c.whole, with
+// or without an answer.
 func (c *Core) triedSince(v Voter) bool {
 	at, found := find(c.places, v.Addr)
 	return found && c.places[at].ended > c.whole
@@ -192,8 +192,8 @@ func (c *Core) configurations(after time.Duration) []Configuration {
 }
 
 // later returns configurations newer than the known one that members of this group report as
-// applied. It is needed if all voters that this instance knows are gone. A false report can only
-// keep this instance in its group.
+// applied. Such configurations matter if all voters that this instance knows have ended. A false
+// report can only make this instance stay in its group.
 func (c *Core) later(after time.Duration) (list []Configuration) {
 	for _, p := range c.places {
 		who, ok := p.seenSince(after, c.now)
@@ -207,8 +207,8 @@ func (c *Core) later(after time.Duration) (list []Configuration) {
 	return list
 }
 
-// majority reports whether meant selects a majority of the voters, or of each half if the
-// configuration is joint.
+// majority reports whether meant selects a majority of the voters or, if the configuration is
+// joint, a majority of each half.
 func (g *Configuration) majority(meant func(Voter) bool) bool {
 	half := func(in func(Voter) bool) bool {
 		n, all := 0, 0
@@ -233,7 +233,8 @@ func (g *Configuration) majority(meant func(Voter) bool) bool {
 	return incoming && half(func(v Voter) bool { return slices.Contains(g.Outgoing, v.Raft) })
 }
 
-// answering returns the latest answer of the voter's incarnation, or nil unless its replica runs.
+// answering returns the latest answer of the voter's incarnation if the voter's replica runs, and
+// otherwise nil.
 func (c *Core) answering(v Voter, after time.Duration) *InstanceInfo {
 	for _, p := range c.places {
 		who, ok := p.seenSince(after, c.now)
@@ -265,14 +266,16 @@ func (c *Core) over(v Voter, after time.Duration) bool {
 		return false
 	case len(c.needed()) == 0 && c.whole > 0 && c.now-max(c.whole, f.heard, f.known) > silentOver:
 		return true
-	// v's incarnation has ended, or another one (perhaps this one) has taken its address or name
+	// v's incarnation has ended, or another incarnation (perhaps this one) has taken its address or
+	// name
 	default:
 		return f.over || v.Addr == c.addr && !f.durable || c.replaces(c.name, f) || c.excluded(f, after)
 	}
 }
 
 // excluded reports whether a replica whose name is unknown has ended. Only founders get a vote, so
-// the replica has ended once another incarnation has answered under each founder's name.
+// the replica has ended once, under each founder's name, an incarnation other than the replica's
+// has answered.
 func (c *Core) excluded(f *fate, after time.Duration) bool {
 	names := c.needed()
 	if len(names) == 0 || c.nameOf(f.voter.Instance) != "" {
@@ -291,8 +294,8 @@ func (c *Core) excluded(f *fate, after time.Duration) bool {
 	return true
 }
 
-// needed returns the founders that a new group needs: those of this instance and those of its
-// group.
+// needed returns the founders that a new group needs: the Founders of this instance and those of
+// its group.
 func (c *Core) needed() []string {
 	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(c.settings.Founders, c.rulesOf.Founders))))
 }
@@ -310,8 +313,8 @@ func (c *Core) heirs() Settings {
 }
 
 // distinct reports whether all instances that answered after the given time were alive
-// simultaneously. If one was last met before another was first met, both may be the same process
-// before and after a restart.
+// simultaneously. If an instance was last met before another instance was first met, both may be
+// the same process before and after a restart.
 func (c *Core) distinct(after time.Duration) bool {
 	newest, oldest := time.Duration(0), c.now
 	for _, p := range c.places {

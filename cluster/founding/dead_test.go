@@ -83,8 +83,8 @@ func TestMajorityAnswersAndIsNotGivenUp(t *testing.T) {
 	}
 }
 
-// TestOldAnswersDoNotCount checks that answers given before the largest TTL has passed do not
-// count, because those instances may have been cut off since.
+// TestOldAnswersDoNotCount checks that answers from before the largest TTL has passed do not count,
+// because the answering instances may have been cut off since.
 func TestOldAnswersDoNotCount(t *testing.T) {
 	c := orphan(names3(3), five(3)...)
 	tell := func() {
@@ -154,7 +154,7 @@ func TestSilenceIsNotOver(t *testing.T) {
 }
 
 // TestBothHalvesOfAJointConfiguration checks that both halves of a joint configuration need a
-// majority. Of the running n3, n4 and n5 only one is in the new half.
+// majority. Only one of the running n3, n4 and n5 is in the new half.
 func TestBothHalvesOfAJointConfiguration(t *testing.T) {
 	for _, tc := range []struct {
 		over []uint64
@@ -214,8 +214,8 @@ func applies(i, at uint64) InstanceInfo {
 	return who
 }
 
-// TestHearsay checks that a configuration which only its dead leader had applied counts exactly as
-// long as messages of that leader may arrive, or as a voter may have applied the configuration.
+// TestHearsay checks a configuration which only a dead leader had applied. It counts exactly as
+// long as messages of that leader may arrive or a voter may have applied the configuration.
 func TestHearsay(t *testing.T) {
 	older := life(4, 4)
 	older.Standing = nil
@@ -269,8 +269,8 @@ func TestHearsay(t *testing.T) {
 	}
 }
 
-// TestHearsayOfTheSilent checks that a configuration known only from a dead leader counts while its
-// voter is silent, because that voter may have applied it.
+// TestHearsayOfTheSilent checks that a configuration known only from a dead leader counts while one
+// of its voters is silent, because that voter may have applied the configuration.
 func TestHearsayOfTheSilent(t *testing.T) {
 	c := hearsay(Settings{Replicas: 3, Voters: 3, SessionTTL: 2 * time.Second})
 	for round := range 60 {
@@ -319,8 +319,8 @@ func TestForeignLeaderEndsNoGroup(t *testing.T) {
 	}
 }
 
-// TestStandingReturns checks that a Standing is decoded as it was encoded, and that the answer of a
-// build without standings can be decoded.
+// TestStandingReturns checks that decoding an encoded Standing returns the same value, and that the
+// answer of a build without standings can be decoded.
 func TestStandingReturns(t *testing.T) {
 	who := life(2, 2)
 	who.Voters, who.At = five(3), 7
@@ -347,10 +347,10 @@ func TestStandingReturns(t *testing.T) {
 	}
 }
 
-// TestAGroupInWhichNoneCanBeElectedIsDead checks a group whose leader has removed the two other
-// voters and died before the slower one knew it. One remaining voter needs the leader's vote, and
-// the other's log is too short to get a vote. Neither can be elected, so the group is given up, but
-// only once that is proved.
+// TestAGroupInWhichNoneCanBeElectedIsDead checks a group of three whose leader has removed the two
+// other voters and died before the slower of these received the change. The faster voter needs the
+// leader's vote, and the log of the slower voter is too short to get a vote. Neither can be
+// elected, so the group is given up, but only once that is proved.
 func TestAGroupInWhichNoneCanBeElectedIsDead(t *testing.T) {
 	joint := Configuration{At: 8, Voters: five(3), Incoming: []uint64{3}, Outgoing: []uint64{1, 2, 3}}
 	behind, far := Log{2, 2, 16}, Log{2, 2, 29}
@@ -416,7 +416,7 @@ func TestAGroupInWhichNoneCanBeElectedIsDead(t *testing.T) {
 
 // TestALaterConfigurationKeepsTheGroup checks an instance that was cut off while the voters
 // changed, so that it knows no running voter. It stays while an unknown instance reports newer
-// voters that form a majority, and leaves once those have ended.
+// voters that form a majority, and leaves once these voters have ended.
 func TestALaterConfigurationKeepsTheGroup(t *testing.T) {
 	fourth := Voter{Raft: 44, Instance: nodeidtest.ID(4), Addr: "n4:1", Life: 1}
 	fifth := Voter{Raft: 55, Instance: nodeidtest.ID(5), Addr: "n5:1", Life: 1}
@@ -467,8 +467,8 @@ func TestALaterConfigurationKeepsTheGroup(t *testing.T) {
 }
 
 // TestAGroupOfStrangersIsDead checks a group whose leader gives a new replica a vote and dies
-// before another voter knows it. The new replica and that voter are a majority, but the voter
-// ignores the replica's messages. The group is given up, unless the voter has applied a
+// before another voter receives this change. The new replica and that voter are a majority, but the
+// voter ignores the replica's messages. The group is given up, unless the voter has applied a
 // configuration that names the replica.
 func TestAGroupOfStrangersIsDead(t *testing.T) {
 	voters := five(3)

@@ -10,7 +10,7 @@ type disk struct {
 	state, voters []byte
 	life          uint64
 	logs          map[uint64]uint64 // raft ID → mark of its log
-	// the group of which the stored state is a member. Zero means none
+	// the group to which the instance belongs by the stored state. Zero means none
 	member uint64
 	fails  bool // every save fails until a restart
 }
@@ -29,7 +29,7 @@ func (d *disk) decoded() *State {
 	return &st
 }
 
-// load starts with a directory. It increments the life and stores it before it does anything else.
+// load prepares a start with a directory. First it increments the life and stores the new value.
 func (s *slot) load(cfg *Config) {
 	if s.disk == nil {
 		return
@@ -44,8 +44,8 @@ func (s *slot) load(cfg *Config) {
 	}
 }
 
-// persist stores the state as the shell does. It returns false if the process dies around the save,
-// and then nothing was sent.
+// persist stores the state as the shell does. It returns false if the process dies during the save.
+// In this case nothing was sent.
 func (s *slot) persist(out *Output) bool {
 	w := s.w
 	if s.disk == nil || s.saved == s.core.Revision() || s.retired {
@@ -174,7 +174,7 @@ func (s *slot) knows(o *slot) bool {
 			return v.Addr == o.addr
 		}
 	}
-	return true // o is no voter, so it contacts s itself
+	return true // o is no voter, so o contacts s
 }
 
 // kept reports whether the directory of a slot, running or not, holds that replica of the group.
@@ -218,7 +218,7 @@ func (s *slot) recover(group uint64) bool {
 }
 
 // operate does what operators do after all faults have ended: they give up groups that have lost
-// their majority for good, or empty their directories.
+// their majority for good, or empty the directories of these groups.
 func (w *world) operate() {
 	for _, s := range w.slots {
 		if s.disk == nil || s.disk.member == 0 {

@@ -2,18 +2,19 @@ package founding
 
 import "slices"
 
-// This file has what a core does only with a directory: it resumes from the last start, settles
-// before it takes part, and stops if the directory cannot be written.
+// This file contains what a core does only if there is a directory. The core resumes from the last
+// start, settles before it takes part, and makes no more promises if the directory cannot be
+// written.
 
-// resume continues from the stored State. Changes that were not stored were never sent, so losing
-// them is safe.
+// resume continues from the stored State. Changes that were not stored have never been sent, so
+// they may be lost.
 func (c *Core) resume(s *State) {
 	if s != nil {
 		c.gaveUp, c.floor = slices.Clone(s.GaveUp), s.FloorUnixMS
 	}
 	if s == nil || s.Phase == Newborn {
 		c.lastAddr = c.addr
-		return // keep the new ID: charters refused under the stored one were not stored
+		return // keep the new ID: charters that were refused under the stored ID were not stored
 	}
 	c.instance, c.phase, c.group, c.charter, c.rulesOf = s.Instance, s.Phase, s.Group, s.Charter, s.Settings.normal()
 	c.voters, c.lastAddr, c.settling = slices.Clone(s.Voters), s.Addr, true
@@ -34,9 +35,10 @@ func (c *Core) resume(s *State) {
 	c.bound[c.charter.listed(c.instance)] = true
 }
 
-// settle checks, before a resumed instance takes part, whether a copy of its directory runs or
-// another instance has seen a later start of it. It waits until every address has answered or
-// refused, but at most settleWithin, because after a power failure it may be the only instance.
+// Before a resumed instance takes part, settle checks whether a process with a copy of the
+// directory runs, or another instance has seen a later start of this instance. It waits until every
+// address has answered or refused, but at most settleWithin, because after a power failure this may
+// be the only instance.
 func (c *Core) settle() {
 	if c.until == 0 {
 		c.until = c.now + settleWithin
@@ -65,8 +67,9 @@ func (c *Core) settle() {
 	c.events = append(first, c.events...)
 }
 
-// searches reports whether a restarted voter still looks for voters whose address may have changed
-// like its own. They learn its address from its question, and it learns theirs from their answers.
+// searches reports whether a restarted voter still searches for other voters, whose addresses may
+// have changed too. The others learn the voter's address from its question, and the voter learns
+// their addresses from the answers.
 func (c *Core) searches() bool {
 	began := c.searchUntil - searchFor
 	return c.now < c.searchUntil && c.phase == Member && c.named() && slices.ContainsFunc(c.voters, func(v Voter) bool {
@@ -99,16 +102,17 @@ func (c *Core) unsettled() bool {
 
 // Unsaved records that the State could not be stored, and why. It returns the part of out that may
 // still be carried out. From then on the core makes no new promise: it neither proposes nor accepts
-// a charter, and it restarts in place if it is bound to a charter that it could not store. It stays
-// or becomes a member, because that promises nothing. State need not be stored again.
+// a charter, and it restarts in place if it is bound to a charter that it could not store. An
+// instance may remain or become a member, because this promises nothing. State need not be stored
+// again.
 func (c *Core) Unsaved(out Output, why string) Output {
 	c.unfit = "its directory cannot be written (" + why + "): repair or empty it, and start the instance again"
 	fresh := slices.ContainsFunc(out.Events, func(e Event) bool { return e.Kind == Joined })
 	if c.phase != Member || (fresh && c.charter == nil) {
 		c.durable = false // no directory holds the state of this incarnation
 	}
-	// A prepared replica must not begin. A removed replica only stops and keeps its log, because
-	// the next start may resume it from the last stored State.
+	// A prepared replica must not begin. A removed replica stops but keeps its log, because the
+	// next start may resume the replica from the last stored State.
 	unsaid := func(e Event) bool { return e.Kind == Prepared || e.Kind == Removed }
 	if c.phase == Bound {
 		c.doomed = c.unfit
@@ -215,8 +219,8 @@ func (c *Core) elsewhere() *InstanceInfo {
 	return nil
 }
 
-// keepNote returns why a bound instance with a directory keeps its charter beyond the time of rule
-// 5, or "".
+// keepNote returns why a bound instance with a directory keeps its charter for longer than rule 5
+// allows without a directory, or "".
 func (c *Core) keepNote() string {
 	missing := c.unreached(c.now - reachedFor)
 	if !c.durable || missing == "" {

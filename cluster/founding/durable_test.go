@@ -155,8 +155,8 @@ func TestCopiesAndOldCopies(t *testing.T) {
 	}
 }
 
-// TestWhatIsKnownOfLives checks that the core remembers the first process met with a life number,
-// and does not count a resuming process.
+// TestWhatIsKnownOfLives checks that the core remembers the first process that it has met with a
+// life number, and ignores a process that is resuming.
 func TestWhatIsKnownOfLives(t *testing.T) {
 	c := settled(Member)
 	ask := func(q question) (uint64, string) {
@@ -306,8 +306,8 @@ func TestUnsavedPromisesNothing(t *testing.T) {
 	}
 }
 
-// fresh returns a durable newborn that has just bound itself to a charter, and the output of that
-// Tick.
+// fresh returns a durable newborn that has just bound itself to a charter, and the output of the
+// Tick in which this happened.
 func fresh(t *testing.T) (*Core, Output) {
 	t.Helper()
 	c, _ := pair()

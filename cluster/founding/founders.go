@@ -5,10 +5,12 @@ import (
 	"strconv"
 )
 
-// This file is rule 3 with Founders. Answers of founders are required. The silence of other
-// instances blocks only a single founder, which would otherwise need no answer at all.
+// This file contains rule 3 for a group with Founders. All founders must have answered. The silence
+// of other instances blocks founding only if there is a single founder, which would otherwise need
+// no answer at all.
 
-// founding returns why a founder cannot accept ch, or Accepted. A nil ch means any charter.
+// founding returns why a founder cannot accept ch. It returns Accepted if nothing prevents this. A
+// nil ch means any charter.
 func (c *Core) founding(ch *Charter) (Refusal, string) {
 	for _, p := range c.places {
 		who, ok := p.seen(c.now, freshFor)
@@ -35,9 +37,9 @@ func (c *Core) founding(ch *Charter) (Refusal, string) {
 	return Accepted, ""
 }
 
-// bystander reports whether an instance is no sign of a living group. It is no founder, and it
-// belongs to no group or to a leaderless group of the same founders, all of which must be newborn
-// to accept a charter.
+// bystander reports whether an instance does not indicate a living group: it is no founder, and it
+// belongs to no group, or to a group of the same founders without a leader. All these founders must
+// be newborn to accept a charter.
 func (c *Core) bystander(who *InstanceInfo) bool {
 	if c.settings.founds(who.Name) || who.Settings.Solo || who.Phase == Bound {
 		return false
@@ -46,8 +48,8 @@ func (c *Core) bystander(who *InstanceInfo) bool {
 		who.Settings.Replicas == 0
 }
 
-// silentFounders returns the other founders that have not answered recently: those that ch lists,
-// at their listed addresses, or all founders if ch is nil.
+// silentFounders returns the other founders that have not answered recently. If ch is nil, it
+// checks all founders, and otherwise those that ch lists, at their listed addresses.
 func (c *Core) silentFounders(ch *Charter) []string {
 	var missing []string
 	if ch == nil {

@@ -25,34 +25,35 @@ func (p Phase) String() string {
 }
 
 // InstanceInfo is the answer of an instance to "who are you?". Phase and Group also answer whether
-// it is bound to a charter and whether the group is founded. These answers stay true, because an
-// incarnation never leaves its charter.
+// the instance is bound to a charter and whether the group is founded. These answers stay true,
+// because an incarnation never leaves its charter.
 type InstanceInfo struct {
 	Instance   nodeid.ID // ID that the connection has proved; not in the message
 	Name       string
-	Addr       string // host:port at which other instances reach it
+	Addr       string // host:port at which other instances reach this one
 	Phase      Phase
-	Leader     bool   // it knows a leader of Group
-	RefusedYou bool   // it has refused the charter to which the asker is bound
+	Leader     bool   // the instance knows a leader of Group
+	RefusedYou bool   // the instance has refused the charter to which the asker is bound
 	Group      uint64 // 0 for a newborn
 	Settings   Settings
-	Rules      uint32 // newest version of the lock rules that it supports
+	Rules      uint32 // newest version of the lock rules that the instance supports
 	WallUnixMS int64
-	Voters     []Voter // the voters of Group, if it knows them
-	Obstacle   string  // what keeps a newborn from accepting any charter; empty if nothing does
-	Life       uint64  // number of starts with its directory; 1 in memory
-	Durable    bool    // a directory holds the state that it reports
-	Resuming   bool    // it has just restarted and does not take part yet
-	AskerLife  uint64  // newest life of the asker that it knows. Zero means none
+	Voters     []Voter // the voters of Group, if known
+	Obstacle   string  // what prevents a newborn from accepting any charter; empty if nothing does
+	Life       uint64  // number of starts with the directory; 1 in memory
+	Durable    bool    // a directory holds the reported state
+	Resuming   bool    // the instance has just restarted and does not take part yet
+	AskerLife  uint64  // newest life of the asker that the instance knows. Zero means none
 	AskerAddr  string  // address of the asker in that life
 
-	// number of the configuration Voters: 1 for the charter's, higher for a newer one
+	// number of the configuration Voters: 1 for the configuration of the charter, higher for a
+	// newer one
 	At uint64
 	// groups that Group has replaced, or that a newborn has given up; ascending
 	Supersedes  []uint64
-	FloorUnixMS int64     // the tokens of its next group must be higher
-	Standing    *Standing // state of its replica; nil if its build does not report one
-	Met         []string  // addresses at which it has met founders; only a hint where to ask
+	FloorUnixMS int64     // the tokens of the instance's next group must be higher
+	Standing    *Standing // state of the instance's replica; nil if the build does not report it
+	Met         []string  // addresses at which the instance has met founders; they only suggest where to ask
 }
 
 // question is "who are you?". It identifies the asker, so that the asked instance can ask in

@@ -2,23 +2,24 @@ package founding
 
 import "time"
 
-// Times and limits of founding. The rules determine them, so they are not settings. To each time
-// with Every or Again in its name, a random time up to the same value is added.
+// Times and limits of founding. The rules determine them, so they are not settings. If the name of
+// a time contains Every or Again, a random time up to the same value is added to it.
 const (
 	// maximum age of an answer that counts for founding, measured from the question
 	freshFor = 2 * time.Second
-	// maximum age for rule 6, where questions are slower and a mistake costs only a restart
+	// maximum age of an answer for rule 6, where questions are slower and a mistake costs only a
+	// restart
 	reachedFor = 4 * time.Second
 	// validity of a resolved Join entry
 	resolvedFor = 5 * time.Second
 	bornWithin  = 10 * time.Second // rule 5: maximum time from Bound to Born
-	// maximum random addition to bornWithin, so that instances do not all retry at the same time
+	// maximum random time added to bornWithin, so that instances do not all retry at the same time
 	bornSpread = 5 * time.Second
 	// time between questions, while the group is not founded
 	askEvery               = 100 * time.Millisecond
 	askEverySlow           = time.Second // time between questions of a member without a leader
 	clockSlackWithoutGrace = 5 * time.Second
-	// time for which an instance that has asked is asked in return
+	// for this time this instance asks in return any instance that has asked it
 	askerFor = 10 * time.Second
 	// time for which a restarted voter searches for voters that have moved
 	searchFor = time.Minute
@@ -37,14 +38,14 @@ const (
 	// time between two questions of a member with a leader
 	inquireEvery = 30 * time.Second
 	restFor      = 30 * time.Second // time for which a member with a leader needs no Tick
-	tipFor       = time.Minute      // time for which an address that others have named is asked
-	metFor       = time.Minute      // time for which a founder that was met is named to others
+	tipFor       = time.Minute      // for this time an address that others have named is asked
+	metFor       = time.Minute      // for this time a founder that was met is named to others
 	// time for which a question to a Join address counts as a search for a living group
 	sampledFor = 30 * time.Second
-	seenAtFor  = time.Minute // time for which an address from gossip or a hint is asked
+	seenAtFor  = time.Minute // for this time an address from gossip or a hint is asked
 	// time after which a silent voter is assumed never to vote again, with Replicas only
 	silentOver = 10 * time.Minute
-	// time after which no message of a dead leader can arrive; longer than a silent link lasts
+	// time after which no message of a dead leader can arrive; a silent link ends earlier
 	hearsayOver = 30 * time.Second
 	// time within which a group whose majority answers should elect a leader
 	electedWithin = 10 * time.Second

@@ -51,8 +51,8 @@ func (c *Core) lastMet(instance nodeid.ID) *presence {
 	return &c.lives[at]
 }
 
-// newestLife returns the newest known life of an instance and its address. Zero means that no life
-// is known.
+// newestLife returns the newest known life of an instance and its address. The life number zero
+// means that no life is known.
 func (c *Core) newestLife(instance nodeid.ID) (uint64, string) {
 	if instance == c.instance && c.durable && !c.settling {
 		return c.life, c.addr
@@ -63,9 +63,9 @@ func (c *Core) newestLife(instance nodeid.ID) (uint64, string) {
 	return 0, ""
 }
 
-// recognise checks whether an answer shows that another process has this instance's ID: it runs
-// from a copy of the directory, or this directory is itself an older copy. If the two processes
-// meet, exactly one of them refuses to take part.
+// recognise checks whether an answer shows that another process has this instance's ID. That
+// process runs from a copy of the directory, or this directory is itself an older copy. If the two
+// processes meet, exactly one of them refuses to take part.
 func (c *Core) recognise(who *InstanceInfo) {
 	if !c.durable || c.barred != "" {
 		return
@@ -100,9 +100,10 @@ const (
 	recoveryHintOld  = "empty the directory, it then joins as a new instance"
 )
 
-// yields reports whether this process, and not the other one with its ID, must refuse to take part.
-// That is the process that is still settling, or else the one with the lower life, or else the one
-// with the higher address. So both processes decide alike.
+// yields reports whether this process, and not the other process with its ID, must refuse to take
+// part. If only one of the two is still settling, that process must refuse. Otherwise the process
+// with the lower life must refuse; if the lives are equal, the process with the higher address. So
+// both processes come to the same decision.
 func (c *Core) yields(who *InstanceInfo) bool {
 	switch {
 	case c.settling != who.Resuming:
@@ -114,15 +115,15 @@ func (c *Core) yields(who *InstanceInfo) bool {
 }
 
 // SeenElsewhere records that gossip reports this instance's ID at another address. The report may
-// be about an earlier start, so the core asks that address, in any phase.
+// be about an earlier start, so the core asks that address, whatever its phase.
 func (c *Core) SeenElsewhere(now time.Duration, addr string) {
 	if c.durable {
 		c.Inquire(now, addr)
 	}
 }
 
-// Inquire makes the core ask an address in any phase. The host calls it if gossip reports a newer
-// configuration at that address.
+// Inquire makes the core ask an address, whatever its phase. The host calls it if gossip reports a
+// newer configuration at that address.
 func (c *Core) Inquire(now time.Duration, addr string) {
 	c.now = now
 	if addr == "" || addr == c.addr || c.settings.Solo {
@@ -132,7 +133,7 @@ func (c *Core) Inquire(now time.Duration, addr string) {
 	c.seenAt = c.note(c.seenAt, addr, maxAskers)
 }
 
-// mustAsk reports whether the address has to be asked in any phase.
+// mustAsk reports whether the address has to be asked whatever the phase.
 func (c *Core) mustAsk(p *place) bool {
 	return slices.ContainsFunc(c.seenAt, func(s asker) bool { return s.addr == p.addr })
 }

@@ -30,7 +30,7 @@ func (c *Core) tentative(random Random) {
 func (c *Core) belong(group, at uint64, voters []Voter, warning string) {
 	c.phase, c.group, c.at, c.voters = Member, group, max(at, 1), slices.Clone(voters)
 	c.since, c.sinceWall, c.offers, c.stale = c.now, c.wall, nil, true
-	if at := slices.Index(c.gaveUp, group); at >= 0 { // the group was not lost
+	if at := slices.Index(c.gaveUp, group); at >= 0 { // the group has a leader after all
 		c.gaveUp = append([]uint64(nil), slices.Delete(c.gaveUp, at, at+1)...)
 	}
 	c.revision++
@@ -41,8 +41,9 @@ func (c *Core) belong(group, at uint64, voters []Voter, warning string) {
 	}
 }
 
-// adopt makes a newborn a member of a group with a leader that it reaches. If it reaches two such
-// groups, adopt does nothing, because only an operator can decide which one to stop.
+// adopt makes a newborn a member of a group that it reaches and that has a leader. If the newborn
+// reaches two such groups, adopt does nothing, because only an operator can decide which of them to
+// stop.
 func (c *Core) adopt() bool {
 	var with *InstanceInfo
 	for _, p := range c.places {
@@ -69,8 +70,8 @@ func (c *Core) adopt() bool {
 	return true
 }
 
-// unreached returns, as text, which needed instance has not answered a question asked after the
-// given time, or "".
+// unreached returns, as text, which needed instance has not answered a question that was asked
+// after the given time. It returns "" if all have answered.
 func (c *Core) unreached(after time.Duration) string {
 	reached := []nodeid.ID{c.instance}
 	names := []string{c.name}

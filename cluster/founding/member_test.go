@@ -7,8 +7,9 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// TestOneIsNotTwo checks that an instance that restarted at another address does not count as two
-// instances, because its earlier incarnation was met before.
+// TestOneIsNotTwo checks that an instance that has restarted at another address does not count as
+// two instances, because its earlier incarnation was last met before the later incarnation was
+// first met.
 func TestOneIsNotTwo(t *testing.T) {
 	c := newborn(Settings{Replicas: 3, Voters: 3, SessionTTL: 2 * time.Second})
 	c.Places([]Entry{{Name: "x", Addrs: []string{"b:1", "b:2"}, Resolved: always}}, nil)
@@ -27,8 +28,9 @@ func TestOneIsNotTwo(t *testing.T) {
 	}
 }
 
-// TestWhenAMemberGivesUpItsGroup checks rule 6 case by case. The member belongs to group 9, whose
-// largest TTL is 5 s though the member's own is 2 s, and lost its leader at one second.
+// TestWhenAMemberGivesUpItsGroup checks rule 6 case by case. The member belongs to group 9 and lost
+// its leader at one second. The group's largest TTL is 5 s, though the member's own settings say 2
+// s.
 func TestWhenAMemberGivesUpItsGroup(t *testing.T) {
 	newbornB := InstanceInfo{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1"}
 	cases := []struct {

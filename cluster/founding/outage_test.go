@@ -65,7 +65,7 @@ func TestLossIsRepaired(t *testing.T) {
 	}
 }
 
-const fates = 4 // a founder continues, loses its replica, restarts, or restarts at another address
+const fates = 4 // the founder continues, loses its replica, restarts, or restarts at another address
 
 func repaired(t *testing.T, how string, mix int) {
 	settings := founders(3, "n0", "n1", "n2")

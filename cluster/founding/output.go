@@ -14,8 +14,8 @@ type Random struct {
 	Spread   uint64    // spreads timers that should not coincide; need not be secret
 }
 
-// Output is what the host has to do after a Tick, once State is stored. It may ask the questions
-// concurrently and in any order. It must carry out the events in order.
+// Output is what the host has to do after a Tick, once State is stored. The host may ask the
+// questions concurrently and in any order, but must carry out the events in order.
 type Output struct {
 	Questions []Question
 	Events    []Event
@@ -36,17 +36,17 @@ type EventKind uint8
 
 // The kinds of events. Each comment names the fields of Event that are set.
 const (
-	// this instance is bound to Charter: start raft under the ID Raft, or not if Raft is 0
+	// this instance is bound to Charter: start raft under the ID Raft, unless Raft is 0
 	BoundTo  EventKind = iota + 1
 	AllBound           // all listed instances are bound: Group's leader may propose Born
-	// this instance is a member of Group with Voters, whose configuration is At; Text is a warning
-	// or empty
+	// this instance is a member of Group; Voters is the configuration with the number At; Text is a
+	// warning or empty
 	Joined
-	Restarted // a new incarnation, Instance, began; Text is why the last one ended
-	// Group's configuration At is Voters; if At is zero, Voters are only newer addresses of some
-	// voters
+	Restarted // a new incarnation, Instance, has begun; Text is the reason why the last incarnation ended
+	// Voters is Group's configuration with the number At; if At is zero, Voters contains only newer
+	// addresses of some voters
 	Heard
-	Barred // this instance may never take part again; Text is why, and what to do
+	Barred // this instance may never take part again; Text gives the reason and what to do
 	// start an empty replica of Group under the ID Raft, or resume its log after a start with a
 	// directory
 	Prepared

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Outcome is the result of a question. Only Answered comes with an answer.
+// Outcome is the result of a question. Only with Answered is there an answer.
 type Outcome uint8
 
 // The outcomes. Silent is never taken for a refusal.
@@ -27,9 +27,9 @@ type place struct {
 	next    time.Duration
 	last    lastResult
 
-	// it belongs to a voter or a listed instance, or was this instance's last one
+	// the address belongs to a voter or a listed instance, or was this instance's last address
 	near  bool
-	told  bool          // gossip, a question or an answer of another instance has named it
+	told  bool          // gossip, a question or an answer of another instance has named the address
 	tried bool          // a question has ended, whatever the outcome
 	ended time.Duration // when the last question ended
 	mute  bool          // the last question got no answer
@@ -37,8 +37,8 @@ type place struct {
 	watch bool          // the address is asked repeatedly while curious reports true
 }
 
-// lastResult is the last result from an address, other than silence. Silence does not change it,
-// but it becomes too old to count.
+// lastResult is the last result from an address, other than silence. Silence does not change the
+// result, but after some time the result is too old to count.
 type lastResult struct {
 	outcome Outcome
 	asked   time.Duration // when the question was sent; the answer describes a later moment
@@ -76,7 +76,8 @@ func (p *place) seenSince(after, now time.Duration) (*InstanceInfo, bool) {
 	return who, ok && p.last.asked > after
 }
 
-// label returns a text for the address, with the name of its instance or else its Join entry.
+// label returns a text for the address, which contains the name of the instance there or, if that
+// is unknown, the Join entry.
 func (p *place) label() string {
 	switch {
 	case p.last.outcome == Answered:
@@ -98,18 +99,18 @@ func nameOf(name, addr string) string {
 type Entry struct {
 	Name     string        // as written in Join
 	Addrs    []string      // host:port each; empty if the name does not exist, which is no failure
-	Failed   string        // why the entry could not be resolved; empty if it could
+	Failed   string        // why the entry could not be resolved; empty if it was resolved
 	Resolved time.Duration // when the lookup was made
 }
 
 // Places sets the addresses to which Join now resolves, and further addresses that gossip knows. An
-// address that no source names any more is forgotten, with all its results.
+// address is forgotten, with all its results, when no source names it any more.
 func (c *Core) Places(join []Entry, gossip []string) {
 	same := slices.EqualFunc(c.join, join, func(a, b Entry) bool {
 		return a.Name == b.Name &&
 			slices.Equal(a.Addrs, b.Addrs)
 	})
-	if same && slices.Equal(c.gossip, gossip) { // do not rebuild places without a change
+	if same && slices.Equal(c.gossip, gossip) { // without a change, do not rebuild places
 		for i, e := range join {
 			c.join[i].Failed, c.join[i].Resolved = e.Failed, e.Resolved
 		}
@@ -150,7 +151,7 @@ func (c *Core) note(list []asker, addr string, most int) []asker {
 }
 
 // arrange rebuilds places from Join, gossip, the charter, the voters and the lists of addresses to
-// ask. An address that was there before keeps its results.
+// ask. An address that was in places before keeps its results.
 func (c *Core) arrange() {
 	known := len(c.askers) + len(c.tips)
 	c.askers = slices.DeleteFunc(c.askers, func(k asker) bool { return c.now-k.at > askerFor })
@@ -193,7 +194,7 @@ type kept struct {
 	near, told bool
 }
 
-// keep adds an address to places, with its earlier results. It skips this instance's own address,
+// keep adds an address to places, with its earlier results. keep skips this instance's own address,
 // because no other instance can answer there.
 func (c *Core) keep(old []*place, addr string, why kept) {
 	if addr == "" || addr == c.addr || (why.entry == "" && len(c.places) >= maxPlaces) {

@@ -7,7 +7,7 @@ import (
 )
 
 // Prepare asks one incarnation of an instance to start an empty replica (rule 9). The leader sends
-// it, and adds the replica to the configuration only if the answer is Running.
+// the Prepare, and adds the replica to the configuration only if the answer is Running.
 type Prepare struct {
 	To     nodeid.ID // the only incarnation that may answer
 	Group  uint64
@@ -23,10 +23,10 @@ type PreparedState uint8
 
 // The results of a Prepare.
 const (
-	// the replica exists: it was started now, or before under the same ID
+	// the replica exists: it was started by this Prepare, or earlier under the same ID
 	Running  PreparedState = iota
 	Ended                  // this incarnation has used the ID, and its replica has ended
-	Declined               // not possible now, for the reason Detail; the ID was not used
+	Declined               // the replica cannot be started now; Detail is the reason; the ID was not used
 )
 
 // PrepareAnswer is the answer to a Prepare.

@@ -59,8 +59,9 @@ type candidate struct {
 	gaveUp     []uint64
 }
 
-// candidates returns the instances that a charter of ours would list, in ascending order of ID, and
-// a text about what is missing before all of them could accept it, or "".
+// candidates returns the instances that a charter of this instance would list, in ascending order
+// of ID. It also returns a text about what is missing before all of them could accept the charter,
+// or "".
 func (c *Core) candidates() ([]candidate, string) {
 	var list []candidate
 	if c.settings.founds(c.name) {

@@ -7,9 +7,9 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// raft stands in for the replicated logs of all groups. Every 20 ms it determines which voter of
-// each group reaches a majority of live voters. It reports leaders to all instances with a delay,
-// and commits Born for a leader that may propose it.
+// raft simulates the replicated logs of all groups. Every 20 ms it determines for each group which
+// voter reaches a majority of live voters. It reports leaders to all instances with a delay, and
+// commits Born for a leader that may propose it.
 func (w *world) raft() {
 	w.after(20*time.Millisecond, w.raft)
 	ids := make([]uint64, 0, len(w.groups))
@@ -72,7 +72,7 @@ func (w *world) elect(g *group) {
 	w.govern(g)
 }
 
-// commit commits the Born entry of a group. Most violations of the rules become visible here.
+// commit commits the Born entry of a group. Most violations of the rules are detected here.
 func (w *world) commit(g *group) {
 	g.born, g.bornAt = true, w.now
 	w.note("group %x is born", g.charter.Group)

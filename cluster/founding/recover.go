@@ -7,10 +7,10 @@ import (
 )
 
 // Recover gives up, for good, the group that this instance's directory keeps, by a restart in
-// place. Call it only for a group that has lost the majority of its voters, and on each of its
-// instances that is left. The group that these instances found next replaces the lost one, and
-// members of the lost group that are met later leave it. An error says why the group was not given
-// up and what to do. Recover returns nil if this instance has given the group up before.
+// place. Call Recover only for a group that has lost the majority of its voters, and call it on
+// each remaining instance of the group. The group that these instances found next replaces the lost
+// one, and members of the lost group that are met later leave it. An error says why the group was
+// not given up and what to do. Recover returns nil if this instance has given the group up before.
 func (c *Core) Recover(now time.Duration, group uint64) error {
 	c.now = now
 	name := groupName(group)
@@ -52,7 +52,7 @@ func (c *Core) Recover(now time.Duration, group uint64) error {
 	return nil
 }
 
-// led returns, as text, which instance knows a leader of the group, or "".
+// led returns, as text, which instance knows a leader of the group. It returns "" if none does.
 func (c *Core) led() string {
 	if c.leader {
 		return "this instance knows its leader"
@@ -65,10 +65,11 @@ func (c *Core) led() string {
 	return ""
 }
 
-// superseded ends this incarnation, and returns true, if operators have given up its group while
-// this instance was out of reach and it meets an instance of the replacing group. The voters have
-// new IDs by then and can prove nothing. The conditions prevent a holder of the secret from ending
-// the group's directories one by one during an election or a restart.
+// superseded reports whether operators have given up the group while this instance was out of
+// reach, and ends this incarnation in that case. The evidence is an instance of the replacing
+// group, since the old voters have new IDs by then and can prove nothing. The conditions prevent a
+// holder of the secret from ending the group's directories one by one during an election or a
+// restart.
 func (c *Core) superseded() bool {
 	if c.leader || !c.durable || c.settings.Solo || !c.lost() {
 		return false

@@ -17,7 +17,7 @@ func TestRecoverConditions(t *testing.T) {
 	leading := b(Member)
 	leading.Leader = true
 	for name, tc := range map[string]struct {
-		do   func(c *Core) uint64 // it returns the group to give up
+		do   func(c *Core) uint64 // do returns the group to give up
 		want string
 	}{
 		"a durable member without a leader": {func(*Core) uint64 { return 99 }, ""},
@@ -127,7 +127,8 @@ func TestSuperseded(t *testing.T) {
 
 // TestRecovery checks a recovery from beginning to end, with founders. Two of three founders lose
 // their directories, and the third gives the group up. The three found the group that supersedes
-// it. A fourth instance was out of reach and keeps the old group; it follows when it returns.
+// it. A fourth instance was out of reach and has kept the old group; it joins the new group when it
+// returns.
 func TestRecovery(t *testing.T) {
 	w := newWorld(11, founders(5, "n0", "n1", "n2")...).durably()
 	w.trace = true
@@ -148,7 +149,7 @@ func TestRecovery(t *testing.T) {
 		s.lose()
 	}
 	w.slots[4].stop()
-	w.run(5*time.Second, nil) // its members must first notice the loss, or the others join them
+	w.run(5*time.Second, nil) // the remaining members must first notice the loss, or newborns join them
 	for _, s := range w.slots[1:3] {
 		s.start()
 	}
@@ -255,8 +256,8 @@ func TestFloor(t *testing.T) {
 	}
 }
 
-// TestCutFromTheLeader checks that Waiting does not claim that the group has no leader if only this
-// instance cannot reach the leader.
+// TestCutFromTheLeader checks the case that only this instance cannot reach the leader. Waiting
+// must not claim that the group has no leader.
 func TestCutFromTheLeader(t *testing.T) {
 	leading := b(Member)
 	leading.Leader = true

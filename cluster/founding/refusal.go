@@ -15,7 +15,7 @@ const (
 	RefusedUnlisted   // the list does not have this instance's ID, name and address
 	RefusedIncomplete // the list is incomplete by this instance's own settings
 	RefusedSettings
-	RefusedRules // it needs a version of the lock rules that this instance does not know
+	RefusedRules // the charter needs a version of the lock rules that this instance does not know
 	RefusedClock // the founding time is too far from this instance's clock
 	RefusedSilence
 	RefusedStranger // an instance that is not on the list answers at a Join address
@@ -25,7 +25,7 @@ const (
 	refusals
 )
 
-// String returns the reason as a sentence about "it", the instance that refuses.
+// String returns the reason as a sentence in which "it" means the refusing instance.
 func (r Refusal) String() string {
 	texts := [refusals]string{
 		Accepted:          "accepted",

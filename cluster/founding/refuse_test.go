@@ -53,8 +53,8 @@ func (c *Core) propose(ch Charter) (verdict, bool) {
 	return v, err == nil
 }
 
-// TestEveryConditionRefusesByItself violates each condition of rule 3 alone, and checks that
-// exactly this condition is the reason for refusing.
+// TestEveryConditionRefusesByItself violates one condition of rule 3 at a time, and checks that
+// this condition is the reason for refusing.
 func TestEveryConditionRefusesByItself(t *testing.T) {
 	cases := []struct {
 		name  string
@@ -255,8 +255,8 @@ func (c *Core) verdict(i int, v verdict) {
 	c.Result(c.now, 1<<41, c.now, Answered, v.Instance, appendVerdict(nil, v))
 }
 
-// TestRefusalAndTimeEndALife checks rule 5: the incarnation ends after any refusal, and after ten
-// seconds plus a random time.
+// TestRefusalAndTimeEndALife checks rule 5: the incarnation ends after any refusal, and without a
+// refusal after ten seconds plus a random time.
 func TestRefusalAndTimeEndALife(t *testing.T) {
 	c := proposer(t)
 	c.verdict(1, verdict{Instance: nodeidtest.ID(7), Group: c.group, Refusal: RefusedSettings, Detail: "Voters"})
@@ -381,8 +381,8 @@ func TestMemberWithoutLeaderAtJoinBlocksAndIsNamed(t *testing.T) {
 	}
 }
 
-// TestOnlyTheAdvertisedAddressIsListed checks that an instance which answers at another address
-// than its own is listed only once it is reached at its own address.
+// TestOnlyTheAdvertisedAddressIsListed checks that an instance is not listed while it is reached
+// only at an address that it does not advertise.
 func TestOnlyTheAdvertisedAddressIsListed(t *testing.T) {
 	c := newborn(Settings{Replicas: 2, Voters: 3, SessionTTL: simTTL, Grace: simTTL})
 	c.Places([]Entry{{Name: "x", Addrs: []string{"vip:1"}, Resolved: always}}, nil)
@@ -422,7 +422,7 @@ func TestWaitingNamesEmptyAddresses(t *testing.T) {
 }
 
 // TestFoundersThatMatchNoInstance checks that Waiting lists the instances whose names are not in
-// Founders, and gives the fault.
+// Founders, and explains the fault.
 func TestFoundersThatMatchNoInstance(t *testing.T) {
 	s := Settings{Founders: []string{"n1", "n2", "n3"}, Voters: 3, SessionTTL: simTTL, Grace: simTTL}
 	c := newborn(s)

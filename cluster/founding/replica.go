@@ -6,20 +6,21 @@ import (
 	"time"
 )
 
-// replica holds the present raft ID of this incarnation and the IDs that it has used. It is part of
-// State, because an ID must never be used for a second log, and a Prepare may arrive twice.
+// replica holds the present raft ID of this incarnation and the raft IDs that the incarnation has
+// used. It is part of State, because an ID must never be used for a second log, though a Prepare
+// may arrive twice.
 type replica struct {
 	raft   uint64 // present raft ID, from the charter or a Prepare. Zero means none
 	term   uint64 // term of the newest leader that has prepared this incarnation
 	used   []Used // raft IDs whose replicas have ended, oldest first
-	usedAt uint64 // a Prepare up to this configuration may name an ID that used no longer has
+	usedAt uint64 // a Prepare up to this configuration number may name an ID that used no longer contains
 	// raft ID of a removed replica, which runs until a leader reports that its vote is no longer
 	// needed. Zero means none
 	lingers uint64
 }
 
 // Used is a raft ID whose replica has ended, and the number of the newest configuration known at
-// that time. No Prepare of that ID came with a higher number.
+// that time. No Prepare of that ID had a higher number.
 type Used struct{ Raft, At uint64 }
 
 // Raft returns the present raft ID of this incarnation, or 0 if it has no replica.
@@ -81,8 +82,8 @@ func (c *Core) told(from nodeid.ID, body []byte) []byte {
 	return nil
 }
 
-// prepare applies rule 9. If it returns Running, this incarnation has the raft ID from then on, and
-// never again once that replica has ended.
+// prepare applies rule 9. If it returns Running, this incarnation has the raft ID until the replica
+// ends, and never again afterwards.
 func (c *Core) prepare(from nodeid.ID, p *Prepare) (PreparedState, string) {
 	switch {
 	case c.phase != Member || c.group != p.Group || c.settings.Solo:
@@ -101,7 +102,7 @@ func (c *Core) prepare(from nodeid.ID, p *Prepare) (PreparedState, string) {
 	case p.Raft == c.raft:
 		return Running, ""
 	case c.spent(p.Raft) || holds(newest, p.Raft):
-		return Ended, "" // each ID in a configuration has had a replica
+		return Ended, "" // an ID in a configuration has been used for a replica
 	case p.At <= c.usedAt:
 		return Declined, "it has had so many replicas that it cannot tell whether it has had this one"
 	case holds(newest, c.raft):

@@ -160,8 +160,8 @@ func TestS3OnlyFoundersFound(t *testing.T) {
 			t.Errorf("%s is listed", l.Name)
 		}
 	}
-	// All founders restart, one of them behind a partition, while the other instances continue. The
-	// old group has ended, and all instances must join the new one.
+	// All founders restart, one of them behind a partition, while the other instances continue. So
+	// the old group has ended, and all instances must join the new group.
 	w.split(5)
 	for _, s := range w.slots[:3] {
 		s.crash()
@@ -345,7 +345,7 @@ func TestSettingsThatDifferAreNamed(t *testing.T) {
 
 func TestClocksThatDisagreeBlockAndAreNamed(t *testing.T) {
 	w := newWorld(9, replicas(3, 3)...)
-	w.slots[1].skew = -3 * time.Second // half the grace is 1 s
+	w.slots[1].skew = -3 * time.Second // half the grace, the allowed difference, is 1 s
 	for _, s := range w.slots {
 		s.start()
 	}

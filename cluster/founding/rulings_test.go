@@ -11,8 +11,8 @@ import (
 // These checks find a wrong decision of one instance immediately, long before it leads to two
 // groups.
 
-// mustAccept checks an instance that has just bound itself to a charter, using only facts that the
-// instance could have known.
+// mustAccept checks whether an instance was right to bind itself to a charter, using only facts
+// that the instance could have known.
 func (s *slot) mustAccept(ch *Charter) {
 	w := s.w
 	if apart := time.Duration(ch.FoundedUnixMS-s.wall()) * time.Millisecond; apart.Abs() > s.settings.slack() {
@@ -50,7 +50,7 @@ func (s *slot) mustGiveUp(why string) {
 	}
 	g := w.groups[s.joined]
 	if strings.Contains(why, "a newer configuration of it is in reach") && !w.needs(s.joined, s.raft) {
-		return // only the other instances of the group have continued
+		return // the group has continued without this instance
 	}
 	for _, conf := range g.configs {
 		if w.runsWith(conf) && w.majority(conf) {
@@ -81,9 +81,9 @@ func (w *world) majority(conf config) bool {
 	return 2*n > all
 }
 
-// needs reports whether the newest configuration of a group names one of these replicas. If it
-// names none, an instance with one of these replicas gives up nothing that others need by a restart
-// in place.
+// needs reports whether the newest configuration of a group names one of these replicas. If the
+// configuration names none of them, an instance with one of these replicas may restart in place
+// without ending a replica that others need.
 func (w *world) needs(group uint64, rafts ...uint64) bool {
 	g := w.groups[group]
 	return g != nil && slices.ContainsFunc(rafts, func(raft uint64) bool { return holds(g.newest().voters, raft) })

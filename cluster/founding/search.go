@@ -9,7 +9,7 @@ import (
 
 // This file decides which addresses are asked, and when. The package comment describes the rules.
 
-// everyone reports whether every instance is a founder, and so has to ask all others.
+// everyone reports whether every instance is a founder, so that each has to ask all others.
 func (c *Core) everyone() bool { return len(c.settings.Founders) == 0 }
 
 // joins reports whether this instance is no founder.
@@ -37,13 +37,13 @@ func (c *Core) watched(p *place) bool {
 	case c.everyone():
 		return true
 	case c.joins():
-		return p.near && c.settling // otherwise addresses are asked in rounds
+		return p.near && c.settling // an instance that is not a founder asks other addresses in rounds
 	}
 	return p.near || c.known(p)
 }
 
-// keeps reports whether an instance at a Join address, which is no founder, keeps a newborn founder
-// from founding. Such an address is asked repeatedly.
+// keeps reports whether an instance that is no founder, at a Join address, prevents a newborn
+// founder from founding. Such an address is asked repeatedly.
 func (c *Core) keeps(p *place) bool {
 	if c.phase != Newborn || c.joins() || p.entry == "" {
 		return false
@@ -78,7 +78,7 @@ func (c *Core) askPlaces(random Random) time.Duration {
 		}
 	}
 	if !c.everyone() {
-		watched *= 2 // pace has its maximum at 128, so from 64 founders on
+		watched *= 2 // pace reaches its maximum at 128 addresses, so with 64 founders
 	}
 	for i, p := range c.places {
 		if p.pending != 0 || !(curious && p.watch || c.mustAsk(p)) {
@@ -105,7 +105,7 @@ func (c *Core) round(random Random) time.Duration {
 	if c.roundAt == 0 {
 		first := roundFirst
 		if c.phase == Member {
-			first = roundEvery // most elections take less
+			first = roundEvery // most elections take less time
 		}
 		if c.settling {
 			first = time.Millisecond
@@ -129,7 +129,7 @@ func (c *Core) round(random Random) time.Duration {
 		c.put(p, 0)
 	}
 	// A connection costs more than a question. So an instance that knows addresses of founders asks
-	// addresses that have answered before, and a new one only in every fourth round.
+	// addresses that have answered before. Only in every fourth round it asks a new address.
 	if c.rounds++; len(told) > 0 && c.rounds%4 != 0 {
 		for _, p := range c.choose(random.Spread, maxRound-len(told), func(p *place) bool {
 			return p.entry != "" &&
@@ -157,8 +157,8 @@ func (c *Core) answers(p *place) bool {
 	return ok
 }
 
-// choose returns up to most random addresses that wanted accepts and that may be asked now. It
-// prefers addresses that were never asked.
+// choose returns random addresses that wanted accepts and that may be asked now; their number is at
+// most most. It prefers addresses that were never asked.
 func (c *Core) choose(salt uint64, most int, wanted func(*place) bool) []*place {
 	var out []*place
 	if len(c.places) == 0 {
@@ -180,9 +180,9 @@ func (c *Core) choose(salt uint64, most int, wanted func(*place) bool) []*place 
 	return out
 }
 
-// search makes a founder ask some Join addresses, and some that other instances have named, while a
-// founder is missing or too few addresses were asked for a living group. It returns the time of the
-// next search.
+// While a founder is missing, or too few addresses were asked for a living group, search makes a
+// founder ask some Join addresses and some addresses that other instances have named. It returns
+// the time of the next search.
 func (c *Core) search(random Random) time.Duration {
 	if !c.searching() {
 		return c.now + time.Hour
@@ -256,9 +256,9 @@ func (c *Core) sampled() bool {
 	return asked >= min(others, maxSample)
 }
 
-// learn records further addresses from an answer: of founders that the other instance has met, of
-// its group's voters, and its own, because a charter lists only instances that are reached at their
-// own address.
+// learn records further addresses from an answer: those of founders that the other instance has
+// met, those of its group's voters, and its own address. The last matters because a charter lists
+// only instances that are reached at their own address.
 func (c *Core) learn(p *place, who *InstanceInfo) {
 	if c.everyone() || c.settings.founds(who.Name) || c.votes(who.Instance) {
 		c.askedBy(who.Addr)
@@ -350,8 +350,8 @@ func (c *Core) rival(p *place, who *InstanceInfo) {
 	}
 }
 
-// Rivals returns the addresses from which another group's leader was reported within rivalFor,
-// while this instance's group has a leader too.
+// Rivals returns the addresses from which a leader of another group was reported within rivalFor.
+// It returns none while this instance's group has no leader.
 func (c *Core) Rivals(now time.Duration) []string {
 	c.rivals = slices.DeleteFunc(c.rivals, func(addr string) bool {
 		_, ok := c.Met(now, addr, rivalFor)

@@ -96,7 +96,7 @@ func troubled(seed uint64, plant string, trace bool) *world {
 		w.slots[w.rng.IntN(len(w.slots))].settings.SessionTTL = 3 * time.Second
 	}
 	if found := w.slots[0].settings; w.rng.IntN(6) == 0 && max(found.Replicas, len(found.Founders)) > 1 {
-		// the clock of an instance that founds alone is compared with no other
+		// the clock of an instance that founds alone is compared with no other clock
 		w.slots[w.rng.IntN(len(w.slots))].skew += 3 * slack
 	}
 	for range w.rng.IntN(12) {
@@ -159,11 +159,11 @@ func heal(w *world) bool {
 	clear(w.cut)
 	w.loss, w.delay, w.calm, w.dials = 0, 2*time.Millisecond, true, 0
 	if len(w.slots[0].settings.Founders) <= 1 {
-		w.extraJoin = nil // without it no silent address can block
+		w.extraJoin = nil // without extraJoin no silent address can block
 	}
 	for _, s := range w.slots {
 		if slack := s.settings.slack(); s.skew > slack/2 {
-			s.skew = 0 // correct its clock
+			s.skew = 0 // correct the clock
 		}
 		if s.settings.SessionTTL != simTTL { // correct the wrong setting, which takes a restart
 			s.settings.SessionTTL = simTTL
@@ -182,7 +182,7 @@ func heal(w *world) bool {
 	if len(w.slots[0].settings.Founders) > 0 {
 		// An instance without gossip learns the voters by an inquiry. Join may lead to no other
 		// instance, and then it waits until another instance finds it.
-		limit = 30 * inquireEvery // it may choose a silent address many times
+		limit = 30 * inquireEvery // the instance may choose a silent address many times
 		for _, s := range w.slots {
 			s.dns = s.addr
 		}

@@ -134,12 +134,12 @@ func healDisks(w *world) bool {
 		return true
 	}
 	w.note("people empty what is lost")
-	w.operate() // a failed founding may have ended only now
+	w.operate() // perhaps a failed founding has ended only now
 	return len(w.faults) == 0 && heal(w)
 }
 
-// TestTheSimulationSeesAnAnswerBeforeItsSave checks the checks themselves. An answer that is sent
-// before its save must be detected by other checks than mustHaveStored, which is off here.
+// TestTheSimulationSeesAnAnswerBeforeItsSave checks the simulation's checks. If an answer is sent
+// before its save, checks other than mustHaveStored, which is off here, must detect this.
 func TestTheSimulationSeesAnAnswerBeforeItsSave(t *testing.T) {
 	for seed := range uint64(3000) {
 		w := troubledDisks(seed+1, "answer before save", false)
@@ -154,8 +154,8 @@ func TestTheSimulationSeesAnAnswerBeforeItsSave(t *testing.T) {
 // TestNoInstanceForgetsAGroupThatAnotherKnowsToBeBorn checks that rule 5 waits for all instances if
 // there are directories. One of three instances has learned that the group is founded when the
 // power fails. The other two return one after the other, each alone for longer than the time of
-// rule 5. If they gave the charter up, the first would keep a group with a third of its votes
-// forever.
+// rule 5. If they gave the charter up, the first instance would forever keep a group in which it
+// has a third of the votes.
 func TestNoInstanceForgetsAGroupThatAnotherKnowsToBeBorn(t *testing.T) {
 	w := newWorld(3, replicas(3, 3)...).durably()
 	w.trace = true

@@ -8,15 +8,15 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// This file has the reports of instances about their replicas, and the record of ended voters that
-// dead.go uses.
+// This file contains the reports of instances about their replicas, and the record of ended voters
+// that dead.go uses.
 
 // Configuration is a configuration of the group that a replica has applied.
 type Configuration struct {
 	At       uint64   // its number. Zero means that none was applied
 	Voters   []Voter  // all its replicas, learners included
-	Incoming []uint64 // raft IDs of the new majority, ascending; empty unless it is joint
-	Outgoing []uint64 // raft IDs of the old majority, ascending; empty unless it is joint
+	Incoming []uint64 // raft IDs of the new half, ascending; empty unless the configuration is joint
+	Outgoing []uint64 // raft IDs of the old half, ascending; empty unless the configuration is joint
 	told     bool     // Incoming and Outgoing are known
 }
 
@@ -26,7 +26,7 @@ type Standing struct {
 	// names of the instances of the answer's Voters, in the same order; empty where unknown
 	Names   []string
 	Applied Configuration // the configuration that the replica has applied
-	Log     Log           // position of its log, if it knows no leader
+	Log     Log           // position of the replica's log, if the replica knows no leader
 }
 
 // Log is the position of a replica's log. The zero Log means unknown.
@@ -36,9 +36,9 @@ type Log struct {
 	LastIndex uint64
 }
 
-// Log records the position of the log of this instance's replica. The caller calls it at each
-// change of the replica's term or leader. While the replica has a leader, which may append entries,
-// the caller passes the zero Log.
+// Log records the position of the log of this instance's replica. The host calls Log at each change
+// of the replica's term or leader. While the replica has a leader, which may append entries, the
+// host passes the zero Log.
 func (c *Core) Log(now time.Duration, raft uint64, log Log) {
 	c.now, c.logOf, c.log = now, raft, log
 }
@@ -51,15 +51,15 @@ func (c *Core) ownLog() Log {
 }
 
 // ahead reports whether a voter whose log is l will always refuse its vote to a candidate whose log
-// is of. The candidate's term must be at least the voter's. Otherwise the candidate may have
-// reported its log before a leader appended to both logs.
+// is of. The result is false if the candidate's term is lower than the voter's, because the
+// candidate may have reported its log before a leader appended to both logs.
 func (l Log) ahead(of Log) bool {
 	known := l.Term > 0 && of.Term >= l.Term
 	return known && (l.LastTerm > of.LastTerm || l.LastTerm == of.LastTerm && l.LastIndex > of.LastIndex)
 }
 
 // Applied records the configuration that this instance's replica has applied, with both halves if
-// it is joint.
+// the configuration is joint.
 func (c *Core) Applied(now time.Duration, group uint64, applied Configuration) {
 	c.now = now
 	if c.group != group || c.phase == Newborn || len(applied.Voters) > maxVoters {
@@ -93,10 +93,11 @@ func (c *Core) standing() *Standing {
 type fate struct {
 	voter Voter
 	known time.Duration // answers to questions before this time prove nothing about the replica
-	heard time.Duration // when its incarnation last answered
-	// its log is in a directory, so another process at its address proves nothing
+	heard time.Duration // when the replica's incarnation last answered
+	// the log is in a directory, so another process at the address does not prove that the replica
+	// has ended
 	durable bool
-	over    bool // it can never vote again
+	over    bool // the replica can never vote again
 }
 
 // doubts records since when a configuration has been refuted. The zero value records nothing.
@@ -147,7 +148,7 @@ func (c *Core) attest(p *place, who *InstanceInfo, asked time.Duration) {
 	}
 	if s := who.Standing; s != nil && who.Group == c.group && c.runs() == 0 && s.Applied.At > c.applied.At &&
 		c.believes(who.Instance) {
-		c.applied = s.Applied // the newest known one, with both halves
+		c.applied = s.Applied // the newest known configuration, with both halves
 	}
 	for _, f := range c.fates {
 		if asked <= f.known {
@@ -164,8 +165,8 @@ func (c *Core) attest(p *place, who *InstanceInfo, asked time.Duration) {
 	}
 }
 
-// replaces reports whether an instance with this name proves that replica f has ended, because one
-// process runs under each founder's name.
+// replaces reports whether the existence of an instance with this name proves that replica f has
+// ended. This is so because only one process runs under each founder's name.
 func (c *Core) replaces(name string, f *fate) bool {
 	return name != "" && slices.Contains(c.needed(), name) && name == c.nameOf(f.voter.Instance)
 }

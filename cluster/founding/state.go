@@ -16,7 +16,7 @@ type State struct {
 	Charter  *Charter // nil for a newborn, and for a member that joined a founded group
 	Settings Settings // settings of the group; zero for a newborn
 	Addr     string   // host:port at which this instance last took part
-	Refused  string   // why this instance may never take part again; empty if it may
+	Refused  string   // why this instance may never take part again; empty if it may take part
 	Voters   []Voter  // voters of Group with their newest addresses; stored by AppendVoters
 
 	At      uint64 // number of the configuration Voters; 0 for a newborn
@@ -24,7 +24,8 @@ type State struct {
 	Term    uint64 // term of the newest leader that has prepared this incarnation
 	Used    []Used // raft IDs of this incarnation whose replicas have ended, oldest first
 	Lingers uint64 // raft ID in Used whose replica still runs. Zero means none
-	// a Prepare up to this configuration may name an ID older than those in Used
+	// a Prepare with this configuration number or a lower one may name an ID older than those in
+	// Used
 	UsedAt      uint64
 	Supersedes  []uint64 // groups that Group has replaced
 	GaveUp      []uint64 // groups that operators have given up here, oldest first
@@ -70,8 +71,8 @@ func (r *reader) state(s *State) {
 	s.FloorUnixMS = int64(r.upTo(maxWall))
 }
 
-// DecodeState decodes what Append wrote, without Voters. It fails with ErrMalformed, even if the
-// encoding is valid but no core can have had the state.
+// DecodeState decodes what Append wrote, without Voters. It fails with ErrMalformed, also if the
+// encoding is valid but no core can be in that state.
 func DecodeState(b []byte) (State, error) {
 	r := open(b, kindState)
 	s := State{Instance: r.instance(), Phase: Phase(r.upTo(uint64(Member))), Group: r.uint()}

@@ -11,13 +11,13 @@ import (
 const perInstance = 8
 
 // TestQuestionsGrowWithTheFleet checks that the number of questions asked in any second of virtual
-// time is at most linear in the size of the fleet. The network loses nothing or everything, before
-// a group is founded and after it has lost its leader.
+// time is at most linear in the size of the fleet. The network delivers all messages or none,
+// before a group is founded and after the group has lost its leader.
 func TestQuestionsGrowWithTheFleet(t *testing.T) {
 	for _, n := range []int{64, 256} {
 		for name, named := range map[string]naming{"founders": nameFounders, "all": nameAll, "others": nameOthers} {
 			if n > 64 && named == nameOthers {
-				continue // it takes as long as "all"
+				continue // this case takes as long as "all"
 			}
 			for _, loss := range []float64{0, 1} {
 				t.Run(fmt.Sprintf("%d, Join names %s, loss %v", n, name, loss), func(t *testing.T) {
@@ -102,8 +102,8 @@ func TestJoinersAreNotAskedBack(t *testing.T) {
 	}
 }
 
-// TestFoundersMeetBehindOneSeed checks that founders find each other through the answers of the
-// only instance that Join names, which is no founder.
+// TestFoundersMeetBehindOneSeed checks that founders find each other if Join names only one
+// instance, which is no founder: its answers name the founders.
 func TestFoundersMeetBehindOneSeed(t *testing.T) {
 	w := newWorld(1, founders(6, "n0", "n1", "n2")...)
 	w.named, w.hushed = nameSeed, true

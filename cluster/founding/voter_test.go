@@ -23,7 +23,7 @@ func configuration(rafts ...uint64) []Voter {
 	return voters
 }
 
-// aVoter returns the first voter in every result of configuration.
+// aVoter returns the first replica in every result of configuration.
 func aVoter() Asker { return Asker{nodeidtest.ID(7), "b:1"} }
 
 // plain returns instance 5 at a:2, a member of group 99. It knows configuration 10, which does not
@@ -62,12 +62,12 @@ type step struct {
 	do                func(c *Core) (PreparedState, string)
 	state             PreparedState
 	detail            string
-	raft              uint64 // raft ID afterwards
+	raft              uint64 // raft ID after the step
 	removed, prepared uint64 // raft IDs in the events. Zero means no event
 	unchanged         bool   // nothing needs to be stored
 	prepare, term, at uint64 // fields of a Prepare, if do is nil
 	voters            []Voter
-	// if do is nil: a voter sends the configuration, or this instance applies it
+	// used if do is nil: a voter sends the configuration, or this instance applies it
 	announced, voterOwn bool
 }
 
@@ -242,7 +242,8 @@ func TestMoreIDsThanAreRemembered(t *testing.T) {
 	}
 }
 
-// startAgain restarts a core from its directory, and returns it with its events once it takes part.
+// startAgain restarts a core from its directory. It returns the new core once that takes part, and
+// its events.
 func (c *Core) startAgain(t *testing.T) (*Core, []Event) {
 	t.Helper()
 	st := c.State()
@@ -300,8 +301,8 @@ func TestAVoterGoesOnWithItsDirectory(t *testing.T) {
 		}
 	}
 
-	// A removal that the core learns of while it settles is stored immediately, and emitted once,
-	// after settling.
+	// If the core learns during settling that its replica was removed, it stores this immediately
+	// and emits the event once, after settling.
 	c := founder()
 	st := c.State()
 	n := New(Config{Instance: nodeidtest.ID(51), Name: "a", Addr: "a:2", Settings: c.settings, Rules: 3,

@@ -101,10 +101,11 @@ func (c *Core) waitingMember() string {
 }
 
 // connectFor is the time that a member may take to connect to the leader before it counts as cut
-// off. Every start takes less.
+// off. Every start takes less time.
 const connectFor = 3 * time.Second
 
-// cutOff returns a text if this member knows no leader but others of its group do, or else "".
+// cutOff returns a text if this member knows no leader, but other members of its group know one.
+// Otherwise it returns "".
 func (c *Core) cutOff() string {
 	text := c.led()
 	if text == "" {
@@ -172,8 +173,8 @@ func (c *Core) replicaMissing(list []candidate) string {
 	return count(len(list), c.settings.Replicas) + " are here (" + some(names(list)) + ")" + c.absent()
 }
 
-// absent names, in text, the Join addresses where nothing listens, or no instance of this cluster.
-// Such addresses block nothing, but may explain a missing instance.
+// absent names, in text, the Join addresses where no instance of this cluster listens. Such
+// addresses block nothing, but may explain a missing instance.
 func (c *Core) absent() string {
 	var refused, foreign []string
 	why := ""
@@ -226,7 +227,8 @@ func (c *Core) founderMissing(list []candidate) string {
 }
 
 // sameName names, in text, two instances on the list with one name, or returns "". Voters need
-// different names, or one could not be distinguished from a later incarnation of another.
+// different names, since otherwise a voter could not be distinguished from a later incarnation of
+// another voter.
 func sameName(list []candidate) string {
 	for i, l := range list {
 		before := slices.IndexFunc(list[:i], func(o candidate) bool { return o.name == l.name })
@@ -247,7 +249,7 @@ func names(list []candidate) []string {
 	return out
 }
 
-// some joins the first four texts and gives the number of the others.
+// some joins the first four texts, followed by the number of the remaining texts.
 func some(all []string) string {
 	if len(all) > 4 {
 		return strings.Join(all[:4], ", ") + " and " + strconv.Itoa(len(all)-4) + " more"

@@ -10,7 +10,7 @@ import (
 )
 
 // The wire format of founding is a version byte, a kind byte, and fields in fixed order without
-// names. Numbers are uvarints. Each text or list has its length before it. Decoding is strict: it
+// names. Numbers are uvarints. The length precedes each text and list. Decoding is strict: it
 // rejects a message that is too long, too short or has a value out of range. A later version has
 // another version byte. This version cannot decode it, which blocks founding like silence.
 const (
@@ -35,7 +35,7 @@ const (
 	maxList         = 1024
 	maxVoters       = 16
 	maxSupersedes   = 256
-	// no log gets so long; a higher number in a false report would make all true ones look old
+	// no log gets so long; a higher number in a false report would make all true numbers look old
 	maxAt = 1<<56 - 1
 )
 
@@ -144,7 +144,8 @@ func (r *reader) text(limit int) string {
 }
 
 // length reads the length of a list whose elements take at least size bytes each. It fails if the
-// message is too short for them, so that a short message cannot cause a large allocation.
+// message is too short for so many elements, so that a short message cannot cause a large
+// allocation.
 func (r *reader) length(limit, size int) int {
 	n := int(r.upTo(uint64(limit)))
 	if n*size > len(r.b) {

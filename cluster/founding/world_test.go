@@ -13,15 +13,15 @@ import (
 )
 
 // world is a fleet of cores on one goroutine, with a network that delays, loses and cuts, and
-// machines that crash and move. A stand-in for raft elects leaders among reachable voters and
-// commits Born. A seed determines the whole run.
+// machines that crash and move. Simulated logs elect leaders among reachable voters and commit
+// Born. A seed determines the whole run.
 type world struct {
 	rng    *rand.Rand
 	now    time.Duration
 	seq    int
 	queue  events
 	slots  []*slot
-	cut    map[[2]int]bool // by direction; tests must not depend on the map order
+	cut    map[[2]int]bool // links that are cut, by direction; tests must not depend on the map order
 	loss   float64
 	delay  time.Duration            // largest one-way delay
 	dials  time.Duration            // longest time from healing a link until raft is connected
@@ -33,12 +33,12 @@ type world struct {
 	trace  bool
 
 	extraJoin []string        // further Join entries of all instances
-	hushed    bool            // founders get no addresses from gossip, so they meet only by answers
+	hushed    bool            // founders get no addresses from gossip, so they find each other only by answers
 	named     naming          // the instances that Join names
 	asked     []time.Duration // when each question was started
 	silent    map[string]bool
 	wallBase  int64
-	plant     string             // a deliberate bug in the stand-in for raft
+	plant     string             // a deliberate bug in the simulated logs
 	rafts     map[uint64]uint64  // with directories: the mark of each raft ID's log
 	emptied   map[nodeid.ID]bool // instances whose directory was lost
 	brittle   float64            // chance of a crash around each save
@@ -56,7 +56,7 @@ type slot struct {
 	id       int
 	name     string
 	addr     string
-	dns      string // the address to which its name resolves, which lags behind addr
+	dns      string // the address to which its name resolves; it changes later than addr
 	settings Settings
 	skew     time.Duration // offset of its wall clock
 	life     int           // number of starts; callbacks of an earlier start do nothing
@@ -74,18 +74,18 @@ type slot struct {
 	book     Book
 	refused  string // the text of Barred that the host received
 	applied  uint64 // the last configuration that its replica has applied
-	named    uint64 // the last of its raft IDs that a configuration named, as far as its core knew
+	named    uint64 // the last of its raft IDs that a configuration known to its core named
 	at       uint64 // the newest configuration that its core has known in this incarnation
 	floor    int64  // the highest token that it has seen
 
-	leaderless time.Duration // of a member: since when it knows no leader
+	leaderless time.Duration // since when it knows no leader, if it is a member
 }
 
 type group struct {
 	charter  Charter
 	accepted map[nodeid.ID]bool
 	term     uint64
-	configs  []config // the committed configurations, the charter's first
+	configs  []config // the committed configurations, beginning with the charter's
 	token    int64    // the highest granted token, in Unix milliseconds
 	born     bool
 	bornAt   time.Duration
@@ -273,7 +273,7 @@ func (w *world) joins(s *slot) bool {
 	return founds
 }
 
-// tick does one turn of the shell: it calls Tick and carries out the output.
+// tick does one turn of the host: it calls Tick and carries out the output.
 func (s *slot) tick() {
 	s.ticking++
 	turn, life := s.ticking, s.life

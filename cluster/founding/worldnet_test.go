@@ -16,8 +16,8 @@ func (s *slot) put(q Question) {
 	})
 }
 
-// send sends a question through the network and calls then once with the result, unless the process
-// of s ends before.
+// send sends a question through the network. When the result arrives, it calls then, unless the
+// process of s has ended.
 func (s *slot) send(q Question, then func(Outcome, nodeid.ID, []byte)) {
 	w, life, self := s.w, s.life, Asker{s.core.Instance(), s.addr}
 	answered := false
@@ -50,7 +50,7 @@ func (s *slot) send(q Question, then func(Outcome, nodeid.ID, []byte)) {
 			finish(w.hop(), Refused, nodeid.ID{}, nil)
 			return
 		}
-		late := w.rng.IntN(8) == 0 // the transport accepted it just before this incarnation began
+		late := w.rng.IntN(8) == 0 // the transport accepted the question just before this incarnation began
 		if !q.To.IsZero() && q.To != to.core.Instance() && !late {
 			finish(w.hop(), Other, nodeid.ID{}, nil)
 			return

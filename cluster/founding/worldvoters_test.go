@@ -17,8 +17,8 @@ func (g *group) voters() []Voter {
 	return slices.DeleteFunc(slices.Clone(g.newest().voters), func(v Voter) bool { return v.Learner })
 }
 
-// govern stands in for a leader that changes its group's voters at random, for the log with these
-// changes, and for grants.
+// govern simulates a leader that changes its group's voters at random, the log with these changes,
+// and the granting of tokens.
 func (w *world) govern(g *group) {
 	l := w.runs(g.leader, g.charter.Group)
 	if l == nil || l.core.Phase() != Member {
@@ -91,7 +91,7 @@ func (w *world) prepare(g *group, l *slot) {
 			g.leader != l.core.Instance() {
 			return
 		}
-		// In the other cases the leader does not add the replica after all.
+		// In one of four cases the leader does not add the replica after all.
 		if w.rng.IntN(4) > 0 && !slices.ContainsFunc(g.newest().voters, in) {
 			w.agree(g, l, append(slices.Clone(g.newest().voters), Voter{Raft: raft, Instance: instance, Addr: addr,
 				Life: 1, Learner: true}))
@@ -99,8 +99,8 @@ func (w *world) prepare(g *group, l *slot) {
 	})
 }
 
-// change either promotes learners that know the configuration and removes other replicas, dead ones
-// first, or only removes learners.
+// change either only removes learners, or promotes learners that know the configuration and removes
+// other replicas, dead ones first.
 func (w *world) change(g *group, l *slot) {
 	next := slices.Clone(g.newest().voters)
 	at := make(map[uint64]bool)
@@ -160,7 +160,7 @@ func (w *world) announce(g *group, l *slot) {
 	l.send(Question{Addr: s.addr, To: a.To, Body: AppendPush(nil, a)}, func(Outcome, nodeid.ID, []byte) {})
 }
 
-// wear makes a replica stop by itself if its group has a majority without it.
+// wear makes a replica stop by itself if its group has a majority without that replica.
 func (w *world) wear(g *group) {
 	s := w.slots[w.rng.IntN(len(w.slots))]
 	if s.core == nil || s.retired || s.raft == 0 || s.core.Group() != g.charter.Group ||
@@ -172,7 +172,7 @@ func (w *world) wear(g *group) {
 	s.raft = 0
 	s.core.Retired(w.now, raft)
 	disk := s.disk
-	// Otherwise the replica resumes with its log once the directory is repaired.
+	// If the state was not stored, the replica resumes with its log once the directory is repaired.
 	if s.tick(); disk == nil || disk.decoded().Raft != raft {
 		w.over[raft] = true
 	}
@@ -195,7 +195,8 @@ func (s *slot) removed(e Event) {
 		return
 	}
 	life, disk := s.life, s.disk
-	// Until then its vote may be needed, even after a restart with this directory.
+	// The replica stops only after this time, because until then its vote may be needed, even after
+	// a restart with this directory.
 	w.after(time.Duration(w.rng.Int64N(int64(3*time.Second))), func() {
 		if s.life != life || s.disk != disk || s.core == nil {
 			return

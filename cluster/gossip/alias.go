@@ -9,11 +9,11 @@ import (
 )
 
 // aliases assigns IP addresses to hosts that are reached by name, because memberlist supports only
-// IP addresses. They are in the prefix 100::/64, which routers discard (RFC 6666). So a lost
-// translation never leads to a foreign machine.
+// IP addresses. These addresses are in the prefix 100::/64, whose packets routers discard (RFC
+// 6666). So if a translation is lost, no other machine is reached.
 type aliases struct {
 	mu   sync.Mutex
-	real map[string]string // ip:port → host:port, only for names
+	real map[string]string // ip:port → host:port, only for hosts given by name
 }
 
 const maxAliases = 4096

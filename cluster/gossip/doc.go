@@ -2,7 +2,8 @@
 // memberlist.
 //
 // Each instance publishes data about itself ([Meta]) and receives the data of the others ([News]).
-// Other packages use gossip to find addresses to ask, and people read it. It decides nothing.
+// Other packages use these data to find addresses to ask, and people read them. Gossip makes no
+// decisions.
 //
 //	Tell ──▶ Meta ──▶ memberlist ◀── parcels (bounds) ◀── wire ◀── Net: packets, streams
 //	                      │
@@ -11,25 +12,26 @@
 // # Guarantees
 //
 // Memory and work are bounded, whatever a process that knows the label sends. Packets and streams
-// are checked before memberlist decodes them. New members are accepted only up to a limit, and
-// known members remain visible. Config.News is called at most every 50 ms.
+// are checked before memberlist decodes them. New members are accepted only up to a limit; members
+// that are known already remain visible. Config.News is called at most every 50 ms.
 //
-// Addresses may contain names. memberlist supports only IP addresses, so an address in the discard
-// prefix 100::/64 represents a name there. A lost translation never leads to another machine.
+// Addresses may contain names. memberlist supports only IP addresses, so inside memberlist an
+// address in the discard prefix 100::/64 represents a name. If a translation is lost, no other
+// machine is reached.
 //
 // # Concurrency
 //
-// Two pump goroutines pass packets and streams from Net to memberlist, which has goroutines of its
-// own. Close returns when the pumps have ended and memberlist's goroutines no longer wait for
-// anything. memberlist calls its delegates under its own lock, so they only copy and record, and
+// Two pump goroutines pass packets and streams from Net to memberlist, which starts further
+// goroutines. Close returns when the pumps have ended and no goroutine of memberlist waits any
+// more. memberlist calls its delegates under its own lock, so they only copy and record, and
 // [Config].News must not block. A timer of at most 50 ms may still call News after Close.
 //
 // # Failure
 //
-// A packet that cannot be sent is lost. A member of another version, or with unreadable metadata,
-// is not reported. A member beyond the limit is ignored, which is logged once a minute. memberlist
-// forgets dead members after half a minute, so after a long partition the user of this package has
-// to Join missing addresses.
+// A packet that cannot be sent is lost. A member is not reported if it has another version or
+// unreadable metadata. A member beyond the limit is ignored, which is logged once a minute.
+// memberlist forgets dead members after half a minute, so after a long partition the user of this
+// package has to call Join with the missing addresses.
 //
 // # Limits
 //
@@ -41,5 +43,5 @@
 // # Refused alternatives
 //
 // memberlist's own transport: it needs a second port and has its own encryption. memberlist's
-// messages for user data: important questions are sent directly to the instance in question.
+// messages for user data: important questions are sent directly to the asked instance.
 package gossip

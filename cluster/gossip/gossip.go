@@ -22,9 +22,11 @@ type Net interface {
 	// ReadPacket waits for the next packet; data belongs to the caller. An error means that there are
 	// no more packets, because ctx has ended or the network is closed.
 	ReadPacket(ctx context.Context) (data []byte, from string, at time.Time, err error)
-	// DialStream opens a stream. Its reads and writes must obey deadlines, and end when it is closed.
+	// DialStream opens a stream. Its reads and writes must obey deadlines, and must return when the
+	// stream is closed.
 	DialStream(ctx context.Context, addr string) (net.Conn, error)
-	// AcceptStream waits for the next incoming stream. An error means that there are no more.
+	// AcceptStream waits for the next incoming stream. An error means that there are no more
+	// streams.
 	AcceptStream(ctx context.Context) (net.Conn, error)
 }
 
@@ -67,8 +69,8 @@ const (
 	leaveTimeout  = 2 * time.Second
 )
 
-// Start starts gossip, and Close must end it. It reaches no other instance before a Join on either
-// side.
+// Start starts gossip, which Close must end. Instances find each other only after one of them has
+// called Join.
 func Start(cfg Config, first Meta) (*Gossip, error) {
 	g := &Gossip{news: cfg.News, logger: cfg.Logger, roster: newRoster(maxMembers)}
 	g.setMeta(first)
@@ -80,7 +82,7 @@ func Start(cfg Config, first Meta) (*Gossip, error) {
 	var name [12]byte
 	cfg.Random(name[:])
 	mc := memberlist.DefaultLANConfig()
-	// new at every start, since memberlist rejects a known name at a new address
+	// a new name at every start, since memberlist rejects a known name at a new address
 	mc.Name = hex.EncodeToString(name[:])
 	mc.Label, mc.Transport = cfg.Label, wire
 	mc.BindAddr, mc.BindPort, mc.AdvertisePort = "", 0, 0
@@ -106,12 +108,12 @@ func (g *Gossip) setMeta(m Meta) {
 // Tell replaces the data about this instance that gossip spreads.
 func (g *Gossip) Tell(m Meta) {
 	g.setMeta(m)
-	// The timeout is how long to wait until the update is sent. Tell does not wait.
+	// With this timeout, UpdateNode does not wait until the update is sent.
 	_ = g.list.UpdateNode(time.Nanosecond)
 }
 
-// Join exchanges all data with the instance at addr. It blocks for a few seconds at most, and ends
-// with Close.
+// Join exchanges all data with the instance at addr. It blocks for a few seconds at most, and
+// returns when Close is called.
 func (g *Gossip) Join(addr string) error {
 	ip, port, err := g.wire.aliases.ip(addr)
 	if err != nil {

@@ -135,8 +135,8 @@ func TestCloseWaitsForTheGoodbye(t *testing.T) {
 	}
 }
 
-// TestGhostsAreBounded checks that invented members of a process with the secret are limited, and
-// that the real instances still see each other.
+// TestGhostsAreBounded checks that a process with the secret can invent only a limited number of
+// members, and that the real instances still see each other.
 func TestGhostsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWeb(t)
@@ -202,7 +202,7 @@ func TestHostileExchangesHoldNoMemory(t *testing.T) {
 				}
 				defer conn.Close()
 				go func() { _, _ = conn.Write(labelled(attack, label)) }()
-				go func() { _, _ = io.Copy(io.Discard, conn) }() // memberlist answers first
+				go func() { _, _ = io.Copy(io.Discard, conn) }() // memberlist answers before it reads on
 			}
 			synctest.Wait()
 		}

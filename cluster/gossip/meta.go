@@ -7,21 +7,22 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Limits of Meta. memberlist panics above 512 bytes and sends every byte many times, so the limits
-// are small, and all fields together fit.
+// Limits of Meta. memberlist panics if metadata have more than 512 bytes, and sends every byte many
+// times. So the limits are small, and all fields together fit into 512 bytes.
 const (
-	MaxNameBytes = 128 // of Meta.Name
-	MaxZoneBytes = 128 // of Meta.Zone
-	MaxAddrBytes = 200 // of Meta.Addr
+	MaxNameBytes = 128 // maximum length of Meta.Name
+	MaxZoneBytes = 128 // maximum length of Meta.Zone
+	MaxAddrBytes = 200 // maximum length of Meta.Addr
 
 	metaVersion  = 2
 	maxMetaBytes = 512
-	maxAt        = 1<<56 - 1 // a uvarint of eight bytes; no log index is larger
+	maxAt        = 1<<56 - 1 // fits into a uvarint of eight bytes; no log index is larger
 )
 
 var errMeta = errors.New("cluster: malformed gossip meta data")
 
-// Meta is the data about an instance that gossip spreads. It is a hint and decides nothing.
+// Meta is the data about an instance that gossip spreads. It only suggests addresses; no decision
+// depends on it.
 type Meta struct {
 	Instance nodeid.ID
 	Group    uint64 // zero means none
@@ -52,19 +53,20 @@ func (m Meta) append(b []byte) []byte {
 	return b
 }
 
-// padded encodes m followed by up to 15 zero bytes. Their number differs between calls and between
-// instances, because memberlist can lose one of two queued broadcasts of equal length: its queue
-// orders them by transmissions, length, and a number that restarts whenever the queue is empty.
-// Then others see an old Meta until the next full exchange, half a minute later. Without padding
-// this happened in one of a hundred starts of a test. Instances of one service often have names and
-// addresses of equal length.
+// padded encodes m followed by up to 15 zero bytes. The number of zero bytes differs between calls
+// and between instances, because memberlist can lose one of two queued broadcasts of equal length:
+// its queue orders them by transmissions, length, and a number that restarts whenever the queue is
+// empty. After such a loss other instances see an old Meta until the next full exchange, half a
+// minute later. Without padding this happened in one of a hundred starts of a test. Instances of
+// one service often have names and addresses of equal length.
 func (m Meta) padded(turn uint64) []byte {
 	b := m.append(nil)
 	pad := int((uint64(m.Instance[0]) + 7*turn) % 16)
 	return append(b, make([]byte, max(min(pad, maxMetaBytes-len(b)), 0))...)
 }
 
-// decodeMeta decodes the result of append. It ignores further bytes, which later versions may add.
+// decodeMeta decodes the result of append. It ignores bytes after the known fields, since later
+// versions may add fields.
 func decodeMeta(b []byte) (Meta, error) {
 	var m Meta
 	if len(b) < 1 || len(b) > maxMetaBytes || b[0] != metaVersion {

@@ -15,8 +15,9 @@ type News struct {
 	Here bool
 }
 
-// unread holds the latest news of each member that the owner has not taken. So a flood of news
-// costs the owner one Take each newsEvery, and no more memory than there are members.
+// unread holds the latest news of each member that the owner has not taken. So even if much news
+// arrives, the owner calls Take only once per newsEvery, and the memory is proportional to the
+// number of members.
 type unread struct {
 	mu     sync.Mutex // guards the fields below
 	latest map[string]word
@@ -30,8 +31,8 @@ type word struct {
 	left bool // the member left and came back since the last Take
 }
 
-// add records news about a member. first reports that the owner must be woken after wait. Otherwise
-// a wake-up is already scheduled.
+// add records news about a member. first reports that the owner must be woken after wait. If first
+// is false, a wake-up is already scheduled.
 func (u *unread) add(name string, m Meta, here bool, now time.Time) (wait time.Duration, first bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -68,8 +69,8 @@ func (u *unread) take(now time.Time) []News {
 }
 
 // Take returns the latest news of each member since the last call, in the order of each member's
-// first news. For a member that has left and come back meanwhile it returns two entries. The slice
-// belongs to the caller.
+// first news. For a member that has left and come back since that call, it returns two entries. The
+// slice belongs to the caller.
 func (g *Gossip) Take() []News { return g.unread.take(time.Now()) }
 
 // pass records news about a member and wakes the owner. memberlist calls it under its lock.

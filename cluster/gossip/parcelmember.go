@@ -5,8 +5,8 @@ package gossip
 const maxMemberFields = 15
 
 // judgeMember checks one member of an exchange: a msgpack map whose values are numbers and texts.
-// memberlist reads six protocol versions from the field Vsn if it is not empty. Before v0.7.0
-// memberlist does not check that the field has six.
+// If the field Vsn is not empty, memberlist reads six protocol versions from it. Before v0.7.0
+// memberlist does not check that the field contains six.
 func (e *exchange) judgeMember() error {
 	fields, err := e.more(1)
 	if err != nil {
@@ -45,7 +45,7 @@ func (e *exchange) value() (text []byte, isText bool, err error) {
 	switch {
 	case k <= 0x7f, k == 0xc2, k == 0xc3:
 		return nil, false, nil
-	case k == 0xc0: // read as an empty text
+	case k == 0xc0: // nil is read as an empty text
 		return nil, true, nil
 	case k >= 0xcc && k <= 0xd3:
 		_, err = e.more(1 << ((k - 0xcc) % 4))

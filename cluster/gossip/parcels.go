@@ -12,10 +12,10 @@ import (
 // This file limits the cost of a packet or a byte stream before memberlist reads it. memberlist
 // itself accepts compressed messages that expand to 40 MiB, messages nested without limit, and an
 // exchange of a million members followed by 20 MiB. Before v0.7.0 it panics if the protocol
-// versions of a member in an exchange are incomplete. mortise never sends any of these.
+// versions of a member in an exchange are incomplete. mortise never sends such messages.
 
 const (
-	maxPacketBytes   = 4 << 10        // memberlist's packets have at most 1,400 bytes and the label
+	maxPacketBytes   = 4 << 10        // memberlist's packets have at most 1,400 bytes plus the label
 	maxExchangeBytes = 4 << 20        // in one stream; a full exchange of 4,096 members has 1 to 3 MiB
 	maxExchangeNodes = 2 * maxMembers // in one exchange, including members that have left
 )
@@ -68,8 +68,8 @@ func plain(kind byte) bool { return kind < msgPushPull || kind == msgNack }
 
 var errUnsound = errors.New("cluster: gossip: malformed byte stream")
 
-// exchange is the reading side of a byte stream of gossip. It returns no byte before it has checked
-// the head of the message, and at most maxExchangeBytes in total.
+// exchange is the reading side of a byte stream of gossip. Before it returns a byte, it checks the
+// head of the message. It returns at most maxExchangeBytes in total.
 type exchange struct {
 	net.Conn
 	in      *bufio.Reader // of Conn

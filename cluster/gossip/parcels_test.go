@@ -49,7 +49,8 @@ func labelled(b []byte, label string) []byte {
 	return b
 }
 
-// TestUnsoundPackets checks that packets are dropped that would cost far more than their size.
+// TestUnsoundPackets checks that packets are dropped if decoding them would cost far more than
+// their size.
 func TestUnsoundPackets(t *testing.T) {
 	alive := append([]byte{4}, aliveBody("x", 1, Meta{Instance: nodeidtest.ID(1)})...)
 	crc := func(b []byte) []byte { return append([]byte{msgCRC, 1, 2, 3, 4}, b...) }
@@ -87,8 +88,8 @@ func header(nodes, user uint32) []byte {
 	return append(text(b, "Join"), 0xc2)
 }
 
-// TestUnsoundStreams checks that a byte stream is rejected by its head, and ended at a limit, so
-// that memberlist never allocates announced memory.
+// TestUnsoundStreams checks that a byte stream with a bad head is rejected, and that a stream is
+// ended at a limit, so that memberlist never allocates memory of an announced size.
 func TestUnsoundStreams(t *testing.T) {
 	for name, c := range map[string]struct {
 		head []byte
@@ -149,9 +150,9 @@ func exchanged(versions ...byte) []byte {
 	return append(text(b, "Vsn"), versions...)
 }
 
-// TestUnsoundMembers checks that memberlist does not receive a member with some protocol versions
-// but not all, at which memberlist before v0.7.0 panics. It does receive the members before that
-// one.
+// TestUnsoundMembers checks that memberlist does not receive a member that has some protocol
+// versions but not all, since memberlist before v0.7.0 panics at such a member. memberlist does
+// receive the members that precede it.
 func TestUnsoundMembers(t *testing.T) {
 	sound := exchanged(0xa6, 1, 5, 2, 2, 5, 4)
 	for name, c := range map[string]struct {

@@ -8,10 +8,10 @@ import (
 )
 
 // This file depends on two formats of memberlist's packets, so that pending probes can be ended
-// when gossip closes. If a later version changes these formats, a few goroutines of memberlist end
-// some seconds after Close, and a test fails. Nothing else breaks.
+// when gossip closes. If a later version of memberlist changes these formats, a few of its
+// goroutines end some seconds after Close, and a test fails. There are no other effects.
 
-// probeSequence returns the sequence number of a probe in an outgoing packet. In msgpack it is a
+// probeSequence returns the sequence number of a probe in an outgoing packet. In msgpack this is a
 // text of five bytes and an unsigned number. A packet that only looks like a probe does no harm.
 func probeSequence(packet []byte) (uint32, bool) {
 	_, b, found := bytes.Cut(packet, []byte("\xa5SeqNo"))

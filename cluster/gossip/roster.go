@@ -5,9 +5,10 @@ import (
 	"time"
 )
 
-// maxMembers is the maximum number of members in gossip, including those that left recently. An
-// entry costs each instance about 0.6 KB, and packets. The largest tested fleet has a quarter as
-// many. Members beyond the limit are ignored, which costs only hints.
+// maxMembers is the maximum number of members in gossip, including those that left recently. Each
+// entry costs each instance about 0.6 KB of memory, and packets. The largest tested fleet has a
+// quarter as many members. If members beyond the limit are ignored, other packages only get fewer
+// addresses to ask.
 const maxMembers = 4096
 
 // maxMemberName is the maximum length of a member's name; the names of mortise have 24 bytes.
@@ -19,11 +20,11 @@ var (
 )
 
 // roster limits the members that memberlist keeps. memberlist forgets a member that has left only
-// after a round over all others, and does not report it. So the member keeps its slot for the
-// longest such time. Times are arguments.
+// after a round over all other members, and does not report this. So the member keeps its slot for
+// as long as such a round can take. Times are arguments.
 type roster struct {
 	limit int
-	known map[string]time.Time // when the slot becomes free; zero for a present member
+	known map[string]time.Time // when the member's slot becomes free; zero for a present member
 }
 
 func newRoster(most int) roster { return roster{limit: most, known: map[string]time.Time{}} }
@@ -48,8 +49,8 @@ func (r *roster) admit(name string, now time.Time) bool {
 
 func (r *roster) joined(name string) { r.known[name] = time.Time{} }
 
-// left records that a member has left. memberlist keeps it for half a minute, and then until it has
-// probed each member once, at one a second.
+// left records that a member has left. memberlist keeps this member for half a minute, and then
+// until it has probed each member once, one per second.
 func (r *roster) left(name string, now time.Time) {
 	r.known[name] = now.Add(30*time.Second + time.Duration(len(r.known))*time.Second)
 }

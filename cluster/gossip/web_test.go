@@ -19,8 +19,8 @@ const label = "test"
 
 func addrOf(i int) string { return fmt.Sprintf("10.0.0.%d:7947", i+1) }
 
-// web is an in-memory network for synctest bubbles, with its instances. Packets arrive without
-// delay, streams are pipes, and an address that is cut off is silent.
+// web is an in-memory network for synctest bubbles, with the instances on it. Packets arrive
+// without delay, streams are pipes, and an address that is cut off is silent.
 type web struct {
 	t   *testing.T
 	all []*instance
@@ -140,7 +140,8 @@ func (w *web) cut(addr string, off bool) {
 	w.off[addr] = off
 }
 
-// reach returns the port at an address, or nil if there is none or either address is cut off.
+// reach returns the port at the address to, or nil if there is no port or one of the two addresses
+// is cut off.
 func (w *web) reach(from, to string) *port {
 	w.mu.Lock()
 	defer w.mu.Unlock()

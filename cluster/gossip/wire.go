@@ -10,10 +10,10 @@ import (
 	"github.com/hashicorp/memberlist"
 )
 
-// wire is memberlist's transport over Net.
+// wire is memberlist's transport; it uses Net.
 //
 // memberlist's Shutdown does not wait for its goroutines, and a goroutine that waits for the answer
-// to a probe may do so for ten seconds. So Shutdown of the wire answers all pending probes itself,
+// to a probe may wait for ten seconds. So Shutdown of the wire answers all pending probes itself,
 // and every goroutine of memberlist ends without delay.
 type wire struct {
 	net     Net
@@ -143,7 +143,7 @@ func (w *wire) track(conn net.Conn) (net.Conn, error) {
 func (w *wire) Shutdown() error {
 	w.cancel()
 	w.pumps.Wait()
-	if !w.ack(0) { // once received, no new probe can follow from an earlier packet
+	if !w.ack(0) { // once this answer is received, no earlier packet can cause a new probe
 		return nil
 	}
 	w.mu.Lock()
@@ -175,7 +175,7 @@ func (w *wire) ack(seq uint32) bool {
 	select {
 	case w.packets <- &memberlist.Packet{Buf: b, From: address(w.self), Timestamp: time.Now()}:
 		return true
-	case <-time.After(time.Second): // memberlist never started, or is shut down
+	case <-time.After(time.Second): // memberlist was never started, or is shut down already
 		return false
 	}
 }

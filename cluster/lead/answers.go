@@ -8,8 +8,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// This file handles a leader's questions about the voters. An answer is ignored unless this
-// instance still leads in the term of the question.
+// This file handles a leader's questions about the voters. An answer is used only if this instance
+// still leads in the term of the question.
 
 // Term returns the term of the last evaluation.
 func (l *Lead) Term() uint64 { return l.term }
@@ -52,8 +52,8 @@ func (l *Lead) Answered(now time.Duration, term uint64, step voters.Step, outcom
 
 // Probed records the outcome of a probe, and reports whether to call Look again. An incarnation has
 // ended if the connection to its address is refused, or if another instance proves its own ID
-// there. A silent instance may only be slow. A foreign program proves nothing: the address may be
-// shared, or belong to another service now.
+// there. A silent instance may only be slow. A foreign program at the address does not prove that
+// the incarnation has ended: the address may be shared, or now belong to another service.
 func (l *Lead) Probed(now time.Duration, term uint64, p voters.Probe, outcome founding.Outcome) (look bool) {
 	if !l.governs(term) {
 		return false

@@ -1,7 +1,7 @@
 // Package lead is the leader's part of keeping the voters of a group up to date. It decides when to
-// evaluate them, which steps to hand to the log and when to repeat a step, which instances to ask,
-// and what to answer an instance that leaves. The cluster's owner and the simulation run the same
-// code.
+// evaluate the voters, which steps to pass to the log, when to repeat a step, which instances to
+// ask, and what to answer an instance that leaves. The cluster's owner and the simulation run the
+// same code.
 //
 //	           Due ──▶ Look(facts) ──▶ Orders: carry a step, ask for a replica, probe a life
 //	Answered, Probed, PeerLost ──▶ another look
@@ -11,9 +11,9 @@
 //
 // # Guarantees
 //
-//   - While nothing changes, a step is handed to the log once, and then once a second.
+//   - While nothing changes, a step is passed to the log once, and again once a second.
 //   - While this instance leads, two evaluations are at least 50 ms and at most a second apart.
-//   - An answer to a question of another term changes nothing.
+//   - An answer to a question of another term has no effect.
 //
 // # Concurrency
 //
@@ -22,5 +22,5 @@
 //
 // # Failure
 //
-// If a question gets no answer, the step remains due and a later evaluation asks again.
+// If a question gets no answer, the step remains due and a later evaluation repeats the question.
 package lead

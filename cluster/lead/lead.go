@@ -11,29 +11,29 @@ import (
 const (
 	Pause = 50 * time.Millisecond // shortest time between two evaluations
 
-	every    = time.Second // while this instance leads and nothing changes
-	tryAgain = time.Second // before an unchanged step is handed to the log again
+	every    = time.Second // time between two evaluations while this instance leads and nothing changes
+	tryAgain = time.Second // time until an unchanged step is passed to the log again
 	never    = time.Hour
 )
 
 // Lead is a leader's evaluation of the voters and the steps that follow from it. The zero Lead has
-// made no evaluation. On an instance that does not lead it does nothing.
+// made no evaluation. On an instance that does not lead, a Lead takes no steps.
 type Lead struct {
 	reconciler voters.Reconciler
 	leads      bool
 	term       uint64
 	looked     bool
 	at         time.Duration // time of the last evaluation
-	next       time.Duration // of the evaluation that the last step requests; zero means none
+	next       time.Duration // time of the evaluation that the last step requests; zero means none
 	facts      voters.Facts  // of the last evaluation
 	carried    carried
-	said       voters.Step // the step last handed to the log in this term
+	said       voters.Step // the step last passed to the log in this term
 }
 
 type carried struct {
 	step  voters.Step
 	facts voters.Facts
-	until time.Duration // when the step is handed over again if nothing has changed
+	until time.Duration // when the step is passed to the log again if nothing has changed
 }
 
 // Orders are the actions that follow from an evaluation.
@@ -48,7 +48,7 @@ type Carry struct {
 	Term  uint64
 	Step  voters.Step
 	About founding.Voter // the instance to add, for AddLearner
-	Again bool           // it repeats the previous one, which may be lost
+	Again bool           // the step repeats the previous step, which may be lost
 }
 
 // Due returns when to call Look or Rest. wanted is set if the facts may have changed.
@@ -108,8 +108,8 @@ func (l *Lead) Look(now time.Duration, facts voters.Facts, term, fresh uint64) (
 	return o
 }
 
-// carry hands a step to the log once. The facts show the effect of the step only after a while, and
-// until then every evaluation returns the same step.
+// carry passes a step to the log once, although every evaluation returns the same step until the
+// facts show the effect of the step.
 func (l *Lead) carry(now time.Duration, step voters.Step) *Carry {
 	if now < l.carried.until && step.Same(l.carried.step) && l.facts.Same(&l.carried.facts) {
 		return nil
@@ -162,7 +162,8 @@ type VoterStatus struct {
 }
 
 // VoterStatus answers an instance about a replica, from the last evaluation. It reports false if
-// this instance does not lead. at is as in voters.MayStop. The caller sets Leader.
+// this instance does not lead. at has the meaning of the parameter of voters.MayStop. The caller
+// sets Leader.
 func (l *Lead) VoterStatus(raft nodeid.ReplicaID, at uint64, asker nodeid.ID) (VoterStatus, bool) {
 	if !l.leads {
 		return VoterStatus{}, false

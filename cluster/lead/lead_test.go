@@ -60,8 +60,8 @@ func answer(step voters.Step, state founding.PreparedState) []byte {
 	return append(binary.AppendUvarint([]byte{1, 8}, step.ID), byte(state), 0)
 }
 
-// TestAStepIsCarriedOnce checks that a step is handed over once while nothing changes, and again
-// after a second.
+// TestAStepIsCarriedOnce checks that a step is passed to the log once while nothing changes, and
+// again after a second.
 func TestAStepIsCarriedOnce(t *testing.T) {
 	var l Lead
 	now, o := prepared(t, &l)
@@ -126,7 +126,8 @@ func TestAnswersOfAnotherLeadMeanNothing(t *testing.T) {
 func first(look bool, _ string) bool { return look }
 
 // TestWhenToLook checks when the next evaluation is due: a second after the last one while this
-// instance leads, earlier if a change was reported, but never less than 50 ms after the last one.
+// instance leads, earlier if a change was reported, but never less than 50 ms after the last
+// evaluation.
 func TestWhenToLook(t *testing.T) {
 	var l Lead
 	if due := l.Due(7, true); due != 7 {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// bringIn asks for the missing replicas and adds those that run (rule 9). It asks all before it
-// adds one.
+// bringIn asks instances for the missing replicas and adds the replicas that run (rule 9). It asks
+// all needed instances before it adds a replica.
 func (s *survey) bringIn() (Step, bool) {
 	have := slices.Concat(where(s.voters, (*member).fit), where(s.learners, (*member).fit))
 	ready, waiting := (*candidate)(nil), false
@@ -49,7 +49,8 @@ func (s *survey) preferred(list []candidate, have []*member) int {
 	return best
 }
 
-// spread adds one replica above the wanted number if it could replace a voter in an overfull zone.
+// spread adds one replica more than wanted if the replica could replace a voter in an overfull
+// zone.
 func (s *survey) spread() (Step, bool) {
 	if slices.ContainsFunc(s.learners, s.spreads) {
 		return Step{}, false // a learner for this purpose exists already

@@ -12,25 +12,25 @@ import (
 
 type candidate struct {
 	info     Registered
-	prepared Prepared // the newest one of this term that is still valid
+	prepared Prepared // the newest Prepared of this term that is still valid
 	stage    stage
-	replaces bool // a dead or leaving replica with its name is in the configuration
+	replaces bool // a dead or leaving replica with the candidate's name is in the configuration
 }
 
 // stage is the progress of a candidate.
 type stage uint8
 
 const (
-	running stage = iota // it can be added
-	asked                // it has not answered yet
+	running stage = iota // the candidate's replica runs and can be added
+	asked                // the candidate has not answered the Prepare yet
 	unasked
 )
 
 const (
-	// patience is how long to wait for the answer to Prepare. An instance that refused or did not
-	// answer is not asked again for the same time.
+	// patience is how long to wait for the answer to a Prepare. If an instance refuses or does not
+	// answer, it is not asked again for the same time.
 	patience = 5 * time.Second
-	// restless is the number of losses from which an instance normally gets no replica.
+	// restless is a number of losses. An instance with so many losses normally gets no replica.
 	restless = 3
 )
 
@@ -69,8 +69,8 @@ func (s *survey) unrivalled(list []candidate) []candidate {
 	})
 }
 
-// wild reports whether the candidate was lost often. Such a candidate gets a vote only if there
-// would be too few voters without it.
+// wild reports whether the candidate was lost often. Such a candidate gets a vote only if otherwise
+// there would be too few voters.
 func (c candidate) wild() bool { return c.info.Lost >= restless }
 
 func (s *survey) maxVoters() int { return max(odd(s.v.Settings.Voters), 1) }
@@ -124,8 +124,9 @@ func (s *survey) inConfig(id nodeid.ReplicaID) bool {
 	return slices.Contains(s.v.Config.Voters, id) || slices.Contains(s.v.Config.Learners, id)
 }
 
-// compare orders candidates by stage. Within a stage, those without a dead or leaving replica come
-// first, then those with fewer losses, then those in the emptier zone.
+// compare orders candidates by stage. Within a stage, candidates without a dead or leaving replica
+// of the same name come first, then candidates with fewer losses, then candidates in the emptier
+// zone.
 func (c candidate) compare(o candidate, load, otherLoad int) int {
 	return cmp.Or(cmp.Compare(c.stage, o.stage), last(c.replaces)-last(o.replaces), cmp.Compare(c.info.Lost, o.info.Lost),
 		load-otherLoad, nodeid.Compare(c.info.Instance, o.info.Instance))

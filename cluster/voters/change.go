@@ -7,7 +7,8 @@ import (
 )
 
 // change returns the step that makes the given members the voters (rule 10). It removes replicas
-// that are dead or leaving, and keeps others as learners up to the wanted number.
+// that are dead or leaving. Of the others it keeps as many as learners as the wanted number
+// permits.
 func (s *survey) change(voters []*member) Step {
 	step := Step{Kind: Change, Next: again}
 	var rest, said []*member
@@ -52,7 +53,7 @@ func (s *survey) spare(voters []*member) bool {
 	return slices.ContainsFunc(voters, func(m *member) bool { return !m.fit() || !m.Active || m.info.Lost > 0 })
 }
 
-// worth ranks replicas that may remain as learners. Those that have the log are worth most.
+// worth ranks replicas that may remain as learners. Replicas that have the log are worth most.
 func (s *survey) worth(m *member) int {
 	switch {
 	case m.Active && (m.voter || m.promotable()):

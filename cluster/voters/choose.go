@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// choose returns the best voters that one change of the current configuration can reach, or nil if
-// the current voters are as good.
+// choose returns the best voters that one change of the current configuration can produce, or nil
+// if the current voters are as good.
 func (s *survey) choose() []*member {
 	now := s.rank(s.voters)
 	for n := s.size(); n > 0; n -= 2 {
@@ -20,19 +20,19 @@ func (s *survey) choose() []*member {
 	return nil
 }
 
-// rank returns how far the voters are from the goals that justify a change, most important goal
-// first. Lower is better. Silence and zones alone do not justify a change.
+// rank returns a number for each goal that justifies a change, most important goal first: how far
+// the voters are from the goal. Silence and zones alone do not justify a change.
 func (s *survey) rank(list []*member) []int {
 	even := 1 - len(list)%2
 	return []int{even, max(len(list)-s.target, s.target-len(list)), len(list) - len(where(list, (*member).fit))}
 }
 
-// leads reports whether the leader may remain in the configuration. If not, it only prepares a
-// successor (rule 12).
+// leads reports whether the leader may remain in the configuration. If it may not remain, it only
+// prepares a successor (rule 12).
 func (s *survey) leads() bool { return s.self.fit() }
 
-// size returns the number of voters that one change can reach. A leader that leaves must not be the
-// only voter.
+// size returns the number of voters that one change can produce. A leader that leaves must not be
+// the only voter.
 func (s *survey) size() int {
 	reach := len(s.voters)
 	for _, l := range s.learners {
@@ -48,8 +48,8 @@ func (s *survey) size() int {
 }
 
 // compose returns n voters including the leader, with a majority of them in contact, or nil if that
-// is impossible. It minimises, in this order, the number of dead or leaving voters, of silent
-// voters among the others, and of promotions.
+// is impossible. It minimises, in this order, the number of dead or leaving voters, the number of
+// silent voters among the others, and the number of promotions.
 func (s *survey) compose(n int) []*member {
 	fit := func(active bool) func(*member) bool {
 		return func(m *member) bool { return m.fit() && m.Active == active }
@@ -70,8 +70,8 @@ func (s *survey) compose(n int) []*member {
 	return s.even(chosen)
 }
 
-// take adds members to chosen until there are n, each from the emptiest zone. It adds no rival of a
-// chosen member unless both are voters already.
+// take adds members to chosen until it has n members. Each is taken from the emptiest zone. take
+// adds no rival of a chosen member, unless both are voters already.
 func (s *survey) take(chosen []*member, n int, from []*member) []*member {
 	for len(chosen) < n {
 		free := where(from, func(m *member) bool {

@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	// poll is when to evaluate again if a step waits for a replica's log, which causes no event.
+	// poll is when to evaluate again if a step waits for a replica's log, because progress of a log
+	// causes no event.
 	poll = 100 * time.Millisecond
 	// maxNamed is the maximum number of founders in a text.
 	maxNamed = 10
@@ -114,7 +115,7 @@ func active(list []*member) int {
 	return len(where(list, func(m *member) bool { return m.Active }))
 }
 
-// waitsFor returns a text about the wanted change that is not possible yet, or "".
+// waitsFor returns a text about a wanted change that is not possible yet, or "".
 func (s *survey) waitsFor() string {
 	var silent, behind, going []string
 	for _, m := range slices.Concat(s.voters, s.learners) {

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Report describes the voters for Status. Only Due has an effect: Ready waits while it is set.
+// Report describes the voters for Status. Only the field Due has an effect: Ready waits while Due
+// is set.
 type Report struct {
 	// Eligible is the number of instances that could vote (rule 8). Target is the number that
 	// should vote.
@@ -19,9 +20,9 @@ type Report struct {
 	// CannotSurvive are the voters whose loss now would cost the majority, by ID. It is empty
 	// without a Quorum.
 	CannotSurvive []nodeid.ReplicaID
-	// Due is set while a change of voters is due or in flight, even if it has to wait. A silent
-	// voter that is not dead yet sets it too, since a rolling restart that continued could remove
-	// the majority.
+	// Due is set while a change of voters is due or in flight, even if it has to wait. It is also
+	// set while a voter is silent and not yet dead, since a rolling restart that continued could
+	// remove the majority.
 	Due  bool
 	Next Step
 }

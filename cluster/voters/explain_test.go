@@ -24,9 +24,9 @@ func TestExplain(t *testing.T) {
 		{three, "a* b c | | d", "4 3 true [] [] false"},
 		{five, "a* b c d/silent e", "5 5 true [4] [] true"},
 		{five, "a* b c d/dead e/dead", "3 3 true [4 5] [1 2 3] true"},
-		{three, "a* | b | c/lost3", "3 3 true [] [1] true"}, // its vote is needed
+		{three, "a* | b | c/lost3", "3 3 true [] [1] true"}, // the vote of c is needed
 		{three, "a* | | b/lost3", "1 1 true [] [1] false"},
-		// Otherwise a rolling restart would next stop the only voter.
+		// Due is set, since otherwise a rolling restart would next stop the only voter.
 		{three, "a* | b | c/refused", "2 1 true [] [1] true"},
 		{three, "a* b c | | d/refused", "3 3 true [] [] false"},
 		{three, "a*/leaving b/leaving", "0 0 true [] [1 2] false"},

@@ -9,7 +9,7 @@ import (
 // Facts are the input of a Reconciler: a leader's observations at one time. The Reconciler does not
 // change them. Shared slices must not be changed afterwards, except for Others.
 type Facts struct {
-	// Self is the raft ID of this replica. It leads, and has applied an entry of its own term.
+	// Self is the raft ID of this replica, which leads and has applied an entry of its own term.
 	Self nodeid.ReplicaID
 	// Settings are the settings of the group, not those of the instance.
 	Settings Settings
@@ -20,27 +20,29 @@ type Facts struct {
 	Pending bool
 	// Replicas has one entry for each replica of Config. LifeOver is not set.
 	Replicas []Replica
-	// Registered are the instances that have a session. Lost is not set. They include all instances
-	// that may vote by Settings.Founders, and all that have a replica or the name of one. The
-	// Reconciler adds remembered instances without a session.
+	// Registered contains instances that have a session: all that may vote by Settings.Founders,
+	// all that have a replica, and all that have the name of an instance with a replica. Lost is
+	// not set. The Reconciler adds remembered instances without a session.
 	Registered []Registered
-	// Others are the instances with a session that are not in Registered. Nil means none. The
-	// content changes, so it must be used only on the goroutine that calls Look.
+	// Others are the instances with a session that are not in Registered. Nil means that there are
+	// none. The content changes, so Others must be used only on the goroutine that calls Look.
 	Others Others
-	// Remarks are texts for people. They have no effect.
+	// Remarks are texts for people and have no effect.
 	Remarks []string
 }
 
 // Others are instances that have a session and cannot get a vote. There may be thousands. No step
 // depends on them, so Look does not read them.
 type Others interface {
-	// All iterates over them in any order, in time proportional to all registered instances.
+	// All iterates over these instances in any order. This takes time proportional to the number of
+	// registered instances.
 	All() iter.Seq[Registered]
 	// Has reports whether an instance is in Others or Registered.
 	Has(nodeid.ID) bool
 }
 
-// All iterates over all instances that have a session now, in time proportional to their number.
+// All iterates over all instances that have a session now. This takes time proportional to their
+// number.
 func (f *Facts) All() iter.Seq[Registered] {
 	return func(yield func(Registered) bool) {
 		for _, r := range f.Registered {
@@ -60,15 +62,15 @@ func (f *Facts) Knows(instance nodeid.ID) bool {
 	return slices.ContainsFunc(f.Registered, is) || f.Others != nil && f.Others.Has(instance)
 }
 
-// Probe asks whether the incarnation of a replica still runs. The leader has no stream with it.
+// Probe asks whether the incarnation of a replica with which the leader has no stream still runs.
 type Probe struct {
 	ID       nodeid.ReplicaID
 	Instance nodeid.ID
 	Addr     string
 }
 
-// Same reports whether nothing has changed that may have made a step fail. It ignores the silence
-// of the replicas and the length of their logs, which change all the time.
+// Same reports whether nothing has changed that may have made a step fail. It ignores how long
+// replicas were silent and how long their logs are, because these change all the time.
 func (f *Facts) Same(o *Facts) bool {
 	heard := func(x, y Replica) bool { return x.ID == y.ID && x.Active == y.Active && x.Linked == y.Linked }
 	return f.Self == o.Self && f.Pending == o.Pending && slices.Equal(f.Config.Voters, o.Config.Voters) &&

@@ -14,8 +14,8 @@ func (w *world) run(d time.Duration) {
 
 // TestFlapping makes one or two instances disappear and return for five minutes, in all ways that
 // make a replica dead. The number of changes is bounded. A voter that was replaced does not get its
-// vote back just because it returns. An instance that was lost three times gets no replica if the
-// others are sufficient. If they are not, each loss costs three changes.
+// vote back just because it returns. An instance that was lost three times gets no replica if there
+// are enough other instances. If there are not enough, each loss costs three changes.
 func TestFlapping(t *testing.T) {
 	for _, c := range []struct {
 		n, flappers int
@@ -23,7 +23,7 @@ func TestFlapping(t *testing.T) {
 		kill        bool
 		most        int
 	}{
-		// three changes for each loss, since the third vote is needed whenever it is available
+		// three changes for each loss, since the third instance gets a vote whenever it is present
 		{3, 1, 5500 * time.Millisecond, 5 * time.Second, false, 90},
 		{4, 1, 5500 * time.Millisecond, 5 * time.Second, false, 14},
 		{4, 2, 5500 * time.Millisecond, 5 * time.Second, false, 60},
@@ -54,7 +54,8 @@ func TestFlapping(t *testing.T) {
 	}
 }
 
-// TestFlappingUncounted checks that without counting losses each loss costs only a few changes.
+// TestFlappingUncounted checks that each loss costs only a few changes even if losses are not
+// counted.
 func TestFlappingUncounted(t *testing.T) {
 	for seed := range uint64(4) {
 		w := newWorld(seed, 3+int(seed), Settings{Voters: 3}, []string{"a", "b", "c"})

@@ -8,14 +8,14 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// vigil is the state of the probes of a replica without a stream. They detect as soon as possible
-// that its incarnation has ended (rule 11).
+// vigil is the state of the probes of a replica without a stream. The probes detect as soon as
+// possible that the replica's incarnation has ended (rule 11).
 type vigil struct {
 	id      nodeid.ReplicaID
-	away    bool // no stream, and not known to have ended
-	over    bool // ended, by a probe since the stream ended
+	away    bool // the leader has no stream with the incarnation, which is not known to have ended
+	over    bool // by a probe since the stream ended, the incarnation has ended
 	waiting bool // a probe is under way
-	stale   bool // a stream existed since the probe was sent
+	stale   bool // the leader has had a stream since the probe was sent
 	asked   time.Duration
 	due     time.Duration // time of the next probe
 }
@@ -28,7 +28,8 @@ const (
 )
 
 // watch returns the replicas, with LifeOver set if the incarnation is known to have ended. It
-// starts vigils for the others without a stream and ends unneeded ones.
+// starts vigils for the other replicas without a stream, and ends vigils that are not needed any
+// more.
 func (s *Reconciler) watch(now time.Duration, f Facts) []Replica {
 	list := slices.Clone(f.Replicas)
 	s.relent(func(id nodeid.ReplicaID) bool {
@@ -49,7 +50,7 @@ func (s *Reconciler) watch(now time.Duration, f Facts) []Replica {
 }
 
 // relent ends the vigils of the replicas for which holds is true. A vigil is kept until its probe
-// ends, so that the answer is not taken for that of a later probe.
+// ends, so that its answer is not taken for the answer to a later probe.
 func (s *Reconciler) relent(holds func(nodeid.ReplicaID) bool) {
 	for i := range s.vigils {
 		if v := &s.vigils[i]; holds(v.id) {
@@ -73,8 +74,8 @@ func (s *Reconciler) probedOver(id nodeid.ReplicaID) bool {
 }
 
 // replaced reports whether a later incarnation has registered with the name of an instance. A name
-// is not proved. It does not count if both had it while the leader had a stream with the replica,
-// or when this leader began to lead, since then both run.
+// is not proved. So the later registration does not count if both instances had the name while the
+// leader had a stream with the replica, or when this leader began to lead: in these cases both run.
 func (s *Reconciler) replaced(f Facts, who nodeid.ID) bool {
 	i := slices.IndexFunc(s.known, func(r Registered) bool { return r.Instance == who && r.Name != "" })
 	return i >= 0 && slices.ContainsFunc(f.Registered, func(r Registered) bool {
@@ -106,10 +107,10 @@ func (s *Reconciler) namesakes(f Facts) {
 	s.beside = beside
 }
 
-// Probes returns the probes to send now, and records them as sent. They concern replicas without a
-// stream at the last Look. The first probe of a replica is due at once, the next ones every 100 ms,
-// but only one at a time. The caller ends a probe after 1.5 s. With a directory Probes returns
-// none, since an answer has no effect.
+// Probes returns the probes to send now, and records them as sent. The probes concern replicas
+// without a stream at the last Look. The first probe of a replica is due at once, further probes
+// every 100 ms, but only one at a time. The caller ends a probe after 1.5 s. With a directory
+// Probes returns none, since an answer has no effect.
 func (s *Reconciler) Probes(now time.Duration) []Probe {
 	var list []Probe
 	for i := range s.vigils {

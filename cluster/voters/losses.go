@@ -8,7 +8,7 @@ import (
 
 const lossMemory = 2 * time.Minute
 
-// loss is one loss of a replica. It is recorded by the name of the instance, since the next
+// loss is one loss of a replica. It is recorded under the name of the instance, since the next
 // incarnation has another ID.
 type loss struct {
 	name string
@@ -23,7 +23,8 @@ type absence struct {
 }
 
 // count records losses (Registered.Lost), at most one in each absence. A replica is lost if it is
-// dead by rule 11, or returns after as long a silence. Leavers are not counted.
+// dead by rule 11, or if it returns after a silence of the length of that rule's limit. Leavers are
+// not counted.
 func (s *Reconciler) count() {
 	now, seen := s.view.Now, look(s.view)
 	s.losses = slices.DeleteFunc(s.losses, func(l loss) bool { return now-l.at >= lossMemory })

@@ -2,6 +2,6 @@
 
 package voters
 
-// slowly is the factor by which the exhaustive tests are shortened. The race detector makes them
-// five to ten times slower and cannot find anything in them.
+// slowly is the factor by which the exhaustive tests are shortened. The race detector makes these
+// tests five to ten times slower, and cannot find any races in them.
 const slowly = 10

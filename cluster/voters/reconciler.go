@@ -7,19 +7,20 @@ import (
 )
 
 // Reconciler adds to a leader's Facts what a View needs: the asked instances, the ended
-// incarnations, recent losses, and names. It decides nothing itself. Each instance has one for all
-// its terms as leader. The zero value is ready to use. A Reconciler belongs to one goroutine.
+// incarnations, recent losses, and names. It makes no decisions itself. An instance uses the same
+// Reconciler in all its terms as leader. The zero value is ready to use. A Reconciler belongs to
+// one goroutine.
 type Reconciler struct {
 	view   View
 	looked bool // Look was called since Begin
-	// prepared has one entry for each instance, the latest.
+	// prepared has the latest entry of each instance.
 	prepared []Prepared
 	known    []Registered       // the last registration of each instance of the configuration
-	retired  []nodeid.ReplicaID // in the configuration or in prepared
+	retired  []nodeid.ReplicaID // retired IDs that are in the configuration or in prepared
 	vigils   []vigil
 	absences []absence
 	losses   []loss
-	beside   map[nodeid.ID]bool // not replacements: they had a running replica's name
+	beside   map[nodeid.ID]bool // instances that do not replace a replica: they had its name while it ran
 }
 
 // Begin must be called when this instance begins to lead. It forgets earlier questions and probes.
@@ -32,9 +33,9 @@ func (s *Reconciler) Begin() {
 }
 
 // Look returns the result of Reconcile for the facts and the remembered data. fresh is a raft ID
-// that was never used; zero means none. A Prepare in the result uses this ID and is recorded as
-// asked. The package comment describes when to call Look again. Probes must be called after each
-// Look.
+// that was never used; zero means that there is none. If the result is a Prepare, it uses this ID
+// and is recorded as asked. The package comment describes when to call Look again. Probes must be
+// called after each Look.
 func (s *Reconciler) Look(now time.Duration, f Facts, fresh nodeid.ReplicaID) Step {
 	s.remember(f)
 	s.namesakes(f)
@@ -57,8 +58,9 @@ func (s *Reconciler) Look(now time.Duration, f Facts, fresh nodeid.ReplicaID) St
 	return step
 }
 
-// Report returns the result of Explain for the last Look. It also sets Due if there is no stream
-// with a voter, since an operator who stops the next instance then could remove the majority.
+// Report returns the result of Explain for the last Look. It also sets Due if the leader has no
+// stream with a voter, since in this state an operator could remove the majority by stopping the
+// next instance.
 func (s *Reconciler) Report() Report {
 	r := Explain(s.view)
 	if r.Due {
@@ -84,7 +86,8 @@ func (s *Reconciler) MayStop(leaver nodeid.ReplicaID, at uint64) bool {
 func (s *Reconciler) AllLeaving() bool { return AllLeaving(s.view) }
 
 // Answered records the answer to a Prepare. It ignores answers to questions from before Begin, and
-// to questions that were repeated, because the newer Prepare has ended the older replica.
+// answers to earlier questions to the same instance, because the newer Prepare has ended the older
+// replica.
 func (s *Reconciler) Answered(now time.Duration, id nodeid.ReplicaID, state State) {
 	for i := range s.prepared {
 		p := &s.prepared[i]

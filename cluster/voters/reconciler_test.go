@@ -11,8 +11,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// lead is a Reconciler with its leader's facts, from a line as in scene. Streams are links, and the
-// position of a name is its order.
+// lead is a Reconciler with its leader's facts. The facts come from a line in the format of scene.
+// A name's position in the line is the instance's Order.
 type lead struct {
 	Reconciler
 	t     *testing.T
@@ -199,8 +199,8 @@ func TestLifeOver(t *testing.T) {
 	}
 }
 
-// TestAStreamThatEndedIsDue checks Due, on which Ready depends. If the last of three voters was
-// replaced and the next one is stopped a moment later, the group ends.
+// TestAStreamThatEndedIsDue checks Due, on which Ready depends. If the last of three voters has
+// been replaced and the next voter is stopped a moment later, the group ends.
 func TestAStreamThatEndedIsDue(t *testing.T) {
 	l := newLead(t, "a* b c | |", three)
 	if l.look(0); l.Report().Due {
@@ -272,8 +272,8 @@ func TestProbes(t *testing.T) {
 	}
 }
 
-// TestRemembered checks that Leaving is remembered. A leaver that has stopped closes its session
-// before its replica is removed, and the group must not wait for it.
+// TestRemembered checks that Leaving is remembered. A leaver that stops closes its session before
+// its replica is removed, and the group must not wait for this leaver.
 func TestRemembered(t *testing.T) {
 	l := newLead(t, "a* b c/leaving | |", three)
 	l.f.Pending = true
@@ -375,7 +375,7 @@ func TestLosses(t *testing.T) {
 }
 
 // TestBarredForTwoMinutes checks that three losses in two minutes exclude an instance until enough
-// time has passed, and that Next is that time.
+// time has passed, and that Next is the time when this happens.
 func TestBarredForTwoMinutes(t *testing.T) {
 	five := Settings{Voters: 5}
 	l := newLead(t, "a* b c d e | |", five)

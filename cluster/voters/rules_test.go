@@ -238,8 +238,8 @@ func TestOneChangeAtATime(t *testing.T) {
 	}
 }
 
-// TestOneVoteEach checks that one process, or one founder's name, has one vote. With a second vote
-// too few processes could be a majority.
+// TestOneVoteEach checks that one process, or one founder's name, has one vote. If one had a second
+// vote, too few processes could be a majority.
 func TestOneVoteEach(t *testing.T) {
 	v := scene(t, "a* b c | d e/unreachable |", Settings{Voters: 5})
 	v.Replicas[4].Instance = v.Replicas[1].Instance

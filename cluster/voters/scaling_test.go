@@ -22,7 +22,7 @@ func foundersTo(n int) (names []string) {
 	return names
 }
 
-// accord adopts the list that all staying processes have.
+// accord adopts the list of founders that all staying processes have, if they agree.
 func (r *rollout) accord() {
 	var common []string
 	here := false
@@ -79,7 +79,7 @@ func (r *rollout) rest(founders int) {
 	})
 }
 
-// scale changes the number of founders, in random order where OPERATION.md permits any order.
+// scale changes the number of founders, in random order where OPERATION.md permits this.
 func (r *rollout) scale(from, to int) {
 	for i := from; i < to; i++ {
 		r.enter(i, to)

@@ -13,7 +13,7 @@ type Kind uint8
 const (
 	None    Kind = iota // no step now
 	Prepare             // ask Instance to start an empty replica with ID; nothing is proposed
-	// propose to add ID as a learner; the entry contains ID, Instance and its address
+	// propose to add ID as a learner; the entry contains ID, Instance and the instance's address
 	AddLearner
 	Change   // propose one joint change with AutoLeave: Promote, Demote, Remove
 	Transfer // transfer leadership to ID
@@ -28,8 +28,8 @@ func (k Kind) String() string {
 	return "unknown"
 }
 
-// Step is the next thing to do. The caller carries it out once, and calls Reconcile again when the
-// View has changed, and after Next.
+// Step is the next action. The caller carries it out once. It calls Reconcile again when the View
+// has changed, and when the time Next has passed.
 type Step struct {
 	// Kind determines which of the fields are set.
 	Kind Kind
@@ -43,7 +43,7 @@ type Step struct {
 	Demote []nodeid.ReplicaID
 	// Remove lists voters and learners that leave the configuration for good, by ID.
 	Remove []nodeid.ReplicaID
-	// Why is a sentence for Status and logs.
+	// Why explains the step in a sentence for Status and logs.
 	Why string
 	// Next is the time until the next evaluation even if nothing changes. Zero means none.
 	Next time.Duration

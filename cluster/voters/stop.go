@@ -6,13 +6,13 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// MayStop reports whether an instance that leaves may stop (rule 13). leaver is the raft ID of its
-// replica; zero means none. The replica must not be the leader, and the leader must have applied a
-// configuration without it. A majority of the voters and every voter in contact must know that this
-// configuration is committed; see the package comment.
+// MayStop reports whether an instance that leaves may stop (rule 13). leaver is the raft ID of the
+// instance's replica; zero means that it has none. The replica must not be the leader, and the
+// leader must have applied a configuration without it. A majority of the voters and every voter in
+// contact must know that this configuration is committed; see the package comment.
 //
 // at is the index of the newest configuration that the leaver knows. A leader with an older
-// configuration was replaced without knowing it, and may not know that the replica exists.
+// configuration has been replaced without knowing this, and may not know that the replica exists.
 func MayStop(v View, leaver nodeid.ReplicaID, at uint64) bool {
 	if leaver == 0 {
 		return true
@@ -30,7 +30,7 @@ func MayStop(v View, leaver nodeid.ReplicaID, at uint64) bool {
 }
 
 // settled reports whether a majority of the given voters know that the configuration is committed.
-// It is true for an empty list.
+// For an empty list it returns true.
 func (v View) settled(voters []nodeid.ReplicaID) bool {
 	know := 0
 	for _, r := range v.Replicas {

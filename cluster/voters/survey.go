@@ -13,11 +13,11 @@ import (
 type member struct {
 	Replica
 	info    Registered
-	known   bool // the registration of its instance is known
+	known   bool // the registration of the replica's instance is known
 	voter   bool
 	self    bool
 	dead    bool // rule 11
-	foreign bool // it is not a founder, and only founders may vote
+	foreign bool // the instance is not a founder, and only founders may vote
 	double  bool // a learner that shares its process or name with another replica that stays
 }
 
@@ -27,8 +27,8 @@ func (m *member) fit() bool {
 }
 
 // promotable reports whether the member is a learner that may get a vote now. It must have the
-// current configuration, because an instance ignores messages with an unknown raft ID. Voters that
-// do not know each other could not elect a leader.
+// current configuration, because an instance ignores messages with an unknown raft ID. So voters
+// that do not know each other could not elect a leader.
 func (m *member) promotable() bool {
 	return !m.voter && m.fit() && m.Active && m.info.Session && m.CaughtUp && m.Settled
 }
@@ -54,7 +54,7 @@ type survey struct {
 	// eligible is the number of instances that could vote (rule 8), wanted the right number of
 	// replicas, and target the right number of voters.
 	eligible, wanted, target int
-	// instances that refused or did not answer and are asked later
+	// instances that refused or did not answer, and that are asked again later
 	resting   []string
 	barred    string   // text about an instance that is left out for now
 	namesakes []string // texts about instances with a voter's name
@@ -64,7 +64,7 @@ type survey struct {
 const (
 	silenceInMemory = 5 * time.Second
 	silenceDurable  = time.Minute
-	silenceNamed    = time.Second // if its name was registered again, which is not proved
+	silenceNamed    = time.Second // limit if the replica's name was registered again, because names are not proved
 )
 
 func (s *survey) silence() time.Duration {
@@ -98,7 +98,7 @@ func look(v View) *survey {
 	return s
 }
 
-// records returns the registrations, sorted, with those of one instance merged.
+// records returns the registrations, sorted. Several registrations of one instance are merged.
 func (s *survey) records() []Registered {
 	var all []Registered
 	list := slices.Clone(s.v.Registered)

@@ -111,7 +111,8 @@ func (t *twin) judgeRest(s Step, next Config) string {
 	return ""
 }
 
-// judgeComing checks which instances are asked and added (rule 9), and that none is left out.
+// judgeComing checks which instances are asked and added (rule 9), and that no needed instance is
+// missing.
 func (t *twin) judgeComing(s Step) string {
 	have, free := 0, 0
 	for _, id := range slices.Concat(t.v.Config.Voters, t.v.Config.Learners) {

@@ -9,7 +9,7 @@ import (
 )
 
 // twin is a second, slow implementation of the rules. It enumerates every set of voters that one
-// change can reach, drops the forbidden sets, and returns the worth of the best. It shares only
+// change can reach, drops the forbidden sets, and returns the worth of the best set. It shares only
 // types with the package.
 type twin struct {
 	v                        View
@@ -258,7 +258,7 @@ func (t *twin) reachable(f func(set []nodeid.ReplicaID)) {
 	set := make([]nodeid.ReplicaID, 0, len(all))
 	for bits := 1; bits < 1<<len(all); bits++ {
 		if set = set[:0]; bits&(1<<self) == 0 {
-			continue // forbidden without the leader; these are half of all sets
+			continue // a set without the leader is forbidden; these are half of all sets
 		}
 		for i, id := range all {
 			if bits&(1<<i) != 0 {
@@ -290,8 +290,7 @@ func (t *twin) quiet() bool {
 	return len(t.v.Config.Voters) == t.target
 }
 
-// spread returns the lowest number of voter pairs in the same zone after one exchange for the
-// zones.
+// spread returns how many pairs of voters share a zone after the best single exchange.
 func (t *twin) spread() (best int, some bool) {
 	best = t.pairs(t.v.Config.Voters)
 	if !t.quiet() {
@@ -305,8 +304,8 @@ func (t *twin) spread() (best int, some bool) {
 	return best, some
 }
 
-// mayMove reports whether the new replica of an exchange for the zones was not lost recently and
-// the zone of the old one is known.
+// mayMove reports whether, in an exchange for the zones, the new replica was not lost recently, and
+// that the zone of the old replica is known.
 func (t *twin) mayMove(set []nodeid.ReplicaID) bool {
 	for _, id := range set {
 		if r, _ := t.record(t.replica(id).Instance); !t.isVoter(id) && r.Lost > 0 {

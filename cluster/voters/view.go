@@ -7,12 +7,12 @@ import (
 )
 
 // View is the complete input of Reconcile. No result depends on the order of a slice. Reconcile
-// neither keeps nor changes it.
+// neither keeps nor changes the View.
 type View struct {
 	// Now is the time on the leader's boot-time clock, from any fixed origin. It is compared only
 	// with Prepared.Since.
 	Now time.Duration
-	// Self, Settings, Config and Pending are the fields of the Facts.
+	// Self, Settings, Config and Pending are copies of the fields of Facts.
 	Self     nodeid.ReplicaID
 	Settings Settings
 	Config   Config
@@ -23,7 +23,7 @@ type View struct {
 	// Registered are the instances that have a session, and known instances whose session has
 	// ended.
 	Registered []Registered
-	// Others is the field of the Facts. Only AllLeaving reads it.
+	// Others is a copy of Facts.Others. Only AllLeaving reads it.
 	Others Others
 	// Prepared are the questions of this leader in this term. A new leader begins with none.
 	Prepared []Prepared
@@ -32,7 +32,7 @@ type View struct {
 	Fresh nodeid.ReplicaID
 }
 
-// Settings are the settings of the group that matter here.
+// Settings are the settings of the group that this package needs.
 type Settings struct {
 	// Voters is the number of replicas that should vote. An even number counts as the next lower
 	// odd number, and less than 1 as 1.
@@ -47,10 +47,11 @@ type Settings struct {
 type Config struct {
 	// At is the index of the entry of this configuration. A later configuration has a higher index.
 	At uint64
-	// Voters are the voters of the configuration, or of its incoming majority if it is joint.
+	// Voters are the voters of the configuration. In a joint configuration they are the voters of
+	// the incoming majority.
 	Voters []nodeid.ReplicaID
-	// Outgoing are the voters of the outgoing majority if the configuration is joint. Otherwise it
-	// is empty.
+	// Outgoing are the voters of the outgoing majority in a joint configuration. In any other
+	// configuration it is empty.
 	Outgoing []nodeid.ReplicaID
 	Learners []nodeid.ReplicaID
 }
@@ -58,7 +59,8 @@ type Config struct {
 // Replica contains the leader's facts about one raft ID of the configuration.
 type Replica struct {
 	ID nodeid.ReplicaID
-	// Instance runs the replica, by the entry that added it. Zero means unknown.
+	// Instance is the instance that runs the replica, according to the log entry that added the
+	// replica. Zero means unknown.
 	Instance nodeid.ID
 	// CaughtUp is set while the replica's log is close enough to the leader's for a promotion.
 	CaughtUp bool
@@ -72,16 +74,18 @@ type Replica struct {
 	// Active is set while the replica is in contact: this leader has received a message from it
 	// within an election timeout. Messages to earlier leaders do not count.
 	Active bool
-	// SilentFor is the time without a message from the replica, at most since this leader began to
-	// lead. So each new leader grants the full limit.
+	// SilentFor is the time since the last message from the replica, or since this leader began to
+	// lead if that is shorter. So each new leader grants the full limit.
 	SilentFor time.Duration
 	// Linked is set while the leader has a stream with Instance. Only the Reconciler reads it.
 	Linked bool
-	// Addr is the last known address of Instance. Probes are sent to it, and the caller may use it.
+	// Addr is the last known address of Instance. Probes are sent to this address, and the caller
+	// may use it.
 	Addr string
 	// LifeOver is set if the incarnation is known to have ended: it has reported its retirement, or
-	// there is no stream and its address refuses, another instance answers there, or its name was
-	// registered again. With a directory the replica then only counts as out of contact.
+	// the leader has no stream with it and its address refuses connections, another instance
+	// answers there, or its name was registered again. With a directory the replica then only
+	// counts as out of contact.
 	LifeOver bool
 }
 
@@ -91,7 +95,7 @@ type Registered struct {
 	Instance nodeid.ID
 	// Name is the instance's name, as in Founders.
 	Name string
-	// Zone is the zone of the instance. Empty is a zone like any other.
+	// Zone is the zone of the instance. The empty zone is a zone like any other.
 	Zone string
 	// Addr is the address of the instance, for the caller only.
 	Addr string

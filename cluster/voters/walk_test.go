@@ -60,7 +60,7 @@ func (w *world) nemesis(most int) {
 func (w *world) survives(p *proc) bool {
 	sets := [][]nodeid.ReplicaID{w.config.Voters, w.config.Outgoing}
 	if len(w.config.Voters) == 1 && w.replicas[w.config.Voters[0]].of.leaving > 0 {
-		return false // the two voters that rule 12 then needs survive no loss
+		return false // the two voters that rule 12 needs in this case survive no loss
 	}
 	if w.flight != nil {
 		sets = append(sets, after(w.config, w.flight.step).Voters)
@@ -77,8 +77,8 @@ func (w *world) survives(p *proc) bool {
 }
 
 // missed makes the leader of a careful world notice at once that a replica is out of contact. If a
-// replica disappears unnoticed and another voter is missing, a change that needs its vote can hang.
-// That is a limit of the view, which careful worlds do not test.
+// replica disappears unnoticed and another voter is missing, a change that needs the vote of this
+// replica can hang. That is a limit of the view, which careful worlds do not test.
 func (w *world) missed(p *proc) {
 	for _, r := range w.replicas {
 		if r.of == p && w.careful {
@@ -127,7 +127,7 @@ func (w *world) settle() string {
 		}
 	}
 	if eligible == 0 {
-		return "" // no process is left to vote
+		return "" // no process is left that may vote
 	}
 	wanted := min(w.settings.Voters, eligible)
 	for _, id := range slices.Concat(w.config.Voters, w.config.Learners) {

@@ -36,7 +36,7 @@ type world struct {
 	changes   int
 	fault     string
 	trace     []string
-	quiet     bool // the leader does not change and nothing is lost
+	quiet     bool // the leader does not change and no replica is lost
 	careful   bool // no majority is lost, and leavers wait as long as necessary
 	uncounted bool // losses are not counted
 	mute      bool // a cut process never refuses connections
@@ -49,12 +49,12 @@ type proc struct {
 	name, zone   string
 	alive        bool
 	cut          bool
-	leaving      time.Duration // zero means that it does not leave
+	leaving      time.Duration // zero means that the process does not leave
 	diedAt       time.Duration
 	sessionUntil time.Duration
-	announced    bool // its address refuses connections
+	announced    bool // the process has ended, and its address refuses connections
 	steward      Reconciler
-	asked        errand // the last Prepare that it answered
+	asked        errand // the last Prepare that the process answered
 }
 
 // errand is a question of a leader that is under way.
@@ -68,7 +68,7 @@ type errand struct {
 
 type replica struct {
 	of       *proc
-	runs     bool // its data exist
+	runs     bool // the replica's data exist
 	caughtAt time.Duration
 	heard    time.Duration
 }
@@ -87,7 +87,7 @@ func newWorld(seed uint64, n int, settings Settings, zones []string) *world {
 	for i := range n {
 		w.start(fmt.Sprint("n", i), zones[i%len(zones)])
 	}
-	for _, p := range w.procs { // founding: the largest odd number of those that may vote
+	for _, p := range w.procs { // founding: the largest odd number of the processes that may vote
 		if (len(settings.Founders) == 0 || slices.Contains(settings.Founders, p.name)) &&
 			len(w.config.Voters) < odd(min(settings.Voters, n)) {
 			id := w.newReplica(p)

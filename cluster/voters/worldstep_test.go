@@ -57,7 +57,7 @@ func (w *world) step() {
 }
 
 // fingerprint formats the facts without times. The world calls Look only when the fingerprint
-// changes, after an answer, and after Next. So if Next is missing, the world does not settle.
+// changes, after an answer, and after Next. So if Next is not set, the world does not settle.
 func (w *world) fingerprint(f Facts) string {
 	f.Replicas = slices.Clone(f.Replicas)
 	for i := range f.Replicas {
@@ -126,7 +126,7 @@ func (w *world) answer() {
 	w.errands = open
 }
 
-// probed answers a probe. A cut process may refuse connections, like one that has ended.
+// probed answers a probe. A cut process may refuse connections, like a process that has ended.
 func (w *world) probed(q errand, p *proc) {
 	switch {
 	case p.cut && (w.mute || !w.chance(0.05)), !p.alive && !p.announced: // silence
@@ -238,7 +238,7 @@ func (w *world) check(v View, s Step) {
 	}
 }
 
-// spareLosses returns how many voters in contact may be lost before the majority is.
+// spareLosses returns how many voters in contact may be lost without losing the majority.
 func (t *twin) spareLosses(set []nodeid.ReplicaID) int {
 	n := 0
 	for _, id := range set {

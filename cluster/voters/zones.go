@@ -7,7 +7,7 @@ import (
 )
 
 // The spread of voters is better if fewer pairs of them share a zone. A replica of an unknown
-// instance shares no zone, since missing information is no reason for a change.
+// instance shares no zone, because missing information must not cause a change.
 
 func load(list []*member, zone string) int {
 	n := 0
@@ -36,8 +36,8 @@ func (s *survey) settled() bool {
 }
 
 // displaced returns the voter that an instance should replace to improve the zones, or nil. It
-// never returns the leader. An instance that was lost recently replaces no voter. Otherwise it and
-// its replacement would alternate.
+// never returns the leader. An instance that was lost recently replaces no voter, since it and its
+// replacement would alternate.
 func (s *survey) displaced(r Registered, who nodeid.ID) *member {
 	if !s.settled() || r.Lost > 0 {
 		return nil
@@ -66,7 +66,8 @@ func (s *survey) clash(list []*member, r Registered, who nodeid.ID) bool {
 	return false
 }
 
-// swap returns the voters with one of them exchanged for a learner to improve the zones, or nil.
+// swap exchanges one voter for a learner to improve the zones. It returns the new voters, or nil if
+// no exchange is possible.
 func (s *survey) swap() []*member {
 	var in, out *member
 	best := pairs(s.voters)
@@ -98,8 +99,8 @@ func exchange(list []*member, out, in *member) []*member {
 }
 
 // even exchanges members for others of the same kind, one or two at a time, as long as that
-// improves the zones. Taking each from the emptiest zone is not enough if some must be in contact:
-// one kind's choice can spoil the other's.
+// improves the zones. It is not enough that take chooses each member from the emptiest zone: the
+// choice among one kind of members can spoil the choice among another kind.
 func (s *survey) even(chosen []*member) []*member {
 	for pairs(chosen) > 0 {
 		better := s.better(chosen, pairs(chosen), 2)
@@ -111,8 +112,8 @@ func (s *survey) even(chosen []*member) []*member {
 	return chosen
 }
 
-// better returns the members with at most the given number exchanged, so that fewer than n pairs
-// share a zone, or nil.
+// better exchanges at most the given number of members, so that fewer than n pairs share a zone. It
+// returns nil if that is impossible.
 func (s *survey) better(list []*member, n, exchanges int) []*member {
 	for _, out := range list {
 		for _, in := range slices.Concat(s.voters, s.learners) {

@@ -14,7 +14,7 @@ import (
 )
 
 // bench is a client core for tests. The test is its clock, its shell and its group. Its targets are
-// three voters. Voter 1 leads unless a test changes that.
+// three voters. Voter 1 leads unless a test changes the leader.
 type bench struct {
 	t        *testing.T
 	core     *Core

@@ -11,7 +11,7 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// TestErrNoRoomNamesTheBudget checks that the text of the error has the budget, its size and the
+// TestErrNoRoomNamesTheBudget checks that the text of the error names the budget, its size and the
 // field of Config.
 func TestErrNoRoomNamesTheBudget(t *testing.T) {
 	t.Parallel()
@@ -42,7 +42,8 @@ func TestErrNoRoomNamesTheBudget(t *testing.T) {
 	}
 }
 
-// TestDetachThatHasNoRoom checks that the error of a Detach is about the exceeded budget.
+// TestDetachThatHasNoRoom checks that a Detach that exceeds a budget returns an error about that
+// budget.
 func TestDetachThatHasNoRoom(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

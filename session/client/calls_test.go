@@ -22,7 +22,7 @@ func TestAcquireAndRelease(t *testing.T) {
 	if b.outcomes[0].Token != 42 {
 		t.Errorf("token %d", b.outcomes[0].Token)
 	}
-	b.reply(nodeidtest.ID(1), b.state(1, lockfsm.Granted, 42)) // a repeated state
+	b.reply(nodeidtest.ID(1), b.state(1, lockfsm.Granted, 42)) // the same state once more
 	b.turn()
 	b.quiet()
 	if !b.core.Release(b.now, r) || b.core.Release(b.now, r) {
@@ -49,8 +49,8 @@ func TestCancelOfAnUnsentRequestSendsNothing(t *testing.T) {
 	}
 }
 
-// TestCancelAndGrantCross checks that a cancelled caller gets no outcome and the group one release,
-// whether cancel or grant is first.
+// TestCancelAndGrantCross checks that a cancelled caller gets no outcome and the group gets one
+// release, whether the grant arrives before or after the cancel.
 func TestCancelAndGrantCross(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -64,7 +64,7 @@ func TestCancelAndGrantCross(t *testing.T) {
 	b.want("")
 	b.quiet()
 	b.reply(nodeidtest.ID(1), b.freed(1))
-	// The grant arrived first, but the caller did not wait for it.
+	// The grant arrived before the cancel, but the caller no longer waited for it.
 	b.reply(nodeidtest.ID(1), b.state(2, lockfsm.Granted, 6))
 	b.core.Cancel(b.now, second)
 	b.want("1: cancel 2")
@@ -75,7 +75,7 @@ func TestCancelAndGrantCross(t *testing.T) {
 }
 
 // TestAttachSettlesLostCancelsAndReleases checks that the next Attach completes cancels and
-// releases that were made without an attachment or were lost at the end of one.
+// releases that were made without an attachment or were lost at the end of an attachment.
 func TestAttachSettlesLostCancelsAndReleases(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -102,8 +102,9 @@ func TestAttachSettlesLostCancelsAndReleases(t *testing.T) {
 	_, _ = held, waiting
 }
 
-// TestAttachFinishesWhatIsNotReported checks that an Attached without the states of named requests
-// ends a hold as lost, and that a waiting request is sent again at its old place.
+// TestAttachFinishesWhatIsNotReported checks the case that an Attach has named requests and the
+// Attached arrives without their states. A hold is then lost, and a waiting request is sent again
+// at its old place.
 func TestAttachFinishesWhatIsNotReported(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -143,7 +144,7 @@ func TestFreedWhileAttaching(t *testing.T) {
 	b.want("2: attach 2 live 1-2 next 3, renew 2")
 	b.core.Release(b.now, held)
 	b.core.Cancel(b.now, waits)
-	b.want("") // no voter has named 2 as the leader yet
+	b.want("") // no voter has named voter 2 as the leader yet
 	b.reply(nodeidtest.ID(2), b.state(1, lockfsm.Granted, 1001), b.state(2, lockfsm.Granted, 7),
 		b.attached(lockfsm.Done))
 	b.want("2: release 1, cancel 2")

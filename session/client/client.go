@@ -16,7 +16,7 @@ import (
 // may be nil. Only the client's goroutine calls Send, Changed and Watch. They must not block.
 type Config struct {
 	Clock clock.Clock
-	TTL   time.Duration // the TTL to ask for; the group may grant a shorter one
+	TTL   time.Duration // the TTL to ask for; the group may grant a shorter TTL
 	// Send passes one frame to the transport, which owns the bytes afterwards. It returns an error
 	// if the frame will not be sent because there is no link or its queue is full. Send may call
 	// Receive and Down.
@@ -28,8 +28,8 @@ type Config struct {
 	Changed func(Phase)
 	// Watch is called when the phase, the session, the state of the lease, the leader or the grace
 	// has changed, or when renewals were answered or abandoned. When a lease enters jeopardy or
-	// ends, Watch is called in the next turn of the client. While the client looks for a leader, it
-	// has several turns per second.
+	// ends, Watch is called in the next turn of the client. While the client searches for a leader,
+	// it has several turns per second.
 	Watch  func(*News)
 	Logger *slog.Logger
 }
@@ -54,11 +54,11 @@ type Client struct {
 
 	// Owned by the goroutine.
 	core    *Core
-	now     clock.Time // of the turn
+	now     clock.Time // time of the turn
 	spare   []input
-	waiting []*waiter // waiting for a state of the client
-	closing []*waiter // waiting for the end of the session
-	rebound []*waiter // waiting until the holds before Rebind are marked lost
+	waiting []*waiter // calls that wait for a state of the client
+	closing []*waiter // calls that wait for the end of the session
+	rebound []*waiter // calls that wait until the holds from before Rebind are marked lost
 }
 
 // New starts a client. The client does nothing before Rebind. The caller must call Close.
@@ -72,12 +72,12 @@ func New(config Config) *Client {
 	return c
 }
 
-// Rebind begins a new incarnation of the instance. It is called when the instance first takes part
-// in a group, and at every restart in place. All locks are lost: when Rebind has returned, no
-// earlier Hold reports that it is held. Waiting calls are sent again under a session that is opened
-// with the given record, an opaque description of this instance. With a nil record nothing is sent
-// until the next Rebind. The client keeps both slices. Rebind waits for the client's goroutine, so
-// the functions of the configuration must not call it.
+// Rebind begins a new incarnation of the instance. The caller calls it when the instance first
+// takes part in a group, and at every restart in place. All locks are lost: after Rebind has
+// returned, no earlier Hold reports that it is held. Waiting calls are sent again under a session
+// that is opened with the given record, an opaque description of this instance. With a nil record
+// nothing is sent until the next Rebind. The client keeps both slices. Rebind waits for the
+// client's goroutine, so the functions of the configuration must not call it.
 func (c *Client) Rebind(record []byte, targets []nodeid.Endpoint) {
 	w := &waiter{result: make(chan error, 1)}
 	if c.post(input{kind: inputRebind, bytes: record, targets: targets, waiter: w}) {
@@ -100,7 +100,7 @@ func (c *Client) Receive(from nodeid.ID, replies []byte) {
 	defer c.rouse()
 	defer c.mu.Unlock()
 	waits, limit := &c.inboxBytes, inboxBytes
-	if from != c.heeded { // the client asks again for replies of other instances that it needs
+	if from != c.heeded { // the client will ask again if it needs a reply of another instance
 		waits, limit = &c.otherBytes, otherBytes
 	}
 	switch {
@@ -113,8 +113,8 @@ func (c *Client) Receive(from nodeid.ID, replies []byte) {
 	c.inbox = append(c.inbox, in)
 }
 
-// Down reports that the last stream to a peer has ended, or that none could be opened. It must be
-// called after Receive was called with all replies of the peer. It does not block.
+// Down reports that the last stream to a peer has ended, or that no stream could be opened. It must
+// not be called before Receive was called with all replies of the peer. Down does not block.
 func (c *Client) Down(peer nodeid.ID) { c.post(input{kind: inputDown, peer: peer}) }
 
 // Leaving reports to the group that this instance is about to leave, now and after every new
@@ -135,7 +135,7 @@ func (c *Client) Acquire(ctx context.Context, key string, try bool) (*Hold, erro
 }
 
 // AcquireInto is like Acquire, but uses a Hold of the caller and allows terms. After an error the
-// Hold must not be used again, and it holds no lock.
+// Hold holds no lock and must not be used again.
 func (c *Client) AcquireInto(ctx context.Context, h *Hold, r Request) error {
 	if ctx.Err() != nil {
 		return &WaitError{Key: r.Key, Err: ContextError(ctx)}
@@ -245,7 +245,7 @@ func (c *Client) take(now clock.Time, in *input) {
 		c.core.Cancel(now, &in.hold.req)
 	case inputRelease:
 		if !c.core.Release(now, &in.hold.req) {
-			in.hold.settle(ErrLost) // it was lost before this goroutine received the release
+			in.hold.settle(ErrLost) // the lock was lost before this goroutine received the release
 		}
 	case inputDetach:
 		if !c.core.Detach(now, &in.hold.req, string(in.bytes)) {
@@ -286,7 +286,7 @@ func (c outlets) Nonce() (n lockfsm.Nonce) {
 
 func (c outlets) Lost(o *Outcome) {
 	until := c.config.Clock.Now()
-	if had := clock.Time(c.deadline.Load()); had != 0 { // the present deadline, since the new one is not yet published
+	if had := clock.Time(c.deadline.Load()); had != 0 { // the present deadline: the new one is not yet published
 		until = min(until, had)
 	}
 	if limit := o.Request.until; limit != 0 {
@@ -330,7 +330,7 @@ func (c *Client) publish() {
 	status := c.core.Status(c.now)
 	c.mu.Lock()
 	before := c.status
-	c.status, c.heeded = status, c.core.target.ID // set before a frame is sent to the new target
+	c.status, c.heeded = status, c.core.target.ID // these must be set before a frame is sent to the new target
 	c.mu.Unlock()
 	if status.Phase != before.Phase && c.config.Changed != nil {
 		c.config.Changed(status.Phase)

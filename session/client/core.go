@@ -11,8 +11,8 @@ import (
 // Limits of a client; see "Limits" in the package comment.
 const (
 	maxUnfinished  = 65_536
-	maxKeyBytes    = 8 << 20   // in all waiting calls together
-	frameBytes     = 256 << 10 // of the commands in one frame
+	maxKeyBytes    = 8 << 20   // limit for all waiting calls together
+	frameBytes     = 256 << 10 // limit for the commands in one frame
 	windowBytes    = 1 << 20   // of unanswered commands
 	requestBytes   = 64        // a command without its key, rounded up
 	tryWithout     = 2 * time.Second
@@ -20,14 +20,14 @@ const (
 	answerTTLParts = 6
 	waitFirst      = 50 * time.Millisecond
 	waitLongest    = 200 * time.Millisecond
-	settled        = 200 * time.Millisecond // an attachment of this length resets the backoff
+	settled        = 200 * time.Millisecond // an attachment that lasts this long resets the backoff
 	movesAtOnce    = 3
 	outcomesKept   = 1024 // a larger slice is not reused: a burst must not pin memory forever
 )
 
-// Core makes all decisions of a [Client]. The caller passes inputs with the time of each, in any
-// order, and then calls Turn. It must call Turn again at the time that Next returns, or earlier. It
-// is not safe for concurrent use.
+// Core makes all decisions of a [Client]. It has no goroutine, no clock and no random source. The
+// caller passes inputs with the time of each, in any order, and then calls Turn. It must call Turn
+// again at the time that Next returns, or earlier. A Core is not safe for concurrent use.
 type Core struct {
 	askTTL  time.Duration
 	record  []byte
@@ -40,7 +40,7 @@ type Core struct {
 	askDue        bool // the next frame sends Open or Attach to target
 	pipeline      bool // target was named as the leader, so requests are sent right after Attach
 	retryAt       clock.Time
-	hint          nodeid.Endpoint // the target to ask at retryAt; zero means the next one of targets
+	hint          nodeid.Endpoint // the target to ask at retryAt; zero means the next target in targets
 	answerBy      clock.Time
 	answerTimeout time.Duration
 	wait          time.Duration
@@ -49,15 +49,15 @@ type Core struct {
 	orphaned      clock.Time // when the leader was lost; zero while attached
 	term          uint64     // the highest term named by any voter
 	provenTerm    uint64     // the term of the leader that last opened or attached this session
-	graceUntil    clock.Time // end of the grace, as the leader reported it; zero if over or unknown
+	graceUntil    clock.Time // end of the grace, as reported by the leader; zero if the grace is over or unknown
 
 	session   lockfsm.SessionID
 	epoch     lockfsm.Epoch
 	number    lockfsm.Number // the number of the next request
 	firstNew  lockfsm.Number // the first number that the last Attach did not cover
 	nonce     lockfsm.Nonce
-	nonceSent clock.Time    // when it was first sent; zero if it was not
-	nonceTo   []nodeid.ID   // the instances to which it was sent; only these can answer
+	nonceSent clock.Time    // when the nonce was first sent; zero if it was not sent
+	nonceTo   []nodeid.ID   // the instances to which the nonce was sent; only these can answer
 	proof     lockfsm.Nonce // the nonce of the current session
 	spare     lockfsm.Nonce
 	lease     lease

@@ -21,7 +21,7 @@ func TestRenewalsNameWhatWasHeard(t *testing.T) {
 		}
 	}
 	wantHeard(0)
-	b.reply(b.to.ID, b.attached(lockfsm.Done)) // it arrives before the acknowledgement
+	b.reply(b.to.ID, b.attached(lockfsm.Done)) // the Attached arrives before the acknowledgement
 	b.core.renewDue = true
 	b.turn()
 	wantHeard(1)
@@ -32,7 +32,8 @@ func TestRenewalsNameWhatWasHeard(t *testing.T) {
 }
 
 // TestReturningClientRenewsAtOnce checks that a client that attaches shortly before the end of its
-// lease renews again immediately after Attached.
+// lease renews again immediately after Attached. The keeper may ignore the renewal that was sent
+// with the Attach, because the answer that this renewal confirms is too old.
 func TestReturningClientRenewsAtOnce(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -1,13 +1,14 @@
 // Package client is an instance's side of a session. It finds the leader, renews one lease, and
 // acquires locks under that lease.
 //
-// [Core] makes all decisions. [Client] is the shell around it, and [Hold] is one granted lock. Only
-// the files of the shell, client.go, inbox.go, hold.go and waiter.go, use the clock, the goroutine
-// and the callers' channels. Package session explains the trust window of the lease.
+// [Core] makes all decisions. [Client] is the shell around the Core, and [Hold] is one granted
+// lock. Only the files of the shell, client.go, inbox.go, hold.go and waiter.go, use the clock, the
+// goroutine and the callers' channels. The comment of package session explains the trust window of
+// the lease.
 //
 // A request is for an exclusive lock unless it has [Terms], the other fields of an Acquire in
-// lockfsm.Command. The client interprets only two of them: it replaces Under by the number of that
-// request, and it measures Longest.
+// lockfsm.Command. The client interprets only two of them: it replaces the request Under by that
+// request's number, and it measures the duration Longest.
 //
 // # The phases
 //
@@ -31,15 +32,17 @@
 //	                                +----------+    at least every 3 s
 //
 // A client finds the leader by sending Open or Attach. A voter that does not lead answers with a
-// redirect, which names the leader if the voter knows it. Otherwise the voter sends another
-// redirect when a leader is known. Each attachment has its own epoch. The client ignores a reply
-// with another epoch, because the result of the next Attach contains the same information. A reply
-// "no session" moves the client from every phase to opening, with a new nonce.
+// redirect, which names the leader if the voter knows it. If it does not know a leader, the voter
+// sends another redirect when a leader is known. Each attachment has its own epoch. The client
+// ignores a reply with another epoch, because the answer to the current Attach contains the same
+// information. After a reply "no session", in any phase, the client opens a new session with a new
+// nonce.
 //
 // A request gets its number when it is sent. Every later Attach names that number as long as the
-// caller wants the request. The group ends a request that Attach does not name. If Attach names a
-// request and no state reports it, the client sends the request again under a new number, at its
-// old place among the requests of this client.
+// caller wants the request. If an Attach does not name a request, the group ends the request. If
+// Attach names a request and no state reports it, the client sends the request again under a new
+// number, at its old place among the requests of this client. So the client need not record
+// cancels, releases, duplicates and lost frames in any other way.
 //
 // # Guarantees
 //
@@ -69,12 +72,12 @@
 // # Limits
 //
 // A client has at most 65,536 pending calls and unconfirmed releases, not counting held locks, and
-// at most 8 MiB of keys in waiting calls. Calls beyond that fail with ErrOverloaded before they get
-// a number. At most 1 MiB of unanswered requests is sent. In one turn the client reads at most 64
-// MiB from its leader and 1 MiB from all other instances together.
+// at most 8 MiB of keys in waiting calls. Calls that exceed these limits fail with ErrOverloaded
+// before they get a number. At most 1 MiB of unanswered requests is sent. In one turn the client
+// reads at most 64 MiB from its leader and 1 MiB from all other instances together.
 //
 // # Refused alternative
 //
-// Requests could get their number when they are made instead of when they are sent. Numbers that
-// were never sent would then need a rule.
+// Requests could get their number when they are made instead of when they are sent. This would
+// require a rule for numbers that were never sent.
 package client

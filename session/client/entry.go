@@ -12,15 +12,15 @@ import (
 // from [Core.Acquire] until an outcome ends it.
 type Request struct {
 	Key    string
-	Try    bool   // whether it must not be queued
+	Try    bool   // whether the request must not be queued
 	Terms  *Terms // nil means an exclusive lock of one key
 	Caller any    // not used by the core
 
 	stage stage
 	token lockfsm.Token
-	entry *entry     // its entry that is sent or will be sent; nil after its end
-	order uint64     // its place among the calls of this client, also if it is sent again
-	since clock.Time // when it was made
+	entry *entry     // the request's entry that is sent or will be sent; nil after the request's end
+	order uint64     // the request's place among the calls of this client, also when it is sent again
+	since clock.Time // when the request was made
 	until clock.Time // when the hold reaches its longest duration; zero means never
 	first entry      // the first value of entry, to save an allocation
 }
@@ -28,13 +28,14 @@ type Request struct {
 // Terms are the optional parts of a request, as in lockfsm.Command. The core owns them together
 // with their request.
 type Terms struct {
-	Keys        []string // further keys, ascending, above the request's Key
+	Keys        []string // further keys, ascending, each higher than the request's Key
 	Permits, Of uint32
 	Most        uint32
 	Value       []byte
-	Notice      bool          // send OutcomeWanted when another request waits
-	Delay       time.Duration // how long the hold stays after this client has lost it
-	// Resume is the token of a hold that the request resumes, with all its keys. Zero means none.
+	Notice      bool          // emit OutcomeWanted when another request waits
+	Delay       time.Duration // how long the hold remains in the group after this client has lost it
+	// Resume is the token of a hold that the request resumes with all keys of the hold. Zero means
+	// none.
 	Resume lockfsm.Token
 	Under  *Request // the owner, a request of the same core; nil means none
 	// Longest is how long a hold may last after this core has received the grant. Zero means no
@@ -84,7 +85,8 @@ func (r *Request) bytes() int {
 // Shared reports whether the request is in shared mode.
 func (r *Request) Shared() bool { return r.Terms != nil && r.Terms.Permits > 0 && r.Terms.Of == 0 }
 
-// plain reports whether a group may accept the keys. Other requests fail without a round trip.
+// plain reports whether a group may accept the keys. A request with other keys fails without a
+// round trip.
 func (r *Request) plain() bool {
 	if !plainKey(r.Key) || r.Terms == nil {
 		return plainKey(r.Key)
@@ -118,7 +120,7 @@ func (r *Request) overdue() string {
 		r.Terms.Longest)
 }
 
-// outlives reports whether a hold must stay in the group for its delay when this client has lost
+// outlives reports whether a hold must remain in the group for its delay when this client has lost
 // it. A resumed hold may have a delay from its earlier request.
 func (r *Request) outlives() bool {
 	return r.Terms != nil && (r.Terms.Delay > 0 || r.Terms.Resume != 0)
@@ -135,38 +137,38 @@ const (
 )
 
 // entry is a request under one number. A request that is sent again gets a new entry. The old entry
-// stays until the client knows that it has ended in the group. The number is zero until the entry
-// is sent. Freeing entries were sent. An entry that is not freeing has a request that waits or
-// holds.
+// is kept until the client knows that it has ended in the group. The number is zero until the entry
+// is sent. If freeing is set, the entry was sent. If freeing is not set, the entry's request waits
+// or holds.
 type entry struct {
 	number lockfsm.Number
 	req    *Request
 	order  uint64
-	// freeing means that the request is no longer wanted. Its Release or Cancel is due, or was
-	// sent, or is not needed because the next Attach does not name the entry.
+	// freeing means that the request is no longer wanted. The entry's Release or Cancel is due, or
+	// was sent, or is not needed because the next Attach does not name the entry.
 	freeing bool
-	// stays means that the hold of a freeing entry is to be detached. The next Attach names the
-	// entry, and then its Detach is due again.
+	// stays means that the hold of a freeing entry must be detached and not released. The next
+	// Attach names the entry, and after that Attach its Detach is due again.
 	stays bool
-	// lapsed is the reason why a hold that stays has ended without a release by its holder.
+	// lapsed is the reason why a hold with stays set has ended without a release by its holder.
 	lapsed string
-	// due means that the next frame contains its Release, Cancel or Detach.
+	// due means that the next frame contains the entry's Release, Cancel or Detach.
 	due bool
-	// left is the epoch of the Attach that did not name it.
+	// left is the epoch of the Attach that did not name the entry.
 	left lockfsm.Epoch
-	// seen is the epoch in which the group last reported its state.
+	// seen is the epoch in which the group last reported the entry's state.
 	seen lockfsm.Epoch
-	// asked is when its last command was sent.
+	// asked is when the entry's last command was sent.
 	asked clock.Time
-	// open is the size of a command that was sent on this attachment and is not answered. It counts
-	// against the window.
+	// open is the size of a command that was sent on this attachment and is not answered. It is
+	// part of the bytes that windowBytes limits.
 	open int
 
 	prev, next *entry
 }
 
 // entryList is a doubly linked list in ascending order: unsent entries by order, sent entries by
-// number. The links are in the entries, so it does not allocate.
+// number. The links are in the entries, so the list does not allocate.
 type entryList struct {
 	head, tail *entry
 	size       int
@@ -183,8 +185,8 @@ func (l *entryList) pushBack(e *entry) {
 	l.size++
 }
 
-// insert inserts e after all entries of lower order. It searches from the front, where requests
-// that are sent again are usually inserted.
+// insert inserts e after all entries of lower order. It searches from the front, because requests
+// that are sent again usually belong there.
 func (l *entryList) insert(e *entry) {
 	at := l.head
 	for at != nil && at.order < e.order {

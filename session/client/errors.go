@@ -16,9 +16,9 @@ var (
 	ErrReleased = errors.New("mortise: the lock was released")
 	// ErrClosed means that the client or its session is closed.
 	ErrClosed = errors.New("mortise: the node is closed")
-	// ErrOverloaded means that this instance has too many unfinished requests. If its own limit is
-	// reached, the request was not sent. If the group's limit is reached, the group refused it. Try
-	// again when some requests have finished.
+	// ErrOverloaded means that this instance has too many unfinished requests. If the instance's
+	// own limit is reached, the request was not sent. If the group's limit is reached, the group
+	// refused the request. Try again when some requests have finished.
 	ErrOverloaded = errors.New("mortise: too many unfinished requests on this instance")
 	// ErrQueueFull means that too many requests wait for the same key.
 	ErrQueueFull = errors.New("mortise: the queue of this lock is full")
@@ -39,8 +39,8 @@ var (
 	// ErrNoRoom means that a limit on a number, or a budget of bytes, is reached. For a budget the
 	// error is a *BudgetError. Waiting does not help.
 	ErrNoRoom = errors.New("mortise: a limit of the group or of this instance is reached")
-	// ErrRefused means that the group refused a request for a reason that has no error of its own;
-	// the text names it.
+	// ErrRefused means that the group refused a request for a reason that has no error value of its
+	// own. The text names the reason.
 	ErrRefused = errors.New("mortise: the group refused the request")
 )
 
@@ -75,7 +75,7 @@ func (e *WaitError) Unwrap() error { return e.Err }
 type HeldError struct {
 	Key         string
 	Session     lockfsm.SessionID // the holder's session
-	Record      []byte            // what the holder's instance passed to Rebind; the caller may change it
+	Record      []byte            // as passed to Rebind by the holder's instance; the caller may keep and change it
 	Token       lockfsm.Token     // the holder's token
 	SinceUnixMS int64             // the leader's wall clock at the grant, in Unix milliseconds
 	Waiters     int               // the number of requests that wait for the lock
@@ -110,7 +110,7 @@ func (e *ForcedError) Is(target error) bool { return target == ErrLost }
 
 // TakenError means that another session has resumed the hold by its token. It matches ErrLost.
 type TakenError struct {
-	Record []byte // the record of the session that resumed it; owned by the receiver
+	Record []byte // the record of the session that resumed the hold; owned by the receiver
 }
 
 func (*TakenError) Error() string {

@@ -10,14 +10,14 @@ import (
 )
 
 // Output is the output of a core. The shell must first mark the requests of OutcomeLost, then
-// publish Deadline, then deliver the other outcomes, and then send the frame. A reader of a new
-// deadline thus finds all lost holds marked, so no renewal makes a lost hold valid again. The
-// deadline is published before the outcomes, so that a granted hold is not expired when its caller
-// receives it.
+// publish Deadline, then deliver the other outcomes, and then send the frame. Lost holds are marked
+// first, so that every reader of the new deadline finds them marked. The deadline is published
+// before the outcomes, so that a granted hold does not count as expired when its caller receives
+// it.
 type Output struct {
 	// Outcomes is valid until the next call of Flush.
 	Outcomes []Outcome
-	// Deadline is when all holds are lost unless a renewal is acknowledged before. Zero means that
+	// Deadline is when all holds are lost unless a renewal is acknowledged earlier. Zero means that
 	// there is no session.
 	Deadline clock.Time
 	// To, Renewals and Commands are one frame. There is no frame if Renewals and Commands are
@@ -32,7 +32,7 @@ type frame struct {
 	likely             int // the predicted length of commands
 }
 
-// Flush returns the output of a turn. It must be called after Tick with the same time. The frame
+// Flush returns the output of a turn. It must be called after Tick, with the same time. The frame
 // counts as sent at now, so the clock must be read before the call.
 func (c *Core) Flush(now clock.Time) Output {
 	out := Output{Outcomes: c.outcomes, Deadline: c.lease.deadline()}
@@ -81,8 +81,8 @@ func (c *Core) writeQuestion(now clock.Time, f *frame) {
 	c.writeRenewal(now, f)
 }
 
-// live returns the numbers of the entries that the Attach must name: those that are wanted or stay.
-// It sets left for the others.
+// live returns the numbers of the entries that the Attach must name: those whose freeing is not set
+// or whose stays is set. It sets left for the other entries.
 func (c *Core) live(now clock.Time) []lockfsm.Range {
 	var live []lockfsm.Range
 	c.open = 0
@@ -125,7 +125,7 @@ func (c *Core) writeCommands(now clock.Time, f *frame) (more bool) {
 	if len(c.frees) > 0 {
 		return true
 	}
-	if !c.lease.short(now) { // otherwise a grant would have to be released
+	if !c.lease.short(now) { // if little of the lease is left, a grant would have to be released
 		for c.unsent.head != nil && c.open < windowBytes {
 			if len(f.commands) >= frameBytes {
 				return true
@@ -157,8 +157,8 @@ func (e *entry) freed() lockfsm.Command {
 	return lockfsm.Command{Kind: lockfsm.Release}
 }
 
-// writeRequest gives the first unsent request a number and writes it. No other function gives
-// numbers, so a request that was never sent has none.
+// writeRequest gives the first unsent request a number and writes the request. No other function
+// gives numbers, so a request that was never sent has no number.
 func (c *Core) writeRequest(now clock.Time, f *frame) {
 	e := c.unsent.head
 	c.unsent.remove(e)

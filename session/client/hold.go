@@ -14,15 +14,17 @@ import (
 // Hold is a lock that was granted to one call of [Client.Acquire]. It is safe for concurrent use.
 // It is not a sync.Locker, because it can fail: see Err.
 //
-// The client sets over before it publishes a later deadline; see Output.
+// If the lease is extended after this hold was lost, the client sets over before it publishes the
+// new deadline. So a reader that sees the new deadline also sees that over is set, and a renewal
+// cannot make a lost hold valid again.
 type Hold struct {
 	client *Client
 	token  lockfsm.Token
-	limit  clock.Time // when it reaches its longest duration, set before Acquire ends; zero means never
-	req    Request    // owned by the client's goroutine, except Key and the Terms without owner
+	limit  clock.Time // when the hold reaches its longest duration, set before Acquire ends; zero means never
+	req    Request    // owned by the client's goroutine; others read Key, and Terms without its field owner
 
 	slot   chan struct{} // signals the end of Acquire, and later of Release; from the client's pool
-	result error         // the result of Acquire, set before the signal; later that of Release, set with settled
+	result error         // result of Acquire, set before the signal; later result of Release, set with settled
 
 	ahead atomic.Pointer[HeldError] // the holder when the request was applied; nil while unknown
 
@@ -67,7 +69,7 @@ func (h *Hold) Request() *Request { return &h.req }
 
 // Err returns nil while the lock is held, ErrReleased after Release, and an error that matches
 // ErrLost once the lock is lost. It reads the clock, so the first call after a pause of the process
-// is already correct. Once Err has returned an error it keeps returning it.
+// is already correct. Once Err has returned an error, every later call returns the same error.
 func (h *Hold) Err() error {
 	// With this order the result is correct for the time at which the clock was read; see Hold.
 	now := h.client.config.Clock.Now()
@@ -107,8 +109,8 @@ func (h *Hold) Until() clock.Time {
 func (h *Hold) OnLoss(f func(why Loss, err error)) { h.lost = f }
 
 // Behind returns the holder of the lock when the request was applied and had to wait or was
-// refused. Nil means that there was no holder or that it is unknown. Behind may be called while
-// AcquireInto runs.
+// refused. Nil means that there was no holder, or that the holder is unknown. Behind may be called
+// while AcquireInto runs.
 func (h *Hold) Behind() *HeldError { return h.ahead.Load() }
 
 // end marks the hold as ended at until, unless it has ended before. It returns the reason for which
@@ -135,7 +137,7 @@ func (h *Hold) endIn(reason error, loss Loss, until clock.Time) error {
 }
 
 // Done returns a channel that is closed when the lock is no longer held. It may be closed late if
-// the process gets too little CPU time or was stopped. Err is not late.
+// the process gets too little CPU time or was stopped. Err reports the end without delay.
 func (h *Hold) Done() <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -149,7 +151,7 @@ func (h *Hold) Done() <-chan struct{} {
 }
 
 // Wanted returns a channel that is closed when the leader reports that another request waits for
-// the lock. The leader does so only for a request with Notice.
+// the lock. The leader reports this only for a request with Notice.
 func (h *Hold) Wanted() <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -175,14 +177,15 @@ func (h *Hold) want() {
 // After Release has returned, even with an error, the caller does not hold the lock. It returns nil
 // once the release is confirmed, an error that matches ErrLost if the lock was lost before the
 // client's goroutine received the release, ErrClosed if the client was closed before the
-// confirmation, or an error that wraps ctx's. A second call waits for the same confirmation.
+// confirmation, or an error that wraps the error of ctx. A second call waits for the same
+// confirmation.
 func (h *Hold) Release(ctx context.Context) error {
 	return h.letGo(ctx, input{kind: inputRelease, hold: h})
 }
 
-// Detach is like Release, except that a hold with a delay stays in the group for that delay and can
-// be resumed. The delay is that of the terms, or for a resumed hold that of its earlier request. If
-// Release and Detach are both called, only the first call has an effect.
+// Detach is like Release, except that a hold with a delay remains in the group for that delay and
+// can be resumed. The delay comes from the terms or, for a resumed hold, from its earlier request.
+// If Release and Detach are both called, only the first call has an effect.
 func (h *Hold) Detach(ctx context.Context) error {
 	return h.letGo(ctx, input{kind: inputDetach, hold: h})
 }
@@ -213,14 +216,14 @@ func (h *Hold) ReleaseSoon() error {
 }
 
 // Lapse is like Detach, for a hold whose holder has ended without a release. The group records that
-// the hold expired, and the reason why, cut to lockfsm.MaxValueBytes. Lapse does not wait, and
-// returns the same errors as ReleaseSoon.
+// the hold expired, and the reason why, of which it keeps the first lockfsm.MaxValueBytes. Lapse
+// does not wait, and returns the same errors as ReleaseSoon.
 func (h *Hold) Lapse(why string) error {
 	return h.letGoSoon(input{kind: inputDetach, hold: h, bytes: []byte(why[:min(len(why), lockfsm.MaxValueBytes)])})
 }
 
 func (h *Hold) letGoSoon(how input) error {
-	_ = h.Err() // reports a loss, which no later call would report to this caller
+	_ = h.Err() // Err reports a loss; no later call would report it to this caller
 	h.startRelease(how)
 	if err := h.Err(); err != ErrReleased {
 		return err
@@ -228,9 +231,9 @@ func (h *Hold) letGoSoon(how input) error {
 	return nil
 }
 
-// startRelease starts the release if it has not begun, and returns the channel that signals its
-// end, or nil if the release has ended. It does not check the deadline. The client's goroutine
-// checks it, and the release fails with ErrLost if the deadline has passed.
+// startRelease starts the release if it has not begun. It returns the channel that signals the end
+// of the release, or nil if the release has ended. It does not check the deadline. The client's
+// goroutine checks it, and the release fails with ErrLost if the deadline has passed.
 func (h *Hold) startRelease(how input) (answer chan struct{}) {
 	h.mu.Lock()
 	if h.released {
@@ -246,7 +249,7 @@ func (h *Hold) startRelease(how input) (answer chan struct{}) {
 	err := h.endIn(ErrReleased, 0, 0)
 	h.mu.Unlock()
 	if err != ErrReleased {
-		h.settle(err) // it was lost before
+		h.settle(err) // the lock was lost earlier
 	} else if !h.client.post(how) {
 		h.settle(ErrClosed)
 	}
@@ -263,7 +266,8 @@ func (h *Hold) settle(err error) {
 }
 
 // told is called by a caller that has received the signal. It repeats the signal for the next
-// caller that uses the same slot, and the last caller returns the slot to the pool.
+// caller that waits on the same slot. The last caller returns the slot to the pool, unless a caller
+// has stopped waiting.
 func (h *Hold) told(answer chan struct{}) error {
 	h.mu.Lock()
 	shared := h.sharers > 0

@@ -11,8 +11,8 @@ import (
 
 // This file tests members that send well-formed but wrong messages.
 
-// TestFloodOfRepliesIsBounded checks that many replies of other members do not displace the
-// leader's replies, and that the memory for replies is bounded.
+// TestFloodOfRepliesIsBounded checks that the leader's replies are received even if other members
+// send very many replies, and that the memory for replies is bounded.
 func TestFloodOfRepliesIsBounded(t *testing.T) {
 	t.Parallel()
 	c := &Client{wake: make(chan struct{}, 1), heeded: nodeidtest.ID(5)}
@@ -38,7 +38,9 @@ func TestFloodOfRepliesIsBounded(t *testing.T) {
 	}
 }
 
-// TestOnlyVotersRedirect checks that redirects of members that are no voters are ignored.
+// TestOnlyVotersRedirect checks that redirects of members that are no voters are ignored. If
+// redirects of such members counted, any member could pose as the leader and acknowledge a lease
+// that the group does not keep.
 func TestOnlyVotersRedirect(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -57,7 +59,7 @@ func TestOnlyVotersRedirect(t *testing.T) {
 	if b.to.ID != nodeidtest.ID(70) {
 		t.Fatalf("asked %d", b.to.ID)
 	}
-	b.reply(nodeidtest.ID(70), redirect(10, nodeidtest.ID(3))) // the instance that was asked may redirect, too
+	b.reply(nodeidtest.ID(70), redirect(10, nodeidtest.ID(3))) // the asked instance may send a redirect, too
 	b.turn()
 	if b.to.ID != nodeidtest.ID(3) {
 		t.Fatalf("asked %d", b.to.ID)

@@ -8,8 +8,8 @@ import (
 
 // Limits of the inbox.
 const (
-	inboxBytes = 64 << 20 // of replies from the client's leader
-	otherBytes = 1 << 20  // of replies from all other instances together
+	inboxBytes = 64 << 20 // limit for replies from the client's leader
+	otherBytes = 1 << 20  // limit for replies from all other instances together
 	inputBytes = 128      // the size of an input without its bytes
 )
 
@@ -59,8 +59,8 @@ func (c *Client) post(in input) bool {
 	return true
 }
 
-// rouse wakes the goroutine. It is needed only for the first input into an empty inbox, because the
-// goroutine processes the whole inbox.
+// rouse wakes the goroutine. It must be called only for the first input into an empty inbox,
+// because the goroutine processes the whole inbox.
 func (c *Client) rouse() {
 	select {
 	case c.wake <- struct{}{}:
@@ -69,7 +69,8 @@ func (c *Client) rouse() {
 }
 
 // gather yields the processor so that other goroutines can post, and repeats this while inputs
-// arrive, up to maxGathers times. One turn and one frame then serve them all.
+// arrive, up to maxGathers times. So one turn and one frame serve many callers. With only one
+// caller, gather costs almost nothing.
 func (c *Client) gather() {
 	had := 1
 	for range maxGathers {

@@ -57,8 +57,8 @@ func TestAHoldThatLapsesStaysForItsDelay(t *testing.T) {
 	}
 }
 
-// TestALapseUnderEarlierRules checks that a Detach with a reason is sent again without it if the
-// group's rules do not support reasons.
+// TestALapseUnderEarlierRules checks that a Detach with a reason is sent again without the reason
+// if the group's rules do not support reasons.
 func TestALapseUnderEarlierRules(t *testing.T) {
 	b := newBench(t)
 	b.attach()

@@ -8,10 +8,10 @@ import (
 )
 
 // These constants define the times of a lease; see "The trust window" in package session. All times
-// count from the sending of the acknowledged renewal, so a slow network can only shorten the
+// are measured from the sending of the acknowledged renewal, so a slow network can only shorten the
 // window.
 const (
-	// The margin covers a clock that is 1% slow here and a clock that is 1% fast on the leader.
+	// The margin is sufficient if the client's clock is 1% slow and the leader's clock is 1% fast.
 	leaseMarginParts   = 50
 	leaseRenewParts    = 3  // a renewal is sent every TTL/3, and at least every leaseRenewLongest
 	leaseShortestParts = 10 // a grant with less than TTL/10 left is released
@@ -23,7 +23,7 @@ const (
 const leaseRenewLongest = 3 * time.Second
 
 // renewWaiting is the longest time between renewals while calls wait for a lock, so that a lost
-// leader, which cannot grant it, is detected sooner.
+// leader, which cannot grant the lock, is detected sooner.
 const renewWaiting = time.Second
 
 func renewEvery(ttl time.Duration) time.Duration { return min(ttl/leaseRenewParts, leaseRenewLongest) }
@@ -33,7 +33,7 @@ type LeaseState uint8
 
 // The states of a lease.
 const (
-	Lost     LeaseState = iota // there is no lease, or its deadline has passed; nothing is held
+	Lost     LeaseState = iota // there is no lease, or its deadline has passed; no lock is held
 	Jeopardy                   // two thirds of the TTL have passed since the last acknowledged renewal was sent
 	Safe                       // neither Lost nor Jeopardy
 )
@@ -64,7 +64,8 @@ func (l *lease) renewed(sent clock.Time) {
 	}
 }
 
-// left returns the time until the end of the lease. It is zero or negative after the end.
+// left returns the time until the end of the lease. At the end and later the result is zero or
+// negative.
 func (l lease) left(now clock.Time) time.Duration { return l.deadline().Sub(now) }
 
 func (l lease) short(now clock.Time) bool {
@@ -83,11 +84,11 @@ func (l lease) state(now clock.Time) LeaseState {
 	return Safe
 }
 
-// renewals numbers a client's renewals and records the unacknowledged ones.
+// renewals numbers a client's renewals and records those that are not acknowledged.
 type renewals struct {
 	session.Sent
 	seq   uint64 // the number of the last renewal sent, in any session
-	heard uint64 // the newest renewal known to have arrived
+	heard uint64 // the newest renewal that is known to have arrived
 }
 
 func (r *renewals) next(now clock.Time) uint64 {

@@ -11,8 +11,8 @@ import (
 
 const benchLease = benchTTL - benchTTL/50
 
-// TestOpenCountsFromFirstSending checks that the lease counts from the first sending of the nonce,
-// whichever instance answers.
+// TestOpenCountsFromFirstSending checks that the lease is measured from the first sending of the
+// nonce, even if another instance answers much later.
 func TestOpenCountsFromFirstSending(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -36,7 +36,7 @@ func TestOpenedCountsOnlyFromWhereItWasSent(t *testing.T) {
 	b.want("1: open nonce 1")
 	b.reply(nodeidtest.ID(666), b.opened(1, 100))
 	b.want("")
-	b.reply(nodeidtest.ID(2), b.opened(1, 100)) // a voter that was not asked yet
+	b.reply(nodeidtest.ID(2), b.opened(1, 100)) // this voter was not asked yet
 	b.want("")
 	b.reply(nodeidtest.ID(1), b.opened(1, 100))
 	b.want("1: attach 1 live next 1, renew 1")
@@ -206,7 +206,7 @@ func TestShortGrantIsGivenBack(t *testing.T) {
 	b.reply(nodeidtest.ID(1), b.renewed())
 	b.turn()
 	b.now = b.deadline.Add(-benchTTL/10 + 1)
-	b.core.renewedAt, b.core.heardAt = b.now, b.now // so that no renewal is due
+	b.core.renewedAt, b.core.heardAt = b.now, b.now // this makes no renewal due
 	b.reply(nodeidtest.ID(1), b.state(1, lockfsm.Granted, 77))
 	b.want("1: cancel 1")
 	b.quiet()

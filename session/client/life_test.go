@@ -112,8 +112,8 @@ func TestUnknownGrantIsGivenBack(t *testing.T) {
 	b.want("1: attach 2 live next 1, renew 2")
 }
 
-// TestUnansweredCommandAttachesAnew checks that the client attaches again if a command is not
-// answered while renewals are.
+// TestUnansweredCommandAttachesAnew checks that the client attaches again if renewals are answered
+// but a command is not.
 func TestUnansweredCommandAttachesAnew(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -223,8 +223,9 @@ func TestLeavingIsSaidOnEveryAttachment(t *testing.T) {
 	b.want("2: leaving")
 }
 
-// TestReleaseOfADelayedLockBehindTheEndOfItsSession checks that the end of a session does not
-// confirm the release of a lock with a delay.
+// TestReleaseOfADelayedLockBehindTheEndOfItsSession checks that the end of the session does not
+// confirm the release of a lock with a delay. If the release did not arrive, the lock remains
+// taken.
 func TestReleaseOfADelayedLockBehindTheEndOfItsSession(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -56,7 +56,7 @@ func TestHeldNamesTheHolder(t *testing.T) {
 }
 
 // TestTryWithoutLeader checks that a try request fails two seconds after the leader was lost,
-// whether it was sent or not, and that other requests wait.
+// whether the request was sent or not, and that other requests wait.
 func TestTryWithoutLeader(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -5,7 +5,7 @@ import "time"
 // This file contains the reports of a client for operators and metrics. No decision depends on
 // them.
 
-// Loss is the reason why a hold ended that its caller had not released.
+// Loss is the reason why a hold ended although its caller had not released it.
 type Loss uint8
 
 // The reasons why a hold is lost.
@@ -30,10 +30,10 @@ type SessionEnd uint8
 // The reasons why a session ends.
 const (
 	SessionGoesOn    SessionEnd = iota // the session has not ended, or there was none
-	SessionClosed                      // CloseSession has closed it
-	SessionExpired                     // the group reported that it has ended, or that another process has attached to it
-	SessionRestarted                   // Rebind has dropped it, without a message to the group
-	SessionStopped                     // Close has dropped it, without a message to the group
+	SessionClosed                      // CloseSession has closed the session
+	SessionExpired                     // the group reported its end, or that another process has attached to it
+	SessionRestarted                   // Rebind has dropped the session, without a message to the group
+	SessionStopped                     // Close has dropped the session, without a message to the group
 )
 
 func (e SessionEnd) String() string {
@@ -60,7 +60,7 @@ type tally struct {
 	ended      SessionEnd // how the last session ended
 }
 
-// talliesKept bounds the slice if it is never read.
+// talliesKept bounds the slice if takeRenewals is never called.
 const talliesKept = 64
 
 func (t *tally) answered(after time.Duration) {
@@ -77,8 +77,8 @@ func (c *Core) takeRenewals() (answered []time.Duration, unanswered int) {
 	return answered, unanswered
 }
 
-// differs reports whether the change from before must be reported. Changes of counts and deadlines
-// alone are too frequent.
+// differs reports whether the change from before must be reported. Changes of only counts and
+// deadlines are too frequent to report.
 func (s *Status) differs(before *Status) bool {
 	return s.Phase != before.Phase || s.Session != before.Session || s.Lease != before.Lease ||
 		s.GraceUntil != before.GraceUntil || s.Leader != before.Leader

@@ -20,7 +20,7 @@ const (
 	OutcomeGranted  OutcomeKind = iota + 1 // the call holds the lock, with Token
 	OutcomeFailed                          // the call holds nothing, now or later; Err is the reason
 	OutcomeLost                            // a granted lock is lost; Err is the reason
-	OutcomeReleased                        // the release is confirmed, or Err is the reason why it cannot be
+	OutcomeReleased                        // the release is confirmed, or Err is the reason why it cannot be confirmed
 	OutcomeWaits                           // the call waits; Behind is the holder when its request was applied
 	OutcomeWanted                          // another request waits for the held lock; may be repeated
 )
@@ -93,8 +93,8 @@ func (c *Core) Cancel(now clock.Time, r *Request) {
 	c.abandon(r)
 }
 
-// Release releases a held lock and reports whether it was held until now. If it was,
-// OutcomeReleased follows.
+// Release releases a lock and reports whether it was held until now. If so, OutcomeReleased
+// follows.
 func (c *Core) Release(now clock.Time, r *Request) bool {
 	c.begin(now)
 	if r.stage != stageHeld {
@@ -106,9 +106,9 @@ func (c *Core) Release(now clock.Time, r *Request) bool {
 	return true
 }
 
-// Detach is like Release, except that a hold with a delay stays for its delay. lapsed is the reason
-// if the hold ends without a release by its holder. The group then records that the hold expired.
-// If lapsed is empty, the holder has detached the hold.
+// Detach is like Release, except that a hold with a delay remains in the group for its delay. If
+// the hold ends without a release by its holder, lapsed is the reason, and the group records that
+// the hold expired. If lapsed is empty, the holder has detached the hold.
 func (c *Core) Detach(now clock.Time, r *Request, lapsed string) bool {
 	c.begin(now)
 	if r.stage == stageHeld {
@@ -152,7 +152,7 @@ func (c *Core) abandon(r *Request) {
 	c.free(e)
 }
 
-// free marks a numbered entry as unwanted. Without an attachment nothing is sent, since the next
+// free marks a numbered entry as unwanted. Without an attachment no command is due, since the next
 // Attach does not name the entry.
 func (c *Core) free(e *entry) {
 	e.freeing = true
@@ -180,7 +180,7 @@ func (c *Core) drop(e *entry, err error) {
 	}
 }
 
-// grant reports a grant to the caller. If too little of the lease is left, it releases the lock
+// grant reports a grant to the caller. If too little of the lease is left, grant releases the lock
 // instead and sends the request again.
 func (c *Core) grant(now clock.Time, e *entry, token lockfsm.Token) {
 	r := e.req
@@ -225,8 +225,8 @@ func (c *Core) heldNoMore(r *Request) {
 }
 
 // overdue ends a hold that has reached its longest duration. The code under the lock may still run,
-// so the lock stays taken for its delay, as if the session had expired. The event log contains the
-// reason.
+// so the lock remains taken for its delay, as if the session had expired. The event log contains
+// the reason.
 func (c *Core) overdue(r *Request) {
 	e := r.entry
 	c.loseBy(r, OverdueError{}, LossOverdue)
@@ -235,8 +235,8 @@ func (c *Core) overdue(r *Request) {
 	c.free(e)
 }
 
-// requeue returns a waiting request to the unsent ones, at its old place. The caller must free or
-// drop the old entry.
+// requeue makes a waiting request unsent again, at its old place. The caller must free or drop the
+// old entry.
 func (c *Core) requeue(r *Request) {
 	r.entry = &entry{req: r, order: r.order}
 	c.unsent.insert(r.entry)

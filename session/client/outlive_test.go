@@ -26,8 +26,8 @@ func (w *world) x() lockfsm.LockInfo {
 	return info
 }
 
-// TestDetachedHoldStaysAndIsTakenUp checks that a detached hold stays for its delay on the leader's
-// clock, and that a request can resume it.
+// TestDetachedHoldStaysAndIsTakenUp checks that a detached hold remains in the group for its delay,
+// by the leader's clock, and that a request can resume it.
 func TestDetachedHoldStaysAndIsTakenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2, nodeidtest.ID(1))
@@ -67,8 +67,8 @@ func TestDetachedHoldStaysAndIsTakenUp(t *testing.T) {
 	})
 }
 
-// TestLostHoldStays checks that a lost hold with a delay stays in the group when its client
-// returns, with its session or without.
+// TestLostHoldStays checks that a hold with a delay remains in the group after its client has lost
+// it, whether the session ends or continues after the client is connected again.
 func TestLostHoldStays(t *testing.T) {
 	for name, livesOn := range map[string]bool{"session over": false, "session lives on": true} {
 		t.Run(name, func(t *testing.T) {
@@ -166,8 +166,8 @@ func TestResumeGivenUp(t *testing.T) {
 	})
 }
 
-// TestDetachSurvivesItsAttachment checks that the next Attach names a hold with a Detach that is
-// not confirmed, so that the hold does not end, and that the Detach is then sent again.
+// TestDetachSurvivesItsAttachment checks that the next Attach names a hold whose Detach is not
+// confirmed, so that the hold does not end, and that the Detach is sent again afterwards.
 func TestDetachSurvivesItsAttachment(t *testing.T) {
 	b := newBench(t)
 	b.attach()

@@ -80,8 +80,8 @@ func (c *Core) reply(now clock.Time, from nodeid.ID, r *session.Reply) {
 }
 
 // opened handles the answer to Open, from any instance to which the Open was sent: only an instance
-// that leads, or led at that time, answers. The lease counts from the first time the nonce was
-// sent, because the first Open may have opened the session.
+// that leads, or led at that time, answers. The lease is measured from the first sending of the
+// nonce, because the first Open may have opened the session.
 func (c *Core) opened(now clock.Time, from nodeid.ID, r *session.Reply) {
 	if c.session != 0 || c.nonceSent == 0 || r.Nonce != c.nonce || !slices.Contains(c.nonceTo, from) {
 		return
@@ -114,8 +114,9 @@ func (c *Core) find(peer nodeid.ID) nodeid.Endpoint {
 	return nodeid.Endpoint{ID: peer}
 }
 
-// attached handles the answer to Attach. The states of all live requests arrived before it. So a
-// request that was named and not reported is finished, and a request that was not named is freed.
+// attached handles the answer to Attach. The states of all live requests have arrived before this
+// answer. So a request that the Attach named and no state reported is finished, and a request that
+// the Attach did not name is freed.
 func (c *Core) attached(now clock.Time, r *session.Reply) {
 	if c.phase != Attaching {
 		return
@@ -130,8 +131,8 @@ func (c *Core) attached(now clock.Time, r *session.Reply) {
 			c.backOff(now, nodeid.Endpoint{})
 			return
 		}
-		// Stale means that another process, such as a copy of this one, has attached since. One of
-		// the two processes must open a new session.
+		// Stale means that another process, such as a copy of this process, has attached since. One
+		// of the two processes must open a new session.
 		c.sessionGone(now)
 		return
 	default:
@@ -141,8 +142,8 @@ func (c *Core) attached(now clock.Time, r *session.Reply) {
 	c.phase, c.since, c.provenTerm, c.orphaned = Attached, now, r.Term, 0
 	c.renewals.heard = c.renewals.seq // the last renewal sent is the one with the Attach
 	if now.Sub(c.lease.sent) > c.lease.ttl/2 {
-		// The keeper may ignore that renewal, because the answer that it confirms may be too old.
-		// The next renewal confirms the Attached.
+		// The keeper may ignore that renewal, because the answer that the renewal confirms may be
+		// too old. The next renewal confirms the Attached.
 		c.renewDue = true
 	}
 	var again []*entry
@@ -151,7 +152,7 @@ func (c *Core) attached(now clock.Time, r *session.Reply) {
 		switch {
 		case e.freeing && (e.left == c.epoch || e.stays && e.seen != c.epoch):
 			c.drop(e, nil)
-		case e.freeing && e.stays && !e.due && e.open == 0: // its Detach was sent before this attachment
+		case e.freeing && e.stays && !e.due && e.open == 0: // the Detach was sent before this attachment
 			e.due = true
 			c.frees = append(c.frees, e)
 		case !e.freeing && e.seen != c.epoch:
@@ -198,8 +199,8 @@ func (c *Core) state(now clock.Time, r *session.Reply) {
 	c.finish(e, err)
 }
 
-// answeredAsk counts the command of e as answered by a state. It does not if the command that frees
-// e was sent, which has an answer of its own.
+// answeredAsk counts the command of e as answered by a state. If the command that frees e was sent,
+// answeredAsk does nothing, because that command gets an answer of its own.
 func (c *Core) answeredAsk(e *entry) {
 	if !e.freeing || e.due {
 		c.answered(e)
@@ -211,7 +212,7 @@ func (c *Core) stateGranted(now clock.Time, e *entry, token lockfsm.Token) {
 	case e.freeing: // the grant was sent before the release arrived
 	case e.req.stage == stageWaiting:
 		c.grant(now, e, token)
-	case e.req.token != token: // this must not happen, but the caller's token would no longer be valid
+	case e.req.token != token: // this must not happen; if it does, the caller's token is no longer valid
 		c.lose(e.req, LossUnknown)
 		e.req = nil
 		c.free(e)
@@ -301,8 +302,8 @@ func (c *Core) forbidden(r *session.Reply) {
 	}
 }
 
-// evicted handles the forced end of a request. If its caller still waits, the client had released
-// the grant, and the request is sent again.
+// evicted handles the forced end of a request. If its caller still waits, the client has already
+// released the grant, and the request is sent again.
 func (c *Core) evicted(r *session.Reply) {
 	e := c.byNumber[r.Number]
 	if e == nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// This file finds the leader. It decides which target the client asks, and when it asks another.
+// This file finds the leader. It decides which target the client asks, and when the client asks
+// another target.
 
 // linked reports whether the Attach of the current epoch was sent, so that commands may follow it.
 func (c *Core) linked() bool { return c.phase >= Attaching && !c.askDue }
@@ -38,8 +39,8 @@ func (c *Core) dropFrees() {
 	c.frees = c.frees[:0]
 }
 
-// redirect asks another target immediately, or after a wait if this happens too often. Otherwise
-// two voters that name each other as leader would make the client loop at network speed.
+// redirect asks another target immediately, or after a wait if this happens too often. Without the
+// wait, two voters that name each other as leader would make the client loop at network speed.
 func (c *Core) redirect(now clock.Time, aim nodeid.Endpoint) {
 	c.resetBackoff(now)
 	c.moves++
@@ -75,7 +76,7 @@ func (c *Core) askNext(now clock.Time) {
 	c.ask(now, to, believed)
 }
 
-// nextTarget returns the targets in a cycle, but skips the one that was asked last.
+// nextTarget returns the targets in turn, but skips the target that was asked last.
 func (c *Core) nextTarget() nodeid.Endpoint {
 	to := c.targets[c.cursor%len(c.targets)]
 	c.cursor++
@@ -86,12 +87,12 @@ func (c *Core) nextTarget() nodeid.Endpoint {
 	return to
 }
 
-// ask asks a target by Open or Attach. believed means that the target was named as the leader.
-// Requests are then sent right after Attach, and the target gets more time to answer.
+// ask asks a target by Open or Attach. believed means that the target was named as the leader. To
+// such a target requests are sent right after Attach, and it gets more time to answer.
 func (c *Core) ask(now clock.Time, to nodeid.Endpoint, believed bool) {
 	if c.session == 0 && c.nonce == (lockfsm.Nonce{}) {
 		if c.WantsNonce() {
-			return // retryAt stays set until the shell gives a nonce
+			return // retryAt remains set until the shell gives a nonce
 		}
 		c.nonce, c.nonceSent, c.nonceTo, c.spare = c.spare, 0, nil, lockfsm.Nonce{}
 	}
@@ -150,7 +151,7 @@ func (c *Core) renewAt() clock.Time {
 }
 
 // deaf reports whether a command has not been answered for a whole renewal interval while renewals
-// were answered. A frame was then lost, which must not happen, and a new attachment repairs it.
+// were answered. If so, a frame was lost. This must not happen, but a new attachment repairs it.
 func (c *Core) deaf(now clock.Time) bool {
 	for e := c.sent.head; e != nil; e = e.next {
 		if e.open > 0 && now.Sub(e.asked) >= renewEvery(c.lease.ttl) {
@@ -180,15 +181,15 @@ func (c *Core) SendFailed(now clock.Time) {
 // since they would make every real leader look out of date.
 const maxTerm = 1 << 56
 
-// redirected handles a voter's redirect. It answers an Open or Attach, ends the attachment, or
-// names a new leader to a client that asked before.
+// redirected handles a voter's redirect. The redirect answers an Open or Attach, ends the
+// attachment, or names a new leader to a client that asked before.
 func (c *Core) redirected(now clock.Time, from nodeid.ID, r *session.Reply) {
 	if c.closed || r.Term > maxTerm {
 		return
 	}
 	mine := c.phase != Seeking && !c.askDue && from == c.target.ID
 	if !mine && !slices.ContainsFunc(c.targets, func(t nodeid.Endpoint) bool { return t.ID == from }) {
-		return // from other members a redirect is ignored: any member could pose as the leader and acknowledge the lease
+		return // ignore other members, which could pose as the leader and acknowledge the lease
 	}
 	known := !r.Leader.IsZero() && r.Term >= c.term
 	c.term = max(c.term, r.Term)
@@ -223,9 +224,9 @@ func (c *Core) sessionGone(now clock.Time) {
 }
 
 // forgetSession ends all entries of the session. Unconfirmed releases end with the error releasing.
-// If it is nil, the end of the session has freed their locks, and only the release of a lock with a
-// delay, which may stay taken, ends with ErrLost. Status.Ended reports end, which also determines
-// the Loss of the holds.
+// If releasing is nil, the end of the session has freed their locks. Only the release of a lock
+// with a delay, which may still be taken, ends with ErrLost in this case. Status.Ended reports end,
+// which also determines the Loss of the holds.
 func (c *Core) forgetSession(releasing error, end SessionEnd) {
 	if c.session != 0 {
 		c.tally.ended = end
@@ -259,8 +260,9 @@ func (c *Core) askAgain(again []*entry) {
 	c.unsent.merge(again)
 }
 
-// CloseSession closes the session when it is next attached. Closed then reports true. CloseSession
-// fails with ErrStillHeld while a lock is held. Waiting and later calls end with ErrClosed.
+// CloseSession closes the session as soon as the client is attached. After that Closed reports
+// true. CloseSession fails with ErrStillHeld while a lock is held. Waiting and later calls end with
+// ErrClosed.
 func (c *Core) CloseSession(now clock.Time) error {
 	c.begin(now)
 	if c.closed || c.closing {
@@ -277,7 +279,7 @@ func (c *Core) CloseSession(now clock.Time) error {
 	return nil
 }
 
-// Closed reports whether the core was closed, after which it sends nothing.
+// Closed reports whether the core was closed. A closed core sends nothing.
 func (c *Core) Closed() bool { return c.closed }
 
 func (c *Core) finishClose() {
@@ -285,8 +287,8 @@ func (c *Core) finishClose() {
 }
 
 // Leaving marks the instance as leaving in the group, now and on every later attachment. Waiting
-// and later calls fail with ErrLeaving, since a lock that is granted now would stay taken after the
-// instance has left.
+// and later calls fail with ErrLeaving, since a lock that is granted now would remain taken after
+// the instance has left.
 func (c *Core) Leaving(now clock.Time) {
 	c.begin(now)
 	if !c.leaving {

@@ -91,7 +91,7 @@ func TestAttachedClientFollowsOnlyNewerTerms(t *testing.T) {
 	b.attach()
 	b.reply(nodeidtest.ID(2), redirect(3, nodeidtest.ID(2)))
 	b.want("")
-	b.reply(nodeidtest.ID(1), redirect(3, nodeidtest.ID(1))) // a new leader sends this to all that asked
+	b.reply(nodeidtest.ID(1), redirect(3, nodeidtest.ID(1))) // sent to all clients that asked early
 	b.want("")
 	b.reply(nodeidtest.ID(2), redirect(4, nodeidtest.ID(2)))
 	b.want("2: attach 2 live next 1, renew 2")
@@ -158,7 +158,7 @@ func TestSilentLeaderIsLeft(t *testing.T) {
 	b.want("1: renew 1")
 	b.advance(500 * time.Millisecond)
 	b.want("2: attach 2 live next 1, renew 2")
-	b.reply(nodeidtest.ID(2), redirect(3, nodeidtest.ID(1))) // a voter has named 1, so it gets more time
+	b.reply(nodeidtest.ID(2), redirect(3, nodeidtest.ID(1))) // a voter has named voter 1, so voter 1 gets more time
 	b.want("1: attach 3 live next 1, renew 3")
 	b.advance(999 * time.Millisecond)
 	b.want("")
@@ -167,7 +167,7 @@ func TestSilentLeaderIsLeft(t *testing.T) {
 }
 
 // TestPipelining checks that requests are sent in the same frame as Attach if a voter has named the
-// target as the leader, and that they otherwise wait for Attached.
+// target as the leader, and that the requests wait for Attached if no voter has done so.
 func TestPipelining(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -206,7 +206,7 @@ func TestNoTargetsAndNoNonce(t *testing.T) {
 	}
 	b.core.SetTargets(b.now, []nodeid.Endpoint{{ID: nodeidtest.ID(1), Addr: "a"}})
 	b.want("")
-	b.core.Rebind(b.now, nil, []nodeid.Endpoint{{ID: nodeidtest.ID(1), Addr: "a"}}) // no new incarnation has begun
+	b.core.Rebind(b.now, nil, []nodeid.Endpoint{{ID: nodeidtest.ID(1), Addr: "a"}}) // without a record nothing is sent
 	b.core.SetTargets(b.now, []nodeid.Endpoint{{ID: nodeidtest.ID(1), Addr: "a"}})
 	b.reply(nodeidtest.ID(1), redirect(9, nodeidtest.ID(1)))
 	b.want("")

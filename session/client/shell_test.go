@@ -34,7 +34,7 @@ func TestShellLockAndRelease(t *testing.T) {
 			t.Fatalf("try: %v", err)
 		}
 		done := a.Done()
-		for range 2 { // a second Release returns the same
+		for range 2 { // a second Release returns the same result
 			if err := a.Release(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -56,7 +56,7 @@ func TestShellLockAndRelease(t *testing.T) {
 }
 
 // TestShellReleaseWithEndedContext checks that ctx limits only the wait, and that without a leader
-// the confirmation arrives when there is one.
+// the confirmation arrives as soon as there is a leader.
 func TestShellReleaseWithEndedContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, nodeidtest.ID(1))
@@ -82,7 +82,7 @@ func TestShellReleaseWithEndedContext(t *testing.T) {
 }
 
 // TestShellContextEndsWithoutALeader checks that without a leader a call returns when its context
-// ends, with an error that wraps the context's.
+// ends, with an error that wraps the context's error.
 func TestShellContextEndsWithoutALeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, nodeidtest.ID(1))
@@ -100,7 +100,7 @@ func TestShellContextEndsWithoutALeader(t *testing.T) {
 		before = time.Now()
 		if _, err := w.clients[nodeidtest.ID(100)].Acquire(t.Context(), "x", true); err != ErrNoLeader ||
 			time.Since(before) > time.Second {
-			t.Fatalf("try: %v after %v", err, time.Since(before)) // a second of waiting has passed before
+			t.Fatalf("try: %v after %v", err, time.Since(before)) // one of the two seconds has passed already
 		}
 		w.empty()
 	})

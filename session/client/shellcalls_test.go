@@ -29,7 +29,7 @@ func (w *world) sends() *atomic.Int64 {
 	return n
 }
 
-// TestShellWhatAClientIsTold checks that each input from outside takes effect immediately.
+// TestShellWhatAClientIsTold checks that each call of a Client's methods takes effect immediately.
 func TestShellWhatAClientIsTold(t *testing.T) {
 	one, two, id := nodeidtest.ID(1), nodeidtest.ID(2), nodeidtest.ID(100)
 	attached := func(w *world, c *Client) { // within a second
@@ -198,8 +198,8 @@ func TestShellAllThatIsDueIsSent(t *testing.T) {
 	})
 }
 
-// TestShellTimeGoesOn checks that a client renews its lease for a long time and after an early
-// timer, and that Status reports the present state of the lease.
+// TestShellTimeGoesOn checks that a client renews its lease for a long time, also if a timer fires
+// early, and that Status reports the present state of the lease.
 func TestShellTimeGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, nodeidtest.ID(1))
@@ -249,7 +249,7 @@ func TestOthersTakeNoRoomOfTheLeader(t *testing.T) {
 	if n := len(c.inbox); n != 3 || c.overflown {
 		t.Errorf("%d of 3 frames are taken, the leader's stream counts as ended: %v", n, c.overflown)
 	}
-	c.Receive(nodeidtest.ID(1), make([]byte, inputBytes)) // over the limit, so the stream counts as ended
+	c.Receive(nodeidtest.ID(1), make([]byte, inputBytes)) // these bytes exceed the limit, so the stream counts as ended
 	c.Receive(nodeidtest.ID(2), make([]byte, inputBytes))
 	if n := len(c.inbox); n != 5 || c.inbox[3].kind != inputDown || c.inbox[4].kind != inputReceive || !c.overflown {
 		t.Errorf("%d of 5 inputs are taken, the leader's stream counts as ended: %v", n, c.overflown)

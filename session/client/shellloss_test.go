@@ -66,9 +66,9 @@ type jumpClock struct {
 
 func (j *jumpClock) Now() clock.Time { return j.Clock.Now().Add(j.leap.Now().Sub(0)) }
 
-// TestShellErrIsExactAfterAPause pauses the process until after the hold's deadline. Err must
-// report the loss before a timer has fired or a goroutine has run, and no later input may make the
-// hold valid again.
+// TestShellErrIsExactAfterAPause pauses the process until the hold's deadline has passed. It checks
+// that the first call of Err reports the loss even if no timer has fired and no goroutine has run,
+// and that no later input makes the hold valid again.
 func TestShellErrIsExactAfterAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2, nodeidtest.ID(1))
@@ -151,8 +151,8 @@ func TestShellLateRenewalRevivesNothing(t *testing.T) {
 	})
 }
 
-// TestShellReleaseOfALockThatIsBeingLost checks a release that is in the inbox when the goroutine
-// detects the end of the lease.
+// TestShellReleaseOfALockThatIsBeingLost checks a release that is in the inbox when the client's
+// goroutine detects the end of the lease.
 func TestShellReleaseOfALockThatIsBeingLost(t *testing.T) {
 	for name, release := range map[string]func(*Hold, context.Context) error{
 		"release": (*Hold).Release, "detach": (*Hold).Detach,
@@ -191,8 +191,8 @@ func releaseWhileBeingLost(t *testing.T, release func(*Hold, context.Context) er
 	})
 }
 
-// TestMarksComeBeforeTheDeadline checks that a reader of an extended deadline finds the hold marked
-// as lost.
+// TestMarksComeBeforeTheDeadline checks that a reader that sees the extended deadline also sees
+// that the lost hold is marked.
 func TestMarksComeBeforeTheDeadline(t *testing.T) {
 	t.Parallel()
 	c := &Client{config: Config{Clock: clock.Monotonic()}, core: NewCore(1, worldTTL)}
@@ -261,7 +261,7 @@ func TestShellRebind(t *testing.T) {
 }
 
 // TestErrAtTheDeadline checks that Err reports the loss exactly at the deadline, or at the end of
-// the longest duration, since another caller may then have the lock.
+// the longest duration, since from that time another caller may have the lock.
 func TestErrAtTheDeadline(t *testing.T) {
 	const deadline = clock.Time(1000)
 	for name, row := range map[string]struct {

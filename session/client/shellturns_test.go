@@ -14,7 +14,9 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// TestEachTurnHasTheWholeInbox checks that the counts of the inbox begin at zero in each turn.
+// TestEachTurnHasTheWholeInbox checks that the counts of the inbox begin at zero in each turn. If
+// they did not, the client would soon drop every frame of other voters, and later every frame of
+// its leader.
 func TestEachTurnHasTheWholeInbox(t *testing.T) {
 	leader, other := nodeidtest.ID(1), nodeidtest.ID(2)
 	for name, row := range map[string]struct {
@@ -109,7 +111,8 @@ func TestShellCallsEndThoughAFrameIsRefused(t *testing.T) {
 					if left.Load() > 0 {
 						t.Skip("there are not so many")
 					}
-					// Without the error of the refusal, a client attaches again after two seconds.
+					// If the refusal returned no error, the client would attach again only after
+					// two seconds.
 					if took := time.Since(began); took >= time.Second {
 						t.Errorf("it took %v until all calls had ended: that something was refused is known at once",
 							took)

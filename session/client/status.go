@@ -13,10 +13,10 @@ type Phase uint8
 
 // The phases of a client, in order.
 const (
-	Seeking   Phase = iota // it waits before it asks a target
-	Opening                // it has asked a target for a session
-	Attaching              // it has asked a target for an attachment of its session
-	Attached               // it is attached to the leader
+	Seeking   Phase = iota // the client waits before it asks a target
+	Opening                // the client has asked a target for a session
+	Attaching              // the client has asked a target for an attachment of its session
+	Attached               // the client is attached to the leader
 )
 
 func (p Phase) String() string {
@@ -32,10 +32,10 @@ type Status struct {
 	Session  lockfsm.SessionID // zero means none
 	TTL      time.Duration     // as granted by the group; zero without a session
 	Renewed  clock.Time        // when the last acknowledged renewal was sent
-	Deadline clock.Time        // when every hold is lost if no renewal is acknowledged before
+	Deadline clock.Time        // when every hold is lost if no renewal is acknowledged earlier
 	Lease    LeaseState
 	Ended    SessionEnd // why the previous session has ended
-	// GraceUntil is roughly when the grace of the group ends, before which nothing is granted. Zero
+	// GraceUntil is roughly when the grace of the group ends. Until then no lock is granted. Zero
 	// means that the grace is over, or that the client is not attached.
 	GraceUntil clock.Time
 	Requests   int // waiting calls, held locks, and unconfirmed releases

@@ -13,7 +13,7 @@ type Outlets interface {
 	// Lost marks the hold of a request as lost.
 	Lost(*Outcome)
 	// Publish publishes the deadline at which all holds are lost if no renewal is acknowledged
-	// before. Zero means that there is no session.
+	// earlier. Zero means that there is no session.
 	Publish(deadline clock.Time)
 	// Outcome delivers an outcome that is not a loss.
 	Outcome(*Outcome)

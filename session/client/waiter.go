@@ -19,7 +19,7 @@ func (c *Client) WaitAttached(ctx context.Context) error {
 	return c.wait(ctx, inputWait, func(s Status) bool { return s.Phase == Attached })
 }
 
-// WaitReady waits until the client is attached and the group is past its grace. It fails like
+// WaitReady waits until the client is attached and the grace of the group is over. It fails like
 // WaitAttached.
 func (c *Client) WaitReady(ctx context.Context) error {
 	return c.wait(ctx, inputWait, func(s Status) bool { return s.Phase == Attached && s.GraceUntil == 0 })
@@ -44,9 +44,9 @@ func (c *Client) WaitReleased(ctx context.Context) error {
 	}
 }
 
-// CloseSession ends the session in the group without waiting for its lease, and waits until it has
+// CloseSession ends the session in the group before its lease ends, and waits until the session has
 // ended. It fails with ErrStillHeld while a lock is held. Waiting and later calls end with
-// ErrClosed. Without a leader it waits for one until ctx ends.
+// ErrClosed. Without a leader, CloseSession waits until there is a leader or ctx ends.
 func (c *Client) CloseSession(ctx context.Context) error { return c.wait(ctx, inputCloseSession, nil) }
 
 func (c *Client) wait(ctx context.Context, kind inputKind, done func(Status) bool) error {

@@ -19,7 +19,7 @@ import (
 var errNoLink = errors.New("no link")
 
 // world is a few clients and one or two keepers in a synctest bubble. They are connected by
-// function calls, and their log commits immediately.
+// function calls, and the log commits immediately.
 type world struct {
 	t       *testing.T
 	clock   clock.Clock

@@ -13,8 +13,8 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// TestAdoptIsProposed checks that each requested change is proposed once, and of several waiting
-// changes only the newest.
+// TestAdoptIsProposed checks that each requested change is proposed once. If several changes wait,
+// only the newest is proposed.
 func TestAdoptIsProposed(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -46,7 +46,7 @@ func TestAdoptIsProposed(t *testing.T) {
 func TestRaiseIsProposed(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
-	b.core.ProposeRaise(b.now, 5, lockfsm.RulesVersion+1) // the machine refuses it, which shows that it was proposed
+	b.core.ProposeRaise(b.now, 5, lockfsm.RulesVersion+1) // refused by the machine, so it was proposed
 	b.turn()
 	if !slices.Equal(b.kinds, []string{"stamp", "raise"}) {
 		t.Fatalf("proposed %v", b.kinds)
@@ -103,7 +103,7 @@ func TestAdoptAndRaiseBelongToTheirTerm(t *testing.T) {
 }
 
 // TestAdoptAndRaiseWaitForBorn checks that Adopt and Raise are proposed only after Born, since the
-// group would refuse them before.
+// group would refuse them before Born.
 func TestAdoptAndRaiseWaitForBorn(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, 0)

@@ -12,8 +12,8 @@ import (
 )
 
 // TestAttachStorm checks a new leader that has the Attach of every instance in the inbox of its
-// first turn. All are accepted in the order of arrival, in a few turns with bounded proposals.
-// Repeated Attaches have no effect.
+// first turn. All Attaches are accepted in the order of arrival, in a few turns with bounded
+// proposals. Repeated Attaches have no effect.
 func TestAttachStorm(t *testing.T) {
 	t.Parallel()
 	const sessions, locks = 10_000, 8

@@ -16,7 +16,7 @@ import (
 const benchTTL = 6 * time.Second
 
 // bench is a keeper core with a real machine. The test is its clock, its log and its peers. The
-// keeper leads in term 5 unless a test changes that.
+// keeper leads in term 5 unless a test changes its role.
 type bench struct {
 	t       *testing.T
 	core    *Core
@@ -25,7 +25,7 @@ type bench struct {
 	index   uint64
 	term    uint64
 	blob    []byte   // the batch that is proposed and not applied
-	kinds   []string // the kinds of its commands
+	kinds   []string // the kinds of the commands in blob
 	round   uint64   // the round that was requested in the last turn
 	replies map[nodeid.ID][]session.Reply
 	full    map[nodeid.ID]bool // peers whose frames the transport refuses
@@ -147,7 +147,7 @@ func (b *bench) step() {
 	}
 }
 
-// pump runs a turn of the core without checks: it applies its proposal and confirms its round.
+// pump runs a turn of the core without checks: it applies the proposal and confirms the round.
 func (b *bench) pump() {
 	b.core.Tick(b.now)
 	if term, blob := b.core.Proposal(1); blob != nil {
@@ -192,7 +192,7 @@ func (b *bench) said(to nodeid.ID) string {
 	for _, r := range b.replies[to] {
 		var s string
 		switch r.Kind {
-		case session.ReplyBehind: // left out, because it always follows a state
+		case session.ReplyBehind: // omitted, because it always follows a state
 			continue
 		case session.ReplyGrace:
 			s = fmt.Sprint("grace ", r.TTL)
@@ -244,7 +244,8 @@ func (b *bench) attach(from nodeid.ID, id lockfsm.SessionID, epoch lockfsm.Epoch
 	b.want(from, fmt.Sprint("attached ", epoch, " done"))
 }
 
-// attachCmd is an Attach with the nonce of the session's Open, if this bench has opened it.
+// attachCmd returns an Attach with the nonce of the session's Open, if this bench has opened the
+// session.
 func (b *bench) attachCmd(id lockfsm.SessionID, epoch lockfsm.Epoch) lockfsm.Command {
 	c := lockfsm.Command{Kind: lockfsm.Attach, Session: id, Epoch: epoch, Number: 1, Nonce: lockfsm.Nonce{0xee}}
 	for _, s := range b.machine.Sessions() {

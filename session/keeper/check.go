@@ -62,7 +62,7 @@ func (k *Core) Check() error {
 
 // Kept is a keeper's state of one session, for simulations.
 type Kept struct {
-	Deadline clock.Time // when the session may expire, on the keeper's clock, if no renewal is confirmed before
+	Deadline clock.Time // when the session may expire, on the keeper's clock, if no renewal is confirmed earlier
 	Expiring bool       // the expiry of the session is decided
 	Renewing bool       // a renewal has arrived and is not confirmed yet
 }

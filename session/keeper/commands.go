@@ -9,7 +9,7 @@ import (
 )
 
 // This file checks the headers of commands and makes one proposal per turn. It does not change the
-// bytes of a command, except of Open.
+// bytes of a command, except those of Open.
 
 // commandRun is a sequence of commands of one attachment, or one Open, that waits to be proposed.
 type commandRun struct {
@@ -87,9 +87,9 @@ func (k *Core) takeCommands(p *peerState, frame []byte) bool {
 	return len(frame) == 0
 }
 
-// admit checks one command. It returns the run to which the command belongs, without its bytes. The
-// run has no peer if the command must not be proposed. It returns false if no client may send the
-// command.
+// admit checks one command. It returns the run to which the command belongs, without its bytes. If
+// the command must not be proposed, the run has no peer. If no client may send the command, admit
+// returns false.
 func (k *Core) admit(p *peerState, h lockfsm.Header, command []byte) (commandRun, bool) {
 	switch h.Kind {
 	case lockfsm.Open:
@@ -155,15 +155,15 @@ func (k *Core) admitOpen(p *peerState, command []byte) (commandRun, bool) {
 	return commandRun{peer: p, nonce: c.Nonce, bytes: c.Append(nil)}, true
 }
 
-// admitAttach begins an attachment, which replaces one with a lower epoch. It refuses a peer that
-// does not own the session before it can displace the legitimate attachment.
+// admitAttach begins an attachment, which replaces an attachment with a lower epoch. It refuses a
+// peer that does not own the session, before this peer can displace the legitimate attachment.
 func (k *Core) admitAttach(p *peerState, h lockfsm.Header, command []byte) (commandRun, bool) {
 	nonce, err := lockfsm.PeekNonce(command)
 	if err != nil {
 		return commandRun{}, false
 	}
 	if a := k.attachments[h.Session]; a != nil && a.peer == p && a.epoch == h.Epoch {
-		return commandRun{}, true // a duplicate, whose answer is sent when the first is applied
+		return commandRun{}, true // a duplicate, which is answered when the first Attach is applied
 	}
 	s := k.session(h.Session)
 	if mine := s != nil && k.owns(p, nonce, s); !mine || h.Epoch <= s.epoch {
@@ -216,7 +216,7 @@ func (k *Core) enqueue(p commandRun) {
 	k.queue = append(k.queue, p)
 }
 
-// refuse drops the Open or ends the attachment of a run that is not proposed.
+// refuse handles a run that is not proposed: it drops the run's Open or ends the run's attachment.
 func (k *Core) refuse(p commandRun) {
 	if p.on == nil {
 		k.forgetOpen(p.nonce)
@@ -236,8 +236,8 @@ func (k *Core) forgetOpen(nonce lockfsm.Nonce) *peerState {
 }
 
 // Proposal returns the batch of commands to propose in this turn and its term, or nil. The Stamp
-// with the leader's wall clock is its first command. After a batch that is not nil, Proposed must
-// be called. The caller owns the bytes.
+// with the leader's wall clock is its first command. If the batch is not nil, Proposed must be
+// called next. The caller owns the bytes.
 func (k *Core) Proposal(wallUnixMS int64) (term uint64, blob []byte) {
 	k.blob, k.blobExpires = k.blob[:0], 0
 	if !k.led || k.now.Before(k.proposeAt) || len(k.queue) == 0 && !k.due() {
@@ -281,7 +281,7 @@ func (k *Core) Proposal(wallUnixMS int64) (term uint64, blob []byte) {
 }
 
 // Proposed reports whether the log accepted the last batch. If it did not, the attachments with
-// commands in the batch end, and the keeper's own commands stay due.
+// commands in the batch end, and the keeper's own commands remain due.
 func (k *Core) Proposed(accepted bool) {
 	for _, p := range k.blob {
 		k.queued -= len(p.bytes)

@@ -192,7 +192,7 @@ func TestDuplicateOpenIsProposedOnce(t *testing.T) {
 	b.want(nodeidtest.ID(2), "") // another peer has sent this nonce
 	b.want(nodeidtest.ID(1), "opened done")
 	id := b.replies[nodeidtest.ID(1)][0].Session
-	b.send(nodeidtest.ID(1), open) // as if the answer was lost
+	b.send(nodeidtest.ID(1), open) // as if the answer had been lost
 	b.step()
 	b.want(nodeidtest.ID(1), "opened done")
 	if b.replies[nodeidtest.ID(1)][0].Session != id {
@@ -204,7 +204,7 @@ func TestDuplicateOpenIsProposedOnce(t *testing.T) {
 }
 
 // TestRefusedProposalEndsItsAttachments checks that an attachment ends if the log refuses a
-// proposal with a command of it.
+// proposal that contains a command of this attachment.
 func TestRefusedProposalEndsItsAttachments(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

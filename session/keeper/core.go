@@ -12,11 +12,11 @@ import (
 
 // Limits of a keeper; see "Limits" in the package comment.
 const (
-	tickEvery       = 100 * time.Millisecond // the interval between checks of deadlines
-	watchBefore     = time.Second            // in the last second before a deadline it checks every tickEvery
-	stallAfter      = 300 * time.Millisecond // a turn this long after the previous one was a stall
-	retryAfter      = 50 * time.Millisecond  // after a refused proposal or reply
-	roundAgain      = 200 * time.Millisecond // an unconfirmed round is requested again
+	tickEvery       = 100 * time.Millisecond // shortest time between two checks of the deadlines
+	watchBefore     = time.Second            // in this time before a deadline, deadlines are checked every tickEvery
+	stallAfter      = 300 * time.Millisecond // if two turns are this far apart, the keeper was stalled
+	retryAfter      = 50 * time.Millisecond  // pause after a refused proposal or reply
+	roundAgain      = 200 * time.Millisecond // after this time an unconfirmed round is requested again
 	blobBytes       = 1 << 20                // commands in one proposal
 	replyBytes      = 256 << 10              // replies in one frame
 	recordBytes     = 64                     // size of a reply, rounded up
@@ -30,10 +30,10 @@ const (
 	frameRenewals   = 4096
 	maxAskers       = 4096
 	expiresPerBlob  = 4096
-	sessionsPerTurn = 4096 // sessions that a turn adds or whose deadlines it checks
+	sessionsPerTurn = 4096 // maximum number of sessions that a turn adds, or whose deadlines it checks
 )
 
-// Role is the role of this voter in a term, as far as it knows.
+// Role is the role of this voter in a term, as far as the voter knows.
 type Role struct {
 	Term    uint64
 	Leading bool
@@ -50,14 +50,14 @@ type Leadership struct {
 	Grace     time.Duration
 }
 
-// Core makes all decisions of a [Keeper]. The caller passes inputs, each with the time, and then
-// calls Turn. It must call Turn again at the time that Next returns, or earlier. It is not safe for
-// concurrent use.
+// Core makes all decisions of a [Keeper]. It has no goroutine, no clock and no random source. The
+// caller passes inputs, each with the time, and then calls Turn. It must call Turn again at the
+// time that Next returns, or earlier. A Core is not safe for concurrent use.
 type Core struct {
 	// Vouch returns the hash of the capability in the certificate of a connected peer, or zero for
 	// a full instance. It also reports whether the record with which the peer opens a session
-	// agrees with the connection. It must depend only on the connection of the peer, and must be
-	// set before the first input. A nil Vouch means zero and true.
+	// agrees with the connection. The result must depend only on the connection of the peer. Vouch
+	// must be set before the first input. If it is nil, the results are zero and true.
 	Vouch func(from nodeid.ID, record []byte) (capability [32]byte, ok bool)
 
 	// Stamp adds information from the certificate to the record with which a peer with these rights
@@ -80,8 +80,8 @@ type Core struct {
 	allBound, bornSent  bool
 	graceDue, graceSent bool
 	adoptDue            *adoption  // requested and not proposed yet
-	raiseDue            uint32     // requested and not proposed yet; zero means none
-	proposeAt           clock.Time // earliest next proposal, after a refusal
+	raiseDue            uint32     // version that is requested and not proposed yet; zero means none
+	proposeAt           clock.Time // earliest time of the next proposal, after a refusal
 	opens               map[lockfsm.Nonce]pendingOpen
 	opened              map[nodeid.ID]int // the number of sessions by the instance that opened them
 	queue               []commandRun
@@ -96,14 +96,14 @@ type Core struct {
 	expireDue           []lockfsm.SessionID
 	expiring            int
 	now                 clock.Time
-	// The sum of all stalls. The clock of deadlines does not advance during a stall.
+	// stalled is the sum of all stalls. The clock of deadlines does not advance during a stall.
 	stalled         time.Duration
-	waiters, flying []*attachment // attachments whose renewal waits for the next round, or for the confirmation of a round
+	waiters, flying []*attachment // whose renewal waits for the next round, or for the confirmation of its round
 	round           uint64
 	roundAt         clock.Time
 	peers           map[nodeid.ID]*peerState
-	// all are all peers, touched the peers touched in this turn, and owing the peers with pending
-	// ends.
+	// all contains all peers, touched those passed to touch in this turn, and owing those with
+	// pending ends.
 	all, touched, owing []*peerState
 	askers              []nodeid.ID
 	asking              map[nodeid.ID]struct{}
@@ -206,13 +206,14 @@ func (k *Core) ProposeRaise(now clock.Time, term uint64, version uint32) {
 }
 
 // serving reports whether client commands are accepted. They are accepted only by a leader that has
-// applied the first entry of its term, because only such a leader knows the state, and only after
-// Born, because there is no group before.
+// applied the first entry of its term, because only such a leader knows the state. They are
+// accepted only after Born, because until then there is no group.
 func (k *Core) serving() bool { return k.led && k.born }
 
-// begin is called first for every input. It detects stalls. The time of a stall does not count
-// toward any deadline, since the keeper has not read renewals. A stall that ends before a turn is
-// due is not detected, but then the keeper has the whole time watchBefore to read the renewals.
+// begin is called first for every input. It detects stalls. A stalled keeper has not read the
+// renewals that arrived during the stall, so this time does not count toward any deadline. A stall
+// is detected only if it lasts beyond the time at which a turn is due. If it ends earlier, the
+// keeper still has the whole time watchBefore to read the renewals.
 func (k *Core) begin(now clock.Time) {
 	if gap := now.Sub(k.lookAt()) + tickEvery; k.now != 0 && gap >= stallAfter {
 		k.stalled += gap
@@ -221,9 +222,9 @@ func (k *Core) begin(now clock.Time) {
 }
 
 // lookAt returns when the keeper checks the deadlines next. This is watchBefore ahead of the
-// earliest deadline, to find out whether a renewal has extended it, and from then on every
-// tickEvery. The keeper never checks twice within tickEvery, so thousands of deadlines do not cost
-// more turns than one.
+// earliest deadline, to find out whether a renewal has extended that deadline, and from then on
+// every tickEvery. The keeper never checks twice within tickEvery, so thousands of deadlines do not
+// cost more turns than a single deadline.
 func (k *Core) lookAt() clock.Time {
 	at := k.now.Add(tickEvery)
 	if len(k.expiries) > 0 {
@@ -284,7 +285,7 @@ func (k *Core) Next() clock.Time {
 
 func (k *Core) due() bool {
 	return k.bornDue() || k.graceDue && !k.graceSent || len(k.expireDue) > 0 ||
-		k.born && (k.adoptDue != nil || k.raiseDue != 0) // before Born the group would refuse them
+		k.born && (k.adoptDue != nil || k.raiseDue != 0) // before Born the group would refuse these commands
 }
 
 func (k *Core) bornDue() bool { return k.allBound && !k.bornSent && !k.born }

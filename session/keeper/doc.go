@@ -31,27 +31,29 @@
 // # Failure
 //
 // A keeper that cannot deliver a command or a reply of an attachment ends the attachment. It
-// repeats the message about this end until the transport accepts it.
+// informs the client, and repeats this message until the transport accepts it.
 //
-// In the last second before a deadline a keeper checks the deadlines every 100 ms. If a turn then
-// begins 300 ms or more after the previous one, the keeper was stalled. It adds this time to every
-// deadline, because renewals that have arrived may not have been read. A stall before the last
-// second needs no such correction, because the keeper then reads the renewals in the last second.
+// In the last second before a deadline a keeper checks the deadlines every 100 ms. If, in this
+// second, a turn begins 300 ms or more after the previous turn, the keeper was stalled. It adds
+// this time to every deadline, because renewals that have arrived may not have been read. A stall
+// before the last second needs no such correction, because the keeper then reads the renewals in
+// the last second.
 //
 // # Limits
 //
 // A keeper accepts 1,024 attachments, 256 sessions and 8 MiB of waiting commands from one peer, and
-// 32 MiB of waiting commands from all peers. It keeps a list of 4,096 peers that asked for a
-// leader. It keeps the newest renewal of each attachment, and the newest 8 unconfirmed answers
-// of each session. In one turn it reads at most 8 MiB from a peer and 64 MiB from all peers.
+// 32 MiB of waiting commands from all peers. It keeps a list of up to 4,096 peers that asked for a
+// leader. It keeps the newest renewal of each attachment, and the newest 8 unconfirmed answers of
+// each session. In one turn it reads at most 8 MiB from a peer and 64 MiB from all peers.
 //
 // # Refused alternatives
 //
-// The core could run on the log's goroutine. With 1,024 callers this was 10 to 30 % slower, since
-// log and keeper then do not run in parallel.
+// The core could run on the log's goroutine. Measured in memory with 1,024 callers, this was 10 to
+// 30 % slower, since log and keeper do not run in parallel in this case.
 //
-// A mutex could protect the core, without a goroutine, an inbox and copies. Each frame is then a
+// A mutex could protect the core, without a goroutine, an inbox and copies. Each frame would be a
 // separate turn. In twelve pairs of runs in memory, a lock and its release took 5 % more processor
-// time with one caller on the leader, 3 % more with one on a follower, 13 % more with 64 callers
-// and 5 % more with 1,024. It took 6 % less where 64 callers waited for one lock.
+// time with one caller on the leader, 3 % more with one caller on a follower, 13 % more with 64
+// callers, and 5 % more with 1,024 callers. They took 6 % less with 64 callers that waited for one
+// lock.
 package keeper

@@ -8,7 +8,7 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// A new leader gives every session its full TTL, counted from the beginning of its leadership. A
+// A new leader gives every session its full TTL, measured from the beginning of the leadership. A
 // million sessions are too many for one turn, so this file adds ("enters") them to the core in
 // steps. Replies are the same as if all sessions were entered:
 //
@@ -39,11 +39,11 @@ func (e *entering) at(id lockfsm.SessionID) (place int, found bool) {
 	return place, found && !e.done[place]
 }
 
-// beginEntering keeps the slice until all sessions are entered.
+// beginEntering begins to enter the sessions. It keeps the slice until all sessions are entered.
 func (k *Core) beginEntering(sessions []lockfsm.SessionInfo) {
 	n := len(sessions)
 	k.entering = entering{sessions: sessions, done: make([]bool, n), left: n, since: k.elapsed()}
-	k.expiries = make(expiryHeap, 0, n) // so that it need not grow
+	k.expiries = make(expiryHeap, 0, n) // growing the heap would copy the whole heap in one turn
 }
 
 func (k *Core) enterSome() {

@@ -179,8 +179,8 @@ func TestMassExpiryIsInSteps(t *testing.T) {
 	}
 }
 
-// TestRenewedSessionsAreLookedAtInSteps checks that many renewed sessions whose first deadlines
-// were the same are also checked in steps.
+// TestRenewedSessionsAreLookedAtInSteps checks that many renewed sessions that had the same
+// deadline at first are also checked in steps.
 func TestRenewedSessionsAreLookedAtInSteps(t *testing.T) {
 	t.Parallel()
 	const sessions, step = 40, 7
@@ -215,7 +215,7 @@ func TestRenewedSessionsAreLookedAtInSteps(t *testing.T) {
 }
 
 // BenchmarkLead measures the longest turn of a new leader with a million sessions, and the longest
-// turn when they expire, with the default steps and with a single step.
+// turn when the sessions expire, with the default steps and with a single step.
 func BenchmarkLead(b *testing.B) {
 	const million = 1_000_000
 	all := make([]lockfsm.SessionInfo, million)

@@ -21,7 +21,7 @@ func FuzzKeeper(f *testing.F) {
 		one, two := b.open(nodeidtest.ID(1)), b.open(nodeidtest.ID(2))
 		b.core.Receive(b.now, nodeidtest.ID(1), renewals, commands)
 		b.step()
-		// The same commands are now sent on the peer's own attachment.
+		// From here on, the same commands are sent on the peer's own attachment.
 		for _, kind := range []lockfsm.Kind{lockfsm.Acquire, lockfsm.Release} {
 			b.core.Receive(b.now, nodeidtest.ID(1), session.Renewal{Session: one, Epoch: 1, Seq: 1,
 				Heard: 0}.Append(renewals), lockfsm.Command{Kind: kind, Session: one, Epoch: 1, Number: 1,

@@ -11,7 +11,8 @@ import (
 // This file tests members that send well-formed but wrong messages.
 
 // TestAnothersSessionIsNotTaken checks that an Attach with the ID of another session but without
-// its nonce is refused, by this leader and by the next.
+// its nonce is refused by this leader and by the next leader. IDs are not secret, since every
+// waiting client gets the ID of the holder's session.
 func TestAnothersSessionIsNotTaken(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -51,7 +52,7 @@ func TestAnothersSessionIsNotTaken(t *testing.T) {
 }
 
 // TestAttachAheadOfItsSessionEndsNothing checks that an Attach of another peer with the guessed ID
-// of a future session does not end the attachment of its owner, which has the same epoch.
+// of a future session does not end the attachment of the session's owner, which has the same epoch.
 func TestAttachAheadOfItsSessionEndsNothing(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

@@ -15,7 +15,7 @@ import (
 // Limits of the inbox.
 const (
 	inboxBytes     = 64 << 20 // of frames
-	peerInboxBytes = 8 << 20  // of frames of one peer: a flooding peer must not cause other peers' frames to be dropped
+	peerInboxBytes = 8 << 20  // of frames of one peer, so that a flood does not displace other peers' frames
 	inputBytes     = 128      // the size of a frame without its bytes
 )
 
@@ -45,12 +45,12 @@ type Keeper struct {
 
 	// Owned by the goroutine.
 	core  *Core
-	now   clock.Time // of the turn
+	now   clock.Time // time of the turn
 	spare inbox
 }
 
 // inbox holds the inputs of a keeper since its last turn. Results are copied into two slices that
-// are reused, so a busy leader does not allocate for them.
+// are reused, so a busy leader allocates no memory for results.
 type inbox struct {
 	inputs  []input
 	results []lockfsm.Result
@@ -147,8 +147,8 @@ func (k *Keeper) ReceiveUnder(from nodeid.ID, rights *capability.Capability, ren
 	k.put(func(b *inbox) { b.receive(from, rights, renewals, commands) })
 }
 
-// Down reports that the last stream to a peer has ended. It must be called after Receive was called
-// with all frames of the peer.
+// Down reports that the last stream to a peer has ended. It must not be called before Receive was
+// called with all frames of the peer.
 func (k *Keeper) Down(peer nodeid.ID) { k.post(input{kind: inputDown, peer: peer}) }
 
 // Role reports a change of the term, of the leader, or of this voter's role.
@@ -170,14 +170,15 @@ func (k *Keeper) AllBound() { k.post(input{kind: inputAllBound}) }
 // ProposeAdopt makes the keeper propose a change of the group's charter, if it leads in the given
 // term: the TTL of future sessions, the settings and the budgets. A zero TTL, nil settings and zero
 // budgets mean no change. A later call replaces a change that is not proposed yet. The change is
-// lost when the term ends, and the caller must then repeat the call. The keeper keeps the settings.
+// lost when the term ends; the caller must repeat the call in the next term. The keeper keeps the
+// settings.
 func (k *Keeper) ProposeAdopt(term uint64, ttl time.Duration, settings []byte, budgets session.Budgets) {
 	k.post(input{kind: inputAdopt, term: term, adopt: &adoption{ttl, settings, budgets}})
 }
 
 // ProposeRaise makes the keeper propose a higher version of the rules, if it leads in the given
-// term. Every replica that does not know the version stops when it applies the change. The change
-// is lost when the term ends, and the caller must then repeat the call.
+// term. A replica that does not know the version stops when it applies the change. The change is
+// lost when the term ends; the caller must repeat the call in the next term.
 func (k *Keeper) ProposeRaise(term uint64, version uint32) {
 	k.post(input{kind: inputRaise, term: term, version: version})
 }
@@ -198,8 +199,8 @@ func (b *inbox) applied(result *lockfsm.Result) {
 	b.inputs = append(b.inputs, input{kind: inputApplied, from: len(b.results) - 1, to: len(b.results)})
 }
 
-// receive adds a frame. If there is no room for it, receive adds an inputDropped instead, once per
-// turn and peer.
+// receive adds a frame. If there is no room for the frame, receive adds an inputDropped instead,
+// once per turn and peer.
 func (b *inbox) receive(from nodeid.ID, rights *capability.Capability, renewals, commands []byte) {
 	if b.shares == nil {
 		b.shares = make(map[nodeid.ID]share)
@@ -219,7 +220,7 @@ func (b *inbox) receive(from nodeid.ID, rights *capability.Capability, renewals,
 	b.inputs = append(b.inputs, in)
 }
 
-// last replaces the parts of a result that share memory with the machine by copies.
+// last replaces by copies the parts of a result that share memory with the machine.
 func (b *inbox) last(r *lockfsm.Result) {
 	states, fired := r.States, r.Fired
 	if r.Holder != nil || r.Circle != nil || r.Evicted != nil {

@@ -14,16 +14,18 @@ import (
 type keptSession struct {
 	id       lockfsm.SessionID
 	nonce    lockfsm.Nonce
-	opener   lockfsm.Opener // no other instance may use the session
-	epoch    lockfsm.Epoch  // in the applied state
+	opener   lockfsm.Opener // the instance that may use the session
+	epoch    lockfsm.Epoch  // epoch in the applied state
 	ttl      time.Duration
 	deadline clock.Time // on the clock of deadlines; see elapsed
 	// expiring means that the expiry is decided. Renewals are then no longer acknowledged, until
 	// the end of the session or of the term.
 	expiring bool
-	// Renewals of a client that receives nothing do not count; see package session. heard is when
-	// the newest answer was sent that a renewal has confirmed as received. told are the answers
-	// that are not confirmed. Both fields are kept across attachments.
+	// Renewals of a client that receives nothing do not count, because such a client could be
+	// granted a lock and never receive the grant. Of the answers that a renewal has confirmed as
+	// received, heard is when the newest was sent. told contains the answers that are not
+	// confirmed. Both fields are kept across attachments, because such a client attaches
+	// repeatedly.
 	heard clock.Time
 	told  session.Sent
 }
@@ -69,7 +71,8 @@ func (k *Core) keep(info *lockfsm.SessionInfo, from clock.Time) {
 	k.expiries.push(expiry{at: s.deadline, session: s.id})
 }
 
-// keepGone adds a gone session, whose remaining holds expire after ttl. No client can attach to it.
+// keepGone adds a session that has ended and whose remaining holds expire after ttl. No client can
+// attach to this session.
 func (k *Core) keepGone(id lockfsm.SessionID, ttl time.Duration) {
 	k.keep(&lockfsm.SessionInfo{ID: id, TTL: ttl}, k.elapsed())
 }
@@ -116,9 +119,9 @@ func (k *Core) takeRenewals(p *peerState, frame []byte) bool {
 	return true
 }
 
-// await adds an attachment with a renewal to those that wait for the next round. A renewal that was
-// sent with an Attach waits until the Attach is applied, because until then the session has another
-// epoch.
+// await adds an attachment with a renewal to the attachments that wait for the next round. A
+// renewal that was sent with an Attach waits until the Attach is applied, because until then the
+// session has another epoch.
 func (k *Core) await(a *attachment) {
 	if a.waits && a.live && !a.inWaiters {
 		a.inWaiters = true
@@ -127,7 +130,7 @@ func (k *Core) await(a *attachment) {
 }
 
 // Round returns the round to request in this turn, if any. One round serves all waiting renewals.
-// While a round is not confirmed, further renewals wait for the next one. If the confirmation is
+// While a round is not confirmed, further renewals wait for the next round. If the confirmation is
 // late, Round requests a new round. The confirmation of a round also confirms all earlier rounds.
 func (k *Core) Round() (term, round uint64, ok bool) {
 	late := len(k.flying) > 0 && k.now.Sub(k.roundAt) >= roundAgain
@@ -141,7 +144,7 @@ func (k *Core) Round() (term, round uint64, ok bool) {
 		switch {
 		case a.over || !a.waits:
 			a.inWaiters = false
-		case a.flies: // its earlier renewal is kept until it is confirmed; otherwise a slow quorum would confirm none
+		case a.flies: // if this replaced the earlier renewal, a slow quorum would never confirm one
 			kept = append(kept, a)
 		default:
 			a.inWaiters, a.waits = false, false
@@ -190,8 +193,9 @@ func (k *Core) Confirmed(now clock.Time, term, round uint64) {
 
 // expire decides which sessions expire. A session whose renewal has arrived and is not confirmed
 // does not expire. Thousands of sessions can be due at the same time, for example one TTL after the
-// beginning of a leadership. A turn checks only as many as step returns, and the next turn then
-// follows immediately. A session that is checked late can be renewed until then.
+// beginning of a leadership. A turn checks only as many sessions as step returns; if some are left,
+// the next turn follows immediately. A session that is checked late can be renewed until it is
+// checked.
 func (k *Core) expire() {
 	now := k.elapsed()
 	k.expiriesLeft = false
@@ -206,7 +210,7 @@ func (k *Core) expire() {
 		case s == nil || s.expiring:
 			k.expiries.pop()
 			continue
-		case due.at.Before(s.deadline): // renewed since
+		case due.at.Before(s.deadline): // renewed in the meantime
 			k.expiries.pop()
 			k.expiries.push(expiry{at: s.deadline, session: s.id})
 			continue
@@ -230,8 +234,8 @@ type expiry struct {
 }
 
 // expiryHeap is a min-heap of expiries by time, and at equal times by session ID. A renewal does
-// not change the heap. An expiry whose session was renewed is pushed again when it is reached,
-// which is about once per TTL and session.
+// not change the heap. When an expiry is reached whose session was renewed, it is pushed again.
+// This happens about once per TTL and session.
 type expiryHeap []expiry
 
 func (h expiryHeap) less(i, j int) bool {

@@ -26,7 +26,7 @@ func TestRenewalWaitsForARoundBegunBehindIt(t *testing.T) {
 		t.Fatal("no round was asked for")
 	}
 	b.want(nodeidtest.ID(1), "")
-	b.renew(nodeidtest.ID(1), id, 1, 2) // arrives after the round has begun, so that round does not confirm it
+	b.renew(nodeidtest.ID(1), id, 1, 2) // arrives after the round has begun, so this round does not confirm it
 	b.turn()
 	if b.round != 0 {
 		t.Fatal("a second round while the first is not confirmed")
@@ -81,7 +81,7 @@ func TestOneRoundForAllThatWait(t *testing.T) {
 }
 
 // TestSlowRoundIsAskedAgain checks that a new round is requested if the confirmation of a round is
-// late, and that the late confirmation counts for the renewals of its round.
+// late, and that the late confirmation still counts for the renewals of the first round.
 func TestSlowRoundIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -167,7 +167,7 @@ func TestASessionIsNotStolen(t *testing.T) {
 		t.Errorf("the lock is %+v", e)
 	}
 	b.core.Vouch = func(nodeid.ID, []byte) (capability [32]byte, ok bool) { return [32]byte{1}, true }
-	b.send(holder, b.attachCmd(id, 2)) // from the same instance with another capability
+	b.send(holder, b.attachCmd(id, 2)) // the same instance with another capability
 	b.step()
 	b.want(holder, "attached 2 no session")
 }
@@ -267,7 +267,7 @@ func TestExpiringSessionIsNotRenewed(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
 	id := b.open(nodeidtest.ID(1))
-	b.refuse = true // the log refuses the Expire, which stays decided and is proposed again
+	b.refuse = true // the log refuses the Expire, which remains decided and is proposed again
 	b.pass(benchTTL + tickEvery)
 	if b.alive(id) || b.core.Status().Expiring != 1 {
 		t.Fatal("not expiring")
@@ -353,7 +353,7 @@ func TestStallExtendsAllDeadlines(t *testing.T) {
 func TestGraceIsCountedFromBornHere(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, 2*time.Second)
-	b.core.AllBound(b.now) // it does not lead yet; AllBound is valid for all terms
+	b.core.AllBound(b.now) // the keeper does not lead yet; AllBound is valid for all terms
 	b.core.Role(b.now, Role{Term: 5, Leading: true, Leader: nodeid.Endpoint{ID: nodeidtest.ID(9), Addr: "self"}})
 	if b.turn(); len(b.kinds) != 0 {
 		t.Fatalf("proposed %v", b.kinds)

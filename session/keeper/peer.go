@@ -16,7 +16,7 @@ type peerState struct {
 	id          nodeid.ID
 	rights      *capability.Capability // the rights of the connection of the last frame; nil for a full instance
 	attachments []*attachment
-	opens       int      // proposed, not applied
+	opens       int      // Opens that are proposed and not applied
 	queued      int      // bytes of commands that wait to be proposed
 	out         [][]byte // the frames of replies in this turn
 	likely      int      // the predicted size of a frame
@@ -37,18 +37,18 @@ type pendingEnd struct {
 	reason  session.EndReason
 }
 
-// attachment connects a session to its client. A session has at most one attachment, that with the
-// highest requested epoch.
+// attachment connects a session to its client. A session has at most one attachment, the one with
+// the highest requested epoch.
 type attachment struct {
 	session lockfsm.SessionID
 	epoch   lockfsm.Epoch
-	nonce   lockfsm.Nonce // the nonce in its Attach
+	nonce   lockfsm.Nonce // the nonce in the attachment's Attach
 	peer    *peerState
-	live    bool // its Attach is applied, so the session has this epoch
+	live    bool // the Attach is applied, so the session has this epoch
 	over    bool
-	// waits means that a renewal waits for the next round, and flies that a renewal waits for the
+	// waits means that a renewal waits for the next round; flies means that a renewal waits for the
 	// confirmation of its round. Only the newest renewal in each of these states is kept, because
-	// its acknowledgement includes the earlier ones.
+	// its acknowledgement includes earlier renewals.
 	waits, flies    bool
 	waitSeq, flySeq uint64
 	round           uint64
@@ -122,9 +122,9 @@ func (k *Core) sendPending() {
 	}
 }
 
-// Replied reports whether the transport accepted all frames for a peer. If it did not, all
-// attachments of the peer end, because the dropped frames may have contained replies for each of
-// them. Their clients are informed when the transport accepts frames again.
+// Replied reports whether the transport accepted all frames for a peer. If the transport did not
+// accept a frame, all attachments of the peer end, because the dropped frames may have contained
+// replies for each attachment. Their clients are informed when the transport accepts frames again.
 func (k *Core) Replied(now clock.Time, id nodeid.ID, accepted bool) {
 	p := k.peers[id]
 	if p == nil {
@@ -153,7 +153,7 @@ func (k *Core) Replied(now clock.Time, id nodeid.ID, accepted bool) {
 	k.strike(p)
 }
 
-// owe adds a pending end. A session has at most one.
+// owe adds a pending end. A session has at most one pending end.
 func (p *peerState) owe(end pendingEnd) {
 	for i := range p.pending {
 		if p.pending[i].session == end.session {
@@ -195,8 +195,8 @@ func (k *Core) Dropped(now clock.Time, id nodeid.ID) {
 	}
 }
 
-// Down implements [Keeper.Down]. The attachments of the peer end, and its sessions stay until their
-// leases end.
+// Down reports that the last stream to a peer has ended. The attachments of the peer end, and its
+// sessions remain until their leases end.
 func (k *Core) Down(now clock.Time, id nodeid.ID) {
 	k.begin(now)
 	if _, ok := k.asking[id]; ok {
@@ -247,8 +247,8 @@ func (k *Core) redirect(p *peerState) {
 	}
 }
 
-// remember records a peer that asked for the leader. If there are too many such peers, it removes
-// the oldest, which will ask again.
+// remember records a peer that asked for the leader. If there are too many such peers, remember
+// removes the oldest, which will ask again.
 func (k *Core) remember(id nodeid.ID) {
 	if _, ok := k.asking[id]; ok {
 		return
@@ -261,8 +261,9 @@ func (k *Core) remember(id nodeid.ID) {
 	k.askers = append(k.askers, id)
 }
 
-// tellAskers redirects all recorded peers to the current leader. They stay recorded until their
-// stream ends, so that they are also redirected to later leaders.
+// tellAskers redirects all recorded peers to the current leader. The peers remain recorded until
+// their stream ends: if the new leader stops responding too, they must be redirected to its
+// successor.
 func (k *Core) tellAskers() {
 	for _, id := range k.askers {
 		k.redirect(k.peer(id))

@@ -83,7 +83,7 @@ func TestFiredChangesAreTold(t *testing.T) {
 	b.step()
 	b.want(nodeidtest.ID(1), "freed 1 done")
 	b.want(nodeidtest.ID(2), "state 1 granted")
-	b.want(nodeidtest.ID(3), "") // it is not attached, and its next Attach returns the state
+	b.want(nodeidtest.ID(3), "") // this client is not attached, and its next Attach returns the state
 	b.send(nodeidtest.ID(2), lockfsm.Command{Kind: lockfsm.Close, Session: two, Epoch: 1})
 	b.step()
 	b.want(nodeidtest.ID(2), "ended 1 no session")
@@ -102,9 +102,9 @@ func TestFiredChangesAreTold(t *testing.T) {
 	}
 }
 
-// TestAttachOnItsWay checks that an Attach that is in the log is not replaced by one with the same
-// or a lower epoch, or by one of another instance, and that no reply is sent with an epoch whose
-// Attach is not applied.
+// TestAttachOnItsWay checks that an Attach that is in the log is not replaced by an Attach with the
+// same or a lower epoch, or by an Attach of another instance, and that no reply is sent with an
+// epoch whose Attach is not applied.
 func TestAttachOnItsWay(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -196,8 +196,9 @@ func TestDownLeavesSessionsToTheirLease(t *testing.T) {
 	b.attach(nodeidtest.ID(1), id, 2)
 }
 
-// TestARepeatedAttachIsNoStranger checks that an Attach that arrives twice is answered once. An
-// Attach with an older epoch is answered with Stale.
+// TestARepeatedAttachIsNoStranger checks that an Attach that arrives twice is answered once. After
+// an answer Stale the client would believe that its session has ended and its releases are
+// confirmed. Only an Attach with an older epoch is answered with Stale.
 func TestARepeatedAttachIsNoStranger(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

@@ -20,7 +20,7 @@ func TestDeadlinesCostFewTurns(t *testing.T) {
 		turns := 0
 		for end := b.now.Add(60 * benchTTL); b.now.Before(end); turns++ {
 			b.advance(max(b.core.Next().Sub(b.now), time.Millisecond))
-			for id, s := range b.core.sessions { // as if each session was renewed now
+			for id, s := range b.core.sessions { // as if each session had been renewed now
 				s.deadline = b.now.Add(s.ttl - b.core.stalled)
 				if s.expiring {
 					t.Fatalf("session %d is ended", id)

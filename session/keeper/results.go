@@ -53,7 +53,7 @@ func (k *Core) applied(r *lockfsm.Result) {
 		k.appliedEvict(r)
 	case lockfsm.Close, lockfsm.Expire:
 		if r.Code == lockfsm.Done || r.Kind == lockfsm.Expire && r.Code == lockfsm.NoSession {
-			k.forget(r.Session) // its remaining holds can be resumed until they expire
+			k.forget(r.Session) // the remaining holds of the session can be resumed until they expire
 		}
 		if r.Code == lockfsm.Done && r.TTL > 0 {
 			k.keepGone(r.Session, r.TTL)
@@ -106,7 +106,7 @@ func (k *Core) tellGraceOver() {
 }
 
 // appliedAttach makes an attachment live. It sends the states before Attached, since Attached means
-// that they are complete.
+// that all states were sent.
 func (k *Core) appliedAttach(r *lockfsm.Result) {
 	if s := k.session(r.Session); s != nil && r.Code == lockfsm.Done {
 		s.epoch = r.Epoch

@@ -9,10 +9,10 @@ import (
 )
 
 // This file decides what the keeper refuses to peers that are not full instances. Only Acquire
-// needs a right, because the other commands that clients may send only affect their own requests
-// and session.
+// needs a right, because the other commands of a client affect only its own requests and session.
 
-// mayAcquire reports whether a peer may lock each key of an Acquire. If not, it replies.
+// mayAcquire reports whether a peer may lock each key of an Acquire. If the peer may not,
+// mayAcquire sends it a ReplyForbidden.
 func (k *Core) mayAcquire(p *peerState, command []byte) bool {
 	c, err := lockfsm.Decode(command)
 	if err != nil {
@@ -31,8 +31,8 @@ func (k *Core) mayAcquire(p *peerState, command []byte) bool {
 	return true
 }
 
-// shownTo returns the links of a circle whose keys a peer with these rights may see. One further
-// link has the number of the hidden links.
+// shownTo returns the links of a circle whose keys a peer with these rights may see. If there are
+// other links, one further link contains their number.
 func shownTo(rights *capability.Capability, circle []lockfsm.Link) []lockfsm.Link {
 	if rights == nil {
 		return circle

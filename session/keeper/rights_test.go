@@ -83,7 +83,7 @@ func TestKeysOutsideTheGrantAreRefused(t *testing.T) {
 }
 
 // TestASessionBelongsToItsCapability checks that a session that was opened under one capability
-// cannot be attached under another, or under none.
+// cannot be attached under another capability or without a capability.
 func TestASessionBelongsToItsCapability(t *testing.T) {
 	t.Parallel()
 	a, other := granted(t, "lock a/*"), granted(t, "lock b/*")

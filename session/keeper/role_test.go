@@ -50,7 +50,7 @@ func TestFollowersRedirectAndTellAskersLater(t *testing.T) {
 	}
 	b.core.Role(b.now, Role{Term: 5})
 	b.turn()
-	b.want(nodeidtest.ID(1), "") // it was redirected before and has not asked again
+	b.want(nodeidtest.ID(1), "") // this peer was redirected before and has not asked again
 	b.send(nodeidtest.ID(1), b.attachCmd(3, 2))
 	b.turn()
 	b.want(nodeidtest.ID(1), "redirect 5 0")

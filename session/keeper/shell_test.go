@@ -22,7 +22,8 @@ func idleKeeper() *Keeper {
 	}}
 }
 
-// TestEachTurnHasTheWholeInbox checks that the counts of the inbox begin at zero in each turn.
+// TestEachTurnHasTheWholeInbox checks that the counts of the inbox begin at zero in each turn. If
+// they did not, the keeper would soon drop every frame of one peer, and later those of all peers.
 func TestEachTurnHasTheWholeInbox(t *testing.T) {
 	large := make([]byte, peerInboxBytes-inputBytes-100)
 	for name, row := range map[string]struct {

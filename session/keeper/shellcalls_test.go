@@ -17,8 +17,8 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// office is a keeper with its goroutine in a synctest bubble. Its log commits immediately, and its
-// transport is function calls.
+// office is a keeper with its goroutine in a synctest bubble. The log commits immediately, and
+// function calls replace the transport.
 type office struct {
 	*Keeper
 	t *testing.T
@@ -28,7 +28,7 @@ type office struct {
 	index   uint64
 	rounds  int
 	replies map[nodeid.ID][]session.Reply
-	refuses func(what string) bool // nil refuses nothing
+	refuses func(what string) bool // reports whether a call is refused; if it is nil, no call is refused
 }
 
 func newOffice(t *testing.T) *office {
@@ -131,8 +131,8 @@ func (o *office) enter(p nodeid.ID) lockfsm.SessionID {
 	return all[0].ID
 }
 
-// TestShellWhatAKeeperIsTold checks that each input from outside takes effect immediately, and not
-// only at the next timer.
+// TestShellWhatAKeeperIsTold checks that each call of a Keeper's methods takes effect immediately,
+// and not only at the next timer.
 func TestShellWhatAKeeperIsTold(t *testing.T) {
 	peer := nodeidtest.ID(1)
 	for name, f := range map[string]func(o *office, id lockfsm.SessionID){
@@ -170,7 +170,7 @@ func TestShellWhatAKeeperIsTold(t *testing.T) {
 			}
 		},
 		"a version of the rules": func(o *office, _ lockfsm.SessionID) {
-			o.ProposeRaise(5, lockfsm.RulesVersion+1) // the machine refuses it, which shows that it was proposed
+			o.ProposeRaise(5, lockfsm.RulesVersion+1) // refused by the machine, so it was proposed
 			if synctest.Wait(); o.machine.Failed() == nil {
 				o.t.Error("it was not proposed")
 			}
@@ -271,8 +271,8 @@ type behindClock struct {
 
 func (c *behindClock) Now() clock.Time { return c.Clock.Now().Add(-c.by.Now().Sub(0)) }
 
-// TestShellTimeGoesOn checks that a keeper expires a session after many renewals and after a timer
-// that has fired early.
+// TestShellTimeGoesOn checks that a keeper accepts renewals for a long time, and that it expires a
+// session even if a timer has fired early, as with a coarse clock.
 func TestShellTimeGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOffice(t)

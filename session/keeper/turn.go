@@ -5,8 +5,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Outlets are the functions that execute the output of a Core. All are required. The goroutine that
-// owns the core calls them. They must not block or call the core.
+// Outlets are the functions that execute the output of a Core. All functions are required. The
+// goroutine that owns the core calls them. They must not block or call the core.
 type Outlets struct {
 	// Propose passes one batch of commands to the log, which must propose it in the given term or
 	// not at all. It owns the bytes afterwards. It returns false if the batch will not be proposed.
