@@ -12,10 +12,10 @@ const (
 	maxAddrs    = 256             // addresses of former members that are remembered
 )
 
-// finder decides with which addresses gossip must be resumed because gossip does not see them.
-// memberlist forgets a member half a minute after declaring it dead, so after a longer partition
-// the two sides would never reconnect. The finder keeps trying former members and known founders, a
-// few at a time. With Replicas it also tries the voters and the addresses in Join.
+// finder decides with which addresses this instance tries to gossip because gossip does not see
+// them. memberlist forgets a member half a minute after declaring it dead, so after a longer
+// partition the two sides would never reconnect. The finder keeps trying former members and known
+// founders, a few at a time. With Replicas it also tries the voters and the addresses in Join.
 type finder struct {
 	self  string
 	next  time.Duration

@@ -47,7 +47,7 @@ func (c *Core) Resolved(now time.Duration, entries []founding.Entry, appeared []
 	}
 	for _, addr := range appeared[:min(len(appeared), rejoinMany)] {
 		if !c.cfg.Gossips || len(c.cfg.Founding.Settings.Founders) > 0 {
-			c.Founding.Inquire(now, addr) // an instance that gossips asks only founders
+			c.Founding.Inquire(now, addr) // ask first: only founders gossip
 			continue
 		}
 		c.find.met(addr, now)

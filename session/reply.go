@@ -39,8 +39,8 @@ const (
 	// the grace is over. During the grace it is sent right before each Attached. It is sent once
 	// more when the grace ends.
 	ReplyGrace ReplyKind = 9
-	// ReplyBehind describes who held the lock for which a request waits when the request was
-	// applied. It has the fields of ReplyHeld.
+	// ReplyBehind describes the holder of the lock for which a request waits. The description is
+	// from the time when the request was applied. It has the fields of ReplyHeld.
 	ReplyBehind ReplyKind = 10
 	// ReplyDeadlock answers a request that would have closed a cycle: session, epoch, number,
 	// count, and for each link session, record, key.

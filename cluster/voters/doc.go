@@ -143,8 +143,8 @@
 // # What the caller must do
 //
 // Without a Reconciler, set the State of an ID in View.Prepared to Ended once the ID was in a
-// configuration, whatever its instance last answered. If the State stayed Running, a removed
-// learner that does not yet know of its removal would be added again under the same ID.
+// configuration, whatever its instance last answered. If the State remained Running, a removed
+// learner that does not know that it was removed would be added again under the same ID.
 //
 // With a Reconciler:
 //

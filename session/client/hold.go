@@ -216,8 +216,8 @@ func (h *Hold) ReleaseSoon() error {
 }
 
 // Lapse is like Detach, for a hold whose holder has ended without a release. The group records that
-// the hold expired, and the reason why, of which it keeps the first lockfsm.MaxValueBytes. Lapse
-// does not wait, and returns the same errors as ReleaseSoon.
+// the hold expired, and the first lockfsm.MaxValueBytes of the reason why. Lapse does not wait, and
+// returns the same errors as ReleaseSoon.
 func (h *Hold) Lapse(why string) error {
 	return h.letGoSoon(input{kind: inputDetach, hold: h, bytes: []byte(why[:min(len(why), lockfsm.MaxValueBytes)])})
 }
