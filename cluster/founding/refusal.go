@@ -32,7 +32,7 @@ func (r Refusal) String() string {
 		RefusedMalformed:  "the charter is malformed",
 		RefusedSolo:       "it runs alone: set Join on all instances",
 		RefusedPhase:      "it belongs to another charter or group",
-		RefusedRepeated:   "it has answered this charter before",
+		RefusedRepeated:   "it has refused this charter before",
 		RefusedUnlisted:   "it is not on the list",
 		RefusedIncomplete: "the list is not complete",
 		RefusedSettings:   "its settings differ",
